@@ -1,0 +1,209 @@
+"""The error tree. Every error says what is wrong, with what, and what to do.
+
+MemoryCoreError
+├── ConfigError                 a configuration cannot be used; carries its problems
+├── InvalidArgument             a caller's argument is wrong; names it
+├── PathRefused                 a path is outside what this agent's memory serves
+├── NotIndexed                  there is no index and none may be written
+├── StoreError                  the index file cannot be used
+│   ├── StoreCorrupt            it is not a database of ours, or damaged
+│   ├── StoreTooNew             a newer version of memory-core wrote it
+│   ├── StoreReadOnly           it cannot be written
+│   └── StoreFull               no space is left for it
+├── SyncBusy                    another process syncs this index
+├── ProviderError               embeddings cannot be had; carries the provider
+│   ├── ProviderUnavailable     not installed, no key, no model file, unreachable
+│   ├── AuthenticationFailed    the key was refused; not retried
+│   ├── QuotaExhausted          no credit left; not retried
+│   ├── RateLimited             asked to slow down; carries the pause
+│   ├── InputTooLarge           the request or a text exceeds the model's limit
+│   ├── RequestTimeout          no answer in time
+│   └── InvalidEmbedding        wrong count, dimensions or values came back
+└── BackendError                a backend cannot be loaded, or broke its contract
+    └── BackendUnavailable      it cannot answer now; another one should
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class MemoryCoreError(Exception):
+    """Root of all errors that memory-core raises on purpose.
+
+    Attributes:
+        action: What the user can do about it, one sentence; empty when nothing helps.
+    """
+
+    def __init__(self, message: str, *, action: str = "") -> None:
+        super().__init__(message)
+        self.action = action
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigProblem:
+    """One thing wrong with a configuration.
+
+    Attributes:
+        key: Dotted path as the document spells it, such as `memory.qmd.limits`; empty for the whole document.
+        message: What was found and what was expected.
+    """
+
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.message}" if self.key else self.message
+
+
+class ConfigError(MemoryCoreError):
+    """A configuration cannot be used.
+
+    Attributes:
+        origin: The file, or what else the values came from ("environment", "mapping").
+        problems: Every problem found, in document order, at least one.
+    """
+
+    def __init__(self, problems: Sequence[ConfigProblem], *, origin: str, action: str = "") -> None:
+        super().__init__("; ".join(f"{origin}: {problem}" for problem in problems), action=action)
+        self.problems = tuple(problems)
+        self.origin = origin
+
+
+class InvalidArgument(MemoryCoreError):
+    """A caller's argument is wrong.
+
+    Attributes:
+        argument: The argument's name as the caller spells it.
+    """
+
+    def __init__(self, argument: str, message: str, *, action: str = "") -> None:
+        super().__init__(f"{argument}: {message}", action=action)
+        self.argument = argument
+
+
+class PathRefused(MemoryCoreError):
+    """A path is outside what this agent's memory serves; says why.
+
+    Attributes:
+        path: The path as the caller spelt it.
+    """
+
+    def __init__(self, path: str, reason: str, *, action: str = "") -> None:
+        super().__init__(f"{path}: {reason}", action=action)
+        self.path = path
+
+
+class NotIndexed(MemoryCoreError):
+    """There is no index, and this session may not write one."""
+
+
+class StoreError(MemoryCoreError):
+    """The index file cannot be used.
+
+    Attributes:
+        path: The index file.
+    """
+
+    def __init__(self, path: Path, message: str, *, action: str = "") -> None:
+        super().__init__(f"{path}: {message}", action=action)
+        self.path = path
+
+
+class StoreCorrupt(StoreError):
+    """The file is not a database of ours, or it is damaged."""
+
+
+class StoreTooNew(StoreError):
+    """A newer version of memory-core wrote the file."""
+
+
+class StoreReadOnly(StoreError):
+    """The file, its folder or its file system cannot be written."""
+
+
+class StoreFull(StoreError):
+    """No space is left for the index."""
+
+
+class SyncBusy(MemoryCoreError):
+    """Another process syncs this index; what is there can be searched meanwhile."""
+
+
+class ProviderError(MemoryCoreError):
+    """Embeddings cannot be had.
+
+    Attributes:
+        provider: The provider's id, such as `openai`.
+        retryable: Whether the same request may succeed later without a change by the user.
+    """
+
+    retryable = False
+
+    def __init__(self, provider: str, message: str, *, action: str = "") -> None:
+        super().__init__(f"{provider}: {message}", action=action)
+        self.provider = provider
+
+
+class ProviderUnavailable(ProviderError):
+    """The provider cannot be reached or opened: not installed, no key, no model file, no network."""
+
+    retryable = True
+
+
+class AuthenticationFailed(ProviderError):
+    """The key was refused."""
+
+
+class QuotaExhausted(ProviderError):
+    """The account has no credit left."""
+
+
+class RateLimited(ProviderError):
+    """The provider asked to slow down.
+
+    Attributes:
+        retry_after_seconds: The pause it asked for; None when it named none.
+    """
+
+    retryable = True
+
+    def __init__(
+        self, provider: str, message: str, *, retry_after_seconds: float | None = None, action: str = ""
+    ) -> None:
+        super().__init__(provider, message, action=action)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class InputTooLarge(ProviderError):
+    """The request, or one text in it, exceeds a limit of the model."""
+
+
+class RequestTimeout(ProviderError):
+    """No answer came in time."""
+
+    retryable = True
+
+
+class InvalidEmbedding(ProviderError):
+    """The provider's answer has the wrong count, dimensions or values."""
+
+    retryable = True
+
+
+class BackendError(MemoryCoreError):
+    """A backend cannot be loaded, or broke the contract of the hookspec.
+
+    Attributes:
+        backend: The name under which it was asked for.
+    """
+
+    def __init__(self, backend: str, message: str, *, action: str = "") -> None:
+        super().__init__(f"backend {backend!r}: {message}", action=action)
+        self.backend = backend
+
+
+class BackendUnavailable(BackendError):
+    """The backend cannot answer now; the selector lets builtin answer instead."""

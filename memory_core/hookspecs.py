@@ -1,0 +1,182 @@
+"""All that a plugin author reads: the markers, the MemoryBackend hookspec, what a backend is given, the provider Protocol.
+
+A backend is any object whose methods, marked `@hookimpl`, match `MemoryBackend`; that class is pluggy's specification and the
+static type at once. One object serves one agent: its plugin's `open` is called with a `BackendContext`, and the object is
+registered in that agent's own plugin manager. A package offers one by an entry point:
+
+    [project.entry-points."memory_core.backends"]
+    mine = "my_package.plugin:PLUGIN"        # a BackendPlugin; the module should import nothing heavy
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import pluggy
+
+from memory_core.records import Access, Document, Probe, Progress, Query, SearchResult, Status, SyncReport
+from memory_core.settings import AgentConfig
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+PROJECT = "memory_core"
+BACKENDS_GROUP = "memory_core.backends"
+SLOTS_GROUP = "memory_core.slots"
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+ProgressCallback = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendContext:
+    """What a backend knows of its agent. Building one starts nothing and opens nothing.
+
+    Attributes:
+        config: Everything that is configured for the agent.
+        settings: The backend's own section, an instance of the model its plugin supplies; None when it supplies none.
+        access: Whether anything may be written: "rw" or "ro".
+    """
+
+    config: AgentConfig
+    settings: Any = None
+    access: Access = "rw"
+
+
+class MemoryBackend(Protocol):
+    """The operations of a memory backend; every one must be implemented, none may return None."""
+
+    @hookspec(firstresult=True)
+    def memory_search(self, query: Query) -> SearchResult:
+        """Hits, best first, from what is indexed; may bring the index level first, within the query's deadline.
+
+        Raises:
+            BackendUnavailable: It cannot answer now, and another backend should.
+            MemoryCoreError: The request is at fault, or nothing is indexed and nothing may be.
+        """
+        raise NotImplementedError
+
+    @hookspec(firstresult=True)
+    def memory_get(self, path: str, from_line: int, lines: int) -> Document:
+        """Current text of a note, read from the file; a missing one has status "not_found".
+
+        Raises:
+            PathRefused: The path is none of this agent's notes.
+        """
+        raise NotImplementedError
+
+    @hookspec(firstresult=True)
+    def memory_sync(self, force: bool, progress: ProgressCallback | None) -> SyncReport:
+        """Bring the index level with the files; `force` rebuilds it."""
+        raise NotImplementedError
+
+    @hookspec(firstresult=True)
+    def memory_status(self) -> Status:
+        """One cheap look: no network, no model, nothing written."""
+        raise NotImplementedError
+
+    @hookspec(firstresult=True)
+    def memory_probe(self) -> Probe:
+        """Try for real whether embeddings, or whatever the backend lives on, can be had."""
+        raise NotImplementedError
+
+    @hookspec(firstresult=True)
+    def memory_start(self) -> bool:
+        """Begin what runs in the background (watching, intervals); may be called twice; True."""
+        raise NotImplementedError
+
+    @hookspec(firstresult=True)
+    def memory_close(self) -> bool:
+        """End all threads and children, close all files; may be called twice; True."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendPlugin:
+    """What an entry point of group `memory_core.backends` names.
+
+    Attributes:
+        open: Makes the backend of one agent; must start nothing.
+        settings: Gives the dataclass or pydantic model that validates `memory.<name>`; None when there is no such section.
+        timeout_seconds: A hook call that takes longer counts as failed; `None` means the call is trusted to return.
+    """
+
+    open: Callable[[BackendContext], MemoryBackend]
+    settings: Callable[[], type[Any]] | None = None
+    timeout_seconds: float | None = 4.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """One vector space: vectors of two spaces are never compared.
+
+    Attributes:
+        provider: The provider's id.
+        model: The model's name.
+        endpoint: A fingerprint of where requests go, without secrets; "" for a model inside the process.
+        input_type: How documents are announced to an asymmetric model; "" when it is not.
+        dimensions: Of every vector; 0 until the first one came back, when the model does not say.
+    """
+
+    provider: str
+    model: str
+    endpoint: str = ""
+    input_type: str = ""
+    dimensions: int = 0
+
+
+@runtime_checkable
+class EmbeddingProvider(Protocol):
+    """Makes embeddings. One object belongs to one backend; calls may come from several threads."""
+
+    @property
+    def space(self) -> Space:
+        """The space of its vectors; opens nothing."""
+        ...
+
+    def embed_documents(self, texts: Sequence[str]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Embed texts in as few requests as possible; what a request returned is yielded at once.
+
+        Args:
+            texts: None of them empty.
+
+        Yields:
+            The index of a first text, and float32 rows of unit length for it and those that follow, shape
+            (n, dimensions). Pieces may come in any order. A row of zeros says that its text has no direction and is not to
+            be tried again.
+
+        Raises:
+            ProviderError: Some texts got no embedding; raised after all that could be had was yielded, unless the whole
+                provider is out of order.
+        """
+        ...
+
+    def embed_query(self, text: str, *, timeout_seconds: float | None = None) -> NDArray[np.float32]:
+        """One float32 row of unit length, shape (dimensions,); zeros when the text has no direction.
+
+        Raises:
+            ProviderError: Within the timeout, retries included.
+        """
+        ...
+
+    def close(self) -> None:
+        """Cancel what runs, let go of the model and connections; may be called twice."""
+        ...
+
+
+@runtime_checkable
+class TokenModel(Protocol):
+    """What a provider may offer besides: vectors of single tokens, for late interaction."""
+
+    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The token ids of every text, each 0..65534."""
+        ...
+
+    def token_vectors(self, ids: NDArray[np.uint16]) -> NDArray[np.float32]:
+        """Rows of the token table, not normalised, shape (len(ids), dimensions)."""
+        ...
