@@ -4,6 +4,7 @@ MemoryCoreError
 ├── ConfigError                 a configuration cannot be used; carries its problems
 ├── InvalidArgument             a caller's argument is wrong; names it
 ├── PathRefused                 a path is outside what this agent's memory serves
+├── FileUnreadable              a note cannot be read or is no text; it is skipped and reported
 ├── NotIndexed                  there is no index and none may be written
 ├── StoreError                  the index file cannot be used
 │   ├── StoreCorrupt            it is not a database of ours, or damaged
@@ -94,6 +95,20 @@ class PathRefused(MemoryCoreError):
     def __init__(self, path: str, reason: str, *, action: str = "") -> None:
         super().__init__(f"{path}: {reason}", action=action)
         self.path = path
+
+
+class FileUnreadable(MemoryCoreError):
+    """A note cannot be read, or is no text; it is skipped and reported, and the rest goes on.
+
+    Attributes:
+        path: The note as it is shown to the agent.
+        reason: Why, without the path.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
 
 
 class NotIndexed(MemoryCoreError):
