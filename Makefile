@@ -1,0 +1,61 @@
+# demo, test, lint, bench, docs, clean: each sets up what it needs.
+# Only make and a Python from 3.11 to 3.13 with its venv module must be there; PYTHON=... names another one than is found.
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+SAMPLE := tests/data/sample
+
+# A version manager's shim may stand in the path and fail, so candidates are tried, not looked up.
+FITS := import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
+PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3 python; do \
+	if "$$python" -c '$(FITS)' >/dev/null 2>&1; then echo "$$python"; break; fi; done)
+
+.PHONY: demo test lint bench docs clean
+.DELETE_ON_ERROR:
+
+demo: .venv/runtime
+	@state=$$(mktemp -d) && trap 'rm -rf "$$state"' EXIT && trap 'exit 130' INT TERM && \
+	export MEMORY_CORE_PROVIDER=static MEMORY_CORE_STATE_DIR="$$state" && \
+	run() { printf '\n$$ memory-core'; printf ' %s' "$$@"; echo; $(BIN)/memory-core --workspace $(SAMPLE) "$$@"; } && \
+	run index && \
+	echo && echo '# by meaning: the note says neither "musical" nor "instrument" nor "learning"' && \
+	run search 'Which musical instrument am I learning?' --max-results 1 && \
+	echo && echo '# by an identifier that occurs once' && \
+	run search 'What does PRS-2209 complain about?' --max-results 1 && \
+	echo && echo '# in Japanese: which version must the boot loader have at least?' && \
+	run search 'ブートローダーはどのバージョン以上に更新する必要がありますか？' --max-results 1
+
+test: .venv/dev
+	$(BIN)/python -m pytest -n auto
+
+lint: .venv/dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	COLUMNS=100 $(BIN)/cog --check README.md
+
+bench: .venv/dev
+	$(BIN)/python -m pytest tests/benchmarks -p no:randomly --benchmark-enable -s
+
+docs: .venv/dev
+	COLUMNS=100 $(BIN)/cog -r README.md
+
+clean:
+	rm -rf .venv build dist .coverage .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find memory_core tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/bin/python:
+	@test -n '$(PYTHON)' || { echo 'No Python 3.11 to 3.13 with venv was found. Install one, or say: make PYTHON=/path/to/python' >&2; exit 1; }
+	$(PYTHON) -c '$(FITS)' || { echo '$(PYTHON) does not run, has no venv, or is not 3.11 to 3.13.' >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/runtime: pyproject.toml | .venv/bin/python
+	$(PIP) install --editable .
+	@touch $@
+
+# Dependency groups need pip 25.1, newer than what most Pythons bundle.
+.venv/dev: pyproject.toml | .venv/bin/python
+	$(PIP) install --upgrade 'pip>=25.1'
+	$(PIP) install --editable . --group dev
+	@touch $@ .venv/runtime

@@ -1,0 +1,1 @@
+"""What tests share is imported from here: `tests.command`, `tests.guard`."""

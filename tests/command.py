@@ -1,0 +1,89 @@
+"""The command line as its users have it: a process of its own, with its exit code and both of its streams."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+SAMPLE = REPOSITORY / "tests" / "data" / "sample"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a finished command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Standard output, parsed."""
+        return json.loads(self.out)
+
+    @property
+    def error(self) -> str:
+        """The only line on standard error; asserts that there is exactly one, and no traceback."""
+        lines = self.err.splitlines()
+        assert len(lines) == 1, self.err
+        assert lines[0].startswith("memory-core: "), self.err
+        return lines[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Runs `memory-core` on one workspace with one state folder; with the static model, unless told otherwise."""
+
+    workspace: Path
+    state_dir: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(
+        self,
+        *arguments: str,
+        user: int | None = None,
+        before: Callable[[], None] | None = None,
+        environment: Mapping[str, str] | None = None,
+        timeout_seconds: float = 120,
+    ) -> Outcome:
+        """Run to the end.
+
+        Args:
+            arguments: What the user types after `memory-core`.
+            user: Run as this user id; only root may ask for another than its own.
+            before: Called in the child before the program starts, to set limits.
+            environment: Added to the test's environment.
+            timeout_seconds: After which the test fails.
+        """
+        done = subprocess.run(
+            [sys.executable, "-m", "memory_core", *arguments],
+            capture_output=True,
+            check=False,
+            cwd=REPOSITORY,
+            encoding="utf-8",
+            env={**self.variables(), **(environment or {})},
+            group=user,
+            extra_groups=None if user is None else [],
+            preexec_fn=before,
+            stdin=subprocess.DEVNULL,
+            timeout=timeout_seconds,
+            user=user,
+        )
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    def variables(self) -> dict[str, str]:
+        """The environment that the command gets."""
+        own = {
+            "MEMORY_CORE_WORKSPACE": str(self.workspace),
+            "MEMORY_CORE_STATE_DIR": str(self.state_dir),
+            "MEMORY_CORE_PROVIDER": "static",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        return {**os.environ, **own, **self.environment}

@@ -1,0 +1,57 @@
+"""Every test runs without keys, without a network and in a home of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.command import REPOSITORY, SAMPLE, Command
+from tests.guard import sitecustomize
+
+# What could change an answer, reveal a key or name a folder outside the test.
+_FOREIGN = re.compile(
+    r"MEMORY_CORE_|XDG_|HF_|LITELLM_|OLLAMA_|(OPENAI|GEMINI|GOOGLE|VOYAGE|MISTRAL|OPENROUTER|ANTHROPIC|AZURE|COHERE|JINA)_"
+    r"|.*_API_(KEY|TOKEN|BASE)$|(HTTPS?|ALL|NO)_PROXY$",
+    re.IGNORECASE,
+)
+_CLOSED_PORT = "http://127.0.0.1:9"
+_OFFLINE = {
+    "ALL_PROXY": _CLOSED_PORT,
+    "HTTP_PROXY": _CLOSED_PORT,
+    "HTTPS_PROXY": _CLOSED_PORT,
+    "NO_PROXY": "localhost,127.0.0.1,::1",
+    "HF_HUB_OFFLINE": "1",
+    "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(Path(sitecustomize.__file__).parent)]),
+}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _offline_environment(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """For fixtures that live longer than a test; never taken back, so that nothing at the session's end escapes it."""
+    for name in [name for name in os.environ if _FOREIGN.match(name)]:
+        del os.environ[name]
+    os.environ.update(_OFFLINE, HOME=str(tmp_path_factory.mktemp("session-home")))
+
+
+@pytest.fixture(autouse=True)
+def home(_offline_environment: None, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The test's own, empty home folder."""
+    folder = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A copy of the sample workspace, free to be changed."""
+    return Path(shutil.copytree(SAMPLE, tmp_path / "workspace"))
+
+
+@pytest.fixture
+def command(workspace: Path, tmp_path: Path) -> Command:
+    """The command line on that workspace, with a state folder of its own."""
+    return Command(workspace, tmp_path / "state")
