@@ -5,6 +5,8 @@ MemoryCoreError
 ├── InvalidArgument             a caller's argument is wrong; names it
 ├── PathRefused                 a path is outside what this agent's memory serves
 ├── FileUnreadable              a note cannot be read or is no text; it is skipped and reported
+├── NoteNotWritten              a note cannot be appended to
+├── SessionsUnusable            the host's sessions.json cannot be read or written; it is left as it is
 ├── NotIndexed                  there is no index and none may be written
 ├── StoreError                  the index file cannot be used
 │   ├── StoreCorrupt            it is not a database of ours, or damaged
@@ -109,6 +111,30 @@ class FileUnreadable(MemoryCoreError):
         super().__init__(f"{path}: {reason}")
         self.path = path
         self.reason = reason
+
+
+class NoteNotWritten(MemoryCoreError):
+    """A note cannot be appended to; says why. What was begun is finished by the next append.
+
+    Attributes:
+        path: The note as it is shown to the agent.
+    """
+
+    def __init__(self, path: str, reason: str, *, action: str = "") -> None:
+        super().__init__(f"{path}: {reason}", action=action)
+        self.path = path
+
+
+class SessionsUnusable(MemoryCoreError):
+    """The host's `sessions.json` cannot be read or written; it is left as it is.
+
+    Attributes:
+        path: The file.
+    """
+
+    def __init__(self, path: Path, reason: str, *, action: str = "") -> None:
+        super().__init__(f"{path}: {reason}", action=action)
+        self.path = path
 
 
 class NotIndexed(MemoryCoreError):
