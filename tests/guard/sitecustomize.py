@@ -1,8 +1,8 @@
 """Refuse every connection and name look-up beyond this machine.
 
 The test process imports this module; its Python children do so at their start, because its folder is on PYTHONPATH. An
-audit hook sees what libraries do below `socket.socket` too, and cannot be taken away. The error is no OSError on purpose:
-that would look like an outage, which the product is made to bear in silence.
+audit hook sees what libraries do below `socket.socket` too, and cannot be taken away. The error is no OSError on
+purpose: that would look like an outage, which the product is made to bear in silence.
 """
 
 from __future__ import annotations
