@@ -24,6 +24,7 @@ MemoryCoreError
 │   └── InvalidEmbedding        wrong count, dimensions or values came back
 └── BackendError                a backend cannot be loaded, or broke its contract
     └── BackendUnavailable      it cannot answer now; another one should
+        └── BackendIndexEmpty   it works, but has indexed nothing yet; no failure of its
 """
 
 from __future__ import annotations
@@ -247,4 +248,16 @@ class BackendError(MemoryCoreError):
 
 
 class BackendUnavailable(BackendError):
-    """The backend cannot answer now; the selector lets builtin answer instead."""
+    """The backend cannot answer now; the selector lets builtin answer instead.
+
+    Attributes:
+        counts_as_failure: Whether the selector's circuit breaker counts it.
+    """
+
+    counts_as_failure = True
+
+
+class BackendIndexEmpty(BackendUnavailable):
+    """The backend works, but its index is empty while there are files; builtin answers and the breaker stays."""
+
+    counts_as_failure = False
