@@ -1,0 +1,205 @@
+"""Text -> chunks: whole lines of a note that are embedded and searched together; pure.
+
+Where a chunk ends depends on the text around the cut alone, not on how full the chunks before it are: among the
+lines that would leave it half to wholly full the one with the least (rank, crc32) opens the next chunk. So an edit
+moves the cuts nearby, and those further down fall where they fell before; packing greedily would move them all.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from zlib import crc32
+
+from memory_core.markdown import Line, cut_long, estimate_tokens, heading, quarters, scan, split_lines
+from memory_core.records import Chunk
+from memory_core.settings import Chunking
+
+__all__ = ["estimate_tokens", "split_chunks"]
+
+# How well a line opens a chunk; less is better. Up to LONELY nothing is torn.
+SECTION = 0  # a heading
+BLOCK = 1  # the first line after a blank one
+MEMBER = 2  # a list item, fence or table without a blank line before it
+SOFT = 3  # a line of a paragraph, an item of a nested list
+LONELY = 4  # would leave a heading without its text
+TORN_AT_BLANK = 5  # inside a fence or list item, behind a blank line
+TORN = 6  # inside a fence, table or list item
+NEVER = 7  # the end of a fence, a blank line
+
+
+def split_chunks(text: str, chunking: Chunking, *, date: str | None = None, title: str = "") -> list[Chunk]:
+    """Cut a note into chunks.
+
+    Args:
+        text: The whole note.
+        chunking: The size and the overlap, in tokens by `estimate_tokens`.
+        date: The note's date, leading every context.
+        title: What the note is called besides, following the date.
+
+    Returns:
+        Chunks in the order of the note, none of them blank, that leave no non-blank line out; none for a blank text.
+        Each is at most `chunking.tokens` long, its overlap included, and quotes its lines exactly, but for a line that
+        is too long alone: its pieces, each a chunk, follow one another under the same line number.
+    """
+    lines = split_lines(text)
+    return _Splitter(lines, chunking, [part for part in (date, title) if part]).split()
+
+
+class _Splitter:
+    """One run over one note. Lines count from 0 here, ends are not included."""
+
+    def __init__(self, lines: Sequence[str], chunking: Chunking, prefix: list[str]) -> None:
+        self.lines = lines
+        self.tokens = chunking.tokens
+        self.budget = 4 * chunking.tokens
+        self.overlap_budget = 4 * chunking.overlap
+        self.prefix = prefix
+        self.kinds = scan(lines)
+        self.ranks = _ranks(lines, self.kinds)
+        # Length of all lines before a line, in quarters of a token, a line end counting as one.
+        self.before = list(accumulate((quarters(line) + 1 for line in lines), initial=0))
+        self.trail: list[tuple[int, str]] = []
+        self.trail_upto = 0
+
+    def split(self) -> list[Chunk]:
+        """All chunks of the note."""
+        chunks: list[Chunk] = []
+        start = 0
+        for line in self._too_long():
+            chunks += self._split_run(start, line)
+            chunks += self._split_line(line)
+            start = line + 1
+        return chunks + self._split_run(start, len(self.lines))
+
+    def _too_long(self) -> list[int]:
+        longest = self.budget + 1
+        return [i for i in range(len(self.lines)) if self.before[i + 1] - self.before[i] > longest]
+
+    def _split_line(self, line: int) -> list[Chunk]:
+        """The pieces of a line that is too long alone."""
+        text = self.lines[line]
+        context = self._context(line)
+        spans = cut_long(text, self.tokens)
+        return [Chunk(line + 1, line + 1, 0, context, text[a:b]) for a, b in spans if not text[a:b].isspace()]
+
+    def _split_run(self, start: int, stop: int) -> list[Chunk]:
+        """Chunks of lines none of which is too long."""
+        chunks: list[Chunk] = []
+        previous = start
+        while (start := self._skip_blank(start, stop)) < stop:
+            cut = end = self._cut(start, stop)
+            while not self.lines[end - 1].strip():
+                end -= 1
+            first = self._overlap(previous, start, end)
+            text = "\n".join(self.lines[first:end])
+            chunks.append(Chunk(first + 1, end, start - first, self._context(start), text))
+            previous, start = start, cut
+        return chunks
+
+    def _skip_blank(self, start: int, stop: int) -> int:
+        while start < stop and not self.lines[start].strip():
+            start += 1
+        return start
+
+    def _cut(self, start: int, stop: int) -> int:
+        """Where the chunk that begins at `start` ends."""
+        before, ranks, origin = self.before, self.ranks, self.before[start]
+        full = bisect_right(before, origin + self.budget + 1) - 1
+        if full >= stop:
+            return stop
+        half = bisect_left(before, origin + self.budget // 2, start + 1)
+        quarter = bisect_left(before, origin + self.budget // 4, start + 1)
+        best = min(range(half, full + 1), key=self._preference, default=full)
+        if ranks[best] == SECTION:
+            return best
+        section = min((i for i in range(quarter, half) if ranks[i] == SECTION), key=self._preference, default=0)
+        if section:
+            return section
+        if ranks[best] <= SOFT:
+            return best
+        return self._whole_block(start, min(half, full + 1), full, quarter) or best
+
+    def _preference(self, line: int) -> tuple[int, int, int]:
+        """Orders lines by how well they open a chunk: by rank, then higher headings, then by content."""
+        text = self.lines[line]
+        rank = self.ranks[line]
+        level = len(text) - len(text.lstrip(" #")) if rank == SECTION else 0
+        return rank, level, crc32(text.encode("utf-8", "surrogatepass"))
+
+    def _whole_block(self, start: int, half: int, full: int, quarter: int) -> int:
+        """The last line in the first half before which nothing is torn; 0 when what follows is torn anyway."""
+        for limit, stop in ((SOFT, half), (LONELY, full + 1)):
+            for line in range(stop - 1, start, -1):
+                if self.ranks[line] <= limit:
+                    if line >= quarter or self._block_fits(line):
+                        return line
+                    break
+        return 0
+
+    def _block_fits(self, line: int) -> bool:
+        end = line + 1
+        while end < len(self.lines) and self.ranks[end] > LONELY:
+            end += 1
+        while not self.lines[end - 1].strip():
+            end -= 1
+        return self.before[end] - self.before[line] - 1 <= self.budget
+
+    def _overlap(self, previous: int, start: int, end: int) -> int:
+        """The first line of the overlap, which stays in the section and leaves the body its room; `start` for none."""
+        if self.kinds[start] is Line.HEADING:
+            return start
+        lowest = max(self.before[start] - self.overlap_budget - 1, self.before[end] - self.budget - 1)
+        first = start
+        for line in range(start - 1, previous - 1, -1):
+            if self.kinds[line] is Line.HEADING or self.before[line] < lowest:
+                break
+            if self.lines[line].strip():
+                first = line
+        return first
+
+    def _context(self, line: int) -> str:
+        """The prefix and the headings in force at a line, which must not be above that of the call before."""
+        for at in range(self.trail_upto, line + 1):
+            if self.kinds[at] is Line.HEADING and (found := heading(self.lines[at])):
+                self.trail = [*(entry for entry in self.trail if entry[0] < found[0]), found]
+        self.trail_upto = line + 1
+        titles = (title for _, title in self.trail if title)
+        return " > ".join(dict.fromkeys((*self.prefix, *titles)))
+
+
+def _ranks(lines: Sequence[str], kinds: Sequence[Line]) -> list[int]:
+    """How well each line opens a chunk."""
+    ranks: list[int] = []
+    before = Line.HEADING if not lines else Line.BLANK
+    lonely = False
+    for i, kind in enumerate(kinds):
+        if kind is Line.BLANK:
+            ranks.append(NEVER)
+        elif kind is Line.CODE:
+            blank_before = before is Line.CODE and not lines[i - 1].strip()
+            ranks.append(TORN_AT_BLANK if blank_before and lines[i].strip() else TORN)
+        elif kind is Line.CLOSE:
+            ranks.append(NEVER)
+        else:
+            ranks.append(LONELY if lonely else _rank(lines[i], kind, before))
+        if kind is not Line.BLANK:
+            lonely = kind is Line.HEADING
+        before = kind
+    return ranks
+
+
+def _rank(line: str, kind: Line, before: Line) -> int:
+    """How well a line outside fences opens a chunk."""
+    if kind is Line.HEADING:
+        return SECTION
+    if kind is Line.MORE or (kind is Line.OPEN and line[0].isspace()):
+        return TORN_AT_BLANK if before is Line.BLANK else TORN
+    if kind is Line.ROW and before is Line.ROW:
+        return TORN
+    if kind is Line.ITEM and line[0].isspace():
+        return SOFT
+    if before is Line.BLANK:
+        return BLOCK
+    return SOFT if kind is before is Line.TEXT else MEMBER
