@@ -1,0 +1,213 @@
+"""What the command line prints: answers on standard output, the rest on standard error; and progress."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from memory_core.fields import camel
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
+
+    from memory_core.records import Probe, Progress, Status, SyncReport
+
+QUIET_SECONDS = 0.5  # shorter work shows no progress
+LINE_SECONDS = 5.0  # between two lines where there is no terminal
+
+# A note must not move the cursor or retitle the window of its reader: all control characters but tab and line end.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def prepare() -> None:
+    """Let both streams print any character; one that their encoding lacks is escaped."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def complain(what: str, action: str | None = None) -> None:
+    """Print `memory-core: <what>. <action>` on standard error, as one line."""
+    sentences = [f"memory-core: {what}".rstrip(" .") + ".", *([action] if action else [])]
+    print(_CONTROL.sub("", " ".join(" ".join(sentences).split())), file=sys.stderr)
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: records as objects with camelCase keys, paths as text.
+
+    >>> from memory_core.records import Probe
+    >>> plain(Probe(ok=True, provider="static"))["provider"]
+    'static'
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        return {camel(each.name): plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def print_json(value: Any) -> None:
+    """Print a record or a mapping as JSON; text in any script stays readable."""
+    print(json.dumps(plain(value), ensure_ascii=False, indent=2))
+
+
+def _write(text: str) -> None:
+    """Print text of notes; what a terminal would act on is left out there, and kept in a pipe."""
+    print(_CONTROL.sub("", text) if sys.stdout.isatty() else text)
+
+
+def print_hits(result: Mapping[str, Any]) -> None:
+    """Print the result of memory_search: place, score and snippet of every hit, best first."""
+    hits = result["results"]
+    warning = result.get("warning")
+    if not hits:
+        print(_sentences(warning or "No matches", result.get("action")))
+        return
+    if warning:
+        complain(warning, result.get("action"))
+    _write("\n\n".join(_hit(hit) for hit in hits))
+
+
+def _hit(hit: Mapping[str, Any]) -> str:
+    place = f"{hit['path']}:L{hit['startLine']}-L{hit['endLine']}"
+    snippet = "\n".join(f"    {line}".rstrip() for line in hit["snippet"].splitlines())
+    return f"{place}  {hit['score']:.2f}\n{snippet}"
+
+
+def _sentences(what: str, action: str | None) -> str:
+    return " ".join([what.rstrip(".") + ".", *([action] if action else [])])
+
+
+def print_document(result: Mapping[str, Any]) -> None:
+    """Print the text of a note; where to go on stands on standard error."""
+    if result["status"] == "ok":
+        _write(result["text"])
+    if result.get("nextFrom") is not None:
+        print(f"The note goes on: --from {result['nextFrom']}", file=sys.stderr)
+
+
+def print_pairs(pairs: Mapping[str, object]) -> None:
+    """Print names and values in two columns; None and empty values are left out."""
+    shown = {name: value for name, value in pairs.items() if value not in (None, "", (), [], {})}
+    width = max(map(len, shown), default=0)
+    for name, value in shown.items():
+        print(f"{name:<{width}}  {_word(value)}")
+
+
+def _word(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_word(item)}" for name, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_word, value))
+    return str(value)
+
+
+def print_status(status: Status) -> None:
+    """Print a status: what is indexed first, then who serves it; what is wrong stands on standard error."""
+    print_pairs(
+        {
+            "agent": status.agent,
+            "workspace": status.workspace,
+            "index": status.store if status.indexed else "none yet; `memory-core index` makes it",
+            "size": f"{status.store_bytes / 1e6:.1f} MB" if status.indexed else None,
+            "files": status.files,
+            "chunks": status.chunks,
+            "sources": status.sources if len(status.sources) > 1 else None,
+            "level with the notes": None if status.dirty is None else not status.dirty,
+            "last sync": _local_time(status.last_sync),
+            "backend": status.backend,
+            "embeddings": f"{status.provider} {status.model or ''}".strip(),
+            "waiting for embedding": status.owed or None,
+            "vectors": f"{status.vector} ({status.vector_reason})" if status.vector_reason else status.vector,
+            **status.details,
+        }
+    )
+    for fallback in filter(None, (status.fallback, status.backend_fallback)):
+        complain(f"{fallback.to} stands in for {fallback.origin}: {fallback.reason}")
+    _print_failures(status)
+
+
+def _local_time(seconds: float | None) -> str | None:
+    return None if seconds is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+
+
+def print_report(report: SyncReport) -> None:
+    """Print what a sync did; files it left as they were stand on standard error."""
+    verb = "Rebuilt the index:" if report.reindexed else "Indexed"
+    counts = ", ".join(f"{getattr(report, each)} {each}" for each in ("added", "changed", "removed", "unchanged"))
+    print(f"{verb} {report.files} notes in {report.chunks} chunks ({counts}).")
+    owed = f", {report.owed} still to be embedded" if report.owed else ""
+    print(f"Embedded {report.embedded} texts, {report.cached} were known{owed}. {report.seconds:.1f} s")
+    _print_failures(report)
+
+
+def _print_failures(record: Status | SyncReport) -> None:
+    for failure in record.failures:
+        complain(f"{failure.path} is left out: {failure.reason}")
+    for warning in record.warnings:
+        complain(warning)
+
+
+def print_probe(probe: Probe) -> None:
+    """Print whether embeddings can be had; why not stands on standard error."""
+    who = f"{probe.provider} {probe.model or ''}".strip()
+    if probe.ok:
+        print(f"{who} works: {probe.dimensions} dimensions in {probe.seconds:.2f} s")
+    else:
+        complain(f"{who} does not work: {probe.error}", probe.action)
+
+
+class SyncProgress:
+    """Shows how far a sync is: bars on a terminal, a line now and then elsewhere, nothing while the work is short."""
+
+    def __init__(self, stream: TextIO | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._clock = clock
+        self._quiet_until = clock() + QUIET_SECONDS
+        self._bars: Bars | None = None
+        self._tasks: dict[str, TaskID] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> SyncProgress:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def __call__(self, progress: Progress) -> None:
+        """Take the newest state of the work."""
+        if self._clock() < self._quiet_until:
+            return
+        if self._stream.isatty():
+            self._draw(progress)
+        else:
+            print(f"{progress.phase}: {progress.done} of {progress.total}", file=self._stream, flush=True)
+            self._quiet_until = self._clock() + LINE_SECONDS
+
+    def _draw(self, progress: Progress) -> None:
+        if self._bars is None:
+            self._bars = self._stack.enter_context(_bars(self._stream))
+        if progress.phase not in self._tasks:
+            self._tasks[progress.phase] = self._bars.add_task(progress.phase, total=progress.total)
+        self._bars.update(self._tasks[progress.phase], completed=progress.done, total=progress.total)
+
+
+def _bars(stream: TextIO) -> Bars:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(file=stream), transient=True)
