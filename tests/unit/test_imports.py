@@ -1,0 +1,61 @@
+"""What starting costs: a host pays for what it uses, and the command line answers at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+import memory_core
+
+HEAVY = frozenset(
+    "apsw httpx jsonschema litellm llama_cpp mcp numpy pydantic rich tokenizers watchdog wordllama".split()  # noqa: SIM905
+)
+
+
+def python(script: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, check=True, text=True, timeout=60
+    )
+    return done.stdout
+
+
+def loaded_by(statement: str) -> set[str]:
+    """The top-level packages that a statement loads in a fresh interpreter."""
+    return set(python(f"import sys; {statement}; print(*{{name.partition('.')[0] for name in sys.modules}})").split())
+
+
+@pytest.mark.parametrize("module", ["memory_core", "memory_core.cli", "memory_core.commands", "memory_core.hookspecs"])
+def test_nothing_heavy_is_loaded_before_it_is_used(module: str) -> None:
+    assert not loaded_by(f"import {module}") & HEAVY
+
+
+def test_importing_costs_little() -> None:
+    timed = "import time; start = time.perf_counter(); import memory_core; print(time.perf_counter() - start)"
+    assert min(float(python(timed)) for _ in range(5)) < 0.08
+
+
+def test_the_version_is_answered_at_once() -> None:
+    def seconds() -> float:
+        start = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-m", "memory_core", "--version"], capture_output=True, check=True, text=True, timeout=60
+        )
+        assert done.stdout == f"memory-core {memory_core.__version__}\n"
+        return time.perf_counter() - start
+
+    assert min(seconds() for _ in range(7)) < 0.06
+
+
+def test_public_names_are_sorted_and_resolve() -> None:
+    assert list(memory_core.__all__) == sorted(memory_core.__all__)
+    for name in memory_core.__all__:
+        assert getattr(memory_core, name) is not None
+    assert set(memory_core.__all__) <= set(dir(memory_core))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        getattr(memory_core, "no_such_name")  # noqa: B009  # mypy would refuse the plain spelling
