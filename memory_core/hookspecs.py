@@ -103,12 +103,14 @@ class BackendPlugin:
     Attributes:
         open: Makes the backend of one agent; must start nothing.
         settings: Gives the dataclass or pydantic model that validates `memory.<name>`; None when there is no such section.
-        timeout_seconds: A hook call that takes longer counts as failed; `None` means the call is trusted to return.
+        timeout_seconds: A hook call that takes longer counts as failed; None means the call is trusted to return.
+        sync_timeout_seconds: The same for sync and probe.
     """
 
     open: Callable[[BackendContext], MemoryBackend]
     settings: Callable[[], type[Any]] | None = None
     timeout_seconds: float | None = 4.0
+    sync_timeout_seconds: float | None = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,6 +83,25 @@ class MemoryFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallContext:
+    """From which chat a call comes. Without a session key the caller is a trusted local one.
+
+    Attributes:
+        agent: Whose memory; None is the agent that the memory was opened for.
+        session_key: The host's key of the session, such as `agent:main:telegram:group:42`.
+        chat_type: "direct", "group", "channel" or what else the host knows.
+        channel: "telegram", "slack", ...
+        access: What the session may do in the workspace: "rw", "ro" or "none".
+    """
+
+    agent: str | None = None
+    session_key: str | None = None
+    chat_type: str | None = None
+    channel: str | None = None
+    access: Access = "rw"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """One question to a backend.
 

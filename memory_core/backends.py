@@ -1,0 +1,143 @@
+"""From a name to a backend: entry points, the plugin manager of one agent, and typed calls through it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, TypeVar
+
+import pluggy
+
+from memory_core.errors import BackendError, MemoryCoreError
+from memory_core.hookspecs import BACKENDS_GROUP, PROJECT, BackendContext, BackendPlugin, MemoryBackend, ProgressCallback
+from memory_core.records import Document, Probe, Query, SearchResult, Status, SyncReport
+
+Answer = TypeVar("Answer")
+
+# Ours, so that they are found without scanning all installed packages (50 ms); a test holds this equal to pyproject.toml.
+SHIPPED: Mapping[str, str] = {"builtin": "memory_core.builtin:PLUGIN"}
+
+OPERATIONS = tuple(name for name in vars(MemoryBackend) if name.startswith("memory_"))
+
+
+def find_plugin(name: str) -> BackendPlugin:
+    """The plugin that offers a backend; installed packages are scanned only for names that we don't ship.
+
+    Raises:
+        BackendError: None or several offer it, or its module fails to load.
+    """
+    target = SHIPPED.get(name)
+    try:
+        plugin = _import(target) if target is not None else _scan(name)
+    except MemoryCoreError:
+        raise
+    except Exception as error:  # a stranger's module may raise anything
+        raise BackendError(name, f"its plugin fails to load: {type(error).__name__}: {error}") from error
+    if not isinstance(plugin, BackendPlugin):
+        raise BackendError(name, f"its entry point names a {type(plugin).__name__}, not a BackendPlugin")
+    return plugin
+
+
+def known_backends() -> list[str]:
+    """The names of all installed backends, sorted. Scans installed packages."""
+    from importlib.metadata import entry_points
+
+    return sorted({*SHIPPED, *entry_points(group=BACKENDS_GROUP).names})
+
+
+def _import(target: str) -> object:
+    module, _, attribute = target.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def _scan(name: str) -> object:
+    from importlib.metadata import entry_points
+
+    found = {point.value: point for point in entry_points(group=BACKENDS_GROUP, name=name)}
+    if len(found) != 1:
+        how_many = "no installed package offers it" if not found else f"{len(found)} packages offer it"
+        raise BackendError(
+            name, f"{how_many}; installed are {', '.join(known_backends())}", action="correct memory.backend, or install it"
+        )
+    return next(iter(found.values())).load()
+
+
+def build_manager() -> pluggy.PluginManager:
+    """An empty plugin manager for one agent; never a global one."""
+    manager = pluggy.PluginManager(PROJECT)
+    manager.add_hookspecs(MemoryBackend)
+    return manager
+
+
+def add_backend(
+    manager: pluggy.PluginManager, name: str, plugin: BackendPlugin, context: BackendContext
+) -> RegisteredBackend:
+    """Open a backend and register it under its name.
+
+    Raises:
+        BackendError: It raises when opened, or misspells, leaves out or mistypes an operation; nothing of it stays behind.
+    """
+    try:
+        backend = plugin.open(context)
+        manager.register(backend, name)
+        manager.check_pending()
+        implemented = {caller.name for caller in manager.get_hookcallers(backend) or []}
+        if missing := [operation for operation in OPERATIONS if operation not in implemented]:
+            raise BackendError(name, f"it does not implement {', '.join(missing)}")
+    except Exception as error:  # a stranger's code may raise anything
+        if manager.has_plugin(name):
+            manager.unregister(name=name)
+        if isinstance(error, BackendError):
+            raise
+        raise BackendError(name, f"it was refused: {error}") from error
+    return RegisteredBackend(manager, name)
+
+
+class RegisteredBackend:
+    """One registered backend, typed like `MemoryBackend`: every call goes through the manager, so observers see it."""
+
+    def __init__(self, manager: pluggy.PluginManager, name: str) -> None:
+        self.name = name
+        self._manager = manager
+
+    def memory_search(self, query: Query) -> SearchResult:
+        """See `MemoryBackend`."""
+        return self._call("memory_search", SearchResult, query=query)
+
+    def memory_get(self, path: str, from_line: int, lines: int) -> Document:
+        """See `MemoryBackend`."""
+        return self._call("memory_get", Document, path=path, from_line=from_line, lines=lines)
+
+    def memory_sync(self, force: bool, progress: ProgressCallback | None) -> SyncReport:  # noqa: FBT001 -- the hookspec's order
+        """See `MemoryBackend`."""
+        return self._call("memory_sync", SyncReport, force=force, progress=progress)
+
+    def memory_status(self) -> Status:
+        """See `MemoryBackend`."""
+        return self._call("memory_status", Status)
+
+    def memory_probe(self) -> Probe:
+        """See `MemoryBackend`."""
+        return self._call("memory_probe", Probe)
+
+    def memory_start(self) -> bool:
+        """See `MemoryBackend`."""
+        return self._call("memory_start", bool)
+
+    def memory_close(self) -> bool:
+        """See `MemoryBackend`."""
+        return self._call("memory_close", bool)
+
+    def _call(self, operation: str, expected: type[Answer], **arguments: Any) -> Answer:
+        """Call this backend and no other: any registered plugin with a `tryfirst` implementation would answer instead."""
+        caller: pluggy.HookCaller = getattr(self._manager.hook, operation)
+        mine = self._manager.get_plugin(self.name)
+        others = [
+            impl.plugin
+            for impl in caller.get_hookimpls()
+            if impl.plugin is not mine and not (impl.wrapper or impl.hookwrapper)
+        ]
+        answer = self._manager.subset_hook_caller(operation, others)(**arguments)
+        if not isinstance(answer, expected):
+            raise BackendError(self.name, f"{operation} returned {type(answer).__name__}, not {expected.__name__}")
+        return answer

@@ -1,0 +1,228 @@
+"""The builtin backend: the index file of one agent, brought level before it is searched."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from memory_core.embeddings import registry
+from memory_core.errors import NotIndexed, ProviderError, StoreFull, StoreReadOnly, SyncBusy
+from memory_core.hookspecs import BackendContext, BackendPlugin, EmbeddingProvider, ProgressCallback, Space, TokenModel, hookimpl
+from memory_core.records import Document, Hit, Mode, Probe, Query, SearchResult, Status, SyncReport
+from memory_core.store import Store
+from memory_core.store.rows import serving_space
+from memory_core.store.vectors import VectorIndex
+
+if TYPE_CHECKING:
+    from memory_core.search import Vectors
+
+log = logging.getLogger(__name__)
+
+EMPTY = "No memories indexed yet"
+
+
+@dataclass(slots=True)
+class _Notes:
+    """What was worse than usual while one question was answered."""
+
+    warnings: list[str] = field(default_factory=list)
+    stale: bool = False
+    action: str = ""
+
+    def add(self, sentence: str, action: str = "") -> None:
+        self.warnings.append(sentence)
+        self.action = self.action or action
+
+
+class BuiltinBackend:
+    """Implements `MemoryBackend` on one SQLite file. Making one opens nothing."""
+
+    def __init__(self, context: BackendContext) -> None:
+        self._config = context.config
+        self._writable = context.access == "rw"
+        self._store = Store(context.config.store_path, writable=self._writable)
+        self._index = VectorIndex(context.config.search.store.vector)
+        self._provider_lock = threading.Lock()
+        self._providers: dict[str, EmbeddingProvider] = {}
+        self._sync_lock = threading.Lock()
+
+    @hookimpl
+    def memory_search(self, query: Query) -> SearchResult:
+        """Bring level, embed the question, search; a provider that fails leaves keyword search."""
+        notes = _Notes()
+        self._level_before_search(notes)
+        try:
+            return self._search(query, notes)
+        except NotIndexed:
+            if not self._writable:
+                raise
+            notes.add(EMPTY)
+            return self._answer((), "keyword", None, notes)
+
+    @hookimpl
+    def memory_get(self, path: str, from_line: int, lines: int) -> Document:
+        """Lines of a note as they stand in the file now."""
+        from memory_core import reading
+
+        return reading.get(self._config, path, from_line=from_line, lines=lines)
+
+    @hookimpl
+    def memory_sync(self, force: bool, progress: ProgressCallback | None) -> SyncReport:  # noqa: FBT001 -- the hookspec's order
+        """Bring the index level with the files now; `force` also rebuilds a damaged one."""
+        if not self._writable:
+            raise StoreReadOnly(self._store.path, "this session may not write the index", action="run: memory-core index")
+        return self._sync(force=force, progress=progress, wait_seconds=10.0)
+
+    @hookimpl
+    def memory_status(self) -> Status:
+        """Counts and states from the index file; opens no model and asks no network."""
+        from memory_core import reporting
+
+        return reporting.status(self._config, self._store, self._index, writable=self._writable)
+
+    @hookimpl
+    def memory_probe(self) -> Probe:
+        """Embed one word."""
+        choice = registry.choose(self._config)
+        started = time.monotonic()
+        try:
+            provider = self._provider()
+            if provider is None:
+                return Probe(ok=True, provider="none", seconds=0.0)
+            vector = provider.embed_query("memory", timeout_seconds=self._config.search.remote.timeout_seconds)
+        except ProviderError as error:
+            return Probe(
+                ok=False, provider=choice.provider, model=self._config.search.model, error=str(error),
+                action=error.action or None, seconds=time.monotonic() - started,
+            )  # fmt: skip
+        return Probe(
+            ok=True, provider=provider.space.provider, model=provider.space.model, dimensions=len(vector),
+            seconds=time.monotonic() - started,
+        )  # fmt: skip
+
+    @hookimpl
+    def memory_start(self) -> bool:
+        """Nothing runs in the background yet."""
+        return True
+
+    @hookimpl
+    def memory_close(self) -> bool:
+        """Close providers and connections."""
+        with self._provider_lock:
+            providers, self._providers = list(self._providers.values()), {}
+        for provider in providers:
+            provider.close()
+        self._store.close()
+        return True
+
+    # Keeping level.
+
+    def _level_before_search(self, notes: _Notes) -> None:
+        """Sync where that is allowed, and note what stood in its way."""
+        if not (self._writable and self._config.search.sync.on_search):
+            return
+        try:
+            report = self._sync(force=False, progress=None, wait_seconds=0.0)
+        except SyncBusy:
+            notes.stale = True
+            notes.add("another process is bringing the index level; results may be incomplete")
+        except (StoreReadOnly, StoreFull) as error:
+            log.warning("searching without a sync: %s", error)
+            notes.stale = True
+            notes.add(f"the index could not be brought level: {error}", error.action)
+        else:
+            for warning in report.warnings:
+                notes.add(warning)
+
+    def _sync(self, *, force: bool, progress: ProgressCallback | None, wait_seconds: float) -> SyncReport:
+        from memory_core.sync import Syncer, sync_lock
+
+        with self._sync_lock, sync_lock(self._store, wait_seconds=wait_seconds):
+            if force:
+                self._store.reset_damaged()
+            provider, problem = self._provider_or_reason()
+            syncer = Syncer(self._config, self._store, provider, self._index, problem=problem, progress=progress)
+            return syncer.run(force=force)
+
+    # Searching.
+
+    def _search(self, query: Query, notes: _Notes) -> SearchResult:
+        from memory_core.search import search
+
+        with self._store.read() as connection:
+            if not connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
+                notes.add(EMPTY)
+                return self._answer((), "keyword", None, notes)
+            space = serving_space(connection)
+            vectors = None if space is None else self._vectors(*space, query, notes)
+            hits, mode = search(connection, query, self._config.search.query.hybrid, index=self._index, vectors=vectors)
+        return self._answer(tuple(hits), mode, space[1] if space and vectors else None, notes)
+
+    def _vectors(self, space_id: int, space: Space, query: Query, notes: _Notes) -> Vectors | None:
+        """The vector side of a search in the space that serves; None, with a note, where it cannot be had."""
+        from memory_core.search import Vectors
+
+        try:
+            provider = self._provider_for(space)
+            if provider is None:
+                notes.add("embeddings are being rebuilt; keyword search answers meanwhile")
+                return None
+            vector = provider.embed_query(query.text, timeout_seconds=self._config.search.query.embed_timeout_ms / 1000)
+        except ProviderError as error:
+            log.warning("keyword search answers: %s", error)
+            notes.add(f"keyword search only: {error}", error.action)
+            return None
+        if not vector.any():
+            return None
+        return Vectors(space_id, vector, provider if isinstance(provider, TokenModel) else None)
+
+    def _answer(self, hits: tuple[Hit, ...], mode: Mode, space: Space | None, notes: _Notes) -> SearchResult:
+        return SearchResult(
+            hits=hits,
+            provider=space.provider if space else "none",
+            model=space.model if space else None,
+            mode=mode,
+            backend="builtin",
+            stale=notes.stale,
+            warning="; ".join(notes.warnings) or None,
+            action=notes.action or None,
+        )
+
+    # Providers.
+
+    def _provider(self) -> EmbeddingProvider | None:
+        """The configured provider, opened once."""
+        with self._provider_lock:
+            if "configured" not in self._providers:
+                provider = registry.open_provider(self._config)
+                if provider is None:
+                    return None
+                self._providers["configured"] = provider
+            return self._providers["configured"]
+
+    def _provider_or_reason(self) -> tuple[EmbeddingProvider | None, ProviderError | None]:
+        try:
+            return self._provider(), None
+        except ProviderError as error:
+            return None, error
+
+    def _provider_for(self, space: Space) -> EmbeddingProvider | None:
+        """Who embeds a question for a space: the configured provider, or one that needs no configuration."""
+        configured, problem = self._provider_or_reason()
+        if configured is not None and configured.space == space:
+            return configured
+        with self._provider_lock:
+            if "serving" not in self._providers:
+                provider = registry.open_space(space)
+                if provider is None:
+                    if problem is not None:
+                        raise problem
+                    return None
+                self._providers["serving"] = provider
+            return self._providers["serving"] if self._providers["serving"].space == space else None
+
+
+PLUGIN = BackendPlugin(open=BuiltinBackend, timeout_seconds=None)

@@ -1,0 +1,80 @@
+"""What `status` tells of the builtin backend: read from the index file, nothing opened besides."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from memory_core import files
+from memory_core.embeddings import registry
+from memory_core.errors import NotIndexed
+from memory_core.records import FileFailure, Status
+from memory_core.settings import AgentConfig
+from memory_core.store import Store
+from memory_core.store.connection import Connection
+from memory_core.store.rows import count_owed, serving_space
+from memory_core.store.vectors import VectorIndex
+
+
+def status(config: AgentConfig, store: Store, index: VectorIndex, *, writable: bool) -> Status:
+    """Counts and states of one index.
+
+    Raises:
+        StoreError: The file is there but cannot be used.
+    """
+    choice = registry.choose(config)
+    blank = Status(
+        backend="builtin", agent=config.agent, workspace=config.workspace, store=config.store_path,
+        provider=choice.provider, model=config.search.model, warnings=config.warnings,
+        details={"provider reason": choice.reason, "access": "rw" if writable else "ro"},
+    )  # fmt: skip
+    try:
+        with store.read() as connection:
+            return _filled(blank, config, connection, index)
+    except NotIndexed:
+        return blank
+
+
+def _filled(blank: Status, config: AgentConfig, connection: Connection, index: VectorIndex) -> Status:
+    from dataclasses import replace
+
+    serving = serving_space(connection)
+    by_source = dict(
+        connection.execute("SELECT source, count(*) FROM files WHERE hash <> x'' GROUP BY source ORDER BY source").fetchall()
+    )
+    reason = index.unavailable_reason(connection) if blank.provider != "none" else None
+    last_sync = cast("str | None", connection.execute("SELECT value FROM meta WHERE key = 'last_sync'").get)
+    rows = connection.execute("SELECT path, error FROM files WHERE error IS NOT NULL ORDER BY path")
+    return replace(
+        blank,
+        indexed=True,
+        store_bytes=sum(path.stat().st_size for path in (config.store_path,) if path.exists()),
+        files=sum(by_source.values()),
+        chunks=int(connection.execute("SELECT count(*) FROM chunks").get),
+        embeddings=_count_embeddings(connection, serving[0]) if serving else 0,
+        owed=count_owed(connection, serving[0] if serving else None) if blank.provider != "none" else 0,
+        sources=by_source,
+        dirty=_dirty(config, connection),
+        model=serving[1].model if serving else blank.model,
+        vector="off" if blank.provider == "none" else "vec0" if reason is None else "exact",
+        vector_reason=reason,
+        failures=tuple(FileFailure(path=path, reason=error) for path, error in rows),
+        last_sync=None if last_sync is None else float(last_sync),
+    )
+
+
+def _count_embeddings(connection: Connection, space_id: int) -> int:
+    return int(
+        connection.execute(
+            "SELECT count(*) FROM embedding_cache e WHERE space_id = ?"
+            " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)",
+            (space_id,),
+        ).get
+    )
+
+
+def _dirty(config: AgentConfig, connection: Connection) -> bool:
+    """Whether any file differs from what was indexed, by size and time."""
+    rows = connection.execute("SELECT source, path, mtime_ns, size FROM files WHERE source <> 'sessions' AND error IS NULL")
+    held = {(source, path): (mtime_ns, size) for source, path, mtime_ns, size in rows}
+    seen = {(file.source, file.path): (file.mtime_ns, file.size_bytes) for file in files.list_files(config).files}
+    return held != seen

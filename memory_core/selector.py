@@ -1,0 +1,192 @@
+"""memory.backend -> the backend that answers; builtin answers instead while the chosen one fails, until it recovers."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from memory_core.backends import RegisteredBackend, add_backend, build_manager, find_plugin
+from memory_core.errors import BackendUnavailable, InvalidArgument, MemoryCoreError, NotIndexed, PathRefused
+from memory_core.guard import Breaker, BreakerState, Clock, Refused, Worker
+from memory_core.hookspecs import BackendContext, BackendPlugin, ProgressCallback
+from memory_core.records import Access, Document, Fallback, Probe, Query, SearchResult, Status, SyncReport
+from memory_core.settings import AgentConfig
+
+log = logging.getLogger(__name__)
+
+BUILTIN = "builtin"
+Answer = TypeVar("Answer", SearchResult, Document, SyncReport, Status, Probe, bool)
+
+# Errors that say nothing about a backend's health: the caller is at fault, or was refused.
+NOT_FAILURES = (InvalidArgument, PathRefused, NotIndexed)
+
+
+class Selector:
+    """The backends of one agent. Making one opens nothing; `close` ends what was opened."""
+
+    def __init__(self, config: AgentConfig, *, access: Access = "rw", clock: Clock = time.monotonic) -> None:
+        self._config = config
+        self._access = access
+        self._manager = build_manager()
+        self._builtin = add_backend(self._manager, BUILTIN, find_plugin(BUILTIN), self._context(None))
+        self._primary: _Guarded | None = None
+        self._problem: str | None = None
+        if config.memory.backend != BUILTIN:
+            self._register_primary(config.memory.backend, clock)
+
+    def search(self, query: Query) -> SearchResult:
+        """The chosen backend's answer, or builtin's with `backend_fallback` set."""
+        answer, reason = self._ask(lambda backend: backend.memory_search(query))
+        if answer is not None:
+            return replace(answer, backend_fallback=None)
+        result = self._builtin.memory_search(query)
+        return result if reason is None else replace(result, backend_fallback=self._fallback(reason))
+
+    def get(self, path: str, from_line: int, lines: int) -> Document:
+        """Lines of a note, from the chosen backend or else from builtin."""
+        answer, _ = self._ask(lambda backend: backend.memory_get(path, from_line, lines))
+        return self._builtin.memory_get(path, from_line, lines) if answer is None else answer
+
+    def sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
+        """Bring the chosen backend level, and builtin with it, so that it can answer at once when it must."""
+        report = self._builtin.memory_sync(force, progress)
+        if self._primary is None:
+            return report
+        answer, reason = self._ask(lambda backend: backend.memory_sync(force, progress), long=True)
+        if answer is not None:
+            return answer
+        return replace(report, warnings=(*report.warnings, self._sentence(reason or "")))
+
+    def status(self) -> Status:
+        """The serving backend's status; which one serves, why, and when the chosen one is tried again."""
+        if self._primary is None:
+            status = self._builtin.memory_status()
+            return status if self._problem is None else self._with_fallback(status, self._problem, None)
+        look = self._primary.breaker.look()
+        answer = None
+        if look.state != "open":
+            answer, _ = self._ask(lambda backend: backend.memory_status(), counted=False)
+        if answer is not None and not look.reason:
+            return answer
+        return self._with_fallback(self._builtin.memory_status(), look.reason or "it does not answer", look)
+
+    def probe(self) -> Probe:
+        """Try the chosen backend for real."""
+        answer, reason = self._ask(lambda backend: backend.memory_probe(), long=True, counted=False)
+        if answer is not None:
+            return answer
+        if reason is None:
+            return self._builtin.memory_probe()
+        return Probe(ok=False, provider=self._config.memory.backend, error=reason, action="run: memory-core status")
+
+    def start(self) -> None:
+        """Begin what runs in the background."""
+        self._builtin.memory_start()
+        self._ask(lambda backend: backend.memory_start())
+
+    def close(self) -> None:
+        """End everything; a backend that hangs is reported, not waited for."""
+        if self._primary is not None:
+            self._primary.close()
+        self._builtin.memory_close()
+
+    def _register_primary(self, name: str, clock: Clock) -> None:
+        """Load the chosen backend; one that cannot be loaded is reported by name, and builtin serves."""
+        try:
+            plugin = find_plugin(name)
+            registered = add_backend(self._manager, name, plugin, self._context(plugin))
+        except MemoryCoreError as error:
+            log.warning("%s", error)
+            self._problem = str(error)
+            return
+        self._primary = _Guarded(registered, plugin, Breaker(clock=clock))
+
+    def _context(self, plugin: BackendPlugin | None) -> BackendContext:
+        settings = None
+        if plugin is not None and plugin.settings is not None:
+            from memory_core.config import validate_section
+
+            name = self._config.memory.backend
+            settings = validate_section(name, self._config.backend_sections.get(name, {}), plugin.settings())
+        return BackendContext(config=self._config, settings=settings, access=self._access)
+
+    def _ask(
+        self, work: Callable[[RegisteredBackend], Answer], *, long: bool = False, counted: bool = True
+    ) -> tuple[Answer | None, str | None]:
+        """The chosen backend's answer; or None and why there is none (None also when builtin is the chosen one)."""
+        if self._primary is None:
+            return None, self._problem
+        try:
+            return self._primary.call(work, long=long, counted=counted), None
+        except Refused as error:
+            return None, str(error)
+        except NOT_FAILURES:
+            raise
+        except Exception as error:  # a stranger's code may raise anything; builtin answers, the reason is shown
+            reason = str(error) or type(error).__name__
+            log.warning("backend %r failed, builtin answers: %s", self._config.memory.backend, reason)
+            return None, reason
+
+    def _fallback(self, reason: str) -> Fallback:
+        return Fallback(origin=self._config.memory.backend, to=BUILTIN, reason=reason)
+
+    def _sentence(self, reason: str) -> str:
+        return f"backend {self._config.memory.backend!r} was not brought level: {reason}"
+
+    def _with_fallback(self, status: Status, reason: str, look: BreakerState | None) -> Status:
+        details = dict(status.details)
+        if look is not None:
+            details["breaker"] = look.state
+            details["next retry in seconds"] = round(look.retry_in_seconds, 1)
+        return replace(status, backend_fallback=self._fallback(reason), details=details)
+
+
+class _Guarded:
+    """A backend that is not trusted to return: deadline, breaker, one abandoned worker at most."""
+
+    def __init__(self, backend: RegisteredBackend, plugin: BackendPlugin, breaker: Breaker) -> None:
+        self.breaker = breaker
+        self._backend = backend
+        self._plugin = plugin
+        self._worker: Worker[object] = Worker(backend.name)
+
+    def call(self, work: Callable[[RegisteredBackend], Answer], *, long: bool, counted: bool) -> Answer:
+        """One call, timed and counted.
+
+        Raises:
+            Refused: The breaker is open, or an earlier call hangs.
+            Exception: Whatever the backend raised, or TimeoutError.
+        """
+        if counted:
+            self.breaker.admit()
+        try:
+            answer = self._timed(work, self._plugin.sync_timeout_seconds if long else self._plugin.timeout_seconds)
+        except BaseException as error:
+            if counted:
+                self._count(error)
+            raise
+        if counted:
+            self.breaker.succeeded()
+        return answer
+
+    def close(self) -> None:
+        """Close the backend in its deadline; report what hangs."""
+        try:
+            self._timed(lambda backend: backend.memory_close(), self._plugin.timeout_seconds)
+        except Exception as error:  # noqa: BLE001 -- closing goes on with the others
+            log.warning("backend %r did not close: %s", self._backend.name, error)
+
+    def _timed(self, work: Callable[[RegisteredBackend], Answer], timeout_seconds: float | None) -> Answer:
+        if timeout_seconds is None:
+            return work(self._backend)
+        answer: Answer = self._worker.call(lambda: work(self._backend), timeout_seconds)  # type: ignore[assignment]
+        return answer
+
+    def _count(self, error: BaseException) -> None:
+        if isinstance(error, NOT_FAILURES) or (isinstance(error, BackendUnavailable) and not error.counts_as_failure):
+            self.breaker.abstained()
+        else:
+            self.breaker.failed(str(error) or type(error).__name__)

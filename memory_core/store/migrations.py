@@ -1,0 +1,117 @@
+"""Numbered migrations; `user_version` says how many a file has seen. Append only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from memory_core.errors import StoreCorrupt, StoreTooNew
+from memory_core.store.connection import APPLICATION_ID, TOKENIZER, Connection, transaction, translated
+
+_FIRST = f"""
+CREATE TABLE meta (                     -- identity, serving space, generation, last sync, ...
+  key   TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE files (
+  id       INTEGER PRIMARY KEY,
+  source   TEXT    NOT NULL,            -- 'memory' | 'workspace' | 'sessions'
+  path     TEXT    NOT NULL,            -- as shown to the agent, POSIX
+  hash     BLOB    NOT NULL,            -- blake2b-16 of the bytes; empty before the first success
+  mtime_ns INTEGER NOT NULL,
+  size     INTEGER NOT NULL,
+  date     TEXT,                        -- ISO; file name, first dated heading, or none
+  error    TEXT,                        -- why the last sync left it as it was; NULL = level
+  UNIQUE (source, path)
+) STRICT;
+
+CREATE TABLE chunks (
+  id            INTEGER PRIMARY KEY,    -- = chunks_fts.rowid
+  file_id       INTEGER NOT NULL REFERENCES files(id) ON DELETE CASCADE,
+  start_line    INTEGER NOT NULL,       -- from 1, included
+  end_line      INTEGER NOT NULL,
+  hash          BLOB    NOT NULL,       -- blake2b-16 of context, overlap and text: what FTS holds
+  context       TEXT    NOT NULL,       -- date and heading trail, keyword side only
+  text          TEXT    NOT NULL,       -- the quoted lines
+  units         BLOB    NOT NULL,       -- int32 quadruples: start, end, first line, last line
+  tokens        BLOB                    -- uint16 token ids of the units, 0xFFFF behind each; NULL = not computed
+) STRICT;
+CREATE INDEX chunks_file ON chunks (file_id, start_line);
+
+CREATE TABLE spaces (                   -- one vector space: vectors of two spaces are never compared
+  id           INTEGER PRIMARY KEY,
+  provider     TEXT    NOT NULL,
+  model        TEXT    NOT NULL,
+  endpoint     TEXT    NOT NULL,        -- fingerprint, no secrets
+  input_type   TEXT    NOT NULL,
+  dimensions   INTEGER NOT NULL,
+  UNIQUE (provider, model, endpoint, input_type, dimensions)
+) STRICT;
+
+CREATE TABLE embedding_cache (          -- the embeddings: content-keyed, immutable, dropped by no rebuild
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,  -- = chunks_vec.rowid; never used twice
+  space_id   INTEGER NOT NULL REFERENCES spaces(id),
+  hash       BLOB    NOT NULL,          -- blake2b-16 of the embedded text
+  embedding  BLOB    NOT NULL,          -- float32 little-endian, unit length; all zero = has no direction
+  updated_at INTEGER NOT NULL,          -- unix seconds; oldest first among rows that no window refers to
+  UNIQUE (space_id, hash)
+) STRICT;
+
+CREATE TABLE windows (                  -- what is embedded; owed = no row in embedding_cache
+  chunk_id   INTEGER NOT NULL REFERENCES chunks(id) ON DELETE CASCADE,
+  first      INTEGER NOT NULL,          -- units of the chunk, included
+  last       INTEGER NOT NULL,
+  hash       BLOB    NOT NULL,          -- blake2b-16 of the window's text: moving text keeps it
+  PRIMARY KEY (chunk_id, first)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX windows_hash ON windows (hash);
+
+-- Contentless: CJK runs are cut into pairs before indexing, so the indexed text is not chunks.text, and an external-content
+-- table would delete the wrong postings.
+CREATE VIRTUAL TABLE chunks_fts USING fts5 (context, text, content='', contentless_delete=1,
+  tokenize="porter {" ".join(TOKENIZER)}");
+CREATE VIRTUAL TABLE chunks_terms USING fts5vocab ('chunks_fts', 'row');
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST,)
+VERSION = len(MIGRATIONS)
+
+
+def check(connection: Connection, path: Path) -> int:
+    """The version of the file: 0 for an empty one.
+
+    Raises:
+        StoreCorrupt: The file belongs to another program, or is damaged.
+        StoreTooNew: A newer memory-core wrote it.
+    """
+    with translated(path):
+        version = int(connection.pragma("user_version"))
+        application = int(connection.pragma("application_id"))
+        tables = int(connection.execute("SELECT count(*) FROM sqlite_schema").get)
+    if application != APPLICATION_ID and (version or tables):
+        raise StoreCorrupt(
+            path, "this is a database of another program", action="choose another file: memorySearch.store.path"
+        )
+    if version > VERSION:
+        raise StoreTooNew(
+            path,
+            f"it was written by a newer memory-core (schema {version}, this one knows {VERSION})",
+            action="upgrade memory-core, or choose another file: memorySearch.store.path",
+        )
+    return version
+
+
+def migrate(connection: Connection, path: Path) -> None:
+    """Bring the file to `VERSION`, each step in its own transaction.
+
+    Raises:
+        StoreError: See `check` and `connection.translated`.
+    """
+    if check(connection, path) == VERSION:
+        return
+    for number, script in enumerate(MIGRATIONS, start=1):
+        with transaction(connection, path):
+            if int(connection.pragma("user_version")) < number:
+                connection.execute(script)
+                connection.pragma("application_id", APPLICATION_ID)
+                connection.pragma("user_version", number)

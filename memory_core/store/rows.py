@@ -1,0 +1,272 @@
+"""What goes into the index: prepared values, and the writes of one transaction."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from memory_core.hookspecs import Space
+from memory_core.records import Chunk, MemoryFile, Unit, Window
+from memory_core.store.connection import Connection
+from memory_core.terms import cut_cjk
+
+END_OF_UNIT = 0xFFFF  # between token ids; no model in use has so large a vocabulary
+
+
+def digest(text: str) -> bytes:
+    """blake2b-16 of the text; lone surrogates, which some transcripts hold, do not stop it."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedChunk:
+    """A chunk with what is derived from it, ready to be written."""
+
+    chunk: Chunk
+    units: tuple[Unit, ...]
+    windows: tuple[Window, ...]
+
+    @property
+    def hash(self) -> bytes:
+        """Equal hashes are equal keyword rows: context, overlap and text."""
+        return digest(f"{self.chunk.context}\0{self.chunk.overlap_lines}\0{self.chunk.text}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedFile:
+    """A file as it is to stand in the index."""
+
+    file: MemoryFile
+    hash: bytes
+    size_bytes: int
+    mtime_ns: int
+    date: str | None
+    chunks: tuple[PreparedChunk, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """What the index knows of a file."""
+
+    id: int
+    source: str
+    path: str
+    hash: bytes
+    mtime_ns: int
+    size_bytes: int
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OwedWindow:
+    """A window without an embedding in one space."""
+
+    hash: bytes
+    text: str
+
+
+def pack_units(units: Iterable[Unit]) -> bytes:
+    """Units as int32 quadruples."""
+    return array("i", [n for u in units for n in (u.start, u.end, u.first_line, u.last_line)]).tobytes()
+
+
+def unpack_units(blob: bytes) -> list[Unit]:
+    """The inverse of `pack_units`."""
+    numbers = array("i", blob)
+    return [Unit(*numbers[i : i + 4]) for i in range(0, len(numbers), 4)]
+
+
+class Writer:
+    """The writes of one transaction. `Store.write()` makes it; it must not outlive the block."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._db = connection
+
+    @property
+    def connection(self) -> Connection:
+        """The connection inside the transaction, for what another room of the store writes."""
+        return self._db
+
+    def serving_space(self) -> int | None:
+        """The id of the space whose vectors answer; None when none does."""
+        value = self._db.execute("SELECT value FROM meta WHERE key = 'serving_space'").get
+        return None if value is None else int(value)
+
+    def set_meta(self, values: Mapping[str, str | None]) -> None:
+        """Set keys; None removes one."""
+        for key, value in values.items():
+            if value is None:
+                self._db.execute("DELETE FROM meta WHERE key = ?", (key,))
+            else:
+                self._db.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (key, value))
+
+    def put_file(self, prepared: PreparedFile) -> None:
+        """Make the file's rows equal to what was prepared; chunks that stand already keep their rows."""
+        file_id = self._put_file_row(prepared)
+        old: dict[bytes, list[tuple[int, int, int]]] = {}
+        rows = self._db.execute(
+            "SELECT hash, id, start_line, end_line FROM chunks WHERE file_id = ? ORDER BY id DESC", (file_id,)
+        )
+        for chunk_hash, chunk_id, start, end in rows:
+            old.setdefault(chunk_hash, []).append((chunk_id, start, end))
+        for item in prepared.chunks:
+            key = item.hash
+            if kept := old.get(key):
+                self._move_chunk(*kept.pop(), item.chunk)
+            else:
+                self._insert_chunk(file_id, key, item)
+        self._delete_chunks(chunk_id for rest in old.values() for chunk_id, _, _ in rest)
+
+    def drop_files(self, ids: Iterable[int]) -> None:
+        """Remove files with all that hangs on them, except embeddings."""
+        for file_id in ids:
+            self._delete_chunks([row[0] for row in self._db.execute("SELECT id FROM chunks WHERE file_id = ?", (file_id,))])
+            self._db.execute("DELETE FROM files WHERE id = ?", (file_id,))
+
+    def clear(self) -> None:
+        """Remove every file and chunk; embeddings stay."""
+        self._db.execute("DELETE FROM windows")
+        self._db.execute("DELETE FROM chunks")
+        self._db.execute("DELETE FROM files")
+        self._db.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('delete-all')")
+
+    def touch_file(self, file_id: int, *, mtime_ns: int, size_bytes: int) -> None:
+        """Note that a file with the same content has other times."""
+        self._db.execute("UPDATE files SET mtime_ns = ?, size = ?, error = NULL WHERE id = ?", (mtime_ns, size_bytes, file_id))
+
+    def set_file_error(self, file: MemoryFile, reason: str) -> None:
+        """Note why a file stays as it was; its old rows keep serving."""
+        self._db.execute(
+            "INSERT INTO files (source, path, hash, mtime_ns, size, error) VALUES (?, ?, x'', 0, 0, ?)"
+            " ON CONFLICT (source, path) DO UPDATE SET error = excluded.error",
+            (file.source, file.path, reason),
+        )
+
+    def space_id(self, space: Space) -> int:
+        """The id of a space, made when it is new."""
+        key = (space.provider, space.model, space.endpoint, space.input_type, space.dimensions)
+        self._db.execute(
+            "INSERT INTO spaces (provider, model, endpoint, input_type, dimensions) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            key,
+        )
+        return int(
+            self._db.execute(
+                "SELECT id FROM spaces WHERE (provider, model, endpoint, input_type, dimensions) = (?, ?, ?, ?, ?)", key
+            ).get
+        )
+
+    def put_embeddings(self, space_id: int, rows: Iterable[tuple[bytes, bytes]]) -> None:
+        """Store (text hash, float32 bytes); what is there already stays."""
+        now = int(time.time())
+        self._db.executemany(
+            "INSERT INTO embedding_cache (space_id, hash, embedding, updated_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            ((space_id, key, blob, now) for key, blob in rows),
+        )
+
+    def put_tokens(self, rows: Iterable[tuple[int, bytes]]) -> None:
+        """Store (chunk id, token ids of its units)."""
+        self._db.executemany("UPDATE chunks SET tokens = ? WHERE id = ?", ((blob, chunk_id) for chunk_id, blob in rows))
+
+    def evict_embeddings(self, *, keep: int) -> int:
+        """Drop the oldest embeddings that no window refers to, beyond `keep`; returns how many went."""
+        self._db.execute(
+            "DELETE FROM embedding_cache WHERE id IN (SELECT e.id FROM embedding_cache e"
+            " WHERE NOT EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)"
+            " ORDER BY e.updated_at DESC, e.id DESC LIMIT -1 OFFSET ?)",
+            (keep,),
+        )
+        return self._db.changes()
+
+    def _put_file_row(self, prepared: PreparedFile) -> int:
+        file = prepared.file
+        self._db.execute(
+            "INSERT INTO files (source, path, hash, mtime_ns, size, date, error) VALUES (?, ?, ?, ?, ?, ?, NULL)"
+            " ON CONFLICT (source, path) DO UPDATE SET hash = excluded.hash, mtime_ns = excluded.mtime_ns,"
+            " size = excluded.size, date = excluded.date, error = NULL",
+            (file.source, file.path, prepared.hash, prepared.mtime_ns, prepared.size_bytes, prepared.date),
+        )
+        return int(self._db.execute("SELECT id FROM files WHERE source = ? AND path = ?", (file.source, file.path)).get)
+
+    def _move_chunk(self, chunk_id: int, start: int, end: int, chunk: Chunk) -> None:
+        if (start, end) != (chunk.start_line, chunk.end_line):
+            self._db.execute(
+                "UPDATE chunks SET start_line = ?, end_line = ? WHERE id = ?", (chunk.start_line, chunk.end_line, chunk_id)
+            )
+
+    def _insert_chunk(self, file_id: int, key: bytes, item: PreparedChunk) -> None:
+        chunk = item.chunk
+        text = _storable(chunk.text)
+        self._db.execute(
+            "INSERT INTO chunks (file_id, start_line, end_line, hash, context, text, units) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (file_id, chunk.start_line, chunk.end_line, key, chunk.context, text, pack_units(item.units)),
+        )
+        chunk_id = self._db.last_insert_rowid()
+        self._db.execute(
+            "INSERT INTO chunks_fts (rowid, context, text) VALUES (?, ?, ?)", (chunk_id, cut_cjk(chunk.context), cut_cjk(text))
+        )
+        self._db.executemany(
+            "INSERT INTO windows VALUES (?, ?, ?, ?)",
+            [(chunk_id, window.first, window.last, digest(window.text)) for window in item.windows],
+        )
+
+    def _delete_chunks(self, ids: Iterable[int]) -> None:
+        for chunk_id in ids:
+            self._db.execute("DELETE FROM chunks_fts WHERE rowid = ?", (chunk_id,))
+            self._db.execute("DELETE FROM chunks WHERE id = ?", (chunk_id,))
+
+
+def _storable(text: str) -> str:
+    """SQLite takes no lone surrogates; they become U+FFFD, one for one, so that offsets stay right."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def owed_windows(connection: Connection, space_id: int) -> Iterator[OwedWindow]:
+    """Texts whose embedding is missing in a space, each once, in file order."""
+    rows = connection.execute(
+        "SELECT w.hash, w.first, w.last, c.text, c.units FROM windows w JOIN chunks c ON c.id = w.chunk_id"
+        " WHERE NOT EXISTS (SELECT 1 FROM embedding_cache e WHERE e.space_id = ? AND e.hash = w.hash)"
+        " ORDER BY c.file_id, c.start_line, w.first",
+        (space_id,),
+    )
+    seen: set[bytes] = set()
+    for key, first, last, text, blob in rows:
+        if key not in seen:
+            seen.add(key)
+            units = unpack_units(blob)[first : last + 1]
+            yield OwedWindow(key, "\n".join(text[unit.start : unit.end] for unit in units))
+
+
+def chunks_without_tokens(connection: Connection) -> Iterator[tuple[int, Sequence[str]]]:
+    """Chunks whose units' token ids are missing: (chunk id, texts of its units)."""
+    for chunk_id, text, blob in connection.execute("SELECT id, text, units FROM chunks WHERE tokens IS NULL ORDER BY id"):
+        yield chunk_id, [text[unit.start : unit.end] for unit in unpack_units(blob)]
+
+
+def count_owed(connection: Connection, space_id: int | None) -> int:
+    """How many texts have no embedding in a space; all of them for None."""
+    return int(
+        connection.execute(
+            "SELECT count(DISTINCT hash) FROM windows w"
+            " WHERE NOT EXISTS (SELECT 1 FROM embedding_cache e WHERE e.space_id = ? AND e.hash = w.hash)",
+            (space_id,),
+        ).get
+    )
+
+
+def serving_space(connection: Connection) -> tuple[int, Space] | None:
+    """The space whose vectors answer, with its id; None when keyword search answers alone."""
+    row = connection.execute(
+        "SELECT s.id, s.provider, s.model, s.endpoint, s.input_type, s.dimensions FROM spaces s"
+        " JOIN meta m ON m.key = 'serving_space' AND s.id = CAST(m.value AS INTEGER)"
+    ).fetchone()
+    if row is None:
+        return None
+    space_id, provider, model, endpoint, input_type, dimensions = row
+    return space_id, Space(provider=provider, model=model, endpoint=endpoint, input_type=input_type, dimensions=dimensions)

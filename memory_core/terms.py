@@ -1,0 +1,65 @@
+"""Words for the keyword side: CJK runs cut into pairs, stop words left out of questions. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+# Han, kana, Hangul syllables and the iteration and length marks that stand inside words.
+_CJK_CLASS = "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_CJK_RUN = re.compile(f"[{_CJK_CLASS}]+")
+_WORD = re.compile(rf"[^\W_{_CJK_CLASS}]+|[{_CJK_CLASS}]+")
+
+# English function words and the scaffolding of questions. A question of these alone asks for nothing.
+STOP_WORDS = frozenset(
+    """a about above after again against ain all also am an and any anybody anyone anything are aren as at be because been before
+    being below between both but by can cannot could couldn d did didn do does doesn doing don done down during each either else
+    ever every few for from further get gets getting give given go goes going gone got had hadn has hasn have haven having he
+    hello her here hers herself hey hi him himself his how i if in into is isn it its itself just kind let like ll m made make many
+    may me might mine more most much must mustn my myself need needn neither no nor not now o of off ok okay on once one only or
+    other ought our ours ourselves out over own please re really s said same say says shall shan she should shouldn so some
+    somebody someone something still such t take tell than thank thanks that the their theirs them themselves then there these
+    they thing things this those though through to too under until up upon us use used using ve very was wasn we were weren what
+    when where whether which while who whom whose why will with won would wouldn y yes yet you your yours yourself yourselves""".split()
+)
+
+
+def cut_cjk(text: str) -> str:
+    """Text as the keyword index sees it: every CJK run as overlapping pairs, and its last character alone.
+
+    unicode61 takes a whole run for one token, so that no part of it is found. Pairs are tokens of their own, with counts of
+    their own; the last character lets a search for one character be a prefix search.
+    """
+    return _CJK_RUN.sub(_pairs, text) if not text.isascii() else text
+
+
+def _pairs(match: re.Match[str]) -> str:
+    run = match.group()
+    return " " + " ".join([*(run[i : i + 2] for i in range(len(run) - 1)), run[-1]]) + " "
+
+
+def question_words(text: str) -> list[str]:
+    """The words of a question worth looking for, in order, lower case, each once: no stop words, CJK runs as pairs.
+
+    A run of a single CJK character stays alone. Empty when the question consists of stop words and punctuation.
+    """
+    found: dict[str, None] = {}
+    for word in _WORD.findall(text.lower()):
+        if _CJK_RUN.match(word):
+            found.update(dict.fromkeys(word[i : i + 2] for i in range(len(word) - 1)) if len(word) > 1 else {word: None})
+        elif word not in STOP_WORDS:
+            found[word] = None
+    return list(found)
+
+
+def is_single_cjk(word: str) -> bool:
+    """Whether a question word is one CJK character, which matches as a prefix."""
+    return len(word) == 1 and _CJK_RUN.match(word) is not None
+
+
+def match_expression(words: Iterable[str]) -> str:
+    """The FTS5 query for any of the words; "" for none.
+
+    Every word is quoted, so that nothing in it is read as syntax (https://www.sqlite.org/fts5.html#full_text_query_syntax).
+    """
+    return " OR ".join(f'"{word}"*' if is_single_cjk(word) else f'"{word}"' for word in words)
