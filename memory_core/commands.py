@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from memory_core import __version__, console
-from memory_core.errors import ConfigError
+from memory_core.errors import ConfigError, ConfigProblem
 
 if TYPE_CHECKING:
     from memory_core.memory import Memory
@@ -70,8 +70,21 @@ def _open(options: Options) -> Memory:
     return open_memory(options.config, agent=options.agent, workspace=options.workspace, state_dir=options.state_dir)
 
 
+def _open_notes(options: Options) -> Memory:
+    """Open the memory of a workspace that exists: to a backend, one that does not is merely empty."""
+    memory = _open(options)
+    workspace = memory.config().workspace
+    if not workspace.is_dir():
+        raise ConfigError(
+            [ConfigProblem("", "there is no such workspace")],
+            origin=str(workspace),
+            action="make that folder, or name another with --workspace",
+        )
+    return memory
+
+
 def _status(options: Options) -> int:
-    with _open(options) as memory:
+    with _open_notes(options) as memory:
         status = memory.status()
         probe = memory.probe() if options.deep else None
     if options.json:
@@ -84,7 +97,7 @@ def _status(options: Options) -> int:
 
 
 def _index(options: Options) -> int:
-    with _open(options) as memory, console.SyncProgress() as progress:
+    with _open_notes(options) as memory, console.SyncProgress() as progress:
         report = memory.sync(force=options.force, progress=progress)
     if options.json:
         console.print_json(report)
@@ -111,7 +124,7 @@ def _get(options: Options) -> int:
 
 def _call(options: Options, tool: str, asked: Mapping[str, object], show: Callable[[Mapping[str, Any]], None]) -> int:
     """Call a tool as a host does, with the arguments that were given, and show its result."""
-    with _open(options) as memory:
+    with _open_notes(options) as memory:
         result = memory.call_tool(tool, {name: value for name, value in asked.items() if value is not None})
     if options.json:
         console.print_json(result)

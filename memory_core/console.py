@@ -37,8 +37,7 @@ def prepare() -> None:
 
 def complain(what: str, action: str | None = None) -> None:
     """Print `memory-core: <what>. <action>` on standard error, as one line."""
-    sentences = [f"memory-core: {what}".rstrip(" .") + ".", *([action] if action else [])]
-    print(_CONTROL.sub("", " ".join(" ".join(sentences).split())), file=sys.stderr)
+    print(_CONTROL.sub("", " ".join(f"memory-core: {_sentences(what, action)}".split())), file=sys.stderr)
 
 
 def plain(value: Any) -> Any:
@@ -86,7 +85,7 @@ def _hit(hit: Mapping[str, Any]) -> str:
 
 
 def _sentences(what: str, action: str | None) -> str:
-    return " ".join([what.rstrip(".") + ".", *([action] if action else [])])
+    return f"{what.rstrip(' .')}. {action[:1].upper()}{action[1:]}" if action else f"{what.rstrip(' .')}."
 
 
 def print_document(result: Mapping[str, Any]) -> None:
@@ -164,10 +163,12 @@ def _print_failures(record: Status | SyncReport) -> None:
 def print_probe(probe: Probe) -> None:
     """Print whether embeddings can be had; why not stands on standard error."""
     who = f"{probe.provider} {probe.model or ''}".strip()
-    if probe.ok:
-        print(f"{who} works: {probe.dimensions} dimensions in {probe.seconds:.2f} s")
-    else:
+    if not probe.ok:
         complain(f"{who} does not work: {probe.error}", probe.action)
+    elif probe.dimensions is None:
+        print(f"{who}: no embeddings are made, notes are found by keyword")
+    else:
+        print(f"{who} works: {probe.dimensions} dimensions in {probe.seconds:.2f} s")
 
 
 class SyncProgress:

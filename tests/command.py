@@ -63,7 +63,7 @@ class Command:
             timeout_seconds: After which the test fails.
         """
         done = subprocess.run(
-            [sys.executable, "-m", "memory_core", *arguments],
+            [*self.start(), *arguments],
             capture_output=True,
             check=False,
             cwd=REPOSITORY,
@@ -78,12 +78,11 @@ class Command:
         )
         return Outcome(done.returncode, done.stdout, done.stderr)
 
+    def start(self) -> list[str]:
+        """The words before the arguments."""
+        folders = ["--workspace", str(self.workspace), "--state-dir", str(self.state_dir)]
+        return [sys.executable, "-m", "memory_core", *folders]
+
     def variables(self) -> dict[str, str]:
         """The environment that the command gets."""
-        own = {
-            "MEMORY_CORE_WORKSPACE": str(self.workspace),
-            "MEMORY_CORE_STATE_DIR": str(self.state_dir),
-            "MEMORY_CORE_PROVIDER": "static",
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
-        return {**os.environ, **own, **self.environment}
+        return {**os.environ, "MEMORY_CORE_PROVIDER": "static", "PYTHONDONTWRITEBYTECODE": "1", **self.environment}

@@ -1,0 +1,273 @@
+"""The command line as its users have it: real processes on a real workspace."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import memory_core
+from tests.command import Command, Outcome
+
+QUESTION = "Which musical instrument am I learning?"
+ANSWER = "memory/2026-02-21.md"
+
+
+@pytest.fixture
+def indexed(command: Command) -> Command:
+    assert command("index").code == 0
+    return command
+
+
+def test_index_says_what_it_did(command: Command) -> None:
+    first = command("index")
+    assert (first.code, first.err) == (0, "")
+    assert first.out.startswith("Indexed 38 notes in ")
+    assert "(38 added, 0 changed, 0 removed, 0 unchanged)" in first.out
+    assert "(0 added, 0 changed, 0 removed, 38 unchanged)" in command("index").out
+    assert command("reindex", "--force").out.startswith("Rebuilt the index: 38 notes in ")
+
+
+def test_index_reports_as_json(command: Command) -> None:
+    report = command("index", "--json").json
+    assert report["added"] == report["files"] == 38
+    assert report["failures"] == []
+    assert set(report) >= {"chunks", "embedded", "cached", "owed", "reindexed", "seconds"}
+
+
+def test_search_shows_place_score_and_snippet(indexed: Command) -> None:
+    shown = indexed("search", QUESTION)
+    assert (shown.code, shown.err) == (0, "")
+    place, *snippet = shown.out.splitlines()
+    assert place.startswith(f"{ANSWER}:L")
+    assert 0.35 <= float(place.split()[-1]) <= 1
+    assert any("guitar" in line for line in snippet)
+    assert all(line.startswith("    ") for line in snippet[:2])
+
+
+def test_search_indexes_what_is_not_indexed_yet(command: Command) -> None:
+    assert command("search", QUESTION).out.startswith(ANSWER)
+
+
+def test_search_prints_the_tool_result_as_json(indexed: Command, workspace: Path) -> None:
+    printed = indexed("search", QUESTION, "--json", "--max-results", "2").json
+    with memory_core.open_memory(
+        {"agents": {"defaults": {"memorySearch": {"provider": "static"}}}},
+        workspace=workspace,
+        state_dir=indexed.state_dir,
+    ) as memory:
+        assert printed == memory.call_tool("memory_search", {"query": QUESTION, "maxResults": 2})
+    assert printed["results"][0]["path"] == ANSWER
+    assert len(printed["results"]) <= 2
+
+
+def test_search_can_be_bounded(indexed: Command) -> None:
+    assert indexed("search", QUESTION, "--min-score", "1").out.startswith("No matches")
+    paths = {
+        hit["path"] for hit in indexed("search", "PRS-2209 review", "--after", "2026-03-01", "--json").json["results"]
+    }
+    assert all(path >= "memory/2026-03-01.md" for path in paths if path.startswith("memory/2026"))
+
+
+def test_no_hits_is_done(indexed: Command) -> None:
+    assert indexed("search", "xqzvkw plomfritz").code == 0
+    assert indexed("search", "xqzvkw plomfritz").out.startswith("No matches")
+    assert indexed("search", "xqzvkw plomfritz", "--json").json["results"] == []
+
+
+def test_an_empty_workspace_says_that_nothing_is_indexed(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    found = Command(tmp_path / "empty", tmp_path / "state")("search", QUESTION)
+    assert found.code == 0
+    assert found.out.startswith("No memories indexed yet")
+
+
+def test_get_prints_the_note_as_it_is_now(command: Command, workspace: Path) -> None:
+    note = workspace / ANSWER
+    assert command("get", ANSWER).out.rstrip("\n") == note.read_text().rstrip("\n")
+    lines = note.read_text().splitlines()
+    assert command("get", ANSWER, "--from", "3", "--lines", "2").out.splitlines() == lines[2:4]
+    assert command("get", ANSWER, "--json").json["status"] == "ok"
+
+
+def test_get_says_where_a_long_note_goes_on(command: Command, workspace: Path) -> None:
+    (workspace / "memory" / "long.md").write_text("".join(f"line {n}\n" for n in range(1, 301)))
+    shown = command("get", "memory/long.md")
+    assert len(shown.out.splitlines()) == 120
+    assert shown.err == "The note goes on: --from 121\n"
+
+
+def test_get_fails_on_a_missing_note(command: Command) -> None:
+    missing = command("get", "memory/1999-01-01.md")
+    assert missing.code == 1
+    assert missing.out == ""
+    assert "memory/1999-01-01.md" in missing.error
+    assert command("get", "memory/1999-01-01.md", "--json").json["status"] == "not_found"
+
+
+def test_status_before_and_after(command: Command, workspace: Path) -> None:
+    before = command("status")
+    assert before.code == 0
+    assert "none yet" in before.out
+    assert command("status", "--json").json["indexed"] is False
+    command("index")
+    status = command("status", "--json").json
+    assert status["indexed"] is True
+    assert (status["files"], status["provider"], status["workspace"]) == (38, "static", str(workspace))
+    assert str(command.state_dir) in command("status").out
+
+
+def test_status_deep_tries_the_provider(indexed: Command) -> None:
+    assert indexed("status", "--deep", "--json").json["probe"]["ok"] is True
+    assert "static" in indexed("status", "--deep").out.splitlines()[-1]
+
+
+def test_probe(command: Command) -> None:
+    assert command("probe", "--json").json["dimensions"] == 256
+    assert "256 dimensions" in command("probe").out
+    assert "by keyword" in command("probe", environment={"MEMORY_CORE_PROVIDER": "none"}).out
+
+
+def test_config_check_explains_a_file(command: Command, tmp_path: Path) -> None:
+    config = tmp_path / "host.json5"
+    config.write_text("{agents: {defaults: {memorySearch: {provider: 'none', query: {maxResults: 3}}}}}")
+    checked = command("config", "check", str(config), environment={"MEMORY_CORE_PROVIDER": ""})
+    assert checked.code == 0
+    assert str(config) in checked.out
+    assert command("--config", str(config), "config", "check", "--json").code == 0
+
+
+def test_config_check_prints_one_line_for_every_error(command: Command, tmp_path: Path) -> None:
+    config = tmp_path / "host.json5"
+    config.write_text("{memory: {citation: 'on'}, agents: {defaults: {memorySearch: {query: {maxResults: '6'}}}}}")
+    checked = command("config", "check", str(config))
+    assert (checked.code, checked.out) == (2, "")
+    first, second = checked.err.splitlines()
+    assert "memory.citation" in first
+    assert "agents.defaults.memorySearch.query.maxResults" in second
+    assert str(config) in first
+
+
+@pytest.mark.parametrize("position", ["before", "after"])
+def test_common_options_stand_before_or_after_the_command(command: Command, position: str) -> None:
+    words = ["--json", "status"] if position == "before" else ["status", "--json"]
+    assert command(*words).json["agent"] == "main"
+    words = ["--agent", "other", "status"] if position == "before" else ["status", "--agent", "other"]
+    assert command("--json", *words).json["agent"] == "other"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["serch", "x"],
+        ["search"],
+        ["search", "x", "--max-results", "many"],
+        ["search", "x", "--max-results", "0"],
+        ["search", "x", "--min-score", "2"],
+        ["search", "x", "--after", "soon"],
+        ["search", ""],
+        ["get", "a.md", "--from", "0"],
+        ["status", "--unknown"],
+        ["status", "--agent", "../other"],
+        ["config"],
+        ["config", "check", "no-such-file.json5"],
+        ["--config", "no-such-file.json5", "status"],
+    ],
+)
+def test_bad_usage_is_one_line_and_exit_code_two(command: Command, words: list[str]) -> None:
+    refused = command(*words)
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.error
+
+
+def test_a_path_outside_the_notes_is_refused(command: Command) -> None:
+    refused = command("get", "../../etc/passwd")
+    assert refused.code in {1, 2}
+    assert "etc/passwd" in refused.error
+    assert refused.out == ""
+
+
+def test_debug_shows_the_traceback(command: Command) -> None:
+    shown = command("--config", "no-such-file.json5", "status", "--debug")
+    assert shown.code == 1
+    assert "Traceback" in shown.err
+
+
+@pytest.mark.parametrize("word", ["--version", "--help"])
+def test_version_and_help_are_answers(command: Command, word: str) -> None:
+    answered = command(word)
+    assert (answered.code, answered.err) == (0, "")
+    assert "memory-core" in answered.out
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(indexed: Command) -> None:
+    """`memory-core get ... | head -1`, with a pipe that is closed before anything is written."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as closed:
+        done = subprocess.run(
+            [*indexed.start(), "search", QUESTION],
+            check=False,
+            env=indexed.variables(),
+            stderr=subprocess.PIPE,
+            stdout=closed,
+            timeout=60,
+        )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_an_interrupt_is_one_line(command: Command, tmp_path: Path) -> None:
+    fifo = tmp_path / "host.json5"
+    os.mkfifo(fifo)
+    process = subprocess.Popen(
+        [*command.start(), "--config", str(fifo), "status"],
+        env=command.variables(),
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    )
+    with fifo.open("w"):  # opens when the command has begun to read, and keeps it waiting
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    outcome = Outcome(process.returncode, out, err)
+    assert (outcome.code, outcome.out) == (130, "")
+    assert "interrupted" in outcome.error
+
+
+def test_a_poor_terminal_gets_escapes_and_no_traceback(indexed: Command) -> None:
+    shown = indexed(
+        "search",
+        "ブートローダーはどのバージョン以上に更新する必要がありますか？",
+        environment={"PYTHONIOENCODING": "ascii"},
+    )
+    assert (shown.code, shown.err) == (0, "")
+    assert "\\u30d6" in shown.out
+
+
+def test_an_argument_that_is_no_utf_8_is_searched_all_the_same(indexed: Command) -> None:
+    assert indexed("search", os.fsdecode(b"guitar \xff\xfe"), "--json").json["results"]
+
+
+def test_a_terminal_gets_no_control_characters_of_a_note(command: Command, workspace: Path) -> None:
+    (workspace / "memory" / "trap.md").write_text("the zirkon \x1b]0;owned\x07 note\n")
+    ours, theirs = pty.openpty()
+    done = subprocess.run(
+        [*command.start(), "get", "memory/trap.md"], check=True, env=command.variables(), stdout=theirs, timeout=60
+    )
+    os.close(theirs)
+    shown = os.read(ours, 4096)
+    os.close(ours)
+    assert done.returncode == 0
+    assert shown.rstrip() == b"the zirkon ]0;owned note"
+
+
+def test_json_is_json_in_every_script(indexed: Command) -> None:
+    printed = indexed("search", "第一批样机什么时候从盐田港发出？", "--json").out
+    assert "盐田港" in printed
+    assert json.loads(printed)["results"][0]["path"] == "memory/2026-01-27.md"
