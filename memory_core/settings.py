@@ -1,8 +1,8 @@
-"""What can be set, with the defaults and bounds: frozen dataclasses, one a section of the configuration.
+"""What can be set, with the defaults, meanings and bounds: frozen dataclasses, one a section of the configuration.
 
 They are plain dataclasses, so that a command without a configuration file never imports pydantic (100 ms); `config`
-validates documents against these same classes with pydantic, and generates the JSON Schema from them. Attribute names are
-the document's keys in snake case. Constraints stand in the annotations.
+validates documents against these same classes with pydantic, and generates the JSON Schema and the README's table from
+them. Attribute names are the document's keys in snake case.
 """
 
 from __future__ import annotations
@@ -10,13 +10,45 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Any, Literal
 
-from annotated_types import Ge, Gt, Le, MinLen
+from memory_core.fields import STRICT, InvalidField, Secret, Section, about, camel, parse_size_bytes
 
-if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler
-    from pydantic_core import CoreSchema
+__all__ = [
+    "STRICT",
+    "AgentConfig",
+    "Batch",
+    "Cache",
+    "Chunking",
+    "Compaction",
+    "Exclude",
+    "Experimental",
+    "ExtraPath",
+    "FallbackId",
+    "Hybrid",
+    "InvalidField",
+    "Local",
+    "MemoryFlush",
+    "MemorySettings",
+    "ProviderAccount",
+    "ProviderId",
+    "QuerySettings",
+    "Remote",
+    "Scope",
+    "ScopeMatch",
+    "ScopeRule",
+    "SearchSettings",
+    "Secret",
+    "Section",
+    "SessionDeltas",
+    "Source",
+    "StoreSettings",
+    "SyncSettings",
+    "Vector",
+    "about",
+    "camel",
+    "parse_size_bytes",
+]
 
 Source = Literal["memory", "workspace", "sessions"]
 ProviderId = Literal[
@@ -48,221 +80,204 @@ FallbackId = Literal[
 ]
 
 
-def camel(name: str) -> str:
-    """`watch_debounce_ms` as the document spells it: `watchDebounceMs`."""
-    head, *rest = name.split("_")
-    return head + "".join(word.capitalize() for word in rest)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtraPath(Section):
+    """A file or folder outside the usual places; a bare string stands for one with the default pattern."""
 
-
-# What pydantic does with these classes: camelCase keys, unknown keys refused, no coercion ("5" is not a number).
-STRICT: Mapping[str, Any] = {"alias_generator": camel, "extra": "forbid", "strict": True}
-
-
-class Secret:
-    """A key or header value that never shows in a repr, a log or an error; `reveal()` gives it."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: str) -> None:
-        self._value = value
-
-    def reveal(self) -> str:
-        """The value itself, for the one request that needs it."""
-        return self._value
-
-    def __repr__(self) -> str:
-        return "Secret(***)"
-
-    __str__ = __repr__
-
-    def __bool__(self) -> bool:
-        return bool(self._value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and other._value == self._value
-
-    def __hash__(self) -> int:
-        return hash(self._value)
-
-    def __reduce__(self) -> str:
-        raise TypeError("a Secret is not pickled")
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        from pydantic_core import core_schema
-
-        return core_schema.no_info_after_validator_function(
-            cls, core_schema.str_schema(), serialization=core_schema.plain_serializer_function_ser_schema(repr)
-        )
+    path: str = field(
+        metadata=about("Absolute, `~/`, or relative to the workspace; shown as spelt here.", min_length=1)
+    )
+    pattern: str = field(
+        default="**/*.md", metadata=about("Which files below a folder, as a glob relative to it.", min_length=1)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExtraPath:
-    """A file or folder outside the usual places.
+class Exclude(Section):
+    """What the source "workspace" leaves out."""
 
-    Attributes:
-        path: As the configuration spells it: absolute, `~`, or relative to the workspace.
-        pattern: Which files below a folder, as a glob relative to it.
-    """
-
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
-    path: Annotated[str, MinLen(1)]
-    pattern: Annotated[str, MinLen(1)] = "**/*.md"
+    files: tuple[str, ...] = field(
+        default=("IDENTITY.md", "SOUL.md", "USER.md", "AGENTS.md", "TOOLS.md"),
+        metadata=about('Names of files that the source "workspace" leaves out.'),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exclude:
-    """Files that the source "workspace" leaves out, by name."""
+class Batch(Section):
+    """Asynchronous batch jobs for large backfills, with OpenAI and Gemini."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
-    files: tuple[str, ...] = ("IDENTITY.md", "SOUL.md", "USER.md", "AGENTS.md", "TOOLS.md")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
-    """Asynchronous batch jobs for large backfills."""
-
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
-    enabled: bool = False
-    wait: bool = True
-    concurrency: Annotated[int, Ge(1), Le(32)] = 2
-    poll_interval_ms: Annotated[int, Ge(1)] = 2000
-    timeout_minutes: Annotated[float, Gt(0)] = 60
+    enabled: bool = field(default=False, metadata=about("Embed large backfills by batch jobs, cheaper and slower."))
+    wait: bool = field(default=True, metadata=about("Whether a sync waits until its jobs are done."))
+    concurrency: int = field(default=2, metadata=about("Jobs submitted at a time.", ge=1, le=32))
+    poll_interval_ms: int = field(default=2000, metadata=about("Milliseconds between two looks at a job.", ge=1))
+    timeout_minutes: float = field(default=60, metadata=about("Minutes after which a job is given up.", gt=0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remote:
+class Remote(Section):
     """The endpoint of a remote provider. What is set here beats `models.providers.*`; headers merge."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
-    base_url: str | None = None
-    api_key: Secret | None = None
-    headers: Mapping[str, Secret] = field(default_factory=dict)
-    timeout_seconds: Annotated[float, Gt(0)] = 60
+    base_url: str | None = field(
+        default=None, repr=False, metadata=about("Where requests go, instead of the provider's own endpoint.")
+    )
+    api_key: Secret | None = field(default=None, metadata=about("The key; `${NAME}` reads an environment variable."))
+    headers: Mapping[str, Secret] = field(
+        default_factory=dict, metadata=about("Headers added to every request; `${NAME}` works in their values.")
+    )
+    timeout_seconds: float = field(default=60, metadata=about("Seconds after which a request is given up.", gt=0))
     batch: Batch = field(default_factory=Batch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Local:
-    """A GGUF model on this machine. `model_path` is a file or `hf:owner/repo/file.gguf`."""
+class Local(Section):
+    """A GGUF model on this machine."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
-    model_path: str | None = None
-    model_cache_dir: str | None = None
-    context_tokens: Annotated[int, Ge(16)] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vector:
-    """Whether sqlite-vec is loaded, and from where if not from its package."""
-
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
-    enabled: bool = True
-    extension_path: str | None = None
+    model_path: str | None = field(default=None, metadata=about("A GGUF file, or `hf:owner/repo/file.gguf`."))
+    model_cache_dir: str | None = field(default=None, metadata=about("Where downloaded models are kept."))
+    context_tokens: int | None = field(
+        default=None, metadata=about("Tokens of the model's context; unset takes the model's own.", ge=16)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoreSettings:
-    """The index file. `{agentId}` in `path` stands for the agent; None is `<state dir>/memory/{agentId}.sqlite`."""
+class Vector(Section):
+    """The sqlite-vec extension; without it vectors are scanned in the process."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
-    driver: Literal["sqlite"] = "sqlite"
-    path: str | None = None
+    enabled: bool = field(default=True, metadata=about("Whether sqlite-vec is loaded."))
+    extension_path: str | None = field(default=None, metadata=about("Its file, instead of the one in its package."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreSettings(Section):
+    """The index file."""
+
+    driver: Literal["sqlite"] = field(default="sqlite", metadata=about("The kind of index file."))
+    path: str | None = field(
+        default=None,
+        metadata=about(
+            "The index file; `{agentId}` stands for the agent. Unset is `<state dir>/memory/{agentId}.sqlite`.",
+            min_length=1,
+        ),
+    )
     vector: Vector = field(default_factory=Vector)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chunking:
-    """How notes are cut: at most `tokens` a chunk, of which at most `overlap` repeat the chunk before."""
+class Chunking(Section):
+    """How notes are cut."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
-    tokens: Annotated[int, Gt(0)] = 400
-    overlap: Annotated[int, Ge(0)] = 80
+    tokens: int = field(default=400, metadata=about("A chunk has at most so many tokens.", gt=0))
+    overlap: int = field(
+        default=80, metadata=about("At most so many of them repeat the chunk before; less than `tokens`.", ge=0)
+    )
 
     def __post_init__(self) -> None:
         if self.overlap >= self.tokens:
-            raise ValueError(f"overlap must be smaller than tokens ({self.tokens}), not {self.overlap}")
+            raise InvalidField("overlap", f"overlap must be smaller than tokens ({self.tokens}), not {self.overlap}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionDeltas:
-    """How much a live session grows before it is indexed again."""
+class SessionDeltas(Section):
+    """How much a live session grows before it is indexed again: whichever comes first."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
-    delta_bytes: Annotated[int, Ge(0)] = 100_000
-    delta_messages: Annotated[int, Ge(0)] = 50
+    delta_bytes: int = field(default=100_000, metadata=about("New bytes of transcript.", ge=0))
+    delta_messages: int = field(default=50, metadata=about("New lines of transcript.", ge=0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SyncSettings:
+class SyncSettings(Section):
     """What brings the index level with the files, and how long a search waits for it."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
-    on_session_start: bool = True
-    on_search: bool = True
-    on_search_budget_ms: Annotated[int, Ge(0)] = 1500
-    watch: bool = True
-    watch_debounce_ms: Annotated[int, Ge(0)] = 1500
-    interval_minutes: Annotated[float, Ge(0)] = 0
+    on_session_start: bool = field(default=True, metadata=about("Sync when a session starts."))
+    on_search: bool = field(default=True, metadata=about("Sync before a search when files have changed."))
+    on_search_budget_ms: int = field(
+        default=1500,
+        metadata=about("Milliseconds a search waits for that sync; then it answers from what is there.", ge=0),
+    )
+    watch: bool = field(default=True, metadata=about("Watch the files and sync when they change."))
+    watch_debounce_ms: int = field(
+        default=1500, metadata=about("Milliseconds without a change before the watcher syncs.", ge=0)
+    )
+    interval_minutes: float = field(default=0, metadata=about("Minutes between two syncs; 0 is never.", ge=0))
     sessions: SessionDeltas = field(default_factory=SessionDeltas)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hybrid:
+class Hybrid(Section):
     """Keyword and vector evidence together. Weights are normalised to sum 1; both None or both 0 mean the defaults."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
-    enabled: bool = True
-    vector_weight: Annotated[float, Ge(0)] | None = None
-    text_weight: Annotated[float, Ge(0)] | None = None
-    candidate_multiplier: Annotated[int, Ge(1), Le(20)] = 4
+    enabled: bool = field(
+        default=True, metadata=about("Off: vectors decide alone, and keywords only where there are no vectors.")
+    )
+    vector_weight: float | None = field(
+        default=None, metadata=about("Weight of meaning; weights are normalised to sum 1.", ge=0)
+    )
+    text_weight: float | None = field(
+        default=None, metadata=about("Weight of keywords; both weights 0 mean the defaults.", ge=0)
+    )
+    candidate_multiplier: int = field(
+        default=4, metadata=about("Candidates taken from each side, as a multiple of `maxResults`.", ge=1, le=20)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuerySettings:
+class QuerySettings(Section):
     """What one search returns, and how long its embedding may take."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
-    max_results: Annotated[int, Ge(1), Le(100)] = 6
-    min_score: Annotated[float, Ge(0), Le(1)] = 0.35
-    max_snippet_chars: Annotated[int, Ge(50)] = 700
-    embed_timeout_ms: Annotated[int, Gt(0)] = 4000
+    max_results: int = field(default=6, metadata=about("At most so many hits.", ge=1, le=100))
+    min_score: float = field(default=0.35, metadata=about("Hits with a lower score are left out.", ge=0, le=1))
+    max_snippet_chars: int = field(default=700, metadata=about("A snippet is at most so long.", ge=50))
+    embed_timeout_ms: int = field(
+        default=4000, metadata=about("Milliseconds for the query's embedding; then keywords answer alone.", gt=0)
+    )
     hybrid: Hybrid = field(default_factory=Hybrid)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cache:
-    """How many embeddings that no chunk refers to are kept."""
+class Cache(Section):
+    """Embeddings that no chunk refers to any more."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
-    enabled: bool = True
-    max_entries: Annotated[int, Ge(0)] = 50_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Experimental:
-    """What may change. `session_memory` allows the source "sessions"."""
-
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
-    session_memory: bool = False
+    enabled: bool = field(default=True, metadata=about("Keep embeddings that no chunk refers to any more."))
+    max_entries: int = field(default=50_000, metadata=about("At most so many of those.", ge=0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SearchSettings:
+class Experimental(Section):
+    """What may change."""
+
+    session_memory: bool = field(default=False, metadata=about('Allow the source "sessions".'))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchSettings(Section):
     """The section `memorySearch`: what is indexed, how it is embedded, stored, kept level and searched."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
-    enabled: bool = True
-    sources: tuple[Source, ...] = ("memory",)
-    extra_paths: tuple[ExtraPath, ...] = ()
+    enabled: bool = field(default=True, metadata=about("Whether this agent has memory search."))
+    sources: tuple[Source, ...] = field(
+        default=("memory",),
+        metadata=about('What is indexed: "memory", "workspace" (other Markdown there), "sessions" (experimental).'),
+    )
+    extra_paths: tuple[ExtraPath, ...] = field(
+        default=(),
+        metadata=about("More files and folders: strings, or `{path, pattern}`; an agent's add to the defaults."),
+    )
     exclude: Exclude = field(default_factory=Exclude)
-    provider: ProviderId = "auto"
-    fallback: FallbackId = "none"
-    model: Annotated[str, MinLen(1)] | None = None
-    output_dimensionality: Annotated[int, Ge(64), Le(4096)] | None = None
-    input_type: str | None = None
-    query_input_type: str | None = None
-    document_input_type: str | None = None
+    provider: ProviderId = field(
+        default="auto",
+        metadata=about('Who makes embeddings; "auto" takes what is configured, else a small model that works offline.'),
+    )
+    fallback: FallbackId = field(default="none", metadata=about("Who takes over when the provider is out for long."))
+    model: str | None = field(
+        default=None, metadata=about("The embedding model; unset is the provider's default.", min_length=1)
+    )
+    output_dimensionality: int | None = field(
+        default=None, metadata=about("Dimensions to ask the model for.", ge=64, le=4096)
+    )
+    input_type: str | None = field(
+        default=None, metadata=about("Input type sent with every text, where a model has one.")
+    )
+    query_input_type: str | None = field(default=None, metadata=about("The same for queries only."))
+    document_input_type: str | None = field(default=None, metadata=about("The same for notes only."))
     remote: Remote = field(default_factory=Remote)
     local: Local = field(default_factory=Local)
     store: StoreSettings = field(default_factory=StoreSettings)
@@ -274,87 +289,110 @@ class SearchSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScopeMatch:
+class ScopeMatch(Section):
     """Which chats a rule is for; what is None matches any."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
-    channel: str | None = None
-    chat_type: str | None = None
-    key_prefix: str | None = None
+    channel: str | None = field(default=None, metadata=about("The channel's name."))
+    chat_type: str | None = field(default=None, metadata=about('Such as "direct" or "group".'))
+    key_prefix: str | None = field(default=None, metadata=about("How the session key begins."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScopeRule:
+class ScopeRule(Section):
     """One rule: the first whose match fits decides."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
     action: Literal["allow", "deny"]
     match: ScopeMatch = field(default_factory=ScopeMatch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class Scope(Section):
     """In which chats memory may be searched."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
-    default: Literal["allow", "deny"] = "allow"
-    rules: tuple[ScopeRule, ...] = ()
+    default: Literal["allow", "deny"] = field(default="allow", metadata=about("What holds when no rule fits."))
+    rules: tuple[ScopeRule, ...] = field(
+        default=(),
+        metadata=about("`{action, match: {channel?, chatType?, keyPrefix?}}`; the first that fits decides."),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemorySettings:
+class MemorySettings(Section):
     """The section `memory`, without the sections of backends, which their plugins validate."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
-    backend: Annotated[str, MinLen(1)] = "builtin"
-    citations: Literal["auto", "on", "off"] = "auto"
+    backend: str = field(
+        default="builtin", metadata=about('Who answers: "builtin", "qmd" or another installed one.', min_length=1)
+    )
+    citations: Literal["auto", "on", "off"] = field(
+        default="auto", metadata=about('Show `Source: path#L3-L9` under snippets; "auto" does in direct chats.')
+    )
     scope: Scope = field(default_factory=Scope)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryFlush:
-    """When the agent is asked to save before compaction. 0 for the transcript's size turns that trigger off."""
+class MemoryFlush(Section):
+    """When the agent is asked to save before compaction."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
-    enabled: bool = True
-    soft_threshold_tokens: Annotated[int, Ge(0)] = 4000
-    force_flush_transcript_bytes: int | str = "2mb"
-    prompt: Annotated[str, MinLen(1)] | None = None
-    system_prompt: Annotated[str, MinLen(1)] | None = None
+    enabled: bool = field(default=True, metadata=about("Ask the agent to save notes before its session is compacted."))
+    soft_threshold_tokens: int = field(
+        default=4000, metadata=about("Ask so many tokens before compaction would begin.", ge=0)
+    )
+    force_flush_transcript_bytes: int | str = field(
+        default="2mb", metadata=about("Ask when the transcript is that large, whatever its tokens; 0 is never.")
+    )
+    prompt: str | None = field(
+        default=None, metadata=about("What the agent is asked; unset is the built-in text.", min_length=1)
+    )
+    system_prompt: str | None = field(
+        default=None, metadata=about("What is added to its system prompt; unset is the built-in text.", min_length=1)
+    )
+
+    def __post_init__(self) -> None:
+        try:
+            parse_size_bytes(self.force_flush_transcript_bytes)
+        except ValueError as error:
+            raise InvalidField("force_flush_transcript_bytes", str(error)) from error
+
+    @property
+    def force_flush_bytes(self) -> int:
+        """`force_flush_transcript_bytes` as a number; 0 turns that trigger off."""
+        return parse_size_bytes(self.force_flush_transcript_bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compaction:
+class Compaction(Section):
     """The part of the host's section `compaction` that is ours."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
-    reserve_tokens_floor: Annotated[int, Ge(0)] = 20_000
+    reserve_tokens_floor: int = field(
+        default=20_000, metadata=about("Tokens the host keeps free; compaction begins there.", ge=0)
+    )
     memory_flush: MemoryFlush = field(default_factory=MemoryFlush)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderAccount:
+class ProviderAccount(Section):
     """The part of `models.providers.<id>` that is ours."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
-    api_key: Secret | None = None
-    base_url: str | None = None
-    headers: Mapping[str, Secret] = field(default_factory=dict)
+    api_key: Secret | None = field(default=None, metadata=about("The key; `${NAME}` reads an environment variable."))
+    base_url: str | None = field(default=None, repr=False, metadata=about("Where the provider's requests go."))
+    headers: Mapping[str, Secret] = field(
+        default_factory=dict, metadata=about("Headers added to every request to this provider.")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentConfig:
-    """Everything resolved for one agent: what `config.load_config(...).agent(id)` returns and all other rooms are given.
+    """Everything resolved for one agent: what `config.load_config(...).agent(id)` returns and other rooms are given.
 
     Attributes:
         agent: The agent's id, lower case.
         workspace: Absolute; need not exist.
         state_dir: Absolute; need not exist.
-        store_path: The index file, absolute.
+        store_path: The index file, absolute; no other agent has the same.
         slot: The plugin id in the memory slot, lower case: ours is "memory-core", "none" is off.
         backend_sections: `memory.<backend name>` as it was read, by backend name; its plugin validates it.
         providers: `models.providers`, by provider name.
-        dialect: In which dialect the document was read: "defaults", "json5", "json5-entries" or "orbit".
+        dialect: In which dialect the document was read: "defaults", "json5", "json5-entries", "toml" or "orbit".
         warnings: What was read but dropped, one sentence each.
     """
 
@@ -367,7 +405,7 @@ class AgentConfig:
     search: SearchSettings = field(default_factory=SearchSettings)
     compaction: Compaction = field(default_factory=Compaction)
     providers: Mapping[str, ProviderAccount] = field(default_factory=dict)
-    backend_sections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    backend_sections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
     dialect: str = "defaults"
     warnings: tuple[str, ...] = ()
 
@@ -375,6 +413,11 @@ class AgentConfig:
     def enabled(self) -> bool:
         """Whether memory is on for this agent: the slot is ours and the section is not switched off."""
         return self.slot == "memory-core" and self.search.enabled
+
+    @property
+    def get_lines(self) -> int:
+        """How many lines memory_get reads when the caller names none: 50 in the Orbit dialect, else 120."""
+        return 50 if self.dialect == "orbit" else 120
 
     @property
     def sessions_dir(self) -> Path:

@@ -1,0 +1,208 @@
+"""Validate a section with pydantic, and say what is wrong with it in the words and keys of the document."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memory_core.config.nodes import Node, Path, annotate, dotted, find, plain, type_name
+from memory_core.errors import ConfigError, ConfigProblem
+from memory_core.fields import InvalidField, camel
+from memory_core.settings import ExtraPath
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+    from pydantic_core import ErrorDetails
+
+_EXPECTED = {
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "string_type": "a string",
+    "string_too_short": "a string that is not empty",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dataclass_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+    "dict_type": "an object",
+    "mapping_type": "an object",
+}
+_BOUNDS = {
+    "greater_than": ("gt", "more than"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than": ("lt", "less than"),
+    "less_than_equal": ("le", "at most"),
+}
+_UNKNOWN = {"unexpected_keyword_argument", "extra_forbidden"}
+
+
+Model = TypeVar("Model")
+
+
+_ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
+
+
+def adapter(model: type[Any]) -> TypeAdapter[Any]:
+    """The validator of a model, built once; imports pydantic."""
+    if model not in _ADAPTERS:
+        from pydantic import TypeAdapter
+
+        _ADAPTERS[model] = TypeAdapter(model)
+    return _ADAPTERS[model]
+
+
+def validate(model: type[Model], node: Node, problems: list[ConfigProblem]) -> Model | None:
+    """An instance of a model from an annotated object; None after adding what is wrong with it to `problems`.
+
+    An empty object does not import pydantic when every setting of the model has a default.
+    """
+    if not node.content and _has_defaults(model):
+        return model()
+    from pydantic import ValidationError
+
+    try:
+        section: Model = adapter(model).validate_json(json.dumps(plain(node)))
+    except ValidationError as error:
+        problems.extend(explain(model, node, error.errors(include_url=False)))
+        return None
+    return section
+
+
+def validate_section(name: str, raw: Mapping[str, Any], model: type[Model], *, origin: str = "configuration") -> Model:
+    """Validate `memory.<name>` with the model that the backend's plugin supplies.
+
+    Args:
+        name: The backend's name.
+        raw: The section as `AgentConfig.backend_sections` has it; {} gives the model's defaults.
+        model: A dataclass (give it `settings.STRICT` as `__pydantic_config__`) or a pydantic model.
+        origin: What the error names as the place: a file, usually `Config.origin`.
+
+    Raises:
+        ConfigError: With all problems, each under its full dotted key.
+    """
+    problems: list[ConfigProblem] = []
+    section = validate(model, annotate(raw, f"memory.{name}", "file", problems), problems)
+    if problems or section is None:
+        raise ConfigError(problems, origin=origin, action=f"Correct the section memory.{name}.")
+    return section
+
+
+def _has_defaults(model: type[Any]) -> bool:
+    return is_dataclass(model) and all(
+        item.default is not MISSING or item.default_factory is not MISSING for item in fields(model)
+    )
+
+
+def explain(model: type[Any], node: Node, errors: list[ErrorDetails]) -> Iterator[ConfigProblem]:
+    """One problem a key, in the order in which pydantic met them. No value that is a string is ever quoted."""
+    by_key: dict[str, list[ErrorDetails]] = {}
+    for error in errors:
+        by_key.setdefault(_key(node, error), []).append(error)
+    for key, found in by_key.items():
+        yield ConfigProblem(key, _message(model, found))
+
+
+def _key(node: Node, error: ErrorDetails) -> str:
+    cause = error.get("ctx", {}).get("error")
+    if isinstance(cause, InvalidField):
+        return find(node, (*error["loc"], camel(cause.name)))[0].key
+    place, rest = find(node, error["loc"])
+    # What is left over names a missing key, or else one arm of a union, which is no key.
+    return dotted(place.key, rest[0]) if rest and error["type"] == "missing" else place.key
+
+
+def _message(model: type[Any], errors: list[ErrorDetails]) -> str:
+    error = errors[0]
+    kind, given, facts = error["type"], error["input"], error.get("ctx", {})
+    if all(each["type"] in _EXPECTED for each in errors):
+        return f"expected {' or '.join(_expected(each) for each in errors)}, not {type_name(given)}"
+    if kind in _BOUNDS:
+        bound, words = _BOUNDS[kind]
+        return f"expected {words} {facts[bound]:g}, not {given:g}"
+    if kind in _UNKNOWN:
+        return _unknown(model, error["loc"])
+    if kind == "literal_error":
+        return _not_a_choice(facts["expected"], given)
+    if kind == "missing":
+        return "is required"
+    return str(facts["error"]) if kind == "value_error" else error["msg"]
+
+
+def _expected(error: ErrorDetails) -> str:
+    # The one object that may also be written as a string, which is made an object before it comes here.
+    either = error.get("ctx", {}).get("class_name") == ExtraPath.__name__
+    return f"a string or {_EXPECTED[error['type']]}" if either else _EXPECTED[error["type"]]
+
+
+def _not_a_choice(expected: str, given: object) -> str:
+    choices = re.findall(r"'([^']*)'", expected)
+    told = f"expected one of {_quoted(choices)}"
+    if not isinstance(given, str):
+        return f"{told}, not {type_name(given)}"
+    return told + _did_you_mean(given, choices)
+
+
+def _unknown(model: type[Any], path: Path) -> str:
+    schema = adapter(model).json_schema()
+    name, known = str(path[-1]), keys_at(schema, path[:-1])
+    elsewhere = [".".join(way) for way in all_keys(schema) if _letters(way[-1]) == _letters(name)]
+    return unknown_key(name, known, elsewhere)
+
+
+def unknown_key(name: str, known: Collection[str], elsewhere: Collection[str] = ()) -> str:
+    """What is said of a key that nobody reads: the known one it resembles, or where it belongs, or what is known."""
+    meant = _did_you_mean(name, known)
+    if not meant and elsewhere:
+        meant = f"; did you mean {_quoted(elsewhere)}?"
+    return f"unknown key{meant or f'; expected one of {_quoted(known)}'}"
+
+
+def _did_you_mean(name: str, known: Collection[str]) -> str:
+    from difflib import get_close_matches
+
+    spelled = {_letters(key): key for key in known}
+    close = get_close_matches(_letters(name), list(spelled), 1)
+    return f'; did you mean "{spelled[close[0]]}"?' if close else ""
+
+
+def _letters(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")
+
+
+def _quoted(names: Collection[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def keys_at(schema: Mapping[str, Any], path: Path) -> list[str]:
+    """The keys that a JSON Schema knows at a path of keys and list indexes."""
+    here = schema
+    for part in path:
+        here = _resolved(schema, here)
+        here = here.get("items", {}) if isinstance(part, int) else here.get("properties", {}).get(part, {})
+    return list(_resolved(schema, here).get("properties", {}))
+
+
+def all_keys(schema: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """The path of every key that a JSON Schema knows, lists left out."""
+    yield from _keys_below(schema, schema, ())
+
+
+def _keys_below(schema: Mapping[str, Any], here: Mapping[str, Any], way: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    for name, child in _resolved(schema, here).get("properties", {}).items():
+        yield (*way, name)
+        yield from _keys_below(schema, child, (*way, name))
+
+
+def _resolved(schema: Mapping[str, Any], here: Mapping[str, Any]) -> Mapping[str, Any]:
+    for choice in here.get("anyOf", ()):
+        if "$ref" in choice:
+            here = choice
+    name = here.get("$ref", "").rpartition("/")[2]
+    found: Mapping[str, Any] = schema["$defs"][name] if name else here
+    return found
