@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,6 +26,7 @@ RANKED_CHUNKS = 32  # ranking the units of more changes nothing (R4000 .850 agai
 MAX_TERMS = 48  # of a question; the rarest stay
 COMMON_SHARE = 0.25  # of the chunks: a term in more is left out of the match of a large hybrid search
 COMMON_FROM = 1000  # chunks
+_BREAK = "\ue000u"  # a word of a private character, which no stemmer changes and no note holds: stands between units
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,14 +164,16 @@ def _vector_leg(
     """Cosine of the best window of the best chunks, by chunk id."""
     clauses, bindings = _dated(query)
     near = index.nearest(connection, vectors.space_id, vectors.query, depth * (8 if clauses else 3))
+    cosines = {window.hash: window.cosine for window in near}
+    rows = connection.execute(
+        "SELECT w.hash, w.chunk_id FROM windows w CROSS JOIN chunks c ON c.id = w.chunk_id CROSS JOIN files f ON f.id = c.file_id"
+        f" WHERE w.hash IN ({','.join(f':h{i}' for i in range(len(near)))}) {clauses}",
+        {**{f"h{i}": window.hash for i, window in enumerate(near)}, **bindings},
+    )
     found: dict[int, float] = {}
-    sql = f"SELECT w.chunk_id FROM windows w JOIN chunks c ON c.id = w.chunk_id JOIN files f ON f.id = c.file_id WHERE w.hash = :hash {clauses}"
-    for window in near:
-        for (chunk_id,) in connection.execute(sql, {"hash": window.hash, **bindings}):
-            found.setdefault(chunk_id, window.cosine)
-        if len(found) >= depth:
-            break
-    return found
+    for key, chunk_id in rows:
+        found[chunk_id] = max(found.get(chunk_id, -1.0), cosines[key])
+    return dict(sorted(found.items(), key=lambda item: -item[1])[:depth])
 
 
 def _best(by_text: Mapping[int, float], by_vector: Mapping[int, float], weights: ranking.Weights, count: int) -> list[int]:
@@ -218,6 +220,7 @@ class _Ranker:
         self._weights = weights
         self._mode = mode
         self._column = {term.stem: i for i, term in enumerate(question.terms)}
+        self._prefixes = any(is_single_cjk(term.word) for term in question.terms)
 
     def hits(self, candidates: Sequence[_Candidate], query: Query) -> list[Hit]:
         """The best places, each filled with its best units."""
@@ -274,19 +277,31 @@ class _Ranker:
         found: list[list[bool]] = []
         row = 0
         for candidate in candidates:
-            held = set(self._stems(candidate.context))
-            for unit in candidate.units:
-                stems = self._stems(candidate.text[unit.start : unit.end])
+            held = set(self._tokenize(cut_cjk(candidate.context).encode()))
+            for stems in self._stems_of_units(candidate):
                 lengths[row] = len(stems)
-                for stem, count in Counter(stem for stem in stems if stem in self._column).items():
-                    counts[row, self._column[stem]] = count
+                for stem in self._column.keys() & stems:
+                    counts[row, self._column[stem]] = stems.count(stem)
                     held.add(stem)
+                if self._prefixes:
+                    held.update(stems)
                 row += 1
             found.append([_holds(term, held) for term in self._question.terms])
         return counts, lengths, found
 
-    def _stems(self, text: str) -> list[str]:
-        return self._tokenize(cut_cjk(text).encode())
+    def _stems_of_units(self, candidate: _Candidate) -> Iterator[list[str]]:
+        """The stems of every unit, through one call of the tokenizer."""
+        text = f" {_BREAK} ".join([candidate.text[unit.start : unit.end] for unit in candidate.units])
+        stems = self._tokenize(cut_cjk(text).encode())
+        if stems.count(_BREAK) != len(candidate.units) - 1:  # a note that holds the break itself
+            yield from (self._tokenize(cut_cjk(candidate.text[unit.start : unit.end]).encode()) for unit in candidate.units)
+            return
+        start = 0
+        for _ in candidate.units[1:]:
+            end = stems.index(_BREAK, start)
+            yield stems[start:end]
+            start = end + 1
+        yield stems[start:]
 
     def _window_cosines(self, candidates: Sequence[_Candidate]) -> tuple[NDArray[np.float64], list[float]]:
         """For every unit the cosine of its window, scaled over all; and for every chunk its best window's cosine."""
@@ -295,8 +310,9 @@ class _Ranker:
         assert self._vectors is not None
         place = {candidate.id: number for number, candidate in enumerate(candidates)}
         rows = self._db.execute(
-            "SELECT w.chunk_id, w.first, w.last, e.embedding FROM windows w JOIN embedding_cache e ON e.space_id = ? AND e.hash = w.hash"
-            f" WHERE w.chunk_id IN ({','.join(map(str, place))})",
+            "SELECT w.chunk_id, w.first, w.last, e.embedding FROM windows w"
+            " CROSS JOIN embedding_cache e"  # CROSS: windows first, whatever the planner thinks
+            f" WHERE w.chunk_id IN ({','.join(map(str, place))}) AND e.space_id = ? AND e.hash = w.hash",
             (self._vectors.space_id,),
         ).fetchall()
         starts = np.concatenate(([0], np.cumsum([len(candidate.units) for candidate in candidates])))

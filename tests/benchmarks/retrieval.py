@@ -1,0 +1,165 @@
+"""What share of the evidence a default search shows, on a folder of conversations with judged questions.
+
+    python -m tests.benchmarks.retrieval DATA [--only NAME] [--provider static|none]
+
+DATA holds one folder a conversation: MEMORY.md, memory/*.md and questions.json, a list of
+{id, question, category, gold: [[path, line], ...]}. Questions of categories 1 to 4 with gold lines are used. Printed are:
+
+seen     share of gold lines whose text stands wholly in the snippets of one default search
+R4000    share of gold lines wholly inside the first 4,000 characters of the ranked text (maxResults 100, no minScore)
+R@6      share of gold lines inside the line ranges of the first six results
+MRR      mean reciprocal rank of the first result that holds a gold line in its range
+nothing  share of questions without any result at the default minScore
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_core.builtin import BuiltinBackend
+from memory_core.hookspecs import BackendContext
+from memory_core.records import Hit, Query
+from memory_core.settings import AgentConfig, SearchSettings
+
+Search = Callable[[Query], Sequence[Hit]]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One question with its evidence: (path, line, text without the list mark, white space collapsed)."""
+
+    id: str
+    text: str
+    gold: tuple[tuple[str, int, str], ...]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The measures of one question; `seconds` is the time of the default search."""
+
+    seen: float
+    r4000: float
+    r6: float
+    reciprocal_rank: float
+    nothing: float
+    seconds: float
+
+
+def collapsed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def load_questions(folder: Path, prefix: str = "") -> list[Judged]:
+    """The judged questions of one conversation; `prefix` is put before every path."""
+    judged = []
+    for row in json.loads((folder / "questions.json").read_text(encoding="utf-8")):
+        if row["category"] in (1, 2, 3, 4) and row["gold"]:
+            gold = []
+            for path, line in row["gold"]:
+                text = (folder / path).read_text(encoding="utf-8").split("\n")[line - 1]
+                gold.append((f"{path[:7]}{prefix}{path[7:]}" if prefix else path, line, collapsed(text.removeprefix("- "))))
+            judged.append(Judged(row["id"], row["question"], tuple(gold)))
+    return judged
+
+
+def merge(folders: Sequence[Path], target: Path) -> list[Judged]:
+    """All conversations in one workspace, every one in a folder of its own below memory/."""
+    judged = []
+    for folder in folders:
+        shutil.copytree(folder / "memory", target / "memory" / folder.name)
+        judged += load_questions(folder, f"{folder.name}/")
+    return judged
+
+
+def measure(question: Judged, search: Search) -> Figures:
+    """Ask one question twice: as an agent would, and for a long ranking."""
+    started = time.perf_counter()
+    shown = search(Query(text=question.text))
+    seconds = time.perf_counter() - started
+    ranked = search(Query(text=question.text, max_results=100, min_score=0.0))
+    text = collapsed("\n".join(hit.snippet for hit in shown))
+    head = collapsed("\n".join(hit.snippet for hit in ranked)[:4000])
+    count = len(question.gold)
+    ranks = [
+        rank for rank, hit in enumerate(ranked, 1) for path, line, _ in question.gold if hit.path == path and hit.start_line <= line <= hit.end_line
+    ]
+    inside = sum(
+        any(hit.path == path and hit.start_line <= line <= hit.end_line for hit in ranked[:6]) for path, line, _ in question.gold
+    )
+    return Figures(
+        seen=sum(gold in text for _, _, gold in question.gold) / count,
+        r4000=sum(gold in head for _, _, gold in question.gold) / count,
+        r6=inside / count,
+        reciprocal_rank=1 / min(ranks) if ranks else 0.0,
+        nothing=float(not shown),
+        seconds=seconds,
+    )
+
+
+def workspaces(data: Path, scratch: Path) -> Iterator[tuple[str, Path, list[Judged]]]:
+    """Every conversation alone, then all merged."""
+    folders = sorted(path for path in data.iterdir() if (path / "questions.json").is_file())
+    for folder in folders:
+        yield folder.name, folder, load_questions(folder)
+    target = scratch / "merged"
+    yield "merged", target, merge(folders, target)
+
+
+def evaluate(workspace: Path, questions: Sequence[Judged], state: Path, settings: SearchSettings) -> list[Figures]:
+    """Index one workspace and ask all its questions."""
+    config = AgentConfig(agent="main", workspace=workspace, state_dir=state, store_path=state / "index.sqlite", search=settings)
+    backend = BuiltinBackend(BackendContext(config=config))
+    try:
+        backend.memory_sync(force=False, progress=None)
+        return [measure(question, lambda query: backend.memory_search(query).hits) for question in questions]
+    finally:
+        backend.memory_close()
+
+
+def line(name: str, figures: Sequence[Figures]) -> str:
+    count = len(figures)
+
+    def mean(pick: Callable[[Figures], float]) -> float:
+        return sum(map(pick, figures)) / count
+
+    p50 = sorted(figure.seconds for figure in figures)[count // 2] * 1000
+    return (
+        f"{name:10s} n={count:4d} seen {mean(lambda f: f.seen):.3f}  R4000 {mean(lambda f: f.r4000):.3f}  R@6 {mean(lambda f: f.r6):.3f}"
+        f"  MRR {mean(lambda f: f.reciprocal_rank):.3f}  nothing {mean(lambda f: f.nothing):.3f}  p50 {p50:.1f} ms"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--provider", default="static")
+    parser.add_argument("--only")
+    options = parser.parse_args()
+    scratch = Path(tempfile.mkdtemp(prefix="memory-core-bench-"))
+    every: list[Figures] = []
+    try:
+        for name, workspace, questions in workspaces(options.data, scratch):
+            if options.only and name != options.only:
+                continue
+            from memory_core.settings import SyncSettings
+
+            settings = SearchSettings(provider=options.provider, sync=SyncSettings(on_search=False))
+            figures = evaluate(workspace, questions, scratch / f"state-{name}", settings)
+            print(line(name, figures), flush=True)
+            if name != "merged":
+                every += figures
+        if every:
+            print(line("five", every))
+    finally:
+        shutil.rmtree(scratch)
+
+
+if __name__ == "__main__":
+    main()
