@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from datetime import date
 from hashlib import blake2b
+from pathlib import Path
 
 from memory_core.errors import FileUnreadable, PathRefused
 from memory_core.markdown import Line, scan, split_lines
@@ -79,8 +80,7 @@ def list_files(config: AgentConfig) -> Listing:
     found: dict[str, MemoryFile] = {}
     failures: list[FileFailure] = []
     for root in find_roots(config):
-        for file in root.sweep(failures):
-            found.setdefault(str(file.real_path), file)
+        root.sweep(found, failures)
     files = sorted(found.values(), key=lambda file: (file.source, file.path))
     return Listing(tuple(files), tuple(sorted(failures, key=lambda failure: failure.path)))
 
@@ -172,7 +172,7 @@ def _look_up(root: Root, rest: str, path: str) -> MemoryFile | None:
         raise PathRefused(path, os_reason(error)) from error
     if problem := not_regular(info):
         raise PathRefused(path, problem)
-    return root.file(rest, info) if spelt else None
+    return root.file(rest, Path(real), info) if spelt else None
 
 
 def _is_spelt_so(root: Root, rest: str) -> bool:

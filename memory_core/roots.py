@@ -112,18 +112,18 @@ class Root:
             return "does not match the pattern of its extra path"
         return UNFIT_NAME if _UNFIT.search(name) else None
 
-    def file(self, rest: str, info: os.stat_result) -> MemoryFile:
+    def file(self, rest: str, real: Path, info: os.stat_result) -> MemoryFile:
         """The record of a file that was looked at."""
         return MemoryFile(
             source=self.source,
-            path=self.show(rest),
-            real_path=Path(self.path(rest)),
+            path=self.shown + rest,
+            real_path=real,
             size_bytes=info.st_size,
             mtime_ns=info.st_mtime_ns,
         )
 
-    def sweep(self, failures: list[FileFailure]) -> Iterator[MemoryFile]:
-        """All files that are served and exist, in no order; what went wrong is appended to `failures`."""
+    def sweep(self, found: dict[str, MemoryFile], failures: list[FileFailure]) -> None:
+        """Add to `found`, by real path, all files that are served, exist and are not in it, and what went wrong."""
         try:
             info = os.lstat(self.real)
         except OSError as error:
@@ -133,43 +133,50 @@ class Root:
         if problem := self.problem or (self.is_file and not_regular(info)):
             failures.append(FileFailure(path=self.show(""), reason=problem))
         elif self.is_file:
-            yield self.file("", info)
+            found.setdefault(self.real, self.file("", Path(self.real), info))
         else:
             folders = [""]
             while folders:
-                yield from self._sweep_folder(folders.pop(), folders, failures)
+                self._sweep_folder(folders.pop(), folders, found, failures)
 
-    def _sweep_folder(self, rest: str, folders: list[str], failures: list[FileFailure]) -> Iterator[MemoryFile]:
-        """The files of one folder, whose sub-folders are appended to `folders`."""
+    def _sweep_folder(
+        self, rest: str, folders: list[str], found: dict[str, MemoryFile], failures: list[FileFailure]
+    ) -> None:
+        """Look at one folder; the folders in it are appended to `folders`."""
+        below = f"{rest}/" if rest else ""
+        folder = Path(self.path(rest))
         try:
-            with os.scandir(self.path(rest)) as entries:
+            with os.scandir(folder) as entries:
                 for entry in entries:
-                    yield from self._sweep_entry(
-                        entry, f"{rest}/{entry.name}" if rest else entry.name, folders, failures
-                    )
+                    if entry.is_dir(follow_symlinks=False):
+                        reason = self._folder_refusal(below + entry.name, entry.name)
+                        if reason is None:
+                            folders.append(below + entry.name)
+                    else:
+                        reason = self._sweep_file(entry, folder, below + entry.name, found, failures)
+                    if reason is UNFIT_NAME:
+                        failures.append(FileFailure(path=_printable(self.show(below + entry.name)), reason=reason))
         except OSError as error:
-            if not isinstance(error, FileNotFoundError):  # gone since its folder was read
+            if not isinstance(error, FileNotFoundError):  # it went since the folder above was read
                 failures.append(_failure(self.show(rest), error))
 
-    def _sweep_entry(
-        self, entry: os.DirEntry[str], rest: str, folders: list[str], failures: list[FileFailure]
-    ) -> Iterator[MemoryFile]:
-        reason: str | None = None
-        if entry.is_dir(follow_symlinks=False):
-            reason = self._folder_refusal(rest, entry.name)
-            if reason is None:
-                folders.append(rest)
-        elif entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
-            reason = self._file_refusal(rest, entry.name)
-            if reason is None:
-                try:
-                    yield self.file(rest, entry.stat(follow_symlinks=False))
-                except FileNotFoundError:
-                    return
-                except OSError as error:
-                    failures.append(_failure(self.show(rest), error))
-        if reason is UNFIT_NAME:
-            failures.append(FileFailure(path=_printable(self.show(rest)), reason=reason))
+    def _sweep_file(
+        self,
+        entry: os.DirEntry[str],
+        folder: Path,
+        rest: str,
+        found: dict[str, MemoryFile],
+        failures: list[FileFailure],
+    ) -> str | None:
+        reason = self._file_refusal(rest, entry.name)
+        if reason is None and entry.path not in found and entry.is_file(follow_symlinks=False):
+            try:
+                found[entry.path] = self.file(rest, folder / entry.name, entry.stat(follow_symlinks=False))
+            except FileNotFoundError:
+                pass  # it went since the folder was read
+            except OSError as error:
+                failures.append(_failure(self.show(rest), error))
+        return reason
 
 
 def find_roots(config: AgentConfig) -> list[Root]:
