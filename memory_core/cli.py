@@ -39,7 +39,7 @@ def _answer(arguments: list[str]) -> int:
         return 0
     from memory_core import console
 
-    console.prepare()
+    console.prepare(debug="--debug" in arguments)
     try:
         from memory_core import commands
 

@@ -153,16 +153,18 @@ def _config_check(options: Options) -> int:
     from memory_core.config import describe, load_config
 
     try:
-        config = load_config(options.file or options.config)
-        described = describe(config, options.agent)
+        config = load_config(options.file or options.config, workspace=options.workspace, state_dir=options.state_dir)
     except ConfigError as error:
         for problem in error.problems:
             console.complain(f"{error.origin}: {problem}")
         return 2
+    rows, warnings = describe(config, options.agent), config.agent(options.agent).warnings
     if options.json:
-        console.print_json(described)
+        console.print_json({"settings": [row._asdict() for row in rows], "warnings": warnings})
     else:
-        console.print_pairs(described)
+        console.print_settings(rows)
+        for warning in warnings:
+            console.complain(warning)
     return 0
 
 

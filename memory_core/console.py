@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import re
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -19,17 +20,20 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
+    from memory_core.config import Row
     from memory_core.records import Probe, Progress, Status, SyncReport
 
-QUIET_SECONDS = 0.5  # shorter work shows no progress
-LINE_SECONDS = 5.0  # between two lines where there is no terminal
+BAR_SECONDS = 0.5  # shorter work shows no bar
+LINE_SECONDS = 5.0  # before and between lines, where there is no terminal
 
 # A note must not move the cursor or retitle the window of its reader: all control characters but tab and line end.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-def prepare() -> None:
-    """Let both streams print any character; one that their encoding lacks is escaped."""
+def prepare(*, debug: bool) -> None:
+    """Let both streams print any character, escaped where their encoding lacks it; show log records to `debug` only."""
+    handler = logging.StreamHandler() if debug else logging.NullHandler()
+    logging.basicConfig(handlers=[handler], level=logging.DEBUG if debug else logging.WARNING)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -71,7 +75,8 @@ def print_hits(result: Mapping[str, Any]) -> None:
     hits = result["results"]
     warning = result.get("warning")
     if not hits:
-        print(_sentences(warning or "No matches", result.get("action")))
+        hint = result.get("action") or ("" if warning else "Other words, or a lower --min-score, may find more.")
+        print(_sentences(warning or "No matches", hint))
         return
     if warning:
         complain(warning, result.get("action"))
@@ -80,7 +85,8 @@ def print_hits(result: Mapping[str, Any]) -> None:
 
 def _hit(hit: Mapping[str, Any]) -> str:
     place = f"{hit['path']}:L{hit['startLine']}-L{hit['endLine']}"
-    snippet = "\n".join(f"    {line}".rstrip() for line in hit["snippet"].splitlines())
+    text = hit["snippet"].removesuffix(f"\n\nSource: {hit.get('citation')}")  # the place stands above it
+    snippet = "\n".join(f"    {line}".rstrip() for line in text.splitlines())
     return f"{place}  {hit['score']:.2f}\n{snippet}"
 
 
@@ -94,6 +100,13 @@ def print_document(result: Mapping[str, Any]) -> None:
         _write(result["text"])
     if result.get("nextFrom") is not None:
         print(f"The note goes on: --from {result['nextFrom']}", file=sys.stderr)
+
+
+def print_settings(rows: Sequence[Row]) -> None:
+    """Print what a configuration resolves to: what was read, and every setting that is not the default."""
+    changed = [row for row in rows if row.origin != "default" or "." not in row.key]
+    print_pairs({row.key: f"{_word(row.value)}  ({row.origin})" for row in changed})
+    print(f"\n{len(rows) - len(changed)} other settings keep their defaults; --json lists them.")
 
 
 def print_pairs(pairs: Mapping[str, object]) -> None:
@@ -177,7 +190,7 @@ class SyncProgress:
     def __init__(self, stream: TextIO | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = sys.stderr if stream is None else stream
         self._clock = clock
-        self._quiet_until = clock() + QUIET_SECONDS
+        self._quiet_until = clock() + (BAR_SECONDS if self._stream.isatty() else LINE_SECONDS)
         self._bars: Bars | None = None
         self._tasks: dict[str, TaskID] = {}
         self._stack = ExitStack()

@@ -30,10 +30,11 @@ class Outcome:
 
     @property
     def error(self) -> str:
-        """The only line on standard error; asserts that there is exactly one, and no traceback."""
+        """The only line on standard error; asserts that there is exactly one, and that somebody thought of the case."""
         lines = self.err.splitlines()
         assert len(lines) == 1, self.err
         assert lines[0].startswith("memory-core: "), self.err
+        assert not {"unexpected", "defect"} & set(lines[0].split()), self.err
         return lines[0]
 
 

@@ -171,7 +171,6 @@ def test_common_options_stand_before_or_after_the_command(command: Command, posi
         ["search", "x", "--max-results", "0"],
         ["search", "x", "--min-score", "2"],
         ["search", "x", "--after", "soon"],
-        ["search", ""],
         ["get", "a.md", "--from", "0"],
         ["status", "--unknown"],
         ["status", "--agent", "../other"],

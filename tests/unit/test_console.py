@@ -45,8 +45,8 @@ def test_short_work_shows_no_progress() -> None:
 
 def test_without_a_terminal_progress_is_a_line_now_and_then() -> None:
     lines = shown(io.StringIO(), step=0.5).splitlines()
-    assert lines[0] == "files: 1 of 40"
     assert 2 <= len(lines) <= 5
+    assert lines[0].endswith(" of 40")
     assert not any("\x1b" in line for line in lines)
 
 
