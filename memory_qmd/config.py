@@ -1,0 +1,129 @@
+"""The section `memory.qmd`: frozen dataclasses that pydantic validates, in the manner of `memory_core.settings`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal
+
+from annotated_types import Ge, Gt, Le, MinLen
+
+from memory_core.settings import STRICT, Scope, ScopeMatch, ScopeRule
+
+SearchMode = Literal["search", "vsearch", "query"]
+
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
+DIRECT_CHATS_ONLY = Scope(default="deny", rules=(ScopeRule(action="allow", match=ScopeMatch(chat_type="direct")),))
+
+
+def seconds(duration: str) -> float:
+    """What "90s", "5m", "1.5h" or "500ms" means in seconds; "0" turns off and is 0.
+
+    Raises:
+        ValueError: It is no duration.
+    """
+    if duration == "0":
+        return 0.0
+    found = _DURATION.fullmatch(duration.strip().lower())
+    if found is None:
+        raise ValueError(f'expected a duration such as "5m", or "0" for off, not {duration!r}')
+    return float(found[1]) * _SECONDS[found[2]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QmdPath:
+    """A folder that QMD indexes besides the agent's memory.
+
+    Attributes:
+        path: Absolute, `~`, or relative to the workspace.
+        name: What its collection is called; the folder's name when None. The agent's id is added.
+        pattern: Which files below it.
+    """
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
+    path: Annotated[str, MinLen(1)]
+    name: Annotated[str, MinLen(1)] | None = None
+    pattern: Annotated[str, MinLen(1)] = "**/*.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QmdSessions:
+    """Whether session logs are exported, sanitised, as a collection; without days they are kept for ever."""
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
+    enabled: bool = False
+    retention_days: Annotated[float, Gt(0)] | None = None
+    export_dir: Annotated[str, MinLen(1)] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QmdUpdate:
+    """When QMD's index is brought level. Intervals are durations such as "5m"; "0" turns one off."""
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
+    interval: str = "5m"
+    debounce_ms: Annotated[int, Ge(0)] = 15_000
+    on_boot: bool = True
+    embed_interval: str = "60m"
+    command_timeout_ms: Annotated[int, Gt(0)] = 30_000
+    update_timeout_ms: Annotated[int, Gt(0)] = 120_000
+    embed_timeout_ms: Annotated[int, Gt(0)] = 600_000
+
+    def __post_init__(self) -> None:
+        seconds(self.interval)
+        seconds(self.embed_interval)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QmdLimits:
+    """What one search may return, and how long it may take. `max_injected_chars` bounds all snippets together."""
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
+    max_results: Annotated[int, Ge(1), Le(100)] = 6
+    max_snippet_chars: Annotated[int, Ge(50)] = 700
+    max_injected_chars: Annotated[int, Ge(50)] = 4000
+    timeout_ms: Annotated[int, Gt(0)] = 4000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QmdDaemon:
+    """Whether a warm server answers searches, instead of one process each."""
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
+    enabled: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QmdModels:
+    """GGUF files or `hf:` URIs that QMD uses instead of its own choice; a file is checked before QMD opens it."""
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
+    embed: Annotated[str, MinLen(1)] | None = None
+    generate: Annotated[str, MinLen(1)] | None = None
+    rerank: Annotated[str, MinLen(1)] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QmdConfig:
+    """The section `memory.qmd`.
+
+    Attributes:
+        command: The program, a name on PATH or a path.
+        search_mode: "search" asks for words, "vsearch" by meaning, "query" both and with a reranker.
+        include_default_memory: Whether the agent's own memory files are indexed.
+        scope: In which chats memory may be searched; direct chats only by default.
+    """
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
+    command: Annotated[str, MinLen(1)] = "qmd"
+    search_mode: SearchMode = "search"
+    include_default_memory: bool = True
+    paths: tuple[QmdPath, ...] = ()
+    sessions: QmdSessions = field(default_factory=QmdSessions)
+    update: QmdUpdate = field(default_factory=QmdUpdate)
+    limits: QmdLimits = field(default_factory=QmdLimits)
+    models: QmdModels = field(default_factory=QmdModels)
+    daemon: QmdDaemon = field(default_factory=QmdDaemon)
+    scope: Scope = DIRECT_CHATS_ONLY

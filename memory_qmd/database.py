@@ -1,0 +1,127 @@
+"""A look into QMD's index, read only: QMD answers `[]` also when it has no index, an empty one, or no vectors."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memory_core.errors import StoreCorrupt, StoreError
+from memory_core.terms import cut_cjk
+
+if TYPE_CHECKING:
+    from memory_core.store.connection import Connection
+
+_LOOK_TIMEOUT_MS = 500  # readers of a WAL database wait for nobody, except while it is recovered
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What an index holds.
+
+    Attributes:
+        documents: How many files, by collection.
+        vectors: How many of them have embeddings.
+    """
+
+    documents: Mapping[str, int]
+    vectors: int
+
+    @property
+    def total(self) -> int:
+        """Files of all collections."""
+        return sum(self.documents.values())
+
+
+NOTHING = Contents(documents={}, vectors=0)
+
+
+class Database:
+    """QMD's index file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def contents(self) -> Contents:
+        """What it holds; nothing when it does not exist or has no tables yet.
+
+        Raises:
+            StoreCorrupt: It is damaged or no database.
+        """
+        with self._reading() as connection:
+            if connection is None or not _has(connection, "documents"):
+                return NOTHING
+            rows = connection.execute("SELECT collection, count(*) FROM documents WHERE active = 1 GROUP BY collection")
+            return Contents(documents={str(name): int(count) for name, count in rows}, vectors=_embedded(connection))
+
+    def frequencies(self, words: Sequence[str]) -> dict[str, int]:
+        """In how many documents each word stands, by QMD's own stemmer; empty when there is no index.
+
+        A run of CJK characters counts as QMD 2.2 and newer index it: character by character.
+        """
+        with self._reading() as connection:
+            if connection is None or not _has(connection, "documents_fts"):
+                return {}
+            query = "SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ?"
+            return {word: int(connection.execute(query, (_phrase(word),)).get) for word in words}
+
+    def hashes(self, collection: str) -> dict[str, str]:
+        """SHA-256 of the text that was indexed, by path in the collection."""
+        with self._reading() as connection:
+            if connection is None or not _has(connection, "documents"):
+                return {}
+            query = "SELECT path, hash FROM documents WHERE collection = ? AND active = 1"
+            return {str(path): str(hash_) for path, hash_ in connection.execute(query, (collection,))}
+
+    def delete(self) -> None:
+        """Remove it with its -wal and -shm, so that QMD builds a new one."""
+        from memory_core.store.connection import delete_files
+
+        delete_files(self.path)
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[Connection | None]:
+        from memory_core.store.connection import open_reader, translated
+
+        if not self.path.exists():
+            yield None
+            return
+        connection = open_reader(self.path)
+        try:
+            connection.set_busy_timeout(_LOOK_TIMEOUT_MS)
+            with translated(self.path):
+                yield connection
+        finally:
+            connection.close()
+
+
+def is_damaged(database: Database) -> bool:
+    """Whether the index has to be deleted; one that cannot be read for another reason is not damaged."""
+    try:
+        database.contents()
+    except StoreCorrupt:
+        return True
+    except StoreError:
+        return False
+    return False
+
+
+def _has(connection: Connection, table: str) -> bool:
+    return bool(connection.execute("SELECT count(*) FROM sqlite_master WHERE name = ?", (table,)).get)
+
+
+def _embedded(connection: Connection) -> int:
+    """Documents of which the first piece has an embedding."""
+    if not _has(connection, "content_vectors"):
+        return 0
+    query = (
+        "SELECT count(*) FROM documents d JOIN content_vectors v ON v.hash = d.hash AND v.seq = 0 WHERE d.active = 1"
+    )
+    return int(connection.execute(query).get)
+
+
+def _phrase(word: str) -> str:
+    in_characters = word if cut_cjk(word) == word else " ".join(word)
+    return f'"{in_characters}"'

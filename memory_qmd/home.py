@@ -1,0 +1,127 @@
+"""The QMD home of one agent: its folder, the environment that keeps QMD inside, what is remembered."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from memory_core.durable import locked, replace_file
+
+# What would lead QMD out of its home, or change its models. CI, whatever its value, turns query-time models off.
+_FOREIGN = frozenset(
+    {"CI", "INDEX_PATH", "QMD_CONFIG_DIR", "QMD_EDITOR_URI", "QMD_EMBED_MODEL", "QMD_GENERATE_MODEL", "QMD_HOST"}
+    | {"QMD_RERANK_MODEL", "QMD_SKILLS_DIR", "QMD_TRUST_LOCAL_CONFIG", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"}
+)
+BUSY_TIMEOUT_MS = 3000  # QMD's own default waits for two minutes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What was last done to the index; in `state.json`, and disposable.
+
+    Attributes:
+        program: Which file was probed, with size and time, so that a new version is probed again.
+        version: The probed version, such as "2.8.3".
+        plan: Fingerprint of the collections that the database was built from.
+        files: Fingerprint of the files at the last update; "" when an update is owed.
+        models: Fingerprint of the embedding model that made the vectors.
+        updated_at: Unix seconds of the last update; 0 before the first.
+        embedded_at: The same for embeddings.
+        embed_failures: Failed attempts in a row.
+        embed_not_before: Unix seconds before which embedding is not tried again.
+    """
+
+    program: str = ""
+    version: str = ""
+    plan: str = ""
+    files: str = ""
+    models: str = ""
+    updated_at: float = 0.0
+    embedded_at: float = 0.0
+    embed_failures: int = 0
+    embed_not_before: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class QmdHome:
+    """The folder `<state dir>/agents/<id>/qmd`; nothing of it is the user's own QMD.
+
+    Attributes:
+        path: The folder.
+        models: Whose home holds the downloaded models; this one by default.
+    """
+
+    path: Path
+    models: Path | None = None
+
+    @property
+    def config_dir(self) -> Path:
+        """Where `index.yml` lies."""
+        return self.path / "config"
+
+    @property
+    def config_file(self) -> Path:
+        """QMD's list of collections, and nothing that anybody edits."""
+        return self.config_dir / "index.yml"
+
+    @property
+    def database(self) -> Path:
+        """QMD's index."""
+        return self.path / "index.sqlite"
+
+    @property
+    def cache(self) -> Path:
+        """Where QMD keeps downloaded models, in `qmd/models`."""
+        return (self.models or self.path) / "cache"
+
+    @property
+    def sessions(self) -> Path:
+        """Where sessions are exported unless the configuration names another place."""
+        return self.path / "sessions"
+
+    def create(self) -> None:
+        """Make the folders; they hold what the notes say, so they are private."""
+        for folder in (self.path, self.config_dir, self.cache):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The environment of a QMD child: that of `base` (ours by default), bent so that QMD stays in this home."""
+        source = os.environ if base is None else base
+        kept = {name: value for name, value in source.items() if name not in _FOREIGN}
+        if not {"QMD_FORCE_CPU", "QMD_LLAMA_GPU"} & kept.keys():
+            kept["QMD_FORCE_CPU"] = "1"  # probing for a GPU costs more than a short query gains
+        return {
+            **kept,
+            "QMD_CONFIG_DIR": str(self.config_dir),
+            "INDEX_PATH": str(self.database),
+            "XDG_CONFIG_HOME": str(self.path),
+            "XDG_CACHE_HOME": str(self.cache),
+            "QMD_SQLITE_BUSY_TIMEOUT": str(BUSY_TIMEOUT_MS),
+            "NO_COLOR": "1",
+            "PWD": str(self.path),
+        }
+
+    @contextmanager
+    def locked(self, *, timeout_seconds: float) -> Iterator[None]:
+        """Be the only process that updates or embeds; raises TimeoutError when another stays that long."""
+        with locked(self.path / "upkeep.lock", timeout_seconds=timeout_seconds):
+            yield
+
+    def load_state(self) -> State:
+        """What was remembered; all empty when nothing was, or when it cannot be read."""
+        try:
+            document = json.loads((self.path / "state.json").read_bytes())
+        except (OSError, ValueError):
+            return State()
+        known = {field.name: type(field.default) for field in fields(State)}
+        if not isinstance(document, dict) or any(type(document.get(name)) is not kind for name, kind in known.items()):
+            return State()
+        return State(**{name: document[name] for name in known})
+
+    def save_state(self, state: State) -> None:
+        """Remember; to be called under the lock."""
+        replace_file(self.path / "state.json", json.dumps(asdict(state)).encode())

@@ -1,0 +1,34 @@
+"""The entry point: offers the backend "qmd"; imports nothing heavy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend
+from memory_core.settings import Scope
+
+
+def open_backend(context: BackendContext) -> MemoryBackend:
+    """The QMD backend of one agent; starts nothing."""
+    from memory_qmd.backend import QmdBackend
+
+    return QmdBackend(context)
+
+
+def settings() -> type[Any]:
+    """The model of the section `memory.qmd`."""
+    from memory_qmd.config import QmdConfig
+
+    return QmdConfig
+
+
+def scope(section: Any) -> Scope:
+    """In which chats QMD may be asked: `memory.qmd.scope`."""
+    found: Scope = section.scope
+    return found
+
+
+# No timeout by the caller: every child has its own deadline and is killed at it.
+PLUGIN = BackendPlugin(
+    open=open_backend, settings=settings, scope=scope, timeout_seconds=None, sync_timeout_seconds=None
+)

