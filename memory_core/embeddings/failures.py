@@ -1,0 +1,106 @@
+"""What a provider's refusal means: HTTP status and words -> the error tree. No other module reads them."""
+
+from __future__ import annotations
+
+import email.utils
+import re
+import time
+from collections.abc import Mapping
+
+from memory_core.errors import (
+    AuthenticationFailed,
+    InputTooLarge,
+    InvalidEmbedding,
+    ProviderError,
+    ProviderUnavailable,
+    QuotaExhausted,
+    RateLimited,
+    RequestTimeout,
+)
+
+# Words of OpenAI, Gemini, Voyage, Mistral, Cohere, vLLM, llama.cpp, text-embeddings-inference and Ollama.
+_TOO_LARGE = re.compile(
+    r"too (?:large|long|many (?:tokens|inputs|texts|items))|maximum context|context length|context size"
+    r"|max(?:imum)?[_ ]tokens|max_tokens_per_request|token limit|maximum (?:allowed )?(?:batch|number|input)|batch size"
+    r"|at most \d+ (?:requests|texts|inputs)"
+    r"|payload size|exceeds? the|array (?:is )?too long|string too long|physical batch",
+    re.IGNORECASE,
+)
+_QUOTA = re.compile(
+    r"insufficient_quota|billing|credit balance|out of credits|insufficient (?:credits|funds|balance)|PerDay",
+    re.IGNORECASE,
+)
+# Gemini says "exceeded your current quota ... billing" for its limits a minute too, and then names a delay.
+_DELAY = re.compile(r'retry(?:Delay"?: ?"| in )(\d+(?:\.\d+)?) ?s', re.IGNORECASE)
+
+_ACCOUNT = frozenset({401, 402, 403, 429})
+_KEY_ACTION = "Check the API key: memorySearch.remote.apiKey, models.providers or the environment."
+_MODEL_ACTION = "Check memorySearch.model and memorySearch.remote.baseUrl."
+
+
+def from_status(provider: str, status: int, body: str, headers: Mapping[str, str], *, shown: str) -> ProviderError:
+    """The error that an HTTP answer of 300 and above stands for.
+
+    Args:
+        status: The HTTP status.
+        body: The answer's text, only searched for known words.
+        headers: The answer's, names in lower case.
+        shown: The answer's message, fit to be shown: without secrets.
+    """
+    message = f"HTTP {status}: {shown}" if shown else f"HTTP {status}"
+    if status == 413 or (status in {400, 422, 500} and _TOO_LARGE.search(body)):
+        return InputTooLarge(provider, message)
+    if status in _ACCOUNT:
+        return _account_error(provider, status, body, headers, message)
+    if status in {408, 504}:
+        return RequestTimeout(provider, message)
+    if status in {409, 425} or status >= 500:
+        return ProviderUnavailable(provider, message)
+    return lasting(ProviderUnavailable(provider, message, action=_MODEL_ACTION))
+
+
+def _account_error(provider: str, status: int, body: str, headers: Mapping[str, str], message: str) -> ProviderError:
+    if status in {401, 403}:
+        return AuthenticationFailed(provider, message, action=_KEY_ACTION)
+    if status == 402 or _is_quota(body):
+        return QuotaExhausted(provider, message, action="Add credit to the account, or choose another provider.")
+    return RateLimited(provider, message, retry_after_seconds=retry_after(headers, body))
+
+
+def lasting(error: ProviderUnavailable) -> ProviderUnavailable:
+    """The same error, marked as one that no retry can mend."""
+    error.retryable = False
+    return error
+
+
+def is_outage(error: ProviderError) -> bool:
+    """Whether the provider as a whole is out of order, so that sending it more is pointless."""
+    return not isinstance(error, InputTooLarge | InvalidEmbedding)
+
+
+def retry_after(headers: Mapping[str, str], body: str = "") -> float | None:
+    """The pause in seconds that an answer asks for; None when it names none.
+
+    RFC 9110 10.2.3 (seconds or a date), OpenAI's `retry-after-ms`, Gemini's `retryDelay` in the body.
+    """
+    milliseconds = headers.get("retry-after-ms", "")
+    if re.fullmatch(r"\d+(\.\d+)?", milliseconds):
+        return float(milliseconds) / 1000
+    value = headers.get("retry-after", "").strip()
+    if re.fullmatch(r"\d+(\.\d+)?", value):
+        return float(value)
+    if value:
+        return _seconds_until(value)
+    named = _DELAY.search(body)
+    return float(named[1]) if named else None
+
+
+def _seconds_until(date: str) -> float | None:
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(date).timestamp() - time.time())
+    except (TypeError, ValueError):  # neither a number nor a date: as if the header were missing
+        return None
+
+
+def _is_quota(body: str) -> bool:
+    return bool(_QUOTA.search(body)) and not (_DELAY.search(body) and "PerDay" not in body)
