@@ -33,13 +33,13 @@ lint: .venv/dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	COLUMNS=100 $(BIN)/cog --check README.md
+	PYTHONPATH=. $(BIN)/cog --check -p 'from tests import readme' README.md
 
 bench: .venv/dev
 	$(BIN)/python -m pytest tests/benchmarks -p no:randomly --benchmark-enable -s
 
 docs: .venv/dev
-	COLUMNS=100 $(BIN)/cog -r README.md
+	PYTHONPATH=. $(BIN)/cog -r -p 'from tests import readme' README.md
 
 clean:
 	rm -rf .venv build dist .coverage .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
