@@ -15,15 +15,14 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3 python;
 
 demo: .venv/runtime
 	@state=$$(mktemp -d) && trap 'rm -rf "$$state"' EXIT && trap 'exit 130' INT TERM && \
-	export MEMORY_CORE_PROVIDER=static MEMORY_CORE_STATE_DIR="$$state" && \
-	run() { printf '\n$$ memory-core'; printf ' %s' "$$@"; echo; $(BIN)/memory-core --workspace $(SAMPLE) "$$@"; } && \
-	run index && \
-	echo && echo '# by meaning: the note says neither "musical" nor "instrument" nor "learning"' && \
-	run search 'Which musical instrument am I learning?' --max-results 1 && \
-	echo && echo '# by an identifier that occurs once' && \
-	run search 'What does PRS-2209 complain about?' --max-results 1 && \
-	echo && echo '# in Japanese: which version must the boot loader have at least?' && \
-	run search 'ブートローダーはどのバージョン以上に更新する必要がありますか？' --max-results 1
+	export MEMORY_CORE_PROVIDER=static MEMORY_CORE_STATE_DIR="$$state" MEMORY_CORE_WORKSPACE=$(SAMPLE) && \
+	ask() { printf '\n# %s\n$$ memory-core search "%s" --max-results 1\n' "$$1" "$$2"; \
+		$(BIN)/memory-core search "$$2" --max-results 1; } && \
+	echo '$$ memory-core index' && $(BIN)/memory-core index && \
+	ask 'By meaning: the note says none of these words.' 'Which musical instrument am I learning?' && \
+	ask 'By an identifier that occurs once.' 'What does PRS-2209 complain about?' && \
+	ask 'In Japanese: which version must the boot loader have at least?' \
+		'ブートローダーはどのバージョン以上に更新する必要がありますか？'
 
 test: .venv/dev
 	$(BIN)/python -m pytest -n auto
@@ -47,7 +46,7 @@ clean:
 
 .venv/bin/python:
 	@test -n '$(PYTHON)' || { echo 'No Python 3.11 to 3.13 with venv was found. Install one, or say: make PYTHON=/path/to/python' >&2; exit 1; }
-	$(PYTHON) -c '$(FITS)' || { echo '$(PYTHON) does not run, has no venv, or is not 3.11 to 3.13.' >&2; exit 1; }
+	@$(PYTHON) -c '$(FITS)' || { echo '$(PYTHON) does not run, has no venv, or is not 3.11 to 3.13.' >&2; exit 1; }
 	$(PYTHON) -m venv .venv
 
 # Compiling all of it ahead would take 20 of 54 seconds; Python compiles what is used when it is.
