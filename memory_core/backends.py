@@ -9,7 +9,14 @@ from typing import Any, TypeVar
 import pluggy
 
 from memory_core.errors import BackendError, MemoryCoreError
-from memory_core.hookspecs import BACKENDS_GROUP, PROJECT, BackendContext, BackendPlugin, MemoryBackend, ProgressCallback
+from memory_core.hookspecs import (
+    BACKENDS_GROUP,
+    PROJECT,
+    BackendContext,
+    BackendPlugin,
+    MemoryBackend,
+    ProgressCallback,
+)
 from memory_core.records import Document, Probe, Query, SearchResult, Status, SyncReport
 
 Answer = TypeVar("Answer")
@@ -57,7 +64,9 @@ def _scan(name: str) -> object:
     if len(found) != 1:
         how_many = "no installed package offers it" if not found else f"{len(found)} packages offer it"
         raise BackendError(
-            name, f"{how_many}; installed are {', '.join(known_backends())}", action="correct memory.backend, or install it"
+            name,
+            f"{how_many}; installed are {', '.join(known_backends())}",
+            action="correct memory.backend, or install it",
         )
     return next(iter(found.values())).load()
 
@@ -108,9 +117,13 @@ class RegisteredBackend:
         """See `MemoryBackend`."""
         return self._call("memory_get", Document, path=path, from_line=from_line, lines=lines)
 
-    def memory_sync(self, force: bool, progress: ProgressCallback | None) -> SyncReport:  # noqa: FBT001 -- the hookspec's order
+    def memory_sync(self, force: bool, progress: ProgressCallback | None) -> SyncReport:
         """See `MemoryBackend`."""
         return self._call("memory_sync", SyncReport, force=force, progress=progress)
+
+    def memory_sync_soon(self) -> bool:
+        """See `MemoryBackend`."""
+        return self._call("memory_sync_soon", bool)
 
     def memory_status(self) -> Status:
         """See `MemoryBackend`."""

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 
 from memory_core.embeddings import registry
 from memory_core.errors import NotIndexed, ProviderError, StoreFull, StoreReadOnly, SyncBusy
-from memory_core.hookspecs import BackendContext, BackendPlugin, EmbeddingProvider, ProgressCallback, Space, TokenModel, hookimpl
+from memory_core.hookspecs import (
+    BackendContext,
+    BackendPlugin,
+    EmbeddingProvider,
+    ProgressCallback,
+    Space,
+    TokenModel,
+    hookimpl,
+)
+from memory_core.keeper import Keeper
 from memory_core.records import Document, Hit, Mode, Probe, Query, SearchResult, Status, SyncReport
 from memory_core.store import Store
 from memory_core.store.rows import serving_space
@@ -48,12 +57,16 @@ class BuiltinBackend:
         self._provider_lock = threading.Lock()
         self._providers: dict[str, EmbeddingProvider] = {}
         self._sync_lock = threading.Lock()
+        sync = context.config.search.sync
+        self._keeper = Keeper(
+            self._sync, debounce_seconds=sync.watch_debounce_ms / 1000, interval_seconds=sync.interval_minutes * 60
+        )
 
     @hookimpl
     def memory_search(self, query: Query) -> SearchResult:
         """Bring level, embed the question, search; a provider that fails leaves keyword search."""
         notes = _Notes()
-        self._level_before_search(notes)
+        self._level_before_search(query, notes)
         try:
             return self._search(query, notes)
         except NotIndexed:
@@ -70,10 +83,12 @@ class BuiltinBackend:
         return reading.get(self._config, path, from_line=from_line, lines=lines)
 
     @hookimpl
-    def memory_sync(self, force: bool, progress: ProgressCallback | None) -> SyncReport:  # noqa: FBT001 -- the hookspec's order
+    def memory_sync(self, force: bool, progress: ProgressCallback | None) -> SyncReport:
         """Bring the index level with the files now; `force` also rebuilds a damaged one."""
         if not self._writable:
-            raise StoreReadOnly(self._store.path, "this session may not write the index", action="run: memory-core index")
+            raise StoreReadOnly(
+                self._store.path, "this session may not write the index", action="run: memory-core index"
+            )
         return self._sync(force=force, progress=progress, wait_seconds=10.0)
 
     @hookimpl
@@ -104,47 +119,74 @@ class BuiltinBackend:
         )  # fmt: skip
 
     @hookimpl
+    def memory_sync_soon(self) -> bool:
+        """Ask the keeper for a sync."""
+        if self._writable:
+            self._keeper.now()
+        return True
+
+    @hookimpl
     def memory_start(self) -> bool:
-        """Nothing runs in the background yet."""
+        """Begin to watch the folders and to count the interval."""
+        if self._writable:
+            self._keeper.begin()
         return True
 
     @hookimpl
     def memory_close(self) -> bool:
-        """Close providers and connections."""
+        """Stop a running sync, close providers and connections."""
         with self._provider_lock:
             providers, self._providers = list(self._providers.values()), {}
         for provider in providers:
             provider.close()
+        self._keeper.close()
         self._store.close()
         return True
 
     # Keeping level.
 
-    def _level_before_search(self, notes: _Notes) -> None:
-        """Sync where that is allowed, and note what stood in its way."""
+    def _level_before_search(self, query: Query, notes: _Notes) -> None:
+        """Wait for a sync as long as the search may; note what stood in its way."""
         if not (self._writable and self._config.search.sync.on_search):
             return
+        ticket = self._keeper.now()
         try:
-            report = self._sync(force=False, progress=None, wait_seconds=0.0)
-        except SyncBusy:
-            notes.stale = True
-            notes.add("another process is bringing the index level; results may be incomplete")
-        except (StoreReadOnly, StoreFull) as error:
+            report = ticket.wait(self._sync_budget_seconds(query))
+        except (SyncBusy, StoreReadOnly, StoreFull) as error:
             log.warning("searching without a sync: %s", error)
             notes.stale = True
-            notes.add(f"the index could not be brought level: {error}", error.action)
-        else:
-            for warning in report.warnings:
-                notes.add(warning)
+            notes.add(f"the index is not level with the notes: {error}", error.action)
+            return
+        if report is None:
+            notes.stale = True
+            return
+        for warning in report.warnings:
+            notes.add(warning)
 
-    def _sync(self, *, force: bool, progress: ProgressCallback | None, wait_seconds: float) -> SyncReport:
+    def _sync_budget_seconds(self, query: Query) -> float:
+        """How long a search may wait: the configured budget, but never past half of what its caller will."""
+        budget = self._config.search.sync.on_search_budget_ms / 1000
+        if query.deadline is not None:
+            budget = min(budget, max(query.deadline - time.monotonic(), 0.0) / 2)
+        return budget
+
+    def _sync(
+        self,
+        stop: threading.Event | None = None,
+        *,
+        force: bool = False,
+        progress: ProgressCallback | None = None,
+        wait_seconds: float = 0.0,
+    ) -> SyncReport:
         from memory_core.sync import Syncer, sync_lock
 
         with self._sync_lock, sync_lock(self._store, wait_seconds=wait_seconds):
             if force:
                 self._store.reset_damaged()
             provider, problem = self._provider_or_reason()
-            syncer = Syncer(self._config, self._store, provider, self._index, problem=problem, progress=progress)
+            syncer = Syncer(
+                self._config, self._store, provider, self._index, problem=problem, progress=progress, stop=stop
+            )
             return syncer.run(force=force)
 
     # Searching.

@@ -14,6 +14,7 @@ MemoryCoreError
 │   ├── StoreReadOnly           it cannot be written
 │   └── StoreFull               no space is left for it
 ├── SyncBusy                    another process syncs this index
+├── SyncStopped                 the memory was closed while it was being brought level
 ├── ProviderError               embeddings cannot be had; carries the provider
 │   ├── ProviderUnavailable     not installed, no key, no model file, unreachable
 │   ├── AuthenticationFailed    the key was refused; not retried
@@ -172,6 +173,10 @@ class StoreFull(StoreError):
 
 class SyncBusy(MemoryCoreError):
     """Another process syncs this index; what is there can be searched meanwhile."""
+
+
+class SyncStopped(MemoryCoreError):
+    """The memory was closed while it was being brought level; what was committed stays good."""
 
 
 class ProviderError(MemoryCoreError):

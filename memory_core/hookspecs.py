@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import pluggy
 
 from memory_core.records import Access, Document, Probe, Progress, Query, SearchResult, Status, SyncReport
-from memory_core.settings import AgentConfig
+from memory_core.settings import AgentConfig, Scope
 
 if TYPE_CHECKING:
     import numpy as np
@@ -76,6 +76,11 @@ class MemoryBackend(Protocol):
         raise NotImplementedError
 
     @hookspec(firstresult=True)
+    def memory_sync_soon(self) -> bool:
+        """Ask for a sync in the background and return at once; True. Several requests may be served by one sync."""
+        raise NotImplementedError
+
+    @hookspec(firstresult=True)
     def memory_status(self) -> Status:
         """One cheap look: no network, no model, nothing written."""
         raise NotImplementedError
@@ -103,12 +108,15 @@ class BackendPlugin:
     Attributes:
         open: Makes the backend of one agent; must start nothing.
         settings: Gives the dataclass or pydantic model that validates `memory.<name>`; None when there is no such section.
+        scope: Reads from the validated section in which chats this backend may be asked, where that is not `memory.scope`;
+            it holds for memory_get and for answers of builtin in its place too.
         timeout_seconds: A hook call that takes longer counts as failed; None means the call is trusted to return.
         sync_timeout_seconds: The same for sync and probe.
     """
 
     open: Callable[[BackendContext], MemoryBackend]
     settings: Callable[[], type[Any]] | None = None
+    scope: Callable[[Any], Scope] | None = None
     timeout_seconds: float | None = 4.0
     sync_timeout_seconds: float | None = 600.0
 

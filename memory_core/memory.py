@@ -53,6 +53,7 @@ class Memory:
         self._agent = agent
         self._lock = threading.Lock()
         self._selectors: dict[Access, tuple[AgentConfig, Selector]] = {}
+        self._started = False
 
     def __enter__(self) -> Self:
         return self
@@ -110,6 +111,24 @@ class Memory:
         """
         return self._selector("rw").sync(force=force, progress=progress)
 
+    def sync_soon(self) -> None:
+        """Ask for a sync in the background; returns at once. Nothing happens when memory cannot be used."""
+        try:
+            self._selector("rw").sync_soon()
+        except MemoryCoreError as error:
+            log.warning("no sync: %s", error)
+
+    def start(self) -> None:
+        """Begin to watch and to keep level in the background; `close` ends it. Nothing happens while memory is off."""
+        with self._lock:
+            self._started = True
+        try:
+            config = self.config()
+            if config.enabled:
+                self._selector("rw")
+        except MemoryCoreError as error:
+            log.warning("memory does not start: %s", error)
+
     def status(self) -> Status:
         """One cheap look: no network, no model, nothing written.
 
@@ -130,20 +149,26 @@ class Memory:
         """End what runs and close all files; may be called twice."""
         with self._lock:
             selectors, self._selectors = list(self._selectors.values()), {}
+            self._started = False
         for _, selector in selectors:
             selector.close()
 
     def _call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext) -> dict[str, Any]:
         config = self.config()
         if not config.enabled:
+            self._switch_off()
             return tools.disabled("memory is off for this agent", _SWITCH_ON)
         if context.access == "none":
-            return tools.disabled("this session has no access to the workspace", "use a session with workspaceAccess ro or rw")
+            return tools.disabled(
+                "this session has no access to the workspace", "use a session with workspaceAccess ro or rw"
+            )
         handler = self._handlers().get(tools.ALIASES.get(name, name))
         if handler is None:
             raise InvalidArgument("name", f"there is no tool {name!r}", action="offer the tools of tool_schemas()")
-        if not scope.allows(config.memory.scope, context):
-            return tools.denied("memory may not be searched in this chat", "ask in a direct chat, or change memory.scope")
+        if not scope.allows(self._selector(context.access).scope, context):
+            return tools.denied(
+                "memory may not be searched in this chat", "ask in a direct chat, or change memory.scope"
+            )
         return handler(config, arguments, context)
 
     def _handlers(self) -> Mapping[str, Callable[[AgentConfig, Mapping[str, Any], CallContext], dict[str, Any]]]:
@@ -158,7 +183,16 @@ class Memory:
     def _get(self, config: AgentConfig, arguments: Mapping[str, Any], context: CallContext) -> dict[str, Any]:
         checked = tools.check_arguments(tools.GET, arguments)
         lines = checked.get("lines", tools.ORBIT_GET_LINES if config.dialect == "orbit" else tools.GET_LINES)
-        return tools.document(self._selector(context.access).get(checked["path"], int(checked.get("from", 1)), int(lines)))
+        return tools.document(
+            self._selector(context.access).get(checked["path"], int(checked.get("from", 1)), int(lines))
+        )
+
+    def _switch_off(self) -> None:
+        """Memory was turned off while it was held: no watcher and no open index stay behind."""
+        with self._lock:
+            selectors, self._selectors = list(self._selectors.values()), {}
+        for _, selector in selectors:
+            selector.close()
 
     def _selector(self, access: Access) -> Selector:
         """The backends for this access, opened anew when the configuration has changed."""
@@ -169,6 +203,9 @@ class Memory:
                 return held[1]
             selector = Selector(config, access=access)
             self._selectors[access] = (config, selector)
+            started = self._started and access == "rw"
         if held is not None:
             held[1].close()
+        if started:
+            selector.start()
         return selector

@@ -54,6 +54,7 @@ class Chunk:
         overlap_lines: How many lines at its start repeat the chunk before; they count for keywords, not for units.
         context: The date and the headings above, for the keyword side; may be empty.
         text: The lines as they stand in the file, joined by line ends.
+        fence: The fence that is open before its first line behind the overlap, such as three backticks; "" for none.
     """
 
     start_line: int
@@ -61,6 +62,7 @@ class Chunk:
     overlap_lines: int
     context: str
     text: str
+    fence: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +94,7 @@ class CallContext:
         chat_type: "direct", "group", "channel" or what else the host knows.
         channel: "telegram", "slack", ...
         access: What the session may do in the workspace: "rw", "ro" or "none".
+        main: Whether this is the agent's main private session; None lets the session key tell (`main`, `agent:<id>:main`).
     """
 
     agent: str | None = None
@@ -99,6 +102,7 @@ class CallContext:
     chat_type: str | None = None
     channel: str | None = None
     access: Access = "rw"
+    main: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,9 +38,8 @@ def _filled(blank: Status, config: AgentConfig, connection: Connection, index: V
     from dataclasses import replace
 
     serving = serving_space(connection)
-    by_source = dict(
-        connection.execute("SELECT source, count(*) FROM files WHERE hash <> x'' GROUP BY source ORDER BY source").fetchall()
-    )
+    rows = connection.execute("SELECT source, count(*) FROM files WHERE hash <> x'' GROUP BY source ORDER BY source")
+    by_source = {str(source): cast("int", count) for source, count in rows}
     reason = index.unavailable_reason(connection) if blank.provider != "none" else None
     last_sync = cast("str | None", connection.execute("SELECT value FROM meta WHERE key = 'last_sync'").get)
     rows = connection.execute("SELECT path, error FROM files WHERE error IS NOT NULL ORDER BY path")
@@ -74,7 +73,9 @@ def _count_embeddings(connection: Connection, space_id: int) -> int:
 
 def _dirty(config: AgentConfig, connection: Connection) -> bool:
     """Whether any file differs from what was indexed, by size and time."""
-    rows = connection.execute("SELECT source, path, mtime_ns, size FROM files WHERE source <> 'sessions' AND error IS NULL")
+    rows = connection.execute(
+        "SELECT source, path, mtime_ns, size FROM files WHERE source <> 'sessions' AND error IS NULL"
+    )
     held = {(source, path): (mtime_ns, size) for source, path, mtime_ns, size in rows}
     seen = {(file.source, file.path): (file.mtime_ns, file.size_bytes) for file in files.list_files(config).files}
     return held != seen

@@ -37,6 +37,19 @@ def is_direct(context: CallContext) -> bool:
     return context.session_key is None or (context.chat_type or "").casefold() == "direct"
 
 
+def is_main(context: CallContext) -> bool:
+    """The agent's main private session, the only one in which curated memory is shown unasked.
+
+    What the host says counts; else a direct chat whose key is `main` or `agent:<id>:main`, or a trusted local caller.
+    """
+    if context.main is not None:
+        return context.main
+    if context.session_key is None:
+        return True
+    parts = context.session_key.casefold().split(":")
+    return parts[-1] == "main" and len(parts) in (1, 3) and (context.chat_type or "direct").casefold() == "direct"
+
+
 def cites(citations: str, context: CallContext) -> bool:
     """Whether snippets carry their source: "on" always, "off" never, "auto" in direct chats."""
     return citations == "on" or (citations == "auto" and is_direct(context))

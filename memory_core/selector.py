@@ -9,11 +9,18 @@ from dataclasses import replace
 from typing import TypeVar
 
 from memory_core.backends import RegisteredBackend, add_backend, build_manager, find_plugin
-from memory_core.errors import BackendUnavailable, InvalidArgument, MemoryCoreError, NotIndexed, PathRefused
+from memory_core.errors import (
+    BackendUnavailable,
+    ConfigError,
+    InvalidArgument,
+    MemoryCoreError,
+    NotIndexed,
+    PathRefused,
+)
 from memory_core.guard import Breaker, BreakerState, Clock, Refused, Worker
 from memory_core.hookspecs import BackendContext, BackendPlugin, ProgressCallback
 from memory_core.records import Access, Document, Fallback, Probe, Query, SearchResult, Status, SyncReport
-from memory_core.settings import AgentConfig
+from memory_core.settings import AgentConfig, Scope
 
 log = logging.getLogger(__name__)
 
@@ -31,11 +38,17 @@ class Selector:
         self._config = config
         self._access = access
         self._manager = build_manager()
+        self._scope = config.memory.scope
         self._builtin = add_backend(self._manager, BUILTIN, find_plugin(BUILTIN), self._context(None))
         self._primary: _Guarded | None = None
         self._problem: str | None = None
         if config.memory.backend != BUILTIN:
             self._register_primary(config.memory.backend, clock)
+
+    @property
+    def scope(self) -> Scope:
+        """In which chats memory may be searched: the chosen backend's own scope, if it has one, governs fallbacks too."""
+        return self._scope
 
     def search(self, query: Query) -> SearchResult:
         """The chosen backend's answer, or builtin's with `backend_fallback` set."""
@@ -59,6 +72,11 @@ class Selector:
         if answer is not None:
             return answer
         return replace(report, warnings=(*report.warnings, self._sentence(reason or "")))
+
+    def sync_soon(self) -> None:
+        """Ask for a sync in the background."""
+        self._builtin.memory_sync_soon()
+        self._ask(lambda backend: backend.memory_sync_soon())
 
     def status(self) -> Status:
         """The serving backend's status; which one serves, why, and when the chosen one is tried again."""
@@ -97,7 +115,12 @@ class Selector:
         """Load the chosen backend; one that cannot be loaded is reported by name, and builtin serves."""
         try:
             plugin = find_plugin(name)
-            registered = add_backend(self._manager, name, plugin, self._context(plugin))
+            context = self._context(plugin)
+            if plugin.scope is not None:
+                self._scope = plugin.scope(context.settings)
+            registered = add_backend(self._manager, name, plugin, context)
+        except ConfigError:
+            raise  # its section is wrong: the user must know, and its scope is not known
         except MemoryCoreError as error:
             log.warning("%s", error)
             self._problem = str(error)
@@ -125,7 +148,7 @@ class Selector:
             return None, str(error)
         except NOT_FAILURES:
             raise
-        except Exception as error:  # a stranger's code may raise anything; builtin answers, the reason is shown
+        except Exception as error:  # noqa: BLE001 -- a stranger's code may raise anything; builtin answers, the reason is shown
             reason = str(error) or type(error).__name__
             log.warning("backend %r failed, builtin answers: %s", self._config.memory.backend, reason)
             return None, reason

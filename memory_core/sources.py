@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from memory_core.errors import ConfigError, ConfigProblem
+from memory_core.hookspecs import SLOTS_GROUP
 
 if TYPE_CHECKING:
     from memory_core.config import Config
 
 Document: TypeAlias = Mapping[str, Any]
 Origin: TypeAlias = str | Path | Document | Callable[[], Document] | None
+
+OURS = "memory-core"  # the id of our own slot
 
 
 class ConfigSource:
@@ -23,11 +27,17 @@ class ConfigSource:
     """
 
     def __init__(
-        self, origin: Origin, *, workspace: str | Path | None = None, state_dir: str | Path | None = None
+        self,
+        origin: Origin,
+        *,
+        workspace: str | Path | None = None,
+        state_dir: str | Path | None = None,
+        other_slots: Collection[str] = (),
     ) -> None:
         self._origin = Path(origin).expanduser() if isinstance(origin, str) else origin
         self._workspace = None if workspace is None else Path(workspace).expanduser()
         self._state_dir = None if state_dir is None else Path(state_dir).expanduser()
+        self._other_slots = frozenset(name.lower() for name in other_slots)
         self._lock = threading.Lock()
         self._held: tuple[object, Config] | None = None
 
@@ -37,8 +47,8 @@ class ConfigSource:
         Raises:
             ConfigError: It cannot be read or used.
         """
-        document = self._origin() if callable(self._origin) else self._origin
-        stamp = _stamp(document) if isinstance(document, Path) else document
+        document = self._asked() if callable(self._origin) else self._origin
+        stamp = _stamp(document) if isinstance(document, Path) else deepcopy(document)  # the host may change its own
         with self._lock:
             if self._held is not None and self._held[0] == stamp:
                 return self._held[1]
@@ -46,10 +56,36 @@ class ConfigSource:
             self._held = (stamp, loaded)
             return loaded
 
+    def _asked(self) -> Document:
+        assert callable(self._origin)
+        try:
+            return self._origin()
+        except Exception as error:  # the host's own code may raise anything
+            problem = ConfigProblem("", f"the host's configuration cannot be had: {type(error).__name__}: {error}")
+            raise ConfigError([problem], origin="host") from error
+
     def _load(self, document: Path | Document | None) -> Config:
         from memory_core.config import load_config
 
-        return load_config(document, workspace=self._workspace, state_dir=self._state_dir)
+        config = load_config(document, workspace=self._workspace, state_dir=self._state_dir)
+        if config.slot not in {OURS, "none", *self._other_slots}:
+            _check_slot(config.slot, config.origin, self._other_slots)
+        return config
+
+
+def _check_slot(slot: str, origin: str, other_slots: Collection[str]) -> None:
+    """Refuse a slot that no installed plugin offers and that the host did not name. Scans installed packages.
+
+    Raises:
+        ConfigError: Lists the slots that are known.
+    """
+    from importlib.metadata import entry_points
+
+    installed = {name.lower() for name in entry_points(group=SLOTS_GROUP).names}
+    if slot not in installed:
+        known = ", ".join(f'"{name}"' for name in sorted({OURS, "none", *other_slots, *installed}))
+        problem = ConfigProblem("plugins.slots.memory", f'no plugin "{slot}" is known; known are {known}')
+        raise ConfigError([problem], origin=origin)
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:

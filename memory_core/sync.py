@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -17,8 +18,8 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from memory_core import chunks, files, units
-from memory_core.errors import FileUnreadable, ProviderError, SyncBusy
-from memory_core.hookspecs import EmbeddingProvider, ProgressCallback, TokenModel
+from memory_core.errors import FileUnreadable, ProviderError, SyncBusy, SyncStopped
+from memory_core.hookspecs import EmbeddingProvider, ProgressCallback, Space, TokenModel
 from memory_core.records import FileFailure, MemoryFile, Progress, SyncReport
 from memory_core.settings import AgentConfig, Chunking
 from memory_core.store import Store
@@ -31,7 +32,9 @@ from memory_core.store.rows import (
     chunks_without_tokens,
     count_owed,
     digest,
+    find_space,
     owed_windows,
+    serving_space,
 )
 from memory_core.store.vectors import VectorIndex
 
@@ -42,7 +45,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CUT_VERSION = 1  # goes up whenever chunks, units or windows are cut differently
-IDENTITY, SERVING, SPACE, LAST_SYNC = "identity", "serving_space", "configured_space", "last_sync"
+IDENTITY, SERVING, LEVEL, LAST_SYNC = "identity", "serving_space", "level", "last_sync"  # keys of meta
+GENERATION = "generation"
+_NOTE_SYNC_SECONDS = 60.0  # a sync that changed nothing is noted so often, so that most searches write nothing
 _TOKEN_STEP = 256  # chunks whose tokens are computed and committed together
 _EMBED_STEP = 4096  # texts handed to the provider together: bounds memory, far above every request's cap
 
@@ -65,7 +70,9 @@ def sync_lock(store: Store, *, wait_seconds: float = 0.0) -> Iterator[None]:
     try:
         lock.acquire(timeout=wait_seconds)
     except Timeout as error:
-        raise SyncBusy(f"{store.path}: another process is bringing this index level", action="try again in a moment") from error
+        raise SyncBusy(
+            f"{store.path}: another process is bringing this index level", action="try again in a moment"
+        ) from error
     try:
         yield
     finally:
@@ -93,6 +100,7 @@ class Syncer:
     Args:
         provider: None makes no embeddings: because none are wanted, or because of `problem`.
         problem: Why the provider that is configured could not be opened.
+        stop: Looked at between files and between requests; once it is set, the sync ends with `SyncStopped`.
     """
 
     def __init__(
@@ -104,13 +112,15 @@ class Syncer:
         *,
         problem: ProviderError | None = None,
         progress: ProgressCallback | None = None,
+        stop: threading.Event | None = None,
     ) -> None:
         self._config = config
         self._store = store
         self._provider = provider
         self._problem = problem
         self._index = index
-        self._progress = progress or (lambda _: None)
+        self._report_progress = progress
+        self._stop = stop
         self._tally = _Tally()
 
     def run(self, *, force: bool = False) -> SyncReport:
@@ -133,6 +143,17 @@ class Syncer:
         )  # fmt: skip
         return report
 
+    def _progress(self, progress: Progress) -> None:
+        """Tell how far it is; the place at which a sync can be stopped, since nothing is half done.
+
+        Raises:
+            SyncStopped: It was asked to stop.
+        """
+        if self._stop is not None and self._stop.is_set():
+            raise SyncStopped("the memory was closed while it was being brought level")
+        if self._report_progress is not None:
+            self._report_progress(progress)
+
     # Text.
 
     def _bring_text_level(self, *, force: bool) -> bool:
@@ -147,7 +168,7 @@ class Syncer:
             self._rebuild(listing.files, known, wanted)
             return True
         if held != wanted:
-            with self._store.write() as writer:
+            with self._store.write(content=False) as writer:
                 writer.set_meta({IDENTITY: wanted})
         self._update(listing.files, known)
         return False
@@ -241,7 +262,9 @@ class Syncer:
         with self._store.write() as writer:
             space_id = writer.space_id(space)
         with self._store.read() as connection:
-            have = {row[0] for row in connection.execute("SELECT hash FROM embedding_cache WHERE space_id = ?", (space_id,))}
+            have = {
+                row[0] for row in connection.execute("SELECT hash FROM embedding_cache WHERE space_id = ?", (space_id,))
+            }
         self._embed(space_id, [OwedWindow(key, text) for key, text in wanted.items() if key not in have])
 
     def _bring_vectors_level(self) -> None:
@@ -249,34 +272,55 @@ class Syncer:
         if self._provider is None:
             self._do_without_provider()
             return
-        with self._store.write() as writer:
-            space_id = writer.space_id(self._provider.space)
-            writer.set_meta({SPACE: str(space_id)})
+        space_id, serving, level = self._spaces(self._provider.space)
+        if level:
+            return
         with self._store.read() as connection:
-            first = connection.execute("SELECT value FROM meta WHERE key = ?", (SERVING,)).get is None
             owed = list(owed_windows(connection, space_id))
             windows = int(connection.execute("SELECT count(DISTINCT hash) FROM windows").get)
         self._tally.cached += windows - len(owed)
-        if first:
-            with self._store.write() as writer:
-                writer.set_meta({SERVING: str(space_id)})
+        if serving is None:  # nothing served before: every piece counts at once
+            self._note({SERVING: str(space_id)})
         reached = self._embed(space_id, owed)
         if isinstance(self._provider, TokenModel):
             self._fill_tokens(self._provider)
-        if reached and not first:
-            with self._store.write() as writer:
-                writer.set_meta({SERVING: str(space_id)})
+        if reached:
+            self._note({SERVING: str(space_id)})
+            self._note_level(space_id)
+
+    def _spaces(self, space: Space) -> tuple[int, int | None, bool]:
+        """The ids of the configured space and of the one that serves, and whether nothing is owed in the first."""
+        with self._store.read() as connection:
+            space_id = find_space(connection, space)
+            serving = serving_space(connection)
+            level, generation = (
+                connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).get for key in (LEVEL, GENERATION)
+            )
+        if space_id is None:
+            with self._store.write(content=False) as writer:
+                space_id = writer.space_id(space)
+        return space_id, None if serving is None else serving[0], level == f"{generation}:{space_id}"
+
+    def _note(self, values: Mapping[str, str | None]) -> None:
+        with self._store.write(content=False) as writer:
+            writer.set_meta(values)
+
+    def _note_level(self, space_id: int) -> None:
+        """Nothing is owed at this generation: syncs that find no changed file need not look again."""
+        with self._store.write(content=False) as writer:
+            self._index.level_bits(writer.connection, space_id)
+            generation = writer.connection.execute("SELECT value FROM meta WHERE key = ?", (GENERATION,)).get
+            writer.set_meta({LEVEL: f"{generation}:{space_id}"})
 
     def _do_without_provider(self) -> None:
         """Count what is owed to a provider that could not be opened; with "none", no space serves any more."""
-        with self._store.write() as writer:
-            serving = writer.serving_space()
-            if self._problem is None and serving is not None:
-                writer.set_meta({SERVING: None, SPACE: None})
-        if self._problem is not None:
-            with self._store.read() as connection:
-                self._tally.owed = count_owed(connection, serving)
-            self._tally.warnings.append(str(self._problem))
+        with self._store.read() as connection:
+            serving = serving_space(connection)
+            if self._problem is not None:
+                self._tally.owed = count_owed(connection, serving[0] if serving else None)
+                self._tally.warnings.append(str(self._problem))
+        if self._problem is None and serving is not None:
+            self._note({SERVING: None, LEVEL: None})
 
     def _embed(self, space_id: int, owed: Sequence[OwedWindow]) -> bool:
         """Embed and commit piece by piece; False when the provider as a whole is out of order."""
@@ -313,18 +357,23 @@ class Syncer:
     # The end.
 
     def _settle(self) -> None:
-        """Housekeeping: bits, eviction, the time of this sync, the write-ahead log."""
+        """Housekeeping after a change: eviction, freed pages, the write-ahead log; and the time of this sync."""
+        changed = bool(self._tally.added or self._tally.changed or self._tally.removed)
+        with self._store.read() as connection:
+            noted = connection.execute("SELECT value FROM meta WHERE key = ?", (LAST_SYNC,)).get
+        now = time.time()
+        if changed or noted is None or not 0 <= now - float(noted) < _NOTE_SYNC_SECONDS:
+            self._note({LAST_SYNC: f"{now:.3f}"})
+        if changed:
+            self._clean_up()
+
+    def _clean_up(self) -> None:
         cache = self._config.search.cache
-        with self._store.write() as writer:
-            writer.set_meta({LAST_SYNC: f"{time.time():.3f}"})
-            if self._tally.added or self._tally.changed or self._tally.removed:
-                writer.evict_embeddings(keep=cache.max_entries if cache.enabled else 0)
-            if (space_id := writer.serving_space()) is not None:
-                self._index.level_bits(writer.connection, space_id)
+        with self._store.write(content=False) as writer:
+            writer.evict_embeddings(keep=cache.max_entries if cache.enabled else 0)
         with self._store.maintain() as connection:
-            if self._tally.added or self._tally.changed or self._tally.removed:
-                connection.execute("PRAGMA incremental_vacuum").fetchall()
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            connection.execute("PRAGMA incremental_vacuum").fetchall()
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _report(self, reindexed: bool, seconds: float) -> SyncReport:
         with self._store.read() as connection:

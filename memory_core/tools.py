@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.errors import InvalidArgument
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from memory_core.settings import AgentConfig, QuerySettings
 
 Schema = Mapping[str, Any]
+Form = Literal["bare", "openai", "anthropic", "mcp"]
 
 SEARCH: Schema = {
     "name": "memory_search",
@@ -26,9 +27,18 @@ SEARCH: Schema = {
         "properties": {
             "query": {"type": "string", "description": "What to look for: a question, or exact words and identifiers"},
             "maxResults": {"type": "integer", "minimum": 1, "maximum": 100, "description": "At most so many passages"},
-            "minScore": {"type": "number", "minimum": 0, "maximum": 1, "description": "Leave out passages that score less"},
+            "minScore": {
+                "type": "number",
+                "minimum": 0,
+                "maximum": 1,
+                "description": "Leave out passages that score less",
+            },
             "after": {"type": "string", "format": "date", "description": "Only notes of this day or later, YYYY-MM-DD"},
-            "before": {"type": "string", "format": "date", "description": "Only notes of this day or earlier, YYYY-MM-DD"},
+            "before": {
+                "type": "string",
+                "format": "date",
+                "description": "Only notes of this day or earlier, YYYY-MM-DD",
+            },
         },
         "required": ["query"],
         "additionalProperties": False,
@@ -38,7 +48,8 @@ SEARCH: Schema = {
 GET: Schema = {
     "name": "memory_get",
     "description": (
-        "Read lines of one note that memory_search found. Returns the current text; a long note comes in pages: go on at nextFrom."
+        "Read lines of one note that memory_search found. Returns the current text; a long note comes in"
+        " pages: go on at nextFrom."
     ),
     "parameters": {
         "type": "object",
@@ -52,17 +63,28 @@ GET: Schema = {
     },
 }
 
+ALL: tuple[Schema, ...] = (SEARCH, GET)
+
 ALIASES: Mapping[str, str] = {"search_memory": "memory_search", "get_memory": "memory_get"}
 GET_LINES, ORBIT_GET_LINES = 120, 50
 
 
 def schemas(config: AgentConfig) -> list[dict[str, Any]]:
     """The tools of an agent in the bare function form; in the Orbit dialect under Orbit's names."""
-    offered = (SEARCH, GET)
     if config.dialect != "orbit":
-        return [dict(schema) for schema in offered]
+        return [dict(schema) for schema in ALL]
     orbit = {ours: theirs for theirs, ours in ALIASES.items()}
-    return [{**schema, "name": orbit[schema["name"]]} for schema in offered]
+    return [{**schema, "name": orbit[schema["name"]]} for schema in ALL]
+
+
+def in_form(schema: Schema, form: Form) -> dict[str, Any]:
+    """A tool as a host's protocol wants it."""
+    if form == "bare":
+        return dict(schema)
+    if form == "openai":
+        return {"type": "function", "function": dict(schema)}
+    key = "input_schema" if form == "anthropic" else "inputSchema"
+    return {"name": schema["name"], "description": schema["description"], key: schema["parameters"]}
 
 
 def check_arguments(schema: Schema, arguments: object) -> Mapping[str, Any]:
@@ -75,7 +97,9 @@ def check_arguments(schema: Schema, arguments: object) -> Mapping[str, Any]:
 
     if not isinstance(arguments, Mapping):
         raise InvalidArgument("arguments", f"expected an object, not {type(arguments).__name__}")
-    errors = sorted(Draft202012Validator(schema["parameters"]).iter_errors(dict(arguments)), key=lambda error: list(error.path))
+    errors = sorted(
+        Draft202012Validator(schema["parameters"]).iter_errors(dict(arguments)), key=lambda error: list(error.path)
+    )
     if errors:
         raise _named(errors[0], schema)
     return arguments
@@ -145,10 +169,7 @@ def search_result(result: SearchResult, *, cite: bool, citations: str) -> dict[s
     }
     if result.stale:
         shaped["stale"] = True
-    for key, value in (("warning", result.warning), ("action", result.action)):
-        if value:
-            shaped[key] = value
-    return shaped
+    return shaped | {key: value for key, value in (("warning", result.warning), ("action", result.action)) if value}
 
 
 def _shaped_hit(hit: Hit, *, cite: bool) -> dict[str, Any]:

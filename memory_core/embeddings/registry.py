@@ -57,7 +57,9 @@ def open_provider(config: AgentConfig) -> EmbeddingProvider | None:
     opener = OPENERS.get(choice.provider)
     if opener is None:
         raise ProviderUnavailable(
-            choice.provider, "this version cannot open it yet", action='choose "static" or "none": memorySearch.provider'
+            choice.provider,
+            "this version cannot open it yet",
+            action='choose "static" or "none": memorySearch.provider',
         )
     return opener(config)
 

@@ -49,7 +49,7 @@ class StaticProvider:
 
     def embed_query(self, text: str, *, timeout_seconds: float | None = None) -> NDArray[np.float32]:  # noqa: ARG002 -- local, returns at once
         """See `EmbeddingProvider.embed_query`."""
-        return self._embed([text])[0]
+        return cast("NDArray[np.float32]", self._embed([text])[0])
 
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of every text's tokens, each below 32,000."""
@@ -92,7 +92,9 @@ class StaticProvider:
 def _package_folder() -> Path:
     spec = find_spec("wordllama")
     if spec is None or not spec.submodule_search_locations:
-        raise ProviderUnavailable("static", "the package wordllama, which carries the model, is not installed", action=_REINSTALL)
+        raise ProviderUnavailable(
+            "static", "the package wordllama, which carries the model, is not installed", action=_REINSTALL
+        )
     return Path(next(iter(spec.submodule_search_locations)))
 
 
@@ -132,7 +134,9 @@ def _through_package() -> tuple[NDArray[np.generic], Tokenizer]:
 
         model = WordLlama.load(cache_dir=_package_folder(), disable_download=True)
     except (ImportError, OSError, ValueError) as error:
-        raise ProviderUnavailable("static", f"wordllama's model cannot be loaded: {error}", action=_REINSTALL) from error
+        raise ProviderUnavailable(
+            "static", f"wordllama's model cannot be loaded: {error}", action=_REINSTALL
+        ) from error
     finally:  # importing wordllama runs logging.basicConfig on the host's root logger
         root.setLevel(level)
         root.handlers[:] = handlers

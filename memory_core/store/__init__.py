@@ -58,8 +58,11 @@ class Store:
         self._give_back(connection)
 
     @contextlib.contextmanager
-    def write(self) -> Iterator[Writer]:
+    def write(self, *, content: bool = True) -> Iterator[Writer]:
         """One transaction: committed at the end of the block, rolled back by any error. One thread at a time.
+
+        Args:
+            content: Whether files, chunks or embeddings change, so that what readers keep in memory is out of date.
 
         Raises:
             StoreReadOnly, StoreFull, StoreCorrupt, StoreTooNew, SyncBusy: See `connection.translated`.
@@ -68,7 +71,8 @@ class Store:
             connection = self._writing()
             with driver.transaction(connection, self.path):
                 yield Writer(connection)
-                connection.execute(_BUMP)
+                if content:
+                    connection.execute(_BUMP)
 
     @contextlib.contextmanager
     def maintain(self) -> Iterator[Connection]:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, cast
 from urllib.parse import quote
 
 import apsw
@@ -81,7 +81,12 @@ def open_reader(path: Path) -> Connection:
 
 _ELSEWHERE = "make it writable, or choose another place: memorySearch.store.path"
 _MEANINGS: tuple[tuple[type[apsw.Error], type[StoreError], str, str], ...] = (
-    (apsw.NotADBError, StoreCorrupt, "this is not an index of memory-core", "choose another file: memorySearch.store.path"),
+    (
+        apsw.NotADBError,
+        StoreCorrupt,
+        "this is not an index of memory-core",
+        "choose another file: memorySearch.store.path",
+    ),
     (apsw.CorruptError, StoreCorrupt, "the index is damaged", _REBUILD),
     (apsw.FullError, StoreFull, "no space is left for the index", "free some space, then run: memory-core index"),
     (apsw.ReadOnlyError, StoreReadOnly, "the index cannot be written", _ELSEWHERE),
@@ -134,7 +139,7 @@ def transaction(connection: Connection, path: Path) -> Iterator[None]:
 def _io_error(path: Path, error: apsw.IOError) -> StoreError:
     """A write that fails is a full disk or a file size limit (EFBIG); SQLite names neither."""
     writes = {apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_TRUNCATE, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_FSYNC}
-    if error.extendedresult in writes:
+    if getattr(error, "extendedresult", None) in writes:
         return StoreFull(path, "the index cannot grow", action="free some space or lift the file size limit")
     return StoreError(path, f"the disk reports an error: {error}", action="check the disk")
 
@@ -164,7 +169,8 @@ def tokenizer(connection: Connection) -> Tokenize:
     porter = connection.fts5_tokenizer("porter", list(TOKENIZER))
 
     def tokenize(text: bytes) -> list[str]:
-        return porter(text, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False)
+        stems = porter(text, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False)
+        return cast("list[str]", stems)
 
     return tokenize
 

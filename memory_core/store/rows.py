@@ -101,7 +101,9 @@ class Writer:
             if value is None:
                 self._db.execute("DELETE FROM meta WHERE key = ?", (key,))
             else:
-                self._db.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (key, value))
+                self._db.execute(
+                    "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (key, value)
+                )
 
     def put_file(self, prepared: PreparedFile) -> None:
         """Make the file's rows equal to what was prepared; chunks that stand already keep their rows."""
@@ -123,7 +125,9 @@ class Writer:
     def drop_files(self, ids: Iterable[int]) -> None:
         """Remove files with all that hangs on them, except embeddings."""
         for file_id in ids:
-            self._delete_chunks([row[0] for row in self._db.execute("SELECT id FROM chunks WHERE file_id = ?", (file_id,))])
+            self._delete_chunks(
+                [row[0] for row in self._db.execute("SELECT id FROM chunks WHERE file_id = ?", (file_id,))]
+            )
             self._db.execute("DELETE FROM files WHERE id = ?", (file_id,))
 
     def clear(self) -> None:
@@ -135,7 +139,9 @@ class Writer:
 
     def touch_file(self, file_id: int, *, mtime_ns: int, size_bytes: int) -> None:
         """Note that a file with the same content has other times."""
-        self._db.execute("UPDATE files SET mtime_ns = ?, size = ?, error = NULL WHERE id = ?", (mtime_ns, size_bytes, file_id))
+        self._db.execute(
+            "UPDATE files SET mtime_ns = ?, size = ?, error = NULL WHERE id = ?", (mtime_ns, size_bytes, file_id)
+        )
 
     def set_file_error(self, file: MemoryFile, reason: str) -> None:
         """Note why a file stays as it was; its old rows keep serving."""
@@ -147,16 +153,14 @@ class Writer:
 
     def space_id(self, space: Space) -> int:
         """The id of a space, made when it is new."""
-        key = (space.provider, space.model, space.endpoint, space.input_type, space.dimensions)
         self._db.execute(
-            "INSERT INTO spaces (provider, model, endpoint, input_type, dimensions) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            key,
+            "INSERT INTO spaces (provider, model, endpoint, input_type, dimensions) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT DO NOTHING",
+            _space_key(space),
         )
-        return int(
-            self._db.execute(
-                "SELECT id FROM spaces WHERE (provider, model, endpoint, input_type, dimensions) = (?, ?, ?, ?, ?)", key
-            ).get
-        )
+        found = find_space(self._db, space)
+        assert found is not None
+        return found
 
     def put_embeddings(self, space_id: int, rows: Iterable[tuple[bytes, bytes]]) -> None:
         """Store (text hash, float32 bytes); what is there already stays."""
@@ -193,7 +197,8 @@ class Writer:
     def _move_chunk(self, chunk_id: int, start: int, end: int, chunk: Chunk) -> None:
         if (start, end) != (chunk.start_line, chunk.end_line):
             self._db.execute(
-                "UPDATE chunks SET start_line = ?, end_line = ? WHERE id = ?", (chunk.start_line, chunk.end_line, chunk_id)
+                "UPDATE chunks SET start_line = ?, end_line = ? WHERE id = ?",
+                (chunk.start_line, chunk.end_line, chunk_id),
             )
 
     def _insert_chunk(self, file_id: int, key: bytes, item: PreparedChunk) -> None:
@@ -205,7 +210,8 @@ class Writer:
         )
         chunk_id = self._db.last_insert_rowid()
         self._db.execute(
-            "INSERT INTO chunks_fts (rowid, context, text) VALUES (?, ?, ?)", (chunk_id, cut_cjk(chunk.context), cut_cjk(text))
+            "INSERT INTO chunks_fts (rowid, context, text) VALUES (?, ?, ?)",
+            (chunk_id, cut_cjk(chunk.context), cut_cjk(text)),
         )
         self._db.executemany(
             "INSERT INTO windows VALUES (?, ?, ?, ?)",
@@ -245,7 +251,9 @@ def owed_windows(connection: Connection, space_id: int) -> Iterator[OwedWindow]:
 
 def chunks_without_tokens(connection: Connection) -> Iterator[tuple[int, Sequence[str]]]:
     """Chunks whose units' token ids are missing: (chunk id, texts of its units)."""
-    for chunk_id, text, blob in connection.execute("SELECT id, text, units FROM chunks WHERE tokens IS NULL ORDER BY id"):
+    for chunk_id, text, blob in connection.execute(
+        "SELECT id, text, units FROM chunks WHERE tokens IS NULL ORDER BY id"
+    ):
         yield chunk_id, [text[unit.start : unit.end] for unit in unpack_units(blob)]
 
 
@@ -260,6 +268,19 @@ def count_owed(connection: Connection, space_id: int | None) -> int:
     )
 
 
+def _space_key(space: Space) -> tuple[str, str, str, str, int]:
+    return space.provider, space.model, space.endpoint, space.input_type, space.dimensions
+
+
+def find_space(connection: Connection, space: Space) -> int | None:
+    """The id of a space; None when the index has never seen it."""
+    found = connection.execute(
+        "SELECT id FROM spaces WHERE (provider, model, endpoint, input_type, dimensions) = (?, ?, ?, ?, ?)",
+        _space_key(space),
+    ).get
+    return None if found is None else int(found)
+
+
 def serving_space(connection: Connection) -> tuple[int, Space] | None:
     """The space whose vectors answer, with its id; None when keyword search answers alone."""
     row = connection.execute(
@@ -269,4 +290,6 @@ def serving_space(connection: Connection) -> tuple[int, Space] | None:
     if row is None:
         return None
     space_id, provider, model, endpoint, input_type, dimensions = row
-    return space_id, Space(provider=provider, model=model, endpoint=endpoint, input_type=input_type, dimensions=dimensions)
+    return space_id, Space(
+        provider=provider, model=model, endpoint=endpoint, input_type=input_type, dimensions=dimensions
+    )

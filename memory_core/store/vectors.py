@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from memory_core.settings import Vector
 from memory_core.store.connection import Connection, load_vec0
@@ -90,7 +90,8 @@ class VectorIndex:
         if _meta(connection, _BITS_SPACE) != str(space_id) or self.unavailable_reason(connection) is not None:
             return None
         rows = connection.execute(
-            "WITH near AS MATERIALIZED (SELECT rowid FROM chunks_vec WHERE embedding MATCH vec_quantize_binary(:query) AND k = :k)"
+            "WITH near AS MATERIALIZED ("
+            " SELECT rowid FROM chunks_vec WHERE embedding MATCH vec_quantize_binary(:query) AND k = :k)"
             " SELECT e.hash, e.embedding FROM near JOIN embedding_cache e ON e.id = near.rowid"
             " UNION ALL SELECT hash, embedding FROM embedding_cache WHERE space_id = :space AND id > :last",
             {
@@ -128,7 +129,7 @@ def as_rows(blobs: Sequence[bytes]) -> NDArray[np.float32]:
     return np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), -1)
 
 
-def _matrix(space_id: int, generation: str, rows: Sequence[tuple[bytes, bytes]]) -> _Matrix:
+def _matrix(space_id: int, generation: str, rows: Sequence[tuple[Any, ...]]) -> _Matrix:
     return _Matrix(space_id, generation, [row[0] for row in rows], as_rows([row[1] for row in rows]))
 
 
@@ -138,9 +139,13 @@ def _meta(connection: Connection, key: str) -> str | None:
 
 def _fill_bits(connection: Connection, space_id: int, *, create: bool) -> None:
     if create:
-        sample = connection.execute("SELECT length(embedding) FROM embedding_cache WHERE space_id = ? LIMIT 1", (space_id,)).get
+        sample = connection.execute(
+            "SELECT length(embedding) FROM embedding_cache WHERE space_id = ? LIMIT 1", (space_id,)
+        ).get
         dimensions = int(sample) // 4
-        connection.execute(f"CREATE VIRTUAL TABLE chunks_vec USING vec0 (embedding bit[{dimensions}], chunk_size={_BITS_CHUNK})")
+        connection.execute(
+            f"CREATE VIRTUAL TABLE chunks_vec USING vec0 (embedding bit[{dimensions}], chunk_size={_BITS_CHUNK})"
+        )
     last = int(_meta(connection, _BITS_LAST) or 0)
     connection.execute(
         "INSERT INTO chunks_vec (rowid, embedding) SELECT id, vec_quantize_binary(embedding) FROM embedding_cache"
@@ -149,4 +154,6 @@ def _fill_bits(connection: Connection, space_id: int, *, create: bool) -> None:
     )
     newest = connection.execute("SELECT max(id) FROM embedding_cache").get
     for key, value in ((_BITS_SPACE, space_id), (_BITS_LAST, newest)):
-        connection.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (key, str(value)))
+        connection.execute(
+            "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (key, str(value))
+        )

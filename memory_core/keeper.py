@@ -1,0 +1,160 @@
+"""Syncs in the background: one at a time, asked for by searches, file events and a clock, ended by `close`."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from memory_core.errors import MemoryCoreError, SyncBusy, SyncStopped
+from memory_core.records import SyncReport
+
+log = logging.getLogger(__name__)
+
+Run = Callable[[threading.Event], SyncReport]
+
+LONGEST_DEBOUNCES = 8  # a file that never rests is indexed all the same, after so many debounces
+BUSY_PAUSE_SECONDS = 1.0  # until the next try while another process syncs
+
+
+class Ticket:
+    """One asked-for sync: how it ended, once it has."""
+
+    def __init__(self) -> None:
+        self._done = threading.Event()
+        self._report: SyncReport | None = None
+        self._error: BaseException | None = None
+
+    def wait(self, seconds: float) -> SyncReport | None:
+        """The report, or None when the sync still runs after `seconds`.
+
+        Raises:
+            MemoryCoreError: What the sync raised.
+        """
+        if not self._done.wait(seconds):
+            return None
+        if self._error is not None:
+            raise self._error
+        return self._report
+
+    def settle(self, report: SyncReport | None, error: BaseException | None) -> None:
+        """The sync has ended."""
+        self._report, self._error = report, error
+        self._done.set()
+
+
+class Keeper:
+    """Keeps one index level. Making one starts nothing; the one thread begins with the first request.
+
+    Args:
+        run: One whole sync; it looks at the event it is given between steps and raises `SyncStopped` when it is set.
+        debounce_seconds: How long after the last change a sync begins.
+        interval_seconds: A sync at least so often once `begin` was called; 0 is never.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        *,
+        debounce_seconds: float = 1.5,
+        interval_seconds: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._run = run
+        self._debounce = debounce_seconds
+        self._interval = interval_seconds
+        self._clock = clock
+        self._wake = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
+        self._waiting: Ticket | None = None
+        self._due: float | None = None
+        self._first_change: float | None = None
+        self._next_interval: float | None = None
+        self._closed = False
+
+    def now(self) -> Ticket:
+        """Ask for a sync that begins after this call; requests that come before it begins share it."""
+        with self._wake:
+            if self._waiting is None:
+                self._waiting = Ticket()
+            ticket = self._waiting
+            if self._closed:
+                ticket.settle(None, SyncStopped("the memory was closed"))
+            else:
+                self._ensure_thread()
+        return ticket
+
+    def changed(self) -> None:
+        """A file has changed: a sync begins when nothing has changed for a while, or after several such whiles."""
+        with self._wake:
+            now = self._clock()
+            self._first_change = now if self._first_change is None else self._first_change
+            self._due = min(now + self._debounce, self._first_change + LONGEST_DEBOUNCES * self._debounce)
+            self._ensure_thread()
+
+    def begin(self) -> None:
+        """Let the interval count from now; may be called twice."""
+        with self._wake:
+            if self._interval and self._next_interval is None:
+                self._next_interval = self._clock() + self._interval
+                self._ensure_thread()
+
+    def close(self) -> None:
+        """Stop a running sync between two steps, end the thread; may be called twice."""
+        with self._wake:
+            self._closed = True
+            self._stop.set()
+            self._wake.notify_all()
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def _ensure_thread(self) -> None:
+        if not self._closed and self._thread is None:
+            self._thread = threading.Thread(target=self._loop, name="memory-keeper", daemon=True)
+            self._thread.start()
+        self._wake.notify_all()
+
+    def _loop(self) -> None:
+        while (ticket := self._next()) is not None:
+            try:
+                report = self._run(self._stop)
+            except SyncBusy as error:
+                ticket.settle(None, error)
+                self._again(BUSY_PAUSE_SECONDS)
+            except MemoryCoreError as error:
+                if not isinstance(error, SyncStopped):
+                    log.warning("sync failed: %s", error)
+                ticket.settle(None, error)
+            except BaseException as error:  # the thread must live on; who waits is told
+                log.exception("sync failed")
+                ticket.settle(None, error)
+            else:
+                ticket.settle(report, None)
+
+    def _again(self, seconds: float) -> None:
+        """Try later what another process kept us from."""
+        with self._wake:
+            later = self._clock() + seconds
+            self._due = later if self._due is None else min(self._due, later)
+
+    def _next(self) -> Ticket | None:
+        """Wait until a sync is due; its ticket, or None when the keeper is closed."""
+        with self._wake:
+            while not self._closed:
+                times = [at for at in (self._due, self._next_interval) if at is not None]
+                if self._waiting is not None or (times and min(times) <= self._clock()):
+                    return self._take()
+                self._wake.wait(min(times) - self._clock() if times else None)
+            if self._waiting is not None:
+                self._waiting.settle(None, SyncStopped("the memory was closed"))
+            return None
+
+    def _take(self) -> Ticket:
+        ticket, self._waiting = self._waiting or Ticket(), None
+        self._due = self._first_change = None
+        if self._next_interval is not None:
+            self._next_interval = self._clock() + self._interval
+        return ticket

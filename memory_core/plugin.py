@@ -1,0 +1,198 @@
+"""The slot: what a host loads, configures and calls. Nothing in here raises into the host once it is made.
+
+from memory_core.plugin import MemorySlot
+
+slot = MemorySlot("host.json5")
+slot.start()
+tools = slot.tool_schemas()
+answer = slot.call_tool("memory_search", {"query": "what did we decide about the cache?"})
+slot.close()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Collection, Mapping
+from datetime import date
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from memory_core import prompts, tools
+from memory_core.errors import ConfigError, MemoryCoreError
+from memory_core.memory import Memory
+from memory_core.records import CallContext, Status
+from memory_core.settings import AgentConfig
+from memory_core.sources import ConfigSource, Origin
+
+log = logging.getLogger(__name__)
+
+SLOT_ID = "memory-core"
+DEFAULT_AGENT = "main"
+
+
+class MemorySlot:
+    """The memory of all agents of one host. Making one starts nothing; all methods may be called from several threads.
+
+    Args:
+        config: A file (read again when it changes), a mapping, or a callable (asked at every call).
+        workspace: Beats the configuration's, for every agent.
+        state_dir: The host's state directory; beats MEMORY_CORE_STATE_DIR and the default.
+        other_slots: Ids of memory plugins that the host knows besides ours.
+        today: The date for daily notes; the host's clock in the user's timezone.
+    """
+
+    def __init__(
+        self,
+        config: Origin = None,
+        *,
+        workspace: str | Path | None = None,
+        state_dir: str | Path | None = None,
+        other_slots: Collection[str] = (),
+        today: Callable[[], date] = date.today,
+    ) -> None:
+        self._source = ConfigSource(config, workspace=workspace, state_dir=state_dir, other_slots=other_slots)
+        self._today = today
+        self._lock = threading.Lock()
+        self._memories: dict[str, Memory] = {}
+        self._greeted: set[str] = set()
+        self._started = False
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def manifest(self) -> dict[str, Any]:
+        """`plugin.json` as it ships: id, kind, tools, hooks, the JSON Schema of the configuration."""
+        from memory_core.manifest import plugin_json
+
+        return plugin_json()
+
+    def tool_schemas(self, context: CallContext | None = None, *, form: tools.Form = "bare") -> list[dict[str, Any]]:
+        """The tools an agent may be given; empty when memory is off or its configuration cannot be used.
+
+        Args:
+            context: Whose session; None is the agent "main".
+            form: "bare" is OpenAI's function object, "openai" wraps it, "anthropic" and "mcp" are those hosts' own.
+        """
+        context = context or CallContext()
+        schemas = [] if context.access == "none" else self._memory(context).tool_schemas()
+        return [tools.in_form(schema, form) for schema in schemas]
+
+    def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext | None = None) -> dict[str, Any]:
+        """Run one tool for one session. Whatever goes wrong is in the result; nothing is raised.
+
+        Slot, switch and scope are resolved now, not when the tools were handed out.
+        """
+        context = context or CallContext()
+        try:
+            memory = self._memory(context)
+        except MemoryCoreError as error:
+            return {"error": str(error), "code": "invalid_agent"}
+        return memory.call_tool(name, arguments, context)
+
+    async def acall_tool(
+        self, name: str, arguments: Mapping[str, Any], context: CallContext | None = None
+    ) -> dict[str, Any]:
+        """The same for asynchronous hosts: the work is done in a thread."""
+        return await asyncio.to_thread(self.call_tool, name, arguments, context)
+
+    def prompt_section(self, context: CallContext | None = None) -> str:
+        """What the system prompt says about memory; "" when memory is off."""
+        context = context or CallContext()
+        config = self._config_if_on(context)
+        if config is None:
+            return ""
+        offered = {
+            tools.ALIASES.get(schema["name"], schema["name"]): schema["name"] for schema in tools.schemas(config)
+        }
+        return prompts.section(config, context, search=offered["memory_search"], get=offered["memory_get"])
+
+    def session_context(self, context: CallContext | None = None, *, budget_chars: int = prompts.CONTEXT_CHARS) -> str:
+        """The notes worth seeing at the start of a session, as quoted data; "" when there are none or memory is off."""
+        context = context or CallContext()
+        config = self._config_if_on(context)
+        return (
+            "" if config is None else prompts.session_notes(config, context, self._today(), budget_chars=budget_chars)
+        )
+
+    def session_started(self, context: CallContext | None = None) -> None:
+        """Bring the index level in the background, once a session key, where `sync.onSessionStart` says so."""
+        context = context or CallContext()
+        config = self._config_if_on(context)
+        if config is None or not config.search.sync.on_session_start or context.access != "rw":
+            return
+        key = f"{config.agent}\0{context.session_key or ''}"
+        with self._lock:
+            if key in self._greeted:
+                return
+            self._greeted.add(key)
+        self._memory(context).sync_soon()
+
+    def status(self, agent: str = DEFAULT_AGENT) -> Status:
+        """One cheap look at one agent's memory; a slot that is off, or a wrong configuration, is a warning in it."""
+        memory = self._memory(CallContext(agent=agent))
+        try:
+            config = memory.config()
+            if config.enabled:
+                return memory.status()
+        except MemoryCoreError as error:
+            return Status(backend="none", agent=agent, workspace=Path(), warnings=(str(error),))
+        return Status(
+            backend="none", agent=config.agent, workspace=config.workspace, warnings=("memory is off for this agent",)
+        )
+
+    def start(self) -> None:
+        """Begin to watch and to keep level, for every agent that is configured and every one that is called later."""
+        with self._lock:
+            self._started = True
+        try:
+            agents = self._source.current().agents
+        except ConfigError as error:
+            log.warning("memory does not start: %s", error)
+            return
+        for agent in agents:
+            self._memory(CallContext(agent=agent))
+
+    def close(self) -> None:
+        """End all that runs and close all files; may be called twice."""
+        with self._lock:
+            memories, self._memories = list(self._memories.values()), {}
+            self._started = False
+        for memory in memories:
+            memory.close()
+
+    def _memory(self, context: CallContext) -> Memory:
+        """The memory of the agent whose session calls.
+
+        Raises:
+            InvalidArgument: The agent's id is none.
+        """
+        from memory_core.config import agent_key
+
+        agent = agent_key(context.agent or DEFAULT_AGENT)
+        with self._lock:
+            memory = self._memories.get(agent)
+            if memory is not None:
+                return memory
+            memory = self._memories[agent] = Memory(self._source, agent=agent)
+            started = self._started
+        if started:
+            memory.start()
+        return memory
+
+    def _config_if_on(self, context: CallContext) -> AgentConfig | None:
+        """The agent's configuration; None when memory is off for this session, or cannot be configured."""
+        try:
+            config = self._memory(context).config()
+        except MemoryCoreError as error:
+            log.warning("memory is off: %s", error)
+            return None
+        return config if config.enabled and context.access != "none" else None
