@@ -15,9 +15,9 @@ from memory_core.records import Access
 APPEND: Mapping[str, Any] = {
     "name": "memory_append",
     "description": (
-        "Store something that should outlast this conversation: appends Markdown paragraphs to a note. Existing text is never "
-        "changed, and what the note holds already is skipped. Write what is new, in short self-contained paragraphs with names "
-        "and dates; don't store again what memory_search returned."
+        "Store something that should outlast this conversation: appends Markdown paragraphs to a note. Existing text is"
+        " never changed, and what the note holds already is skipped. Write what is new, in short self-contained"
+        " paragraphs with names and dates; don't store again what memory_search returned."
     ),
     "parameters": {
         "type": "object",

@@ -73,7 +73,7 @@ def split(text: str) -> list[Paragraph]:
 
 
 def fresh(
-    paragraphs: Sequence[Paragraph], existing: Iterable[Paragraph], *, recalled: frozenset[str] = frozenset()
+    paragraphs: Sequence[Paragraph], existing: Sequence[Paragraph], *, recalled: frozenset[str] = frozenset()
 ) -> tuple[list[Paragraph], list[Skipped]]:
     """Sort out what a note lacks.
 
