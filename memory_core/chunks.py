@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from zlib import crc32
 
-from memory_core.markdown import Line, cut_long, estimate_tokens, heading, quarters, scan, split_lines
+from memory_core.markdown import Line, cut_long, estimate_tokens, heading, opened_fence, quarters, scan, split_lines
 from memory_core.records import Chunk
 from memory_core.settings import Chunking
 
@@ -60,8 +60,9 @@ class _Splitter:
         self.ranks = _ranks(lines, self.kinds)
         # Length of all lines before a line, in quarters of a token, a line end counting as one.
         self.before = list(accumulate((quarters(line) + 1 for line in lines), initial=0))
-        self.trail: list[tuple[int, str]] = []
-        self.trail_upto = 0
+        self.passed = 0
+        self.trail: list[tuple[int, str]] = []  # headings in force behind the lines passed: level and title
+        self.fence = ""  # open behind the lines passed
 
     def split(self) -> list[Chunk]:
         """All chunks of the note."""
@@ -80,9 +81,10 @@ class _Splitter:
     def _split_line(self, line: int) -> list[Chunk]:
         """The pieces of a line that is too long alone."""
         text = self.lines[line]
+        self._pass(line)
         context = self._context(line)
-        spans = cut_long(text, self.tokens)
-        return [Chunk(line + 1, line + 1, 0, context, text[a:b]) for a, b in spans if not text[a:b].isspace()]
+        pieces = (text[start:end] for start, end in cut_long(text, self.tokens))
+        return [Chunk(line + 1, line + 1, 0, context, piece, self.fence) for piece in pieces if piece.strip()]
 
     def _split_run(self, start: int, stop: int) -> list[Chunk]:
         """Chunks of lines none of which is too long."""
@@ -93,8 +95,9 @@ class _Splitter:
             while not self.lines[end - 1].strip():
                 end -= 1
             first = self._overlap(previous, start, end)
+            self._pass(start)
             text = "\n".join(self.lines[first:end])
-            chunks.append(Chunk(first + 1, end, start - first, self._context(start), text))
+            chunks.append(Chunk(first + 1, end, start - first, self._context(start), text, self.fence))
             previous, start = start, cut
         return chunks
 
@@ -125,8 +128,8 @@ class _Splitter:
         """Orders lines by how well they open a chunk: by rank, then higher headings, then by content."""
         text = self.lines[line]
         rank = self.ranks[line]
-        level = len(text) - len(text.lstrip(" #")) if rank == SECTION else 0
-        return rank, level, crc32(text.encode("utf-8", "surrogatepass"))
+        found = heading(text) if rank == SECTION else None
+        return rank, found[0] if found else 0, crc32(text.encode("utf-8", "surrogatepass"))
 
     def _whole_block(self, start: int, half: int, full: int, quarter: int) -> int:
         """The last line in the first half before which nothing is torn; 0 when what follows is torn anyway."""
@@ -159,20 +162,31 @@ class _Splitter:
                 first = line
         return first
 
+    def _pass(self, line: int) -> None:
+        """Bring the trail and the fence level with what precedes a line, which lies behind that of the call before."""
+        for at in range(self.passed, line):
+            if self.kinds[at] is Line.HEADING:
+                self.trail = self._trail(at)
+            elif self.kinds[at] is Line.OPEN:
+                self.fence = opened_fence(self.lines[at])
+            elif self.kinds[at] is Line.CLOSE:
+                self.fence = ""
+        self.passed = line
+
+    def _trail(self, line: int) -> list[tuple[int, str]]:
+        """The headings in force at a line, itself included, when those before it were passed."""
+        found = heading(self.lines[line]) if self.kinds[line] is Line.HEADING else None
+        return [*(entry for entry in self.trail if entry[0] < found[0]), found] if found else self.trail
+
     def _context(self, line: int) -> str:
-        """The prefix and the headings in force at a line, which must not be above that of the call before."""
-        for at in range(self.trail_upto, line + 1):
-            if self.kinds[at] is Line.HEADING and (found := heading(self.lines[at])):
-                self.trail = [*(entry for entry in self.trail if entry[0] < found[0]), found]
-        self.trail_upto = line + 1
-        titles = (title for _, title in self.trail if title)
+        titles = (title for _, title in self._trail(line) if title)
         return " > ".join(dict.fromkeys((*self.prefix, *titles)))
 
 
 def _ranks(lines: Sequence[str], kinds: Sequence[Line]) -> list[int]:
     """How well each line opens a chunk."""
     ranks: list[int] = []
-    before = Line.HEADING if not lines else Line.BLANK
+    before = Line.BLANK
     lonely = False
     for i, kind in enumerate(kinds):
         if kind is Line.BLANK:

@@ -28,7 +28,7 @@ class Line(IntEnum):
 _CJK = re.compile(
     "[\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]+"
 )
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?![^ \t])")
 _FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 _DELIMITER = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
@@ -62,7 +62,11 @@ def estimate_tokens(text: str) -> int:
 def heading(line: str) -> tuple[int, str] | None:
     """The level, 1..6, and the title of an ATX heading; None for any other line. The title may be empty."""
     match = _HEADING.match(line)
-    return (len(match[1]), (match[2] or "").strip()) if match else None
+    if not match:
+        return None
+    title = line[match.end() :].strip()
+    closed = title.rstrip("#")  # "## Title ##", but not "## C#"
+    return len(match[1]), closed.rstrip() if not closed or closed[-1] in " \t" else title
 
 
 def opened_fence(line: str) -> str:

@@ -13,7 +13,7 @@ from memory_core.records import Unit, Window
 SHORT = 40  # quarters of a token: shorter sentences say little alone and go with a neighbour
 LONG = 500  # quarters of a token: longer units do not fit a snippet and are cut
 CODE_CHARS = 200  # lines of code are grouped up to here
-WRAP_COLUMNS = 120  # nobody wraps by hand behind this column: a longer line is a paragraph of its own
+WRAP_COLUMNS = 160  # nobody wraps text behind this column: lines that long are paragraphs of their own
 
 Span = tuple[int, int]
 
@@ -23,8 +23,10 @@ _ABBREVIATIONS = re.compile(
     r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|z\.b|d\.h|u\.a|bzw|usw)$",
     re.IGNORECASE,
 )
-# A line that names its speaker, key or time begins something new even without a blank line before it.
-_LABEL = re.compile(r"\s*(?:>\s*)?(?:[*_]{0,2}[^\W\d_][\w .'-]{0,30}[*_]{0,2}[:：][*_]{0,2}(?:\s|$)|\[?\d{1,2}:\d\d)")
+# A line that begins with its speaker, key or time is no continuation; "so: this" may well be one.
+_LABEL = re.compile(
+    r"\s*(?:>\s*)?(?:[*_]{0,2}(?![a-zß-öø-ÿ])[^\W\d_][\w .'-]{0,30}[*_]{0,2}[:：][*_]{0,2}(?:\s|$)|\[?\d{1,2}:\d\d)"
+)
 
 
 def split_units(text: str, *, skip_lines: int = 0, fence: str = "") -> list[Unit]:
@@ -50,8 +52,7 @@ def split_units(text: str, *, skip_lines: int = 0, fence: str = "") -> list[Unit
     for first, last in _blocks(lines, kinds):
         block = (starts[first], starts[last + 1] - 1)
         kind = kinds[first]
-        spans = _prose(text, block) if kind in _PROSE else [block]
-        for start, end in _bounded(text, spans):
+        for start, end in _bounded(text, block, prose=kind in _PROSE):
             stripped = _strip(text, start, end, indented=kind is Line.CODE)
             if stripped[0] < stripped[1]:
                 units.append(_unit(starts, stripped, first, last))
@@ -124,14 +125,18 @@ def _last_line(lines: Sequence[str], kinds: Sequence[Line], first: int) -> int:
     return i - 1
 
 
-def _bounded(text: str, spans: Sequence[Span]) -> Iterator[Span]:
-    """The spans, those that are too long cut at sentences, clauses or spaces."""
-    for start, end in spans:
-        if end - start <= LONG // 4 or quarters(text[start:end]) <= LONG:
+def _bounded(text: str, block: Span, *, prose: bool) -> Iterator[Span]:
+    """The spans of a block: sentences of prose and of what is too long, cut further where a sentence is too long."""
+    for start, end in _prose(text, block) if prose or _is_long(text, block) else [block]:
+        if _is_long(text, (start, end)):
+            yield from ((start + a, start + b) for a, b in cut_long(text[start:end], LONG // 4))
+        else:
             yield start, end
-            continue
-        for a, b in _prose(text, (start, end)):
-            yield from ((a + c, a + d) for c, d in cut_long(text[a:b], LONG // 4))
+
+
+def _is_long(text: str, span: Span) -> bool:
+    start, end = span
+    return end - start > LONG // 4 and quarters(text[start:end]) > LONG
 
 
 def _prose(text: str, span: Span) -> list[Span]:
