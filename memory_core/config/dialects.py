@@ -113,6 +113,10 @@ class Reader:
         for name, account in providers.items():
             if isinstance(account, Mapping):
                 accounts[name] = self._lenient({k: account[k] for k in ACCOUNT_KEYS if k in account}, dotted(key, name))
+            else:
+                self.warnings.append(
+                    f"{dotted(key, name)}: expected an object, not {type_name(account)}; it is left out"
+                )
         return accounts
 
     def _lenient(self, raw: Raw, key: str) -> Node:

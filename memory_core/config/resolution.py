@@ -198,7 +198,7 @@ class Resolver:
         own = any(find(layer.agent(agent).search, STORE_PATH)[0] is given for layer in self._layers)
         if own or "{agentId}" in search.store.path or agent == DEFAULT_AGENT:
             return path
-        return path.with_name(f"{path.stem}-{agent}{path.suffix}")
+        return path.parent / f"{path.stem}-{agent}{path.suffix}"
 
     def _absolute(self, path: str, given: Node | None) -> Path:
         base = self.places.base if given and given.origin == "file" else Path.cwd()

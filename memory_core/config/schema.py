@@ -13,6 +13,7 @@ from memory_core.settings import Compaction, MemorySettings, ProviderAccount, Se
 
 Schema = dict[str, Any]
 
+TEXT = {"type": ["string", "null"], "pattern": "\\S"}
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -24,22 +25,24 @@ def config_schema(backends: Mapping[str, type[Any] | None] | None = None) -> Sch
             Default: builtin and qmd, each any object.
     """
     definitions: Schema = {}
-    search = _definition(SearchSettings, definitions)
+    search = _or_null(_definition(SearchSettings, definitions))
     _definition(Compaction, definitions)
     memory = _inlined(MemorySettings, definitions)
+    memory["type"] = ["object", "null"]
     memory["properties"]["search"] = search
     for name, model in ({"builtin": None, "qmd": None} if backends is None else backends).items():
-        memory["properties"][name] = {"type": "object"} if model is None else _definition(model, definitions)
+        own = {"type": "object"} if model is None else _definition(model, definitions)
+        memory["properties"][name] = _or_null(own)
     definitions["ExtraPath"] = {"anyOf": [{"type": "string", "minLength": 1}, definitions["ExtraPath"]]}
     definitions["Agent"] = _agent(search, definitions.pop("Compaction"))
     return {
         "$schema": DRAFT,
         **_open(
-            plugins=_open(slots=_open(memory={"type": ["string", "null"], "default": DEFAULT_SLOT})),
+            plugins=_open(slots=_open(memory={**TEXT, "default": DEFAULT_SLOT})),
             memory=memory,
             memorySearch=search,
             agents=_agents(),
-            models=_open(providers={"type": "object", "additionalProperties": _account(definitions)}),
+            models=_open(providers={**_open(), "additionalProperties": _account(definitions)}),
         ),
         "$defs": definitions,
     }
@@ -59,32 +62,29 @@ def _inlined(model: type[Any], definitions: Schema) -> Schema:
 
 
 def _open(**properties: Schema) -> Schema:
-    """An object of the host: only our keys in it are described."""
-    return {"type": "object", "properties": properties}
+    """An object of the host: only our keys in it are described; null counts as not given."""
+    return {"type": ["object", "null"], "properties": properties}
+
+
+def _or_null(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
 
 
 def _agents() -> Schema:
     agent = {"$ref": "#/$defs/Agent"}
-    with_id = {
-        "allOf": [agent, {**_open(id={"type": "string", "pattern": f"^(?:{_any_case()})$"}), "required": ["id"]}]
-    }
-    entries = {"type": "object", "propertyNames": {"pattern": f"^(?:{_any_case()})$"}, "additionalProperties": agent}
-    return _open(defaults=agent, list={"type": "array", "items": with_id}, entries=entries)
-
-
-def _any_case() -> str:
-    return AGENT_ID.pattern.replace("a-z", "A-Za-z")
+    agent_id = {"type": "string", "pattern": f"^{AGENT_ID.pattern.replace('a-z', 'A-Za-z')}$"}
+    with_id = {"allOf": [agent, {"type": "object", "properties": {"id": agent_id}, "required": ["id"]}]}
+    entries = {**_open(), "propertyNames": agent_id, "additionalProperties": agent}
+    return _open(defaults=agent, list={"type": ["array", "null"], "items": with_id}, entries=entries)
 
 
 def _agent(search: Schema, compaction: Schema) -> Schema:
-    ours = {name: compaction["properties"][name] for name in COMPACTION_KEYS}
+    ours = {name: _or_null(compaction["properties"][name]) for name in COMPACTION_KEYS}
     memory = {**_open(search=search), "additionalProperties": False}
-    return _open(
-        workspace={"type": "string", "minLength": 1}, memorySearch=search, memory=memory, compaction=_open(**ours)
-    )
+    return _open(workspace=TEXT, memorySearch=search, memory=memory, compaction=_open(**ours))
 
 
 def _account(definitions: Schema) -> Schema:
     """The host's own object: what we cannot use in it is left out with a warning, so no type is demanded."""
     described = _inlined(ProviderAccount, definitions)["properties"]
-    return _open(**{name: {"description": each["description"]} for name, each in described.items()})
+    return {"properties": {name: {"description": each["description"]} for name, each in described.items()}}
