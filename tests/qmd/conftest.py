@@ -1,0 +1,153 @@
+"""Backends on a fake QMD, and on the real one where it is installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_core.hookspecs import BackendContext
+from memory_core.records import Access, Query, SearchResult
+from memory_core.settings import AgentConfig, SearchSettings
+from memory_qmd.backend import QmdBackend
+from memory_qmd.config import QmdConfig
+
+# Read before the fixtures clear our variables.
+REAL = os.environ.get("MEMORY_CORE_QMD_HOME")
+EMBED_MODEL = os.environ.get("MEMORY_CORE_QMD_EMBED_MODEL")
+FAKE = Path(__file__).with_name("fake_qmd.py")
+
+
+@dataclass
+class FakeQmd:
+    """The fake, seen from a test."""
+
+    program: Path
+    faults: Path
+    log: Path
+
+    def fail(self, **faults: str | list[str]) -> None:
+        """Set what fails from now on, by subcommand; nothing sets everything right. `any` stands for all."""
+        document = {("*" if name == "any" else name.replace("_", "/")): fault for name, fault in faults.items()}
+        self.faults.write_text(json.dumps(document))
+
+    def calls(self, command: str | None = None) -> list[list[str]]:
+        """The calls so far, without those that ask for the version."""
+        every: list[list[str]] = [json.loads(line) for line in self.log.read_text().splitlines()]
+        return [call for call in every if call[0] == command or (command is None and call[0] != "--version")]
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeQmd:
+    folder = tmp_path / "fake"
+    folder.mkdir()
+    program = folder / "qmd"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -I -S {shlex.quote(str(FAKE))} "$@"\n')
+    program.chmod(0o755)
+    qmd = FakeQmd(program, folder / "faults.json", folder / "calls.jsonl")
+    qmd.fail()
+    qmd.log.touch()
+    monkeypatch.setenv("FAKE_QMD_FAULTS", str(qmd.faults))
+    monkeypatch.setenv("FAKE_QMD_CALLS", str(qmd.log))
+    return qmd
+
+
+@dataclass
+class Bench:
+    """Opens backends over one workspace and closes them at the end."""
+
+    config: AgentConfig
+    settings: QmdConfig
+    opened: list[QmdBackend] = field(default_factory=list)
+
+    @property
+    def home(self) -> Path:
+        return self.config.state_dir / "agents" / self.config.agent / "qmd"
+
+    @property
+    def workspace(self) -> Path:
+        return self.config.workspace
+
+    def open(self, *, access: Access = "rw", search: SearchSettings | None = None, **settings: Any) -> QmdBackend:
+        """A backend; keyword arguments replace parts of the section."""
+        config = self.config if search is None else replace(self.config, search=search)
+        backend = QmdBackend(BackendContext(config=config, settings=replace(self.settings, **settings), access=access))
+        self.opened.append(backend)
+        return backend
+
+    def note(self, path: str, text: str) -> Path:
+        """Write a note of the workspace."""
+        file = self.workspace / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return file
+
+
+def bench_on(tmp_path: Path, workspace: Path, program: Path) -> Bench:
+    state = tmp_path / "state"
+    config = AgentConfig(
+        agent="main", workspace=workspace, state_dir=state, store_path=state / "memory" / "main.sqlite"
+    )
+    return Bench(config, QmdConfig(command=str(program)))
+
+
+def closing(bench: Bench) -> Iterator[Bench]:
+    yield bench
+    for backend in bench.opened:
+        backend.memory_close()
+
+
+@pytest.fixture
+def bench(tmp_path: Path, fake: FakeQmd) -> Iterator[Bench]:
+    """On the fake, over an empty workspace."""
+    workspace = tmp_path / "empty"
+    workspace.mkdir()
+    yield from closing(bench_on(tmp_path, workspace, fake.program))
+
+
+def real_program(name: str) -> Path:
+    """A launcher that `install.py` made; skips the test where there is none."""
+    if REAL is None:
+        pytest.skip("runs with `make test-qmd`, which installs the real QMD and sets MEMORY_CORE_QMD_HOME")
+    program = Path(REAL) / "bin" / name
+    if not program.exists():
+        pytest.skip(f"{program} is not installed: run `make test-qmd`")
+    return program
+
+
+@pytest.fixture
+def real(tmp_path: Path, workspace: Path) -> Iterator[Bench]:
+    """On the real QMD of today, over the sample workspace."""
+    yield from closing(bench_on(tmp_path, workspace, real_program("qmd")))
+
+
+@pytest.fixture
+def old(tmp_path: Path, workspace: Path) -> Iterator[Bench]:
+    """On the real QMD 0.9.0."""
+    yield from closing(bench_on(tmp_path, workspace, real_program("qmd-0.9.0")))
+
+
+def ask(backend: QmdBackend, text: str, **query: Any) -> SearchResult:
+    return backend.memory_search(Query(text=text, **query))
+
+
+def paths(result: SearchResult) -> list[str]:
+    return [hit.path for hit in result.hits]
+
+
+def eventually(holds: Callable[[], object], *, seconds: float = 10.0) -> bool:
+    """Whether it holds before the time is up."""
+    until = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.01)
+    return True

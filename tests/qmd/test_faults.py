@@ -1,0 +1,238 @@
+"""Every way in which QMD is known to fail, one test each: the call is answered in time, or says why it is not."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memory_core.errors import BackendUnavailable
+from memory_qmd.config import QmdLimits, QmdModels, QmdUpdate
+from memory_qmd.home import QmdHome
+from tests.qmd.conftest import Bench, FakeQmd, ask, eventually, paths
+
+SHORT = QmdLimits(timeout_ms=700)
+
+
+@pytest.fixture
+def fence(bench: Bench) -> Bench:
+    """One note, indexed."""
+    bench.note("MEMORY.md", "fence")
+    bench.open().memory_sync(force=False, progress=None)
+    return bench
+
+
+def gguf(folder: Path, name: str, content: bytes = b"GGUF fine") -> str:
+    path = folder / name
+    path.write_bytes(content)
+    return str(path)
+
+
+def children_of_the_fake() -> list[str]:
+    """Command lines of all processes that a fake QMD or its worker runs under."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            except OSError:
+                continue
+            if state != "Z" and ("fake_qmd.py" in line or "time.sleep(600)" in line):
+                found.append(line)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("hang", "no answer within"),
+        ("crash", "SIGSEGV"),
+        ("flood", "without end"),
+        ("garbage", "cannot be read"),
+        ("exit 1 SqliteError: boom", "status 1: SqliteError: boom"),
+        ("exit 127 node: not found", "launcher finds no Node"),
+        ("say {}", "cannot be read"),
+        ("say hello", "cannot be read"),
+    ],
+)
+def test_a_search_that_fails_says_why_in_time(fence: Bench, fake: FakeQmd, fault: str, reason: str) -> None:
+    fake.fail(query=fault)
+    began = time.monotonic()
+    with pytest.raises(BackendUnavailable, match=reason) as error:
+        ask(fence.open(limits=SHORT), "fence")
+    assert time.monotonic() - began < 1.2
+    assert error.value.action
+    assert error.value.counts_as_failure
+    assert eventually(lambda: not children_of_the_fake())
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "\x1b]9;4;3\x07\x1b[?25lggml_cuda_init: found 0 devices\n[ggml] loading\n%s",
+        "%s\nllama_free: done",
+        "[1, 2, 3]\n[not json\n%s\n",
+    ],
+)
+def test_noise_around_the_rows_is_read_over(fence: Bench, fake: FakeQmd, noise: str) -> None:
+    row = '[{"file": "qmd://memory-root-main/MEMORY.md", "score": 1, "snippet": "\\ud83d"}]'
+    fake.fail(query="say " + noise % row)
+    assert paths(ask(fence.open(), "fence")) == ["MEMORY.md"]
+
+
+def test_an_empty_answer_is_believed_only_of_a_full_index(fence: Bench, fake: FakeQmd) -> None:
+    fake.fail(query="empty")
+    result = ask(fence.open(), "fence")
+    assert (result.hits, result.warning) == ((), None)
+
+
+def test_a_corrupt_database_is_rebuilt(fence: Bench, fake: FakeQmd) -> None:
+    (fence.home / "index.sqlite").write_bytes(b"no database " * 1000)
+    for suffix in ("-wal", "-shm"):
+        (fence.home / f"index.sqlite{suffix}").unlink(missing_ok=True)
+    backend = fence.open()
+    assert backend.memory_status().files == 0
+    report = backend.memory_sync(force=False, progress=None)
+    assert (report.files, report.reindexed) == (1, True)
+    assert paths(ask(backend, "fence")) == ["MEMORY.md"]
+
+
+def test_a_database_that_qmd_finds_corrupt_is_rebuilt(fence: Bench, fake: FakeQmd) -> None:
+    fence.note("memory/a.md", "fence and gate")
+    fake.fail(update=["exit 1 SqliteError: database disk image is malformed"])
+    report = fence.open().memory_sync(force=False, progress=None)
+    assert (report.files, report.added) == (2, 2)
+    assert len(fake.calls("update")) == 3
+
+
+def test_an_update_that_collides_is_run_once_more(fence: Bench, fake: FakeQmd) -> None:
+    fence.note("memory/a.md", "fence and gate")
+    fake.fail(update=["exit 1 SqliteError: SQLITE_CONSTRAINT_PRIMARYKEY"])
+    assert fence.open().memory_sync(force=False, progress=None).files == 2
+    fence.note("memory/b.md", "fence and gate")
+    fake.fail(update="exit 1 SqliteError: SQLITE_BUSY")
+    with pytest.raises(BackendUnavailable, match="SQLITE_BUSY"):
+        fence.open().memory_sync(force=False, progress=None)
+    fake.fail()
+    assert fence.open().memory_sync(force=False, progress=None).files == 3  # an update that failed is still owed
+
+
+def test_an_update_that_fails_leaves_the_old_index_serving(fence: Bench, fake: FakeQmd) -> None:
+    fence.note("memory/a.md", "fence and gate")
+    fake.fail(update="exit 1 boom")
+    result = ask(fence.open(update=QmdUpdate(debounce_ms=0)), "fence")
+    assert (paths(result), result.stale) == (["MEMORY.md"], True)
+    assert result.warning is not None
+    assert "boom" in result.warning
+
+
+def test_a_model_that_is_not_there_holds_nothing_up(fence: Bench, fake: FakeQmd, tmp_path: Path) -> None:
+    models = QmdModels(embed=str(tmp_path / "none.gguf"))
+    backend = fence.open(search_mode="vsearch", models=models)
+    began = time.monotonic()
+    report = backend.memory_sync(force=False, progress=None)
+    result = ask(backend, "fence")
+    assert time.monotonic() - began < 2
+    assert "none.gguf" in report.warnings[0]
+    assert report.owed == 1
+    assert (paths(result), result.mode) == (["MEMORY.md"], "keyword")
+    assert result.warning is not None
+    assert fake.calls("embed") == []
+
+
+def test_a_file_that_is_no_model_is_not_shown_to_qmd(fence: Bench, tmp_path: Path) -> None:
+    path = Path(gguf(tmp_path, "bad.gguf", b"<html>not found</html>"))
+    backend = fence.open(search_mode="vsearch", models=QmdModels(embed=str(path)))
+    assert "no GGUF file" in backend.memory_sync(force=False, progress=None).warnings[0]
+    ask(backend, "fence")
+    assert path.exists()
+
+
+def test_searches_by_meaning_once_embedded(fence: Bench, fake: FakeQmd, tmp_path: Path) -> None:
+    backend = fence.open(search_mode="vsearch", models=QmdModels(embed=gguf(tmp_path, "a.gguf")))
+    report = backend.memory_sync(force=False, progress=None)
+    assert (report.owed, report.embedded) == (0, 1)
+    result = ask(backend, "the fence in the garden")
+    assert (result.mode, result.provider, result.warning) == ("hybrid", "qmd", None)
+    assert fake.calls("query")[-1][-1].startswith("vec: the fence in the garden\nlex: ")
+
+
+def test_a_slow_mode_is_demoted(fence: Bench, fake: FakeQmd, tmp_path: Path) -> None:
+    backend = fence.open(search_mode="vsearch", models=QmdModels(embed=gguf(tmp_path, "a.gguf")), limits=SHORT)
+    backend.memory_sync(force=False, progress=None)
+    fake.fail(query=["hang"])
+    with pytest.raises(BackendUnavailable, match="no answer within"):
+        ask(backend, "fence")
+    result = ask(backend, "fence")
+    assert (paths(result), result.mode) == (["MEMORY.md"], "keyword")
+    assert result.warning is not None
+    assert "no answer within" in result.warning
+
+
+def test_a_new_model_is_tried_before_the_old_vectors_go(fence: Bench, fake: FakeQmd, tmp_path: Path) -> None:
+    first = fence.open(search_mode="vsearch", models=QmdModels(embed=gguf(tmp_path, "a.gguf")))
+    first.memory_sync(force=False, progress=None)
+    broken = fence.open(search_mode="vsearch", models=QmdModels(embed=gguf(tmp_path, "b.gguf", b"GGUF broken")))
+    report = broken.memory_sync(force=False, progress=None)
+    assert "cannot be loaded" in report.warnings[0]
+    assert broken.memory_status().embeddings == 1
+    good = fence.open(search_mode="vsearch", models=QmdModels(embed=gguf(tmp_path, "c.gguf")))
+    state = QmdHome(fence.home).load_state()
+    assert (state.embed_failures, state.embed_not_before > time.time()) == (1, True)
+    QmdHome(fence.home).save_state(replace(state, embed_not_before=0.0))
+    assert good.memory_sync(force=False, progress=None).warnings == ()
+    assert ["embed", "-f"] in fake.calls("embed")
+    assert ask(good, "fence").mode == "hybrid"
+    assert not (fence.home / "smoke-test").exists()
+
+
+def test_an_embed_that_was_skipped_is_not_taken_for_done(fence: Bench, fake: FakeQmd, tmp_path: Path) -> None:
+    backend = fence.open(search_mode="vsearch", models=QmdModels(embed=gguf(tmp_path, "a.gguf")))
+    fake.fail(embed="skip")
+    assert "another process embeds" in backend.memory_sync(force=False, progress=None).warnings[0]
+
+
+def test_embedding_pauses_longer_after_every_failure(fence: Bench, fake: FakeQmd, tmp_path: Path) -> None:
+    backend = fence.open(search_mode="vsearch", models=QmdModels(embed=gguf(tmp_path, "a.gguf")))
+    fake.fail(embed="exit 1 boom")
+    home = QmdHome(fence.home)
+    pauses = []
+    for _ in range(3):
+        home.save_state(replace(home.load_state(), embed_not_before=0.0))
+        backend.memory_sync(force=False, progress=None)
+        pauses.append(round(home.load_state().embed_not_before - time.time()))
+    assert pauses == [60, 120, 240]
+    calls = len(fake.calls("embed"))
+    backend.memory_sync(force=False, progress=None)
+    assert len(fake.calls("embed")) == calls
+
+
+def test_two_hundred_calls_with_random_faults_leave_nothing_behind(fence: Bench, fake: FakeQmd) -> None:
+    rng = random.Random(7)
+    faults = ["none", "none", "hang", "crash", "flood", "garbage", "empty", "exit 1 boom", "exit 127 node"]
+    weights = [40, 40, 1, 6, 1, 6, 6, 6, 6]
+    fake.fail(query=rng.choices(faults, weights, k=200))
+    backend = fence.open(limits=QmdLimits(timeout_ms=500))
+    before = set(Path(tempfile.gettempdir()).iterdir())
+    answered = failed = 0
+    for _ in range(200):
+        began = time.monotonic()
+        try:
+            ask(backend, "fence")
+            answered += 1
+        except BackendUnavailable:
+            failed += 1
+        assert time.monotonic() - began < 1.0
+    backend.memory_close()
+    assert answered > 100
+    assert failed > 10
+    assert eventually(lambda: not children_of_the_fake())
+    assert set(Path(tempfile.gettempdir()).iterdir()) <= before
+    assert {path.name for path in fence.home.iterdir()} <= {
+        "config", "cache", "index.sqlite", "index.sqlite-wal", "index.sqlite-shm", "state.json", "upkeep.lock"
+    }  # fmt: skip
