@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -87,15 +87,26 @@ def scrubbed(text: str, secrets: tuple[str, ...] = (), *, limit: int = 300) -> s
 
 
 def resolve_endpoint(
-    config: AgentConfig, provider: str, *, environ: Mapping[str, str], resolve_api_key: ResolveApiKey | None
+    config: AgentConfig,
+    provider: str,
+    *,
+    environ: Mapping[str, str],
+    resolve_api_key: ResolveApiKey | None,
+    vendor: str = "",
 ) -> Endpoint:
     """The endpoint of a provider, from `memorySearch.remote`, `models.providers` and the environment.
+
+    Args:
+        vendor: Whose account and key serve besides, when the provider is a mere way to others ("cohere").
 
     Raises:
         ProviderUnavailable: There is no key, no URL, or one that no request can carry.
     """
     row = PROVIDERS[provider]
-    found = find_key(config, provider, environ=environ, resolve_api_key=resolve_api_key)
+    if vendor:
+        row = replace(row, accounts=(*row.accounts, vendor))
+    places = _key_places(config, row, vendor or provider, environ, resolve_api_key)
+    found = _first_key(places)
     if found is None and row.needs_key:
         raise _no_key(provider, row)
     endpoint = Endpoint(
@@ -113,10 +124,7 @@ def find_key(
     config: AgentConfig, provider: str, *, environ: Mapping[str, str], resolve_api_key: ResolveApiKey | None
 ) -> FoundKey | None:
     """The first key that is set for a provider, without white space around it, and where; None when there is none."""
-    for value, where in _key_places(config, PROVIDERS[provider], provider, environ, resolve_api_key):
-        if value and value.strip():
-            return FoundKey(key=Secret(value.strip()), origin=where)
-    return None
+    return _first_key(_key_places(config, PROVIDERS[provider], provider, environ, resolve_api_key))
 
 
 def choose_provider(
@@ -152,6 +160,11 @@ def merged_headers(config: AgentConfig, row: ProviderRow) -> dict[str, Secret]:
         merged |= {name.lower(): (name, value) for name, value in account.headers.items()}
     merged |= {name.lower(): (name, value) for name, value in config.search.remote.headers.items()}
     return dict(merged.values())
+
+
+def _first_key(places: Iterable[tuple[str | None, str]]) -> FoundKey | None:
+    kept = ((value.strip(), where) for value, where in places if value and value.strip())
+    return next((FoundKey(key=Secret(value), origin=where) for value, where in kept), None)
 
 
 def _key_places(

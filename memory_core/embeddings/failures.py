@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import email.utils
+import json
 import re
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from memory_core.errors import (
     AuthenticationFailed,
@@ -30,6 +32,7 @@ _QUOTA = re.compile(
     r"insufficient_quota|billing|credit balance|out of credits|insufficient (?:credits|funds|balance)|PerDay",
     re.IGNORECASE,
 )
+_BAD_KEY = re.compile(r"API key not valid|API_KEY_INVALID")  # Gemini's, with status 400
 # Gemini says "exceeded your current quota ... billing" for its limits a minute too, and then names a delay.
 _DELAY = re.compile(r'retry(?:Delay"?: ?"| in )(\d+(?:\.\d+)?) ?s', re.IGNORECASE)
 
@@ -50,7 +53,7 @@ def from_status(provider: str, status: int, body: str, headers: Mapping[str, str
     message = f"HTTP {status}: {shown}" if shown else f"HTTP {status}"
     if status == 413 or (status in {400, 422, 500} and _TOO_LARGE.search(body)):
         return InputTooLarge(provider, message)
-    if status in _ACCOUNT:
+    if status in _ACCOUNT or (status == 400 and _BAD_KEY.search(body)):
         return _account_error(provider, status, body, headers, message)
     if status in {408, 504}:
         return RequestTimeout(provider, message)
@@ -60,7 +63,7 @@ def from_status(provider: str, status: int, body: str, headers: Mapping[str, str
 
 
 def _account_error(provider: str, status: int, body: str, headers: Mapping[str, str], message: str) -> ProviderError:
-    if status in {401, 403}:
+    if status in {400, 401, 403}:
         return AuthenticationFailed(provider, message, action=_KEY_ACTION)
     if status == 402 or _is_quota(body):
         return QuotaExhausted(provider, message, action="Add credit to the account, or choose another provider.")
@@ -76,6 +79,29 @@ def lasting(error: ProviderUnavailable) -> ProviderUnavailable:
 def is_outage(error: ProviderError) -> bool:
     """Whether the provider as a whole is out of order, so that sending it more is pointless."""
     return not isinstance(error, InputTooLarge | InvalidEmbedding)
+
+
+def message_of(body: str) -> str:
+    """The message in an error's JSON, in the shapes that vendors use; the text itself when it holds no JSON.
+
+    What stands before the JSON (litellm puts its own words there) is dropped, and so is a traceback behind it.
+    """
+    text = body.partition("Traceback (most recent call last)")[0]
+    found = _json_within(text)
+    for key in ("error", "message", "detail"):
+        if isinstance(found, dict) and found.get(key):
+            found = found[key]
+    if found is None:
+        return text
+    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+
+
+def _json_within(text: str) -> Any:
+    start = text.find("{")
+    try:
+        return json.JSONDecoder().raw_decode(text, start)[0] if start >= 0 else None
+    except ValueError:
+        return None
 
 
 def retry_after(headers: Mapping[str, str], body: str = "") -> float | None:
@@ -104,3 +130,12 @@ def _seconds_until(date: str) -> float | None:
 
 def _is_quota(body: str) -> bool:
     return bool(_QUOTA.search(body)) and not (_DELAY.search(body) and "PerDay" not in body)
+
+
+class Foreign(Exception):
+    """Stands in the chain of causes for another library's error, whose own text or causes may hold a key."""
+
+    @classmethod
+    def of(cls, error: BaseException, shown: str) -> Foreign:
+        """Named like the original; `shown` is its message, fit to be shown."""
+        return cls(f"{type(error).__module__}.{type(error).__name__}: {shown}")

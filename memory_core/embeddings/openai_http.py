@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from memory_core.embeddings.credentials import Endpoint, ResolveApiKey, origin, resolve_endpoint, scrubbed
-from memory_core.embeddings.failures import from_status, lasting
+from memory_core.embeddings.failures import from_status, lasting, message_of
 from memory_core.embeddings.plan import Plan, plan
 from memory_core.embeddings.requests import Kind, RequestProvider, Retries
 from memory_core.embeddings.vectors import decoded, shortened
@@ -154,18 +154,6 @@ def new_client(endpoint: Endpoint, *, bearer: bool) -> httpx.AsyncClient:
     )
     client.headers.update({name: value.reveal() for name, value in endpoint.headers.items()})
     return client
-
-
-def message_of(body: str) -> str:
-    """The message in an error's JSON, in the shapes that vendors use; the text itself when it is no JSON."""
-    try:
-        found = json.loads(body)
-    except ValueError:
-        return body
-    for key in ("error", "message", "detail"):
-        if isinstance(found, dict) and found.get(key):
-            found = found[key]
-    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
 
 
 def _status_within(answer: Mapping[str, Any]) -> int:

@@ -18,7 +18,7 @@ class OpenAIServer(Server):
     """Answers `/v1/embeddings`.
 
     Attributes:
-        dimensions: Of its vectors, when a request names none.
+        dimensions: Of its vectors, when a request names none (`output_dimension` is how Voyage and Mistral call them).
         max_items: Texts it takes in one request.
         max_characters: Characters it takes of one text.
         replaced: Vectors for certain texts, instead of the usual ones.
@@ -56,7 +56,7 @@ class OpenAIServer(Server):
             return openai_error(400, f"batch size {len(texts)} > maximum allowed batch size {self.max_items}")
         if any(len(text) > self.max_characters for text in texts):
             return openai_error(400, "This model's maximum context length is exceeded.")
-        dimensions = body.get("dimensions", self.dimensions)
+        dimensions = body.get("dimensions", body.get("output_dimension", self.dimensions))
         vectors = [self.replaced.get(text) or vector_of(text, dimensions) for text in texts]
         encode = _base64 if body.get("encoding_format") == "base64" else list
         data = [{"object": "embedding", "index": n, "embedding": encode(row)} for n, row in enumerate(vectors)]
