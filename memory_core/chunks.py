@@ -109,7 +109,7 @@ class _Splitter:
     def _cut(self, start: int, stop: int) -> int:
         """Where the chunk that begins at `start` ends."""
         before, ranks, origin = self.before, self.ranks, self.before[start]
-        full = bisect_right(before, origin + self.budget + 1) - 1
+        full = self._skip_blank(bisect_right(before, origin + self.budget + 1) - 1, stop)
         if full >= stop:
             return stop
         half = bisect_left(before, origin + self.budget // 2, start + 1)

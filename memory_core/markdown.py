@@ -99,23 +99,23 @@ def scan(lines: Sequence[str], *, fence: str = "") -> list[Line]:
             kind = Line.CLOSE if _closes(body, fence) else Line.CODE
             fence = "" if kind is Line.CLOSE else fence
         else:
+            indent = len(line) - len(body)
             kind = _kind(line, body, before)
-            if kind is Line.TEXT and item_indent >= 0:
-                inside = before is not Line.BLANK or len(line) - len(body) > item_indent
-                kind = Line.MORE if inside else kind
-            if kind is Line.OPEN:
-                fence = opened_fence(body)
+            if kind is Line.TEXT and item_indent >= 0 and (before in _IN_ITEM or indent > item_indent):
+                kind = Line.MORE
             elif kind is Line.ROW and before is Line.TEXT and is_delimiter(line):
-                kinds[-1] = Line.ROW
+                kinds[-1] = Line.ROW  # the head of a table without outer bars
+            fence = opened_fence(body) if kind is Line.OPEN else ""
             if kind is Line.ITEM:
-                item_indent = len(line) - len(body)
-            elif kind in _END_ITEM:
+                item_indent = indent
+            elif kind in _END_ITEM or (kind is Line.OPEN and indent <= item_indent):
                 item_indent = -1
         kinds.append(kind)
         before = kind
     return kinds
 
 
+_IN_ITEM = frozenset({Line.ITEM, Line.MORE})
 _END_ITEM = frozenset({Line.HEADING, Line.TEXT, Line.ROW})
 
 
