@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memory_core.embeddings import registry
-from memory_core.errors import NotIndexed, ProviderError, StoreFull, StoreReadOnly, SyncBusy
+from memory_core.errors import MemoryCoreError, NotIndexed, ProviderError, StoreFull, StoreReadOnly, SyncBusy
 from memory_core.hookspecs import (
     BackendContext,
     BackendPlugin,
@@ -40,6 +40,7 @@ class _Notes:
     warnings: list[str] = field(default_factory=list)
     stale: bool = False
     action: str = ""
+    problem: MemoryCoreError | None = None
 
     def add(self, sentence: str, action: str = "") -> None:
         self.warnings.append(sentence)
@@ -70,6 +71,8 @@ class BuiltinBackend:
         try:
             return self._search(query, notes)
         except NotIndexed:
+            if notes.problem is not None:
+                raise notes.problem from None  # says why there is no index
             if not self._writable:
                 raise
             notes.add(EMPTY)
@@ -154,7 +157,7 @@ class BuiltinBackend:
             report = ticket.wait(self._sync_budget_seconds(query))
         except (SyncBusy, StoreReadOnly, StoreFull) as error:
             log.warning("searching without a sync: %s", error)
-            notes.stale = True
+            notes.stale, notes.problem = True, error
             notes.add(f"the index is not level with the notes: {error}", error.action)
             return
         if report is None:

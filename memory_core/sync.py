@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from memory_core import chunks, files, units
-from memory_core.errors import FileUnreadable, ProviderError, SyncBusy, SyncStopped
+from memory_core.errors import FileUnreadable, ProviderError, StoreReadOnly, SyncBusy, SyncStopped
 from memory_core.hookspecs import EmbeddingProvider, ProgressCallback, Space, TokenModel
 from memory_core.records import FileFailure, MemoryFile, Progress, SyncReport
 from memory_core.settings import AgentConfig, Chunking
@@ -63,15 +63,21 @@ def sync_lock(store: Store, *, wait_seconds: float = 0.0) -> Iterator[None]:
 
     Raises:
         SyncBusy: Another process, or another thread of this one, holds it.
+        StoreReadOnly: The lock cannot be made.
     """
     path = store.path.with_name(store.path.name + ".lock")
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     lock = FileLock(path, thread_local=False)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock.acquire(timeout=wait_seconds)
     except Timeout as error:
-        raise SyncBusy(
-            f"{store.path}: another process is bringing this index level", action="try again in a moment"
+        message = f"{store.path}: another process is bringing this index level"
+        raise SyncBusy(message, action="try again in a moment") from error
+    except OSError as error:
+        raise StoreReadOnly(
+            store.path,
+            f"the index cannot be written ({error.strerror})",
+            action="make its folder writable, or choose another place: memorySearch.store.path",
         ) from error
     try:
         yield

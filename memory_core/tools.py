@@ -128,10 +128,13 @@ def read_query(arguments: Mapping[str, Any], defaults: QuerySettings, *, deadlin
     after, before = _day(arguments, "after"), _day(arguments, "before")
     if after and before and after > before:
         raise InvalidArgument("after", f"{after} is later than before, {before}")
+    min_score = float(arguments.get("minScore", defaults.min_score))
+    if not 0 <= min_score <= 1:  # NaN passes a JSON Schema's bounds
+        raise InvalidArgument("minScore", f"expected a number from 0 to 1, not {min_score}")
     return Query(
         text=arguments["query"],
         max_results=int(arguments.get("maxResults", defaults.max_results)),
-        min_score=float(arguments.get("minScore", defaults.min_score)),
+        min_score=min_score,
         max_snippet_chars=defaults.max_snippet_chars,
         after=after,
         before=before,
