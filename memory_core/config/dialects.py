@@ -54,10 +54,10 @@ class Reader:
         Orbit's is told by its table `embedding`, or as TOML without any key of ours: then memory search is off.
         """
         ours, embedding = _is_ours(raw), raw.get("embedding")
-        if syntax != "json5" and embedding is not None and (syntax == "toml" or not ours):
+        if embedding is not None and (syntax == "toml" or (syntax == "mapping" and not ours)):
             table, _ = self._object(raw, "embedding", "")
             return Sections("orbit", slot=self._slot(raw), defaults=AgentSections(search=self._orbit(table)))
-        if syntax == "toml" and not ours:
+        if syntax == "toml" and not ours and "slots" not in _below(raw, "plugins"):
             return Sections("orbit", defaults=AgentSections(search=self._note({"enabled": False}, "embedding")))
         sections = self._document(raw)
         sections.dialect = "toml" if syntax == "toml" else "json5-entries" if _is_newer(raw) else "json5"
@@ -278,7 +278,6 @@ def _is_ours(raw: Raw) -> bool:
         or "memory" in raw
         or bool(_below(raw, "agents").keys() & {"defaults", "list", "entries"})
         or "providers" in _below(raw, "models")
-        or "slots" in _below(raw, "plugins")
     )
 
 
