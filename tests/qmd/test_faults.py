@@ -13,7 +13,7 @@ import pytest
 from memory_core.errors import BackendUnavailable
 from memory_qmd.config import QmdLimits, QmdModels, QmdUpdate
 from memory_qmd.home import QmdHome
-from tests.qmd.conftest import Bench, FakeQmd, ask, eventually, paths
+from tests.qmd.conftest import REAL, Bench, FakeQmd, ask, eventually, paths
 
 SHORT = QmdLimits(timeout_ms=700)
 
@@ -212,15 +212,16 @@ def test_embedding_pauses_longer_after_every_failure(fence: Bench, fake: FakeQmd
     assert len(fake.calls("embed")) == calls
 
 
-def test_two_hundred_calls_with_random_faults_leave_nothing_behind(fence: Bench, fake: FakeQmd) -> None:
+def test_many_calls_with_random_faults_leave_nothing_behind(fence: Bench, fake: FakeQmd) -> None:
+    many = 50 if REAL is None else 200  # the long run belongs to `make test-qmd`
     rng = random.Random(7)
     faults = ["none", "none", "hang", "crash", "flood", "garbage", "empty", "exit 1 boom", "exit 127 node"]
     weights = [40, 40, 1, 6, 1, 6, 6, 6, 6]
-    fake.fail(query=rng.choices(faults, weights, k=200))
+    fake.fail(query=rng.choices(faults, weights, k=many))
     backend = fence.open(limits=QmdLimits(timeout_ms=500))
     before = set(Path(tempfile.gettempdir()).iterdir())
     answered = failed = 0
-    for _ in range(200):
+    for _ in range(many):
         began = time.monotonic()
         try:
             ask(backend, "fence")
@@ -229,8 +230,8 @@ def test_two_hundred_calls_with_random_faults_leave_nothing_behind(fence: Bench,
             failed += 1
         assert time.monotonic() - began < 1.0
     backend.memory_close()
-    assert answered > 100
-    assert failed > 10
+    assert answered > many / 2
+    assert failed > many / 20
     assert eventually(lambda: not children_of_the_fake())
     assert set(Path(tempfile.gettempdir()).iterdir()) <= before
     assert {path.name for path in fence.home.iterdir()} <= {
