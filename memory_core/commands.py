@@ -149,6 +149,16 @@ def _probe(options: Options) -> int:
     return 0 if probe.ok else 1
 
 
+def _mcp(options: Options) -> int:
+    from memory_core.hosts.mcp import serve
+    from memory_core.plugin import MemorySlot
+    from memory_core.records import CallContext
+
+    slot = MemorySlot(options.config, workspace=options.workspace, state_dir=options.state_dir)
+    serve(slot, CallContext(agent=options.agent))
+    return 0
+
+
 def _config_check(options: Options) -> int:
     from memory_core.config import describe, load_config
 
@@ -205,6 +215,7 @@ COMMANDS = (
         ),
     ),
     Command(name="probe", help="Try whether embeddings can be had.", run=_probe),
+    Command(name="mcp", help="Serve the memory tools to an MCP client over standard input and output.", run=_mcp),
     Command(
         name="config check",
         help="Explain a configuration file, or every error in it.",
