@@ -98,7 +98,7 @@ class Reader:
         known = dict.fromkeys([*MEMORY_KEYS, *self._backends_known])
         for name in memory:
             if name not in known:
-                self._problem(f"memory.{name}", unknown_key(name, known))
+                self._problem(f"memory.{name}", unknown_key(str(name), known))
         given = {name: value for name, value in memory.items() if name in MEMORY_KEYS and name != "search"}
         return self._note(given, "memory")
 
@@ -183,7 +183,7 @@ class Reader:
     def _orbit(self, embedding: Raw) -> Node:
         search = self._note({}, "embedding")
         for name, value in _leaves(embedding):
-            key = f"embedding.{name}"
+            key = dotted("embedding", name)
             if name in ORBIT_KEYS:
                 search = merge(search, place(ORBIT_KEYS[name].split("."), self._note(value, key)))
             elif name in ORBIT_TABLES:
@@ -264,7 +264,7 @@ def _leaves(embedding: Raw) -> Iterator[tuple[str, object]]:
         if name in ORBIT_TABLES and isinstance(value, Mapping):
             yield from ((f"{name}.{below}", each) for below, each in value.items())
         else:
-            yield name, value
+            yield str(name), value
 
 
 def _below(raw: Raw, name: str) -> Raw:

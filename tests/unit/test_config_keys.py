@@ -336,6 +336,7 @@ def test_all_problems_are_told_in_the_order_of_the_document() -> None:
     assert 'did you mean "openai"?' in str(caught.value)
 
 
+@settings(deadline=None)  # the first one builds the validators
 @given(st.data())
 def test_any_set_of_valid_settings_loads_and_round_trips(data: st.DataObject) -> None:
     rows = data.draw(
@@ -382,7 +383,7 @@ OBJECTS = [
 
 
 @pytest.mark.parametrize("key", OBJECTS)
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(junk=JUNK)
 def test_whatever_stands_for_an_object_loads_exactly_when_the_schema_allows_it(key: str, junk: Any) -> None:
     config: Any = junk

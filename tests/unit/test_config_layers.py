@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_core.config import (
@@ -227,6 +227,7 @@ def test_an_agent_id_that_is_no_name_is_refused_before_it_reaches_a_path(agent: 
     assert caught.value.argument == "agent"
 
 
+@settings(deadline=None)  # reads a configuration each time
 @given(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", fullmatch=True))
 def test_every_agent_has_its_own_index_below_the_state_folder(agent: str) -> None:
     config = load_config(environ=HOME).agent(agent)
@@ -340,6 +341,35 @@ def test_a_backends_section_may_be_a_pydantic_model() -> None:
         validate_section("mine", {"maxRows": 5, "maxrows": 5}, Mine)
     with pytest.raises(ConfigError, match=r"memory.mine.maxRows: is required"):
         validate_section("mine", {}, Mine)
+
+
+def test_what_a_host_hands_over_need_not_have_been_json() -> None:
+    document = {
+        "agents": {
+            "defaults": {"workspace": Path("/w"), **search(extraPaths=(Path("/x"),), model=None)},
+            "entries": {"a": None},
+        },
+        "memory": None,
+        "models": None,
+    }
+    config = load_config(document, environ={}).agent("a")
+    assert (config.workspace, config.search.extra_paths[0].path) == (Path("/w"), "/x")
+
+    wrong = {
+        "memory": {5: 1},
+        "models": {"providers": {"x": {"apiKey": b"k"}}},
+        "agents": {"entries": {7: {}}},
+        **search(model={"a"}, inputType="\ud800", query={1: 2}),
+    }
+    with pytest.raises(ConfigError) as caught:
+        load_config(wrong, environ={})
+    assert [problem.key for problem in caught.value.problems] == [
+        "memory.5",
+        "agents.entries[7]",
+        "memorySearch.model",
+        "memorySearch.inputType",
+        "memorySearch.query.1",
+    ]
 
 
 def test_numbers_without_a_fraction_count_as_whole_as_a_javascript_host_writes_them() -> None:
@@ -461,6 +491,10 @@ def test_describe_says_what_holds_and_who_said_so(tmp_path: Path) -> None:
     assert rows["memory.qmd.paths[0].path"] == ("x", "file")
     assert rows["memory.qmd.apiToken"] == ("***", "file")
     assert "sk-1" not in str(rows)
+    broken = load_config(search(remote={"baseUrl": "https://[k"}, extraPaths=["x"]), environ={})
+    shown = {row.key: row.value for row in describe(broken)}
+    assert shown["memorySearch.remote.baseUrl"] == "***"
+    assert shown["memorySearch.extraPaths"] == [{"path": "x", "pattern": "**/*.md"}]
     assert [row.key for row in describe(load_config(environ=HOME), "other")][:3] == ["document", "dialect", "agent"]
 
 
@@ -476,16 +510,24 @@ def tree(raw: object, key: str = "k") -> Node:
     return annotate(raw, key, "file", [])
 
 
-@given(OBJECTS, OBJECTS, OBJECTS)
-def test_merging_is_associative_and_the_later_value_wins(one: Any, two: Any, three: Any) -> None:
-    left = merge(merge(tree(one), tree(two)), tree(three))
-    right = merge(tree(one), merge(tree(two), tree(three)))
+@given(OBJECTS, OBJECTS)
+def test_the_later_value_wins_and_nothing_else_is_lost(one: Any, two: Any) -> None:
+    merged = plain(merge(tree(one), tree(two)))
 
-    assert plain(left) == plain(right)
-    assert plain(merge(tree(one), tree({}))) == plain(merge(tree({}), tree(one))) == one
-    for name, value in three.items():
-        if not isinstance(value, dict):
-            assert plain(left)[name] == value
+    assert (
+        plain(merge(tree(one), tree({})))
+        == plain(merge(tree({}), tree(one)))
+        == plain(merge(tree(one), tree(one)))
+        == one
+    )
+    assert merged.keys() == one.keys() | two.keys()
+    for name in merged:
+        if name not in two:
+            assert merged[name] == one[name]
+        elif isinstance(one.get(name), dict) and isinstance(two[name], dict):
+            assert merged[name] == plain(merge(tree(one[name]), tree(two[name])))
+        else:
+            assert merged[name] == two[name]
 
 
 @given(OBJECTS)
