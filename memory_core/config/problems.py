@@ -39,6 +39,7 @@ _BOUNDS = {
     "less_than": ("lt", "less than"),
     "less_than_equal": ("le", "at most"),
 }
+DEEPEST = 6  # levels below a section in which a misplaced key is looked for
 _UNKNOWN = {"unexpected_keyword_argument", "extra_forbidden"}
 
 
@@ -196,7 +197,8 @@ def all_keys(schema: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
 def _keys_below(schema: Mapping[str, Any], here: Mapping[str, Any], way: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     for name, child in _resolved(schema, here).get("properties", {}).items():
         yield (*way, name)
-        yield from _keys_below(schema, child, (*way, name))
+        if len(way) < DEEPEST:  # a plugin's model may refer to itself
+            yield from _keys_below(schema, child, (*way, name))
 
 
 def _resolved(schema: Mapping[str, Any], here: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -172,6 +172,14 @@ def test_the_process_environment_is_read_when_none_is_given(monkeypatch: pytest.
     assert load_config().agent().workspace == home / "clawd"
 
 
+def test_the_package_has_the_names_it_promises_and_no_other() -> None:
+    from memory_core import config
+
+    assert all(getattr(config, name) for name in config.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = config.nothing
+
+
 def test_every_environment_variable_is_in_the_table() -> None:
     assert len({item.name for item in ENVIRONMENT}) == 6
     assert all(f"| `{item.name}` |" in environment_table() for item in ENVIRONMENT)
@@ -341,6 +349,18 @@ def test_a_backends_section_may_be_a_pydantic_model() -> None:
         validate_section("mine", {"maxRows": 5, "maxrows": 5}, Mine)
     with pytest.raises(ConfigError, match=r"memory.mine.maxRows: is required"):
         validate_section("mine", {}, Mine)
+
+
+def test_a_backends_model_may_hold_optional_sections_and_refer_to_itself() -> None:
+    from pydantic import BaseModel, ConfigDict
+
+    class Branch(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+        leaf: int = 0
+        branch: Branch | None = None
+
+    with pytest.raises(ConfigError, match=r'memory.mine.branch.laef: unknown key; did you mean "leaf"\?'):
+        validate_section("mine", {"branch": {"laef": 1}}, Branch)
 
 
 def test_what_a_host_hands_over_need_not_have_been_json() -> None:
