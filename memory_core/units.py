@@ -142,7 +142,7 @@ def _is_long(text: str, span: Span) -> bool:
 def _prose(text: str, span: Span) -> list[Span]:
     """The sentences of a paragraph, short ones joined with a neighbour."""
     start, end = span
-    if end - start <= SHORT:
+    if _is_short(text, start, end):
         return [span]
     cuts = [match.end() for match in _SENTENCE_END.finditer(text, start, end) if _ends_sentence(text, start, match)]
     if text.find("\n", start, end) >= 0:
