@@ -106,7 +106,7 @@ def finish_interrupted(*, workspace: Path, state_dir: Path, lock_timeout_seconds
     Raises:
         NoteNotWritten: The lock was not had, or the system refused.
     """
-    if _journal_path(workspace, state_dir).exists():
+    if journal_path(workspace, state_dir).exists():
         with _writing(NOTES_FOLDER, workspace, state_dir, lock_timeout_seconds) as journal:
             _finish(journal, workspace)
 
@@ -261,7 +261,7 @@ def _open_in(name: str, flags: int, folder: int, path: str) -> int:
 @contextmanager
 def _writing(path: str, workspace: Path, state_dir: Path, timeout_seconds: float) -> Iterator[Path]:
     """Hold the lock of a workspace's notes; gives its journal. What the system refuses is told as `NoteNotWritten`."""
-    journal = _journal_path(workspace, state_dir)
+    journal = journal_path(workspace, state_dir)
     try:
         workspace.mkdir(parents=True, exist_ok=True)
         with locked(journal.with_suffix(".lock"), timeout_seconds=timeout_seconds):
@@ -272,6 +272,7 @@ def _writing(path: str, workspace: Path, state_dir: Path, timeout_seconds: float
         raise NoteNotWritten(path, os_reason(error), action="Check the disk and the permissions.") from error
 
 
-def _journal_path(workspace: Path, state_dir: Path) -> Path:
+def journal_path(workspace: Path, state_dir: Path) -> Path:
+    """Where the append that is at work on a workspace's notes is written down; the lock lies beside it."""
     key = hashlib.sha256(os.fsencode(workspace.resolve())).hexdigest()[:16]
     return state_dir / "memory" / f"notes-{key}.journal"

@@ -1,0 +1,146 @@
+"""Real processes that append to one note and record in one sessions.json at the same time, and are killed meanwhile."""
+
+from __future__ import annotations
+
+import json
+import random
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from memory_core import notes
+from memory_core.session_store import read
+
+NOTE = "memory/2026-11-21.md"
+PROCESSES, PARAGRAPHS = 8, 100
+KILLS = 40
+
+APPENDER = """
+import sys
+from pathlib import Path
+from memory_core import notes
+base, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(count):
+    texts = (f"{name} wrote paragraph {number}.", f"Shared paragraph {number}.")
+    notes.append("\\n\\n".join(texts), path="memory/2026-11-21.md", workspace=base / "ws", state_dir=base / "state",
+                 lock_timeout_seconds=120)
+"""
+
+# Says after each append which paragraph is on the disk; the last one it says nothing of may or may not be.
+VICTIM = """
+import sys
+from pathlib import Path
+from memory_core import notes
+base, trial = Path(sys.argv[1]), sys.argv[2]
+for number in range(10**6):
+    text = f"Trial {trial}, paragraph {number}: " + "Ünï " * (5 + 3001 * (number % 4)) + "end."
+    notes.append(text, path="memory/2026-11-%02d.md" % (1 + number % 3), workspace=base / "ws", state_dir=base / "state")
+    print(number, flush=True)
+"""
+
+RECORDER = """
+import sys
+from pathlib import Path
+from memory_core.session_store import mark_flushed, update
+path, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+print("ready", flush=True)
+sys.stdin.readline()
+def counted(entry):
+    entry["count"] = entry.get("count", 0) + 1
+for number in range(count):
+    update(path, "shared", counted, lock_timeout_seconds=120)
+    mark_flushed(path, name, compaction_count=number, at_ms=number)
+"""
+
+
+def start(script: str, *arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def run_together(script: str, arguments: list[tuple[object, ...]]) -> None:
+    """Start all, let them go at once when all are ready, and wait until all are done."""
+    children = [start(script, *one) for one in arguments]
+    try:
+        for child in children:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "ready\n"
+        for child in children:
+            child.communicate("go\n", timeout=300)
+        assert [child.returncode for child in children] == [0] * len(children)
+    finally:
+        for child in children:
+            child.kill()
+            child.communicate()
+
+
+def test_eight_processes_lose_and_duplicate_nothing(tmp_path: Path) -> None:
+    run_together(APPENDER, [(tmp_path, f"Writer {name}", PARAGRAPHS) for name in range(PROCESSES)])
+
+    head, *paragraphs = (tmp_path / "ws" / NOTE).read_text().removesuffix("\n").split("\n\n")
+    expected = [f"Writer {name} wrote paragraph {number}." for name in range(PROCESSES) for number in range(PARAGRAPHS)]
+    assert head == "# 2026-11-21"
+    assert Counter(paragraphs) == Counter(expected + [f"Shared paragraph {number}." for number in range(PARAGRAPHS)])
+    for name in range(PROCESSES):
+        own = [paragraph for paragraph in paragraphs if paragraph.startswith(f"Writer {name} ")]
+        assert own == expected[name * PARAGRAPHS : (name + 1) * PARAGRAPHS]
+    assert [path.name for path in (tmp_path / "ws" / "memory").iterdir()] == ["2026-11-21.md"]
+
+
+def test_a_killed_writer_leaves_every_note_whole(tmp_path: Path) -> None:
+    acknowledged: set[str] = set()
+    for trial in range(KILLS):
+        acknowledged |= {f"Trial {trial}, paragraph {number}" for number in _kill_one(tmp_path, trial)}
+        notes.finish_interrupted(workspace=tmp_path / "ws", state_dir=tmp_path / "state", lock_timeout_seconds=5)
+        found = Counter(title for path in sorted((tmp_path / "ws" / "memory").iterdir()) for title in _titles(path))
+        assert max(found.values()) == 1
+        assert acknowledged <= set(found)
+        assert len(found) <= len(acknowledged) + trial + 1
+    assert len(acknowledged) > KILLS
+
+
+def _kill_one(base: Path, trial: int) -> list[int]:
+    """Start a writer, kill it at a random moment after its first append, and tell what it had finished."""
+    child = start(VICTIM, base, trial)
+    assert child.stdout is not None
+    first = child.stdout.readline()
+    assert first == "0\n"
+    wait_until = time.monotonic() + random.uniform(0, 0.05)  # a random moment is the point of the test
+    while time.monotonic() < wait_until:
+        select.select([], [], [], 0.0005)
+    child.send_signal(signal.SIGKILL)
+    rest, _ = child.communicate(timeout=30)
+    assert child.returncode == -signal.SIGKILL
+    return [0, *(int(line) for line in rest.split("\n")[:-1])]
+
+
+def _titles(path: Path) -> list[str]:
+    """The paragraphs' beginnings, after a check that the note is its heading and whole paragraphs."""
+    text = path.read_bytes().decode()
+    head, *paragraphs = text.removesuffix("\n").split("\n\n")
+    assert text.endswith("\n")
+    assert head == f"# {path.stem}"
+    for paragraph in paragraphs:
+        title, _, body = paragraph.partition(": ")
+        number = int(title.rpartition(" ")[2])
+        assert body == "Ünï " * (5 + 3001 * (number % 4)) + "end."
+    return [paragraph.partition(":")[0] for paragraph in paragraphs]
+
+
+def test_two_processes_record_in_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.json"
+    host = {"host": {"sessionId": "h", "queue": [1, 2], "text": "ü"}}
+    path.write_text(json.dumps(host, indent=4))
+    run_together(RECORDER, [(path, name, 50) for name in ("a", "b")])
+
+    sessions = read(path)
+    assert sessions["shared"]["count"] == 100
+    assert sessions["host"] == host["host"]
+    assert [sessions[name]["memoryFlushCompactionCount"] for name in ("a", "b")] == [49, 49]
+    assert path.read_text().startswith('{\n    "host": {\n        "sessionId": "h"')
