@@ -7,6 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tests.command import REPOSITORY, SAMPLE, Command
@@ -27,6 +28,12 @@ _OFFLINE = {
     "HF_HUB_OFFLINE": "1",
     "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(Path(sitecustomize.__file__).parent)]),
 }
+
+# How long an example takes says more about what else the machine does than about the code.
+hypothesis.settings.register_profile(
+    "shared machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("shared machine")
 
 
 @pytest.fixture(autouse=True, scope="session")
