@@ -22,7 +22,7 @@ from memory_core.records import Document, Probe, Query, SearchResult, Status, Sy
 Answer = TypeVar("Answer")
 
 # Ours, so that they are found without scanning all installed packages (50 ms); a test holds this equal to pyproject.toml.
-SHIPPED: Mapping[str, str] = {"builtin": "memory_core.builtin:PLUGIN"}
+SHIPPED: Mapping[str, str] = {"builtin": "memory_core.builtin:PLUGIN", "qmd": "memory_qmd.plugin:PLUGIN"}
 
 OPERATIONS = tuple(name for name in vars(MemoryBackend) if name.startswith("memory_"))
 

@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from memory_core import __version__, console
@@ -159,6 +160,26 @@ def _mcp(options: Options) -> int:
     return 0
 
 
+def _chat(options: Options) -> int:
+    from memory_core.hosts import reference
+
+    host = reference.open_host(
+        options.config,
+        agent=options.agent,
+        workspace=options.workspace,
+        state_dir=options.state_dir,
+        base_url=options.base_url,
+        model=options.model,
+        context_window=options.context_window,
+    )
+    with host:
+        if options.script is not None:
+            reference.play(host, options.script.read_text(encoding="utf-8").split("\n"))
+        else:
+            reference.converse(host)
+    return 0
+
+
 def _config_check(options: Options) -> int:
     from memory_core.config import describe, load_config
 
@@ -216,6 +237,21 @@ COMMANDS = (
     ),
     Command(name="probe", help="Try whether embeddings can be had.", run=_probe),
     Command(name="mcp", help="Serve the memory tools to an MCP client over standard input and output.", run=_mcp),
+    Command(
+        name="chat",
+        help="Talk to a model that has this memory: the reference host.",
+        run=_chat,
+        arguments=(
+            argument(
+                "--base-url", metavar="URL", help="an OpenAI-compatible endpoint, up to and without /chat/completions"
+            ),
+            argument("--model", metavar="ID", required=True, help="the chat model, as the endpoint knows it"),
+            argument(
+                "--context-window", type=int, default=128_000, metavar="N", help="the model's, in tokens (128000)"
+            ),
+            argument("--script", type=Path, metavar="FILE", help="say the lines of a file instead of asking for them"),
+        ),
+    ),
     Command(
         name="config check",
         help="Explain a configuration file, or every error in it.",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from datetime import date
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from memory_core import scope, tools
+from memory_core.append_tool import APPEND, Writing, memory_append
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, PathRefused
 from memory_core.hookspecs import ProgressCallback
 from memory_core.records import Access, CallContext, Probe, Status, SyncReport
@@ -48,9 +50,10 @@ def open_memory(
 class Memory:
     """One agent's memory. All methods may be called from several threads."""
 
-    def __init__(self, source: ConfigSource, *, agent: str = "main") -> None:
+    def __init__(self, source: ConfigSource, *, agent: str = "main", today: Callable[[], date] = date.today) -> None:
         self._source = source
         self._agent = agent
+        self._today = today
         self._lock = threading.Lock()
         self._selectors: dict[Access, tuple[AgentConfig, Selector]] = {}
         self._started = False
@@ -71,14 +74,18 @@ class Memory:
         """
         return self._source.current().agent(self._agent)
 
-    def tool_schemas(self) -> list[dict[str, Any]]:
-        """The tools in the bare function form; empty when memory is off or its configuration cannot be used."""
+    def tool_schemas(self, access: Access = "rw") -> list[dict[str, Any]]:
+        """The tools in the bare function form; empty when memory is off or its configuration cannot be used.
+
+        Args:
+            access: What the session may do in the workspace; `memory_append` is offered to "rw" only.
+        """
         try:
             config = self.config()
         except ConfigError as error:
             log.warning("no memory tools: %s", error)
             return []
-        return tools.schemas(config) if config.enabled else []
+        return tools.schemas(config, access) if config.enabled else []
 
     def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext | None = None) -> dict[str, Any]:
         """Run one tool. Whatever goes wrong is in the result; nothing is raised.
@@ -117,6 +124,10 @@ class Memory:
             self._selector("rw").sync_soon()
         except MemoryCoreError as error:
             log.warning("no sync: %s", error)
+
+    def session_updated(self, session_key: str) -> None:
+        """A session's transcript has grown."""
+        log.debug("session %s has grown", session_key)
 
     def start(self) -> None:
         """Begin to watch and to keep level in the background; `close` ends it. Nothing happens while memory is off."""
@@ -172,7 +183,7 @@ class Memory:
         return handler(config, arguments, context)
 
     def _handlers(self) -> Mapping[str, Callable[[AgentConfig, Mapping[str, Any], CallContext], dict[str, Any]]]:
-        return {"memory_search": self._search, "memory_get": self._get}
+        return {"memory_search": self._search, "memory_get": self._get, "memory_append": self._append}
 
     def _search(self, config: AgentConfig, arguments: Mapping[str, Any], context: CallContext) -> dict[str, Any]:
         query = tools.read_query(tools.check_arguments(tools.SEARCH, arguments), config.search.query)
@@ -193,6 +204,17 @@ class Memory:
             selectors, self._selectors = list(self._selectors.values()), {}
         for _, selector in selectors:
             selector.close()
+
+    def _append(self, config: AgentConfig, arguments: Mapping[str, Any], context: CallContext) -> dict[str, Any]:
+        checked = tools.check_arguments(APPEND, arguments)
+        writing = Writing(
+            workspace=config.workspace,
+            state_dir=config.state_dir,
+            today=self._today(),
+            access=context.access,
+            longterm=scope.is_main(context),
+        )
+        return memory_append(checked, writing)
 
     def _selector(self, access: Access) -> Selector:
         """The backends for this access, opened anew when the configuration has changed."""

@@ -18,14 +18,19 @@ from collections.abc import Callable, Collection, Mapping
 from datetime import date
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from memory_core import prompts, tools
+from memory_core import flush, prompts, session_store, tools
 from memory_core.errors import ConfigError, MemoryCoreError
+from memory_core.flush import Decision, FlushTurn, Session
 from memory_core.memory import Memory
 from memory_core.records import CallContext, Status
 from memory_core.settings import AgentConfig
 from memory_core.sources import ConfigSource, Origin
+
+if TYPE_CHECKING:
+    from memory_core.completions import Complete
+    from memory_core.flush_run import FlushOutcome
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +88,7 @@ class MemorySlot:
             form: "bare" is OpenAI's function object, "openai" wraps it, "anthropic" and "mcp" are those hosts' own.
         """
         context = context or CallContext()
-        schemas = [] if context.access == "none" else self._memory(context).tool_schemas()
+        schemas = [] if context.access == "none" else self._memory(context).tool_schemas(context.access)
         return [tools.in_form(schema, form) for schema in schemas]
 
     def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext | None = None) -> dict[str, Any]:
@@ -111,7 +116,8 @@ class MemorySlot:
         if config is None:
             return ""
         offered = {
-            tools.ALIASES.get(schema["name"], schema["name"]): schema["name"] for schema in tools.schemas(config)
+            tools.ALIASES.get(schema["name"], schema["name"]): schema["name"]
+            for schema in tools.schemas(config, context.access)
         }
         return prompts.section(config, context, search=offered["memory_search"], get=offered["memory_get"])
 
@@ -135,6 +141,75 @@ class MemorySlot:
                 return
             self._greeted.add(key)
         self._memory(context).sync_soon()
+
+    def session_updated(self, session_key: str, agent: str = DEFAULT_AGENT) -> None:
+        """A session's transcript has grown; once it has grown enough, it is indexed in the background."""
+        try:
+            self._memory(CallContext(agent=agent)).session_updated(session_key)
+        except MemoryCoreError as error:
+            log.warning("session %s is not indexed: %s", session_key, error)
+
+    # The flush before compaction.
+
+    def session(self, context: CallContext, key: str, **facts: Any) -> Session:
+        """What the slot is told of a session before compaction: the host's `sessions.json`, and what the host knows better.
+
+        Args:
+            context: The session, as for a tool call.
+            key: Its session key.
+            facts: Attributes of `flush.Session`, such as `total_tokens` and `context_window`.
+        """
+        agent = context.agent or DEFAULT_AGENT
+        told = {"access": context.access, "chat_type": context.chat_type or "", "channel": context.channel or ""}
+        try:
+            entry = session_store.read_entry(self._sessions_file(agent), key)
+        except MemoryCoreError as error:
+            log.warning("%s", error)
+            entry = {}
+        return Session.from_entry(agent, key, entry, **(told | facts))
+
+    def should_flush(self, session: Session, *, compacting: bool = False) -> Decision:
+        """Whether a flush turn is due now, and why or why not; for hosts that poll."""
+        try:
+            config = self._memory(CallContext(agent=session.agent)).config()
+        except MemoryCoreError as error:
+            return Decision(False, str(error), "disabled")
+        return flush.should_flush(session, config, compacting=compacting)
+
+    def before_compaction(self, session: Session, *, compacting: bool = False) -> FlushTurn | None:
+        """The silent turn to run now, before the session is compacted; None when none is due. Never raises.
+
+        A host calls it after every turn, and once more with `compacting` when it compacts whatever the session's size.
+        """
+        try:
+            config = self._memory(CallContext(agent=session.agent)).config()
+        except MemoryCoreError as error:
+            log.warning("no memory flush: %s", error)
+            return None
+        return flush.plan_flush(session, config, compacting=compacting)
+
+    def run_flush(self, turn: FlushTurn, complete: Complete, **limits: Any) -> FlushOutcome:
+        """Run a flush turn for a host that cannot run a nested one, and record how it went. Never raises.
+
+        Args:
+            turn: As `before_compaction` made it.
+            complete: Asks the model once; see `completions.Complete`.
+            limits: `history`, `max_steps`, `max_seconds`, `max_tokens` of `flush_run.run_flush`.
+        """
+        from memory_core import flush_run
+
+        try:
+            config = self._memory(CallContext(agent=turn.agent)).config()
+        except MemoryCoreError as error:
+            return flush_run.FlushOutcome(status="failed", reason=str(error))
+        outcome = flush_run.run_flush(turn, complete, flush_run.flush_tools(turn, config), **limits)
+        flush_run.record_outcome(turn, outcome, config.sessions_dir / session_store.FILE_NAME)
+        return outcome
+
+    def _sessions_file(self, agent: str) -> Path:
+        return self._memory(CallContext(agent=agent)).config().sessions_dir / session_store.FILE_NAME
+
+    # The slot itself.
 
     def status(self, agent: str = DEFAULT_AGENT) -> Status:
         """One cheap look at one agent's memory; a slot that is off, or a wrong configuration, is a warning in it."""
@@ -182,7 +257,7 @@ class MemorySlot:
             memory = self._memories.get(agent)
             if memory is not None:
                 return memory
-            memory = self._memories[agent] = Memory(self._source, agent=agent)
+            memory = self._memories[agent] = Memory(self._source, agent=agent, today=self._today)
             started = self._started
         if started:
             memory.start()

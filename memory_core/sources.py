@@ -61,7 +61,8 @@ class ConfigSource:
         try:
             return self._origin()
         except Exception as error:  # the host's own code may raise anything
-            problem = ConfigProblem("", f"the host's configuration cannot be had: {type(error).__name__}: {error}")
+            # Only the kind: the host's own words may hold a key.
+            problem = ConfigProblem("", f"the host's configuration cannot be had: {type(error).__name__}")
             raise ConfigError([problem], origin="host") from error
 
     def _load(self, document: Path | Document | None) -> Config:

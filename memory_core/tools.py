@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any, Literal
 
+from memory_core.append_tool import APPEND
 from memory_core.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from memory_core.records import Document, Fallback, Hit, Query, SearchResult
+    from memory_core.records import Access, Document, Fallback, Hit, Query, SearchResult
     from memory_core.settings import AgentConfig, QuerySettings
 
 Schema = Mapping[str, Any]
@@ -63,18 +64,20 @@ GET: Schema = {
     },
 }
 
-ALL: tuple[Schema, ...] = (SEARCH, GET)
+READING: tuple[Schema, ...] = (SEARCH, GET)
+ALL: tuple[Schema, ...] = (*READING, APPEND)
 
 ALIASES: Mapping[str, str] = {"search_memory": "memory_search", "get_memory": "memory_get"}
 GET_LINES, ORBIT_GET_LINES = 120, 50
 
 
-def schemas(config: AgentConfig) -> list[dict[str, Any]]:
-    """The tools of an agent in the bare function form; in the Orbit dialect under Orbit's names."""
+def schemas(config: AgentConfig, access: Access) -> list[dict[str, Any]]:
+    """The tools of a session in the bare function form; in the Orbit dialect under Orbit's names."""
+    offered = ALL if access == "rw" else READING
     if config.dialect != "orbit":
-        return [dict(schema) for schema in ALL]
+        return [dict(schema) for schema in offered]
     orbit = {ours: theirs for theirs, ours in ALIASES.items()}
-    return [{**schema, "name": orbit[schema["name"]]} for schema in ALL]
+    return [{**schema, "name": orbit.get(schema["name"], schema["name"])} for schema in offered]
 
 
 def in_form(schema: Schema, form: Form) -> dict[str, Any]:

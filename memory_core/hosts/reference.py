@@ -1,0 +1,284 @@
+"""The reference host: a chat loop that shows all that a host does with the slot, and nothing else.
+
+It keeps sessions as a Clawdbot-like host does: `<state dir>/agents/<id>/sessions/<session id>.jsonl` and `sessions.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from memory_core import session_store
+from memory_core.config import load_config
+from memory_core.hosts.endpoint import ChatEndpoint, EndpointFailed, Message
+from memory_core.markdown import estimate_tokens
+from memory_core.plugin import MemorySlot
+from memory_core.records import CallContext
+from memory_core.settings import ProviderAccount, Secret
+
+log = logging.getLogger(__name__)
+
+MAX_TOOL_STEPS = 8
+KEEP_TURNS = 4  # messages that stay word for word when a session is compacted
+OPENAI_URL = "https://api.openai.com/v1"
+BASE_PROMPT = "You are a helpful assistant. Be brief."
+SUMMARY_PROMPT = "Summarise the conversation above in at most 200 words: facts, decisions, open questions."
+
+
+@dataclass(slots=True)
+class Transcript:
+    """One session on disk: what the model sees, and every message as a line of JSON.
+
+    Attributes:
+        path: The JSONL file.
+        messages: What is still in the model's context, without the system prompt.
+        summary: What compaction left of the rest.
+    """
+
+    path: Path
+    messages: list[Message] = field(default_factory=list)
+    summary: str = ""
+
+    def add(self, message: Message) -> None:
+        """Append a message to the context and to the file."""
+        self.messages.append(message)
+        self.write({"type": "message", "message": _logged(message)})
+
+    def write(self, line: Mapping[str, Any]) -> None:
+        """Append one line to the file."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+class ReferenceHost:
+    """One session of one agent with one model.
+
+    Args:
+        slot: The memory; the host closes it.
+        endpoint: The model; the host closes it.
+        state_dir: Where sessions are kept.
+        context: The session, as the slot is told of it.
+        context_window: The model's, in tokens.
+        reserve_tokens: Compact when fewer than so many are left.
+        show: Given every piece of visible text.
+    """
+
+    def __init__(
+        self,
+        slot: MemorySlot,
+        endpoint: ChatEndpoint,
+        *,
+        state_dir: Path,
+        context: CallContext,
+        context_window: int = 128_000,
+        reserve_tokens: int = 20_000,
+        show: Callable[[str], None] = print,
+    ) -> None:
+        self._slot = slot
+        self._endpoint = endpoint
+        self._context = context
+        self._key = context.session_key or f"agent:{context.agent or 'main'}:main"
+        self._sessions = state_dir / "agents" / (context.agent or "main") / "sessions"
+        self._window = context_window
+        self._limit = max(context_window - reserve_tokens, context_window // 2)
+        self._show = show
+        self._session_id = uuid.uuid4().hex
+        self.transcript = Transcript(self._sessions / f"{self._session_id}.jsonl")
+        self._opening = ""
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Start the slot and this session."""
+        self._slot.start()
+        self._slot.session_started(self._context)
+        self._opening = self._slot.session_context(self._context)
+        self._record()
+
+    def close(self) -> None:
+        """Close the slot and the endpoint."""
+        self._slot.close()
+        self._endpoint.close()
+
+    def turn(self, text: str) -> str:
+        """Answer the user: ask the model, run its tool calls, ask again; then compact if the window is full.
+
+        Raises:
+            EndpointFailed: The model gave no answer; the user's message stays in the session.
+        """
+        self.transcript.add({"role": "user", "content": text})
+        answer = self._answer()
+        self._show("\n")
+        self._record()
+        self._slot.session_updated(self._key)
+        if self.tokens() >= self._limit:
+            self.compact()
+        else:
+            self._flush(compacting=False)
+        return answer
+
+    def tokens(self) -> int:
+        """An estimate of what the model is sent."""
+        return sum(estimate_tokens(json.dumps(message, ensure_ascii=False)) for message in self._prompt())
+
+    def compact(self) -> None:
+        """Let memory save what should last, then put a summary in place of the older messages."""
+        self._flush(compacting=True)
+        older, self.transcript.messages = _split(self.transcript.messages)
+        if not older:
+            return
+        asked = [*self._system(), *older, {"role": "user", "content": SUMMARY_PROMPT}]
+        self.transcript.summary = self._endpoint.complete(asked, [], show=lambda _: None)["content"]
+        self.transcript.write({"type": "compaction", "summary": self.transcript.summary})
+        session_store.update(self._sessions / session_store.FILE_NAME, self._key, _count_compaction)
+        self._record()
+
+    def _answer(self) -> str:
+        for _ in range(MAX_TOOL_STEPS):
+            message = self._endpoint.complete(self._prompt(), self._tools(), show=self._show)
+            self.transcript.add(message)
+            calls = message.get("tool_calls") or []
+            if not calls:
+                return str(message["content"])
+            for call in calls:
+                self.transcript.add(self._run(call))
+        return ""
+
+    def _run(self, call: Mapping[str, Any]) -> Message:
+        """One tool call; what goes wrong is told to the model."""
+        try:
+            arguments = json.loads(call["function"]["arguments"] or "{}")
+        except ValueError as error:
+            result: Mapping[str, Any] = {"error": f"the arguments are no JSON: {error}", "code": "invalid_argument"}
+        else:
+            result = self._slot.call_tool(call["function"]["name"], arguments, self._context)
+        return {"role": "tool", "tool_call_id": call["id"], "content": json.dumps(result, ensure_ascii=False)}
+
+    def _flush(self, *, compacting: bool) -> None:
+        """The silent turn, when one is due: nothing of it is shown, nor kept in the session."""
+        session = self._slot.session(
+            self._context,
+            self._key,
+            total_tokens=self.tokens(),
+            context_window=self._window,
+            transcript=self.transcript.path,
+        )
+        turn = self._slot.before_compaction(session, compacting=compacting)
+        if turn is None:
+            return
+
+        def complete(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], **_: object) -> Message:
+            return self._endpoint.complete(messages, tools, show=lambda _: None)
+
+        outcome = self._slot.run_flush(turn, complete, history=self._prompt())
+        log.info("memory flush: %s, %s", outcome.status, outcome.reason)
+
+    def _system(self) -> list[Message]:
+        parts = [BASE_PROMPT, self._slot.prompt_section(self._context), self._opening]
+        if self.transcript.summary:
+            parts.append(f"Summary of the conversation so far:\n{self.transcript.summary}")
+        return [{"role": "system", "content": "\n\n".join(part for part in parts if part)}]
+
+    def _prompt(self) -> list[Message]:
+        return [*self._system(), *self.transcript.messages]
+
+    def _tools(self) -> list[dict[str, Any]]:
+        return self._slot.tool_schemas(self._context, form="openai")
+
+    def _record(self) -> None:
+        """Keep `sessions.json` level, so that others can see this session."""
+        facts = {
+            "sessionId": self._session_id,
+            "updatedAt": int(time.time() * 1000),
+            "totalTokens": self.tokens(),
+            "contextTokens": self._window,
+        }
+        session_store.update(self._sessions / session_store.FILE_NAME, self._key, lambda entry: entry.update(facts))
+
+
+def open_host(
+    config: str | Path | None,
+    *,
+    agent: str,
+    workspace: str | Path | None,
+    state_dir: str | Path | None,
+    base_url: str | None,
+    model: str,
+    context_window: int,
+) -> ReferenceHost:
+    """A host for one session at the terminal. Without a base URL, `models.providers.openai` says where the model is.
+
+    Raises:
+        ConfigError: The configuration cannot be used.
+    """
+    resolved = load_config(config, workspace=workspace, state_dir=state_dir).agent(agent)
+    account = resolved.providers.get("openai", ProviderAccount())
+    key = account.api_key or Secret(os.environ.get("OPENAI_API_KEY", ""))
+    endpoint = ChatEndpoint(base_url or account.base_url or OPENAI_URL, model, api_key=key or None)
+    return ReferenceHost(
+        MemorySlot(config, workspace=workspace, state_dir=state_dir),
+        endpoint,
+        state_dir=resolved.state_dir,
+        context=CallContext(agent=resolved.agent, session_key=f"agent:{resolved.agent}:main", chat_type="direct"),
+        context_window=context_window,
+        reserve_tokens=resolved.compaction.reserve_tokens_floor,
+        show=_print,
+    )
+
+
+def converse(host: ReferenceHost) -> None:
+    """Ask for lines at the terminal until it is closed; a model that gives no answer is told of, and the chat goes on."""
+    while True:
+        try:
+            play(host, [input("> ")])
+        except EOFError:
+            return
+        except EndpointFailed as error:
+            _print(f"{error}. {error.action}\n")
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def play(host: ReferenceHost, lines: Iterable[str]) -> None:
+    """Say every line to the host, in order; blank lines and lines that begin with `#` are left out."""
+    for line in lines:
+        text = line.strip()
+        if text and not text.startswith("#"):
+            host.turn(text)
+
+
+def _count_compaction(entry: dict[str, Any]) -> None:
+    entry["compactionCount"] = int(entry.get("compactionCount") or 0) + 1
+
+
+def _split(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
+    """The older messages, and those that stay: the last few, from a user's message on, so that no tool call is torn."""
+    start = max(len(messages) - KEEP_TURNS, 0)
+    while start > 0 and messages[start]["role"] != "user":
+        start -= 1
+    return list(messages[:start]), list(messages[start:])
+
+
+def _logged(message: Message) -> Message:
+    """A message as the session file has it: its text as a list of parts."""
+    return {**message, "content": [{"type": "text", "text": message["content"]}]}
