@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -512,3 +513,14 @@ def test_whatever_was_recalled_is_recognised(text: str) -> None:
     offered = split(clean(text))
     kept, _ = fresh(offered, [], recalled=recalled_fingerprints([text]))
     assert [one for one in kept if any(char.isalnum() for char in one.text) and not one.level] == []
+
+
+def test_threads_of_one_process_wait_for_each_other(folders: Folders) -> None:
+    def work(name: int) -> None:
+        for number in range(10):
+            folders.append(f"Thread {name}, {number}.\n\nShared {number}.")
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(6)))
+    paragraphs = folders.note.read_text().removesuffix("\n").split("\n\n")[1:]
+    assert len(paragraphs) == len(set(paragraphs)) == 70
