@@ -57,7 +57,7 @@ class QmdBackend:
     def __init__(self, context: BackendContext) -> None:
         config = context.config
         settings = context.settings if isinstance(context.settings, QmdConfig) else QmdConfig()
-        home = QmdHome(config.state_dir / "agents" / config.agent / "qmd")
+        home = QmdHome.of(config)
         self._config = config
         self._settings = settings
         self._home = home

@@ -13,14 +13,13 @@ from pathlib import Path
 from memory_core.errors import BackendUnavailable
 from memory_qmd.home import QmdHome, State
 from memory_qmd.output import Row, UnreadableOutput, parse_rows, parse_version
-from memory_qmd.process import Outcome, Processes, Server
+from memory_qmd.process import NO_PROGRAM, SEGMENTATION_FAULT, Outcome, Processes, Server
 
 BACKEND = "qmd"
 TYPED_SINCE = (2, 1)  # `lex:` and `vec:` lines together with `--no-rerank`; several `-c` in one search
 INSTALL = "install Node 22.14 or newer and QMD (npm install -g @tobilu/qmd), or set memory.qmd.command"
 OLD_NODE = "run QMD with Node 22.14 or newer: under an older one it crashes without a word"
 DIAGNOSE = "run: memory-core doctor"
-_SEGMENTATION_FAULT, _NO_PROGRAM = -11, 127
 _TAIL_CHARS = 300  # of stderr, in an error
 
 
@@ -131,14 +130,14 @@ class Client:
         """Run one command, however it ends; raises BackendUnavailable only when it cannot be started."""
         if timeout_seconds <= 0:
             raise unavailable(Failure(reason="no time was left to ask it"))
-        program = self.program()
-        self._home.create()
+        return self.run_program([self.program(), "--index", "index", *arguments], timeout_seconds=timeout_seconds)
+
+    def run_program(self, command: Sequence[str], *, timeout_seconds: float) -> Outcome:
+        """Run any program in QMD's surroundings; raises BackendUnavailable when it cannot be started."""
         try:
+            self._home.create()
             return self._processes.run(
-                [program, "--index", "index", *arguments],
-                env=self._home.environment(),
-                cwd=self._home.path,
-                timeout_seconds=timeout_seconds,
+                command, env=self._home.environment(), cwd=self._home.path, timeout_seconds=timeout_seconds
             )
         except OSError as error:
             raise unavailable(Failure(reason=f"it cannot be started: {error}", action=INSTALL)) from error
@@ -146,8 +145,8 @@ class Client:
     def serve(self, arguments: Sequence[str]) -> Server:
         """Start a command that stays; raises BackendUnavailable when it cannot be started."""
         program = self.program()
-        self._home.create()
         try:
+            self._home.create()
             return self._processes.serve(
                 [program, "--index", "index", *arguments], env=self._home.environment(), cwd=self._home.path
             )
@@ -174,9 +173,9 @@ def explain(arguments: Sequence[str], outcome: Outcome) -> Failure | None:
             "closed": "it is being closed",
         }[outcome.ended]
         return Failure(reason=reason, action=DIAGNOSE)
-    if outcome.status == _SEGMENTATION_FAULT:
+    if outcome.status == SEGMENTATION_FAULT:
         return Failure(reason=f"{name} crashed (SIGSEGV)", action=OLD_NODE)
-    if outcome.status == _NO_PROGRAM:
+    if outcome.status == NO_PROGRAM:
         return Failure(reason=f"{name} did not start: its launcher finds no Node", action=INSTALL)
     if outcome.status:
         detail = tail(outcome.stderr) or tail(outcome.stdout) or "it said nothing"

@@ -249,18 +249,26 @@ def write_config(home: QmdHome, present: Sequence[Collection], models: Mapping[s
         present: The collections.
         models: "embed", "generate" and "rerank"; with one missing, QMD 2.5 and newer rewrite the file.
     """
+    if config_is_level(home, present, models):
+        return False
+    replace_file(home.config_file, _config(present, models))
+    return True
+
+
+def config_is_level(home: QmdHome, present: Sequence[Collection], models: Mapping[str, str]) -> bool:
+    """Whether `index.yml` is what `write_config` would write."""
+    try:
+        return home.config_file.read_bytes() == _config(present, models)
+    except FileNotFoundError:
+        return False
+
+
+def _config(present: Sequence[Collection], models: Mapping[str, str]) -> bytes:
     document = {
         "collections": {item.name: {"path": str(item.root), "pattern": item.pattern} for item in present},
         "models": dict(models),
     }
-    data = json.dumps(document, ensure_ascii=False, indent=1).encode()
-    try:
-        if home.config_file.read_bytes() == data:
-            return False
-    except FileNotFoundError:
-        pass
-    replace_file(home.config_file, data)
-    return True
+    return json.dumps(document, ensure_ascii=False, indent=1).encode()
 
 
 def files_fingerprint(listing: Listing) -> str:

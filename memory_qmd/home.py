@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from memory_core.durable import locked, replace_file
+from memory_core.settings import AgentConfig
 
 # What would lead QMD out of its home, or change its models. CI, whatever its value, turns query-time models off.
 _FOREIGN = frozenset(
@@ -57,6 +58,11 @@ class QmdHome:
 
     path: Path
     models: Path | None = None
+
+    @classmethod
+    def of(cls, config: AgentConfig) -> QmdHome:
+        """An agent's."""
+        return cls(config.state_dir / "agents" / config.agent / "qmd")
 
     @property
     def config_dir(self) -> Path:

@@ -26,6 +26,8 @@ from pathlib import Path
 from typing import IO, Literal
 
 MAX_OUTPUT_BYTES = 8_000_000  # 100 rows of QMD are under 100 kB; native logs of a broken model are without end
+SEGMENTATION_FAULT = -signal.SIGSEGV  # as `Outcome.status`
+NO_PROGRAM = 127  # what a shell says when a program is not found
 _LOOK_SECONDS = 0.2  # how often the size of the output is looked at
 _POLL_SECONDS = 0.003  # where there is no pidfd: Popen.wait with a timeout sleeps up to 50 ms
 

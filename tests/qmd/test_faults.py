@@ -32,17 +32,18 @@ def gguf(folder: Path, name: str, content: bytes = b"GGUF fine") -> str:
     return str(path)
 
 
-def children_of_the_fake() -> list[str]:
-    """Command lines of all processes that a fake QMD or its worker runs under."""
+def children_of(fake: FakeQmd) -> list[str]:
+    """Command lines of all processes of this test's QMD, known by their environment."""
+    mark = f"FAKE_QMD_FAULTS={fake.faults}".encode()
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+                ours = mark in (entry / "environ").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if state != "Z" and ("fake_qmd.py" in line or "time.sleep(600)" in line):
+            if ours and ("fake_qmd.py" in line or "time.sleep(600)" in line):
                 found.append(line)
     return found
 
@@ -68,7 +69,7 @@ def test_a_search_that_fails_says_why_in_time(fence: Bench, fake: FakeQmd, fault
     assert time.monotonic() - began < 1.2
     assert error.value.action
     assert error.value.counts_as_failure
-    assert eventually(lambda: not children_of_the_fake())
+    assert eventually(lambda: not children_of(fake))
 
 
 @pytest.mark.parametrize(
@@ -212,14 +213,17 @@ def test_embedding_pauses_longer_after_every_failure(fence: Bench, fake: FakeQmd
     assert len(fake.calls("embed")) == calls
 
 
-def test_many_calls_with_random_faults_leave_nothing_behind(fence: Bench, fake: FakeQmd) -> None:
+def test_many_calls_with_random_faults_leave_nothing_behind(
+    fence: Bench, fake: FakeQmd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     many = 50 if REAL is None else 200  # the long run belongs to `make test-qmd`
     rng = random.Random(7)
     faults = ["none", "none", "hang", "crash", "flood", "garbage", "empty", "exit 1 boom", "exit 127 node"]
     weights = [40, 40, 1, 6, 1, 6, 6, 6, 6]
     fake.fail(query=rng.choices(faults, weights, k=many))
     backend = fence.open(limits=QmdLimits(timeout_ms=500))
-    before = set(Path(tempfile.gettempdir()).iterdir())
+    before = set(tmp_path.iterdir())
     answered = failed = 0
     for _ in range(many):
         began = time.monotonic()
@@ -232,8 +236,8 @@ def test_many_calls_with_random_faults_leave_nothing_behind(fence: Bench, fake: 
     backend.memory_close()
     assert answered > many / 2
     assert failed > many / 20
-    assert eventually(lambda: not children_of_the_fake())
-    assert set(Path(tempfile.gettempdir()).iterdir()) <= before
+    assert eventually(lambda: not children_of(fake))
+    assert set(tmp_path.iterdir()) == before
     assert {path.name for path in fence.home.iterdir()} <= {
         "config", "cache", "index.sqlite", "index.sqlite-wal", "index.sqlite-shm", "state.json", "upkeep.lock"
     }  # fmt: skip

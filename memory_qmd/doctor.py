@@ -1,0 +1,158 @@
+"""What may be wrong with QMD, looked at for real: the program, its Node, version, database, collections and models."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from memory_core.errors import BackendUnavailable, StoreCorrupt
+from memory_core.hookspecs import BackendContext
+from memory_qmd.client import INSTALL, OLD_NODE, TYPED_SINCE, Client, explain
+from memory_qmd.collections import Collections, config_is_level
+from memory_qmd.config import QmdConfig
+from memory_qmd.database import Database
+from memory_qmd.home import QmdHome
+from memory_qmd.models import Models
+from memory_qmd.output import parse_version
+from memory_qmd.process import SEGMENTATION_FAULT
+
+MIN_NODE = (22, 14)
+INDEX = "run: memory-core index"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        subject: What: "program", "node", "version", "database", "collections" or "models".
+        level: "ok", "warning" (it works, worse than it could) or "problem".
+        message: What was found, one sentence.
+        action: What to do about it; "" when nothing need be done.
+    """
+
+    subject: str
+    level: Literal["ok", "warning", "problem"]
+    message: str
+    action: str = ""
+
+
+def diagnose(context: BackendContext) -> list[Finding]:
+    """Look at everything that QMD needs, in the order in which it fails; runs QMD, changes nothing of the index.
+
+    Args:
+        context: Of the agent, with the section `memory.qmd`.
+
+    Returns:
+        At least one finding; what cannot be looked at, because something before is a problem, is left out.
+    """
+    doctor = _Doctor(context)
+    try:
+        return list(doctor.findings())
+    finally:
+        doctor.client.close()
+
+
+class _Doctor:
+    def __init__(self, context: BackendContext) -> None:
+        config = context.config
+        self.settings = context.settings if isinstance(context.settings, QmdConfig) else QmdConfig()
+        self.home = QmdHome.of(config)
+        self.timeout = self.settings.update.command_timeout_ms / 1000
+        self.client = Client(self.settings.command, self.home, probe_timeout_seconds=self.timeout)
+        self.collections = Collections(config, self.settings, self.home)
+        self.models = Models.chosen(self.settings.models, self.home)
+
+    def findings(self) -> Iterator[Finding]:
+        try:
+            program = self.client.program()
+        except BackendUnavailable as error:
+            yield Finding(subject="program", level="problem", message=str(error), action=error.action)
+            return
+        yield Finding(subject="program", level="ok", message=program)
+        running = self._opens_a_database()
+        yield running
+        if running.level == "ok":
+            yield self._version()
+        yield self._database()
+        yield from self._collections()
+        yield from self._models()
+
+    def _opens_a_database(self) -> Finding:
+        """Whether QMD runs: not by `--version`, which works under a Node too old for everything else."""
+        command = ["collection", "list"]
+        outcome = self.client.attempt(command, timeout_seconds=self.timeout)
+        failure = explain(command, outcome)
+        if failure is None:
+            return Finding(subject="node", level="ok", message=f"QMD opens its database in {outcome.seconds:.2f} s")
+        message = failure.reason
+        if outcome.status == SEGMENTATION_FAULT:
+            message += f"; {self._node()}"
+        return Finding(subject="node", level="problem", message=message, action=failure.action or INSTALL)
+
+    def _node(self) -> str:
+        """Which Node is on PATH; a launcher may use another."""
+        node = shutil.which("node")
+        if node is None:
+            return "there is no node on PATH"
+        version = parse_version(self.client.run_program([node, "--version"], timeout_seconds=self.timeout).stdout)
+        shown = ".".join(map(str, version)) or "unknown"
+        if version[:2] >= MIN_NODE:
+            return f"the node on PATH is {shown}, which is new enough: QMD's launcher may use another"
+        return f"the node on PATH is {shown}, QMD needs {'.'.join(map(str, MIN_NODE))} ({OLD_NODE})"
+
+    def _version(self) -> Finding:
+        self.client.forget_version()
+        try:
+            version = self.client.version()
+        except BackendUnavailable as error:
+            return Finding(subject="version", level="problem", message=str(error), action=error.action)
+        shown = ".".join(map(str, version)) or "unknown"
+        if version >= TYPED_SINCE:
+            return Finding(subject="version", level="ok", message=f"QMD {shown}")
+        message = f"QMD {shown} takes one word and one collection at a time, so searches are slower and find less"
+        return Finding(subject="version", level="warning", message=message, action="npm install -g @tobilu/qmd")
+
+    def _database(self) -> Finding:
+        try:
+            contents = Database(self.home.database).contents()
+        except StoreCorrupt:
+            message = f"{self.home.database} is damaged; the next update rebuilds it"
+            return Finding(subject="database", level="problem", message=message, action=INDEX)
+        files = len(self.collections.listing().files)
+        message = f"{contents.total} of {files} files are indexed, {contents.vectors} with embeddings"
+        level: Literal["ok", "warning"] = "ok" if contents.total >= files else "warning"
+        return Finding(subject="database", level=level, message=message, action="" if level == "ok" else INDEX)
+
+    def _collections(self) -> Iterator[Finding]:
+        present = self.collections.present()
+        for item in self.collections.planned:
+            if item in present:
+                message = f"{item.name}: {item.pattern} in {item.root}"
+                yield Finding(subject="collections", level="ok", message=message)
+            elif item.shown is not None:
+                message = f"{item.name}: {item.root} does not exist"
+                yield Finding(
+                    subject="collections", level="warning", message=message, action="correct memory.qmd.paths"
+                )
+        if self.home.config_file.exists() and not config_is_level(self.home, present, self.models.uris):
+            message = f"{self.home.config_file} is not what the configuration says; the next update repairs it"
+            yield Finding(subject="collections", level="warning", message=message, action=INDEX)
+
+    def _models(self) -> Iterator[Finding]:
+        mode = self.settings.search_mode
+        if mode == "search":
+            yield Finding(subject="models", level="ok", message='searchMode "search" uses none')
+            return
+        problems = self.models.problems(mode, typed=True)
+        for problem in problems:
+            action = "set memory.qmd.models to GGUF files, or let QMD download its own"
+            yield Finding(subject="models", level="warning", message=f"{problem}: words only", action=action)
+        state = self.home.load_state()
+        if state.embed_failures:
+            message = f"embedding failed {state.embed_failures} times in a row"
+            yield Finding(subject="models", level="warning", message=message, action=INDEX)
+        if not problems and not state.embed_failures:
+            yield Finding(subject="models", level="ok", message=f'searchMode "{mode}" has its models')

@@ -1,0 +1,91 @@
+"""What the doctor finds on the fake QMD, and on the real one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memory_core.hookspecs import BackendContext
+from memory_qmd.config import QmdModels, QmdPath
+from memory_qmd.doctor import Finding, diagnose
+from tests.qmd.conftest import Bench, FakeQmd
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def findings(bench: Bench, **settings: Any) -> dict[str, Finding]:
+    """The worst finding on each subject."""
+    context = BackendContext(config=bench.config, settings=replace(bench.settings, **settings))
+    order = ["ok", "warning", "problem"]
+    found: dict[str, Finding] = {}
+    for finding in diagnose(context):
+        if finding.subject not in found or order.index(finding.level) > order.index(found[finding.subject].level):
+            found[finding.subject] = finding
+    return found
+
+
+def test_all_is_well(bench: Bench) -> None:
+    bench.note("MEMORY.md", "fence")
+    bench.open().memory_sync(force=False, progress=None)
+    found = findings(bench)
+    assert {subject: finding.level for subject, finding in found.items()} == dict.fromkeys(
+        ("program", "node", "version", "database", "collections", "models"), "ok"
+    )
+
+
+def test_no_program(bench: Bench) -> None:
+    found = findings(bench, command="no-such-qmd")
+    assert list(found) == ["program"]
+    assert "npm install" in found["program"].action
+
+
+def test_a_silent_crash_is_explained(bench: Bench, fake: FakeQmd) -> None:
+    fake.fail(collection="crash")
+    found = findings(bench)["node"]
+    assert found.level == "problem"
+    assert "SIGSEGV" in found.message
+    assert "on PATH" in found.message
+    assert "Node 22.14" in found.action
+
+
+def test_an_old_version(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_QMD_VERSION", "0.9.0")
+    assert findings(bench)["version"].level == "warning"
+
+
+def test_files_that_are_not_indexed(bench: Bench) -> None:
+    bench.note("MEMORY.md", "fence")
+    found = findings(bench)["database"]
+    assert (found.level, found.message) == ("warning", "0 of 1 files are indexed, 0 with embeddings")
+
+
+def test_a_damaged_database(bench: Bench, fake: FakeQmd) -> None:
+    bench.note("MEMORY.md", "fence")
+    bench.open().memory_sync(force=False, progress=None)
+    fake.fail(collection="exit 1 file is not a database")
+    (bench.home / "index.sqlite").write_bytes(b"garbage " * 1000)
+    found = findings(bench)
+    assert (found["node"].level, found["database"].level) == ("problem", "problem")
+
+
+def test_a_missing_root_and_an_edited_configuration(bench: Bench, tmp_path: Path) -> None:
+    bench.note("MEMORY.md", "fence")
+    bench.open().memory_sync(force=False, progress=None)
+    missing = QmdPath(path=str(tmp_path / "gone"))
+    assert "does not exist" in findings(bench, paths=(missing,))["collections"].message
+    (bench.home / "config" / "index.yml").write_text("{}")
+    assert "not what the configuration says" in findings(bench)["collections"].message
+
+
+def test_models_that_are_missing(bench: Bench, tmp_path: Path) -> None:
+    models = QmdModels(embed=str(tmp_path / "none.gguf"))
+    found = findings(bench, search_mode="vsearch", models=models)["models"]
+    assert found.level == "warning"
+    assert "none.gguf" in found.message
+
+
+def test_the_real_one(real: Bench) -> None:
+    real.open().memory_sync(force=False, progress=None)
+    assert {finding.level for finding in findings(real).values()} == {"ok"}
