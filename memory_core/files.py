@@ -114,18 +114,7 @@ def read_note(file: MemoryFile) -> NoteText:
     Raises:
         FileUnreadable: It is gone, not permitted, no regular file, too large, or no text.
     """
-    real = str(file.real_path)
-    try:
-        fd = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(fd, "rb") as stream:
-            info = os.fstat(fd)
-            if problem := not_regular(info) or _too_large(info.st_size):
-                raise FileUnreadable(file.path, problem)
-            data = stream.read()
-    except OSError as error:
-        raise FileUnreadable(file.path, os_reason(error)) from error
-    if posixpath.realpath(real) != real:  # a folder above became one after the listing
-        raise FileUnreadable(file.path, SYMLINK)
+    info, data = _read(file)
     if problem := _binary(data):
         raise FileUnreadable(file.path, problem)
     text, replaced = _decoded(data)
@@ -184,6 +173,26 @@ def _is_spelt_so(root: Root, rest: str) -> bool:
                 return False
         folder = posixpath.join(folder, name)
     return True
+
+
+def _read(file: MemoryFile) -> tuple[os.stat_result, bytes]:
+    """The bytes of a note, and what its descriptor told before they were read."""
+    real = str(file.real_path)
+    try:
+        fd = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            info = os.fstat(fd)
+            if problem := not_regular(info) or _too_large(info.st_size):
+                raise FileUnreadable(file.path, problem)
+            with os.fdopen(fd, "rb", closefd=False) as stream:
+                data = stream.read()
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise FileUnreadable(file.path, os_reason(error)) from error
+    if posixpath.realpath(real) != real:  # a folder above became a link after the listing
+        raise FileUnreadable(file.path, SYMLINK)
+    return info, data
 
 
 def _too_large(size_bytes: int) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import posixpath
 import re
@@ -281,7 +282,7 @@ def _failure(path: str, error: OSError) -> FileFailure:
 
 def os_reason(error: OSError) -> str:
     """An operating system error in words, without the path."""
-    return (error.strerror or str(error)).lower()
+    return SYMLINK if error.errno == errno.ELOOP else (error.strerror or str(error)).lower()
 
 
 @lru_cache(maxsize=64)

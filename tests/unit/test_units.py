@@ -93,8 +93,8 @@ def test_windows_hold_every_unit_once(text: str, max_tokens: int) -> None:
             ["The first sentence is wrapped\nover two lines and goes on.", "Then comes\nthe second, which is wrapped as well."],
         ),
         (
-            "We met Dr. Miller and J. R. Brown at approx. 5 p.m. in the usual place. It was raining, and nobody at all came late.",
-            ["We met Dr. Miller and J. R. Brown at approx. 5 p.m. in the usual place.", "It was raining, and nobody at all came late."],
+            "We met Dr. Miller and J. R. Brown at approx. 5 p.m. at the place. It was raining, yet nobody at all was late.",
+            ["We met Dr. Miller and J. R. Brown at approx. 5 p.m. at the place.", "It was raining, yet nobody at all was late."],
         ),
         (
             "She said it was done... and then it was not done at all. Version 2.5 of the gateway is out since this week.",
