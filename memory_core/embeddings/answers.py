@@ -40,6 +40,10 @@ class Patience:
         """Seconds; infinite when it has no end."""
         return float("inf") if self.ends_at is None else self.ends_at - time.monotonic()
 
+    def seconds(self) -> float | None:
+        """What waiting functions take: not negative, None for ever."""
+        return None if self.ends_at is None else max(0.0, self.left())
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

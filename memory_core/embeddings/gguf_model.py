@@ -1,0 +1,200 @@
+"""A GGUF embedding model in this process, through llama.cpp's C interface: tokens in, pooled vectors out.
+
+llama.cpp aborts the whole process when a text exceeds the context the model was trained with, or a batch its physical batch
+size. So context, batch and physical batch are one number, at most the trained context, and no batch is ever longer.
+
+llama-cpp-python's class `Llama` is not used: while it loads, it redirects the process's standard output, which is where an MCP
+server speaks.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memory_core.embeddings.failures import lasting
+from memory_core.errors import ProviderUnavailable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Row = NDArray[np.float32]
+
+CONTEXT_TOKENS = 512  # longer contexts and larger batches were only slower (all-MiniLM-L6-v2, 2 threads)
+_MAGIC = b"GGUF"
+
+
+class GgufModel:
+    """One model with one context. Not safe for several threads at once: its owner sees to that.
+
+    Attributes:
+        dimensions: Of its vectors.
+        max_tokens: Of one sequence, and of all sequences that are computed together.
+    """
+
+    def __init__(self, path: Path, *, context_tokens: int | None = None) -> None:
+        """Load a model; takes seconds.
+
+        Raises:
+            ProviderUnavailable: llama-cpp-python is missing, or the file is no embedding model that it can load.
+        """
+        check_gguf(path)
+        self._api = api = _llama_cpp()
+        self._context: Any = None
+        self._model: Any = api.llama_model_load_from_file(str(path).encode(), api.llama_model_default_params())
+        if not self._model:
+            raise _unusable(path, "llama.cpp cannot load it")
+        self.max_tokens = min(context_tokens or CONTEXT_TOKENS, int(api.llama_model_n_ctx_train(self._model)))
+        self.dimensions = int(api.llama_model_n_embd(self._model))
+        self._vocabulary = api.llama_model_get_vocab(self._model)
+        self._most_sequences = min(self.max_tokens, api.llama_max_parallel_sequences())
+        self._open_context(path)
+        self._framing = self._frame()
+
+    @property
+    def room(self) -> int:
+        """How many tokens of text one sequence may hold."""
+        return self.max_tokens - sum(map(len, self._framing))
+
+    def tokens(self, text: str, *, framed: bool = False) -> list[int]:
+        """The text's tokens; those that mark its beginning and end only when it is `framed`."""
+        import ctypes
+
+        content = text.encode()
+        size = len(content) + 8  # no tokenizer makes more tokens than bytes, but for a few that mark the ends
+        buffer = (self._api.llama_token * size)()
+        count = self._api.llama_tokenize(self._vocabulary, content, len(content), buffer, size, framed, False)
+        if count < 0:
+            size = -count
+            buffer = (self._api.llama_token * size)()
+            count = self._api.llama_tokenize(self._vocabulary, content, len(content), buffer, size, framed, False)
+        return list(ctypes.cast(buffer, ctypes.POINTER(self._api.llama_token))[:count])
+
+    def together(self, sequences: Sequence[Sequence[int]]) -> Iterator[range]:
+        """Stretches of sequences that fit into one batch, in order; each is at most `room` tokens long."""
+        framing = sum(map(len, self._framing))
+        start = load = 0
+        for number, sequence in enumerate(sequences):
+            size = len(sequence) + framing
+            if number > start and (load + size > self.max_tokens or number - start == self._most_sequences):
+                yield range(start, number)
+                start, load = number, 0
+            load += size
+        if start < len(sequences):
+            yield range(start, len(sequences))
+
+    def embedded(self, sequences: Sequence[Sequence[int]]) -> list[Row]:
+        """Pooled vectors of sequences that `together` put into one batch, not normalised.
+
+        Raises:
+            ProviderUnavailable: llama.cpp could not compute them.
+        """
+        import numpy as np
+
+        api = self._api
+        first, last = self._framing
+        batch = api.llama_batch_init(self.max_tokens, 0, 1)
+        try:
+            for number, sequence in enumerate(sequences):
+                _append(batch, [*first, *sequence, *last], number)
+            if memory := api.llama_get_memory(self._context):
+                api.llama_memory_clear(memory, True)
+            if status := api.llama_decode(self._context, batch):
+                raise ProviderUnavailable("local", f"llama.cpp could not embed: llama_decode returned {status}")
+            pointers = [api.llama_get_embeddings_seq(self._context, number) for number in range(len(sequences))]
+            # Copied, because the memory is llama.cpp's and the next batch overwrites it.
+            return [np.ctypeslib.as_array(pointer, (self.dimensions,)).astype(np.float32) for pointer in pointers]
+        finally:
+            api.llama_batch_free(batch)
+
+    def close(self) -> None:
+        """Free context and model; may be called twice."""
+        context, self._context = self._context, None
+        model, self._model = self._model, None
+        if context:
+            self._api.llama_free(context)
+        if model:
+            self._api.llama_model_free(model)
+
+    def _open_context(self, path: Path) -> None:
+        api = self._api
+        self._context = self._new_context(api.LLAMA_POOLING_TYPE_UNSPECIFIED)
+        if self._context and api.llama_pooling_type(self._context) == api.LLAMA_POOLING_TYPE_NONE:
+            api.llama_free(self._context)  # the file does not say how to pool: the mean is the usual way
+            self._context = self._new_context(api.LLAMA_POOLING_TYPE_MEAN)
+        reason = "llama.cpp cannot make a context for it" if not self._context else ""
+        if not reason and api.llama_pooling_type(self._context) == api.LLAMA_POOLING_TYPE_RANK:
+            reason = "it ranks pairs of texts and makes no embeddings"
+        if reason:
+            self.close()
+            raise _unusable(path, reason)
+
+    def _new_context(self, pooling: int) -> Any:
+        settings = self._api.llama_context_default_params()
+        settings.n_ctx = settings.n_batch = settings.n_ubatch = self.max_tokens
+        settings.n_seq_max = self._most_sequences
+        settings.kv_unified = True
+        settings.embeddings = True
+        settings.pooling_type = pooling
+        settings.n_threads = settings.n_threads_batch = os.cpu_count() or 1
+        settings.flash_attn_type = self._api.LLAMA_FLASH_ATTN_TYPE_ENABLED  # 26 chunks a second instead of 13
+        return self._api.llama_init_from_model(self._model, settings)
+
+    def _frame(self) -> tuple[list[int], list[int]]:
+        """The tokens that this model puts before and after a text, [CLS] and [SEP] for a BERT."""
+        bare, framed = self.tokens("a"), self.tokens("a", framed=True)
+        before = next((n for n in range(len(framed)) if framed[n : n + len(bare)] == bare), 0)
+        return framed[:before], framed[before + len(bare) :]
+
+
+def check_gguf(path: Path) -> None:
+    """Look at a file's first bytes before llama.cpp does.
+
+    Raises:
+        ProviderUnavailable: It cannot be read, or is no GGUF file.
+    """
+    try:
+        with path.open("rb") as file:
+            magic = file.read(len(_MAGIC))
+    except OSError as error:
+        raise _unusable(path, f"it cannot be read: {error.strerror}") from error
+    if magic != _MAGIC:
+        raise _unusable(path, "it is no GGUF file")
+
+
+def _append(batch: Any, tokens: Sequence[int], sequence: int) -> None:
+    """Add one sequence to a `llama_batch`. Every token is marked as an output, as pooling needs it."""
+    for position, token in enumerate(tokens):
+        slot = batch.n_tokens
+        batch.token[slot] = token
+        batch.pos[slot] = position
+        batch.n_seq_id[slot] = 1
+        batch.seq_id[slot][0] = sequence
+        batch.logits[slot] = 1
+        batch.n_tokens = slot + 1
+
+
+def _llama_cpp() -> Any:
+    try:
+        import llama_cpp
+    except (ImportError, OSError, RuntimeError) as error:  # the last two: its shared library does not load
+        raise lasting(
+            ProviderUnavailable(
+                "local",
+                f"llama-cpp-python is not installed, or does not load: {error}",
+                action='Install it: pip install "memory-core[local]". It compiles for some minutes.',
+            )
+        ) from error
+    log = logging.getLogger("llama-cpp-python")  # prints all that llama.cpp says, until a level is set
+    if log.level == logging.NOTSET:
+        log.setLevel(logging.CRITICAL)
+    llama_cpp.llama_backend_init()
+    return llama_cpp
+
+
+def _unusable(path: Path, reason: str) -> ProviderUnavailable:
+    return lasting(ProviderUnavailable("local", f"{path.name}: {reason}", action="Check memorySearch.local.modelPath."))

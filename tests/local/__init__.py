@@ -1,0 +1,1 @@
+"""Tests that run a real GGUF model through llama-cpp-python: `make test-local`."""
