@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from memory_core.embeddings import registry
@@ -24,6 +24,7 @@ from memory_core.records import Document, Hit, Mode, Probe, Query, SearchResult,
 from memory_core.store import Store
 from memory_core.store.rows import serving_space
 from memory_core.store.vectors import VectorIndex
+from memory_core.watching import Watching
 
 if TYPE_CHECKING:
     from memory_core.search import Vectors
@@ -58,10 +59,8 @@ class BuiltinBackend:
         self._provider_lock = threading.Lock()
         self._providers: dict[str, EmbeddingProvider] = {}
         self._sync_lock = threading.Lock()
-        sync = context.config.search.sync
-        self._keeper = Keeper(
-            self._sync, debounce_seconds=sync.watch_debounce_ms / 1000, interval_seconds=sync.interval_minutes * 60
-        )
+        self._keeper = Keeper(self._sync, debounce_seconds=context.config.search.sync.watch_debounce_ms / 1000)
+        self._watching = Watching(context.config, self._keeper)
 
     @hookimpl
     def memory_search(self, query: Query) -> SearchResult:
@@ -99,7 +98,8 @@ class BuiltinBackend:
         """Counts and states from the index file; opens no model and asks no network."""
         from memory_core import reporting
 
-        return reporting.status(self._config, self._store, self._index, writable=self._writable)
+        status = reporting.status(self._config, self._store, self._index, writable=self._writable)
+        return replace(status, details={**status.details, "watching": self._watching.state})
 
     @hookimpl
     def memory_probe(self) -> Probe:
@@ -132,7 +132,7 @@ class BuiltinBackend:
     def memory_start(self) -> bool:
         """Begin to watch the folders and to count the interval."""
         if self._writable:
-            self._keeper.begin()
+            self._watching.start()
         return True
 
     @hookimpl
@@ -142,6 +142,7 @@ class BuiltinBackend:
             providers, self._providers = list(self._providers.values()), {}
         for provider in providers:
             provider.close()
+        self._watching.close()
         self._keeper.close()
         self._store.close()
         return True

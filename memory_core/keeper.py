@@ -50,7 +50,6 @@ class Keeper:
     Args:
         run: One whole sync; it looks at the event it is given between steps and raises `SyncStopped` when it is set.
         debounce_seconds: How long after the last change a sync begins.
-        interval_seconds: A sync at least so often once `begin` was called; 0 is never.
     """
 
     def __init__(
@@ -58,12 +57,11 @@ class Keeper:
         run: Run,
         *,
         debounce_seconds: float = 1.5,
-        interval_seconds: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._run = run
         self._debounce = debounce_seconds
-        self._interval = interval_seconds
+        self._interval = 0.0
         self._clock = clock
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -94,11 +92,12 @@ class Keeper:
             self._due = min(now + self._debounce, self._first_change + LONGEST_DEBOUNCES * self._debounce)
             self._ensure_thread()
 
-    def begin(self) -> None:
-        """Let the interval count from now; may be called twice."""
+    def every(self, seconds: float) -> None:
+        """A sync at least so often from now on; 0 is never."""
         with self._wake:
-            if self._interval and self._next_interval is None:
-                self._next_interval = self._clock() + self._interval
+            self._interval = seconds
+            self._next_interval = self._clock() + seconds if seconds else None
+            if seconds:
                 self._ensure_thread()
 
     def close(self) -> None:

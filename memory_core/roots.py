@@ -302,3 +302,8 @@ def _glob(pattern: str) -> re.Pattern[str]:
 
 
 _GLOB_PARTS = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]", "{": "(?:", "}": ")"}
+
+
+def watched_paths(config: AgentConfig) -> list[Path]:
+    """The files and folders whose changes may concern a note, by real path; they need not exist."""
+    return [Path(root.real) for root in find_roots(config) if root.problem is None]

@@ -1,0 +1,157 @@
+"""File events that may mean a changed note. Watches folders, a bounded number of them; where it cannot, it says why.
+
+What a change was does not matter: the sync that follows compares everything. So only events that cannot concern a note are left
+out, among them those that our own reading causes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from watchdog.events import FileSystemEvent, FileSystemEventHandler
+    from watchdog.observers.api import BaseObserver, ObservedWatch
+
+log = logging.getLogger(__name__)
+
+MAX_FOLDERS = 8192  # inotify watches take about 1 kB of kernel memory each, and a user has 8,192 on small systems
+_CHANGES = frozenset({"created", "modified", "closed", "moved", "deleted"})
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A folder to watch.
+
+    Attributes:
+        folder: Where it is.
+        recursive: With all folders below.
+    """
+
+    folder: Path
+    recursive: bool
+
+
+class Watcher:
+    """Calls back when something changed at or below some paths. Making one starts nothing.
+
+    Args:
+        paths: Files and folders, also such as do not exist yet: then the nearest folder above is watched until they do.
+        suffixes: Of the files that matter, such as `.md`.
+        changed: Called from the watcher's thread, often; must return at once.
+        max_folders: More are not watched.
+    """
+
+    def __init__(
+        self,
+        paths: Iterable[Path],
+        changed: Callable[[], None],
+        *,
+        suffixes: tuple[str, ...] = (".md",),
+        max_folders: int = MAX_FOLDERS,
+    ) -> None:
+        self._paths = tuple(paths)
+        self._changed = changed
+        self._suffixes = suffixes
+        self._max_folders = max_folders
+        self._lock = threading.Lock()
+        self._observer: BaseObserver | None = None
+        self._watches: dict[Target, ObservedWatch] = {}
+
+    def start(self) -> str | None:
+        """Begin to watch; None, or the reason why that is not possible here, after which nothing runs."""
+        if (count := _count_folders(self._paths, self._max_folders)) > self._max_folders:
+            return f"there are more than {self._max_folders} folders"
+        from watchdog.observers import Observer
+
+        with self._lock:
+            if self._observer is not None:
+                return None
+            self._observer = Observer()
+        try:
+            self._observer.start()
+            self._arm(set())
+        except OSError as error:  # no inotify instance or watch is left, or the file system has no events
+            self.close()
+            return f"the system refuses to watch {count} folders: {error.strerror or error}"
+        return None
+
+    def close(self) -> None:
+        """Stop watching and end the threads; may be called twice."""
+        with self._lock:
+            observer, self._observer = self._observer, None
+            self._watches.clear()
+        if observer is not None and observer.is_alive():
+            observer.stop()
+            observer.join()
+
+    def dispatch(self, event: FileSystemEvent) -> None:
+        """What watchdog calls for every event."""
+        if event.event_type not in _CHANGES or (event.is_directory and event.event_type == "modified"):
+            return
+        paths = [Path(os.fsdecode(path)) for path in (event.src_path, event.dest_path) if path]
+        paths = [path for path in paths if self._concerns(path)]
+        if event.is_directory and paths:
+            self._rearm({path for path in paths if event.event_type in {"deleted", "moved"}})
+        if any(event.is_directory or path.name.endswith(self._suffixes) for path in paths):
+            self._changed()
+
+    def _concerns(self, path: Path) -> bool:
+        """Whether a path is one of ours, below one, or above one: the folders above are watched too."""
+        return any(path == ours or ours in path.parents or path in ours.parents for ours in self._paths)
+
+    def _rearm(self, gone: set[Path]) -> None:
+        try:
+            self._arm(gone)
+        except OSError as error:
+            log.warning("a new folder cannot be watched; its notes are indexed at the next sync: %s", error)
+
+    def _arm(self, gone: set[Path]) -> None:
+        """Watch what is there now, and no longer what is not; a folder that was replaced is watched anew."""
+        handler = cast(
+            "FileSystemEventHandler", self
+        )  # only its `dispatch` is used; a subclass would import watchdog here
+        with self._lock:
+            if self._observer is None:
+                return
+            wanted = set(_targets(self._paths))
+            stale = [
+                target for target in self._watches if target not in wanted or not gone.isdisjoint(_with_parents(target))
+            ]
+            for target in stale:
+                self._observer.unschedule(self._watches.pop(target))
+            for target in wanted - self._watches.keys():
+                self._watches[target] = self._observer.schedule(handler, str(target.folder), recursive=target.recursive)
+
+
+def _targets(paths: Iterable[Path]) -> Iterator[Target]:
+    """For every path the folders to watch: itself with all below, and two above it, which see it come and go."""
+    for path in paths:
+        if path.is_dir() and not path.is_symlink():
+            yield Target(path, recursive=True)
+        above = next((parent for parent in path.parents if parent.is_dir()), path)
+        yield Target(above, recursive=False)
+        yield Target(above.parent, recursive=False)
+
+
+def _with_parents(target: Target) -> set[Path]:
+    return {target.folder, *target.folder.parents}
+
+
+def _count_folders(paths: Iterable[Path], limit: int) -> int:
+    """How many folders there are below the paths; stops counting behind the limit."""
+    count = 0
+    waiting = [path for path in paths if path.is_dir() and not path.is_symlink()]
+    while waiting and count <= limit:
+        count += 1
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                waiting += [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+        except OSError as error:
+            log.debug("not counted: %s", error)
+    return count
