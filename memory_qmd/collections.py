@@ -9,7 +9,7 @@ import json
 import os
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b, sha256
@@ -97,13 +97,13 @@ class Collections:
             raise PathRefused(path, f"names no collection of this agent ({known})")
         return files.resolve(self._config, path)
 
-    def locate(self, collection: str, path: str, hashes: Mapping[str, str]) -> MemoryFile | None:
+    def locate(self, collection: str, path: str, hashes: Callable[[str], Mapping[str, str]]) -> MemoryFile | None:
         """The file that a row names; None when it is gone, or not to be shown.
 
         Args:
             collection: As the row says.
             path: The same; may be a slug.
-            hashes: SHA-256 of what QMD indexed, by path in the collection; tells apart files with one slug.
+            hashes: Gives a collection's SHA-256 of what was indexed, by path; tells apart files with one slug.
         """
         item = next((item for item in self.planned if item.name == collection), None)
         if item is None:
@@ -112,10 +112,11 @@ class Collections:
         if literal is not None and _spelt_so(literal.real_path, path):
             return literal
         slugged = self._by_slug(item).get(path.lower(), ())
-        files_ = [file for file in (self._shown_or_none(item, other) for other in slugged) if file is not None]
-        if len(files_) > 1 and path in hashes:
-            files_ = [file for file in files_ if _sha256(file.real_path) == hashes[path]] or files_
-        return files_[0] if files_ else None
+        found = [file for file in (self._shown_or_none(item, other) for other in slugged) if file is not None]
+        if len(found) > 1:
+            indexed = hashes(collection).get(path)
+            found = [file for file in found if _sha256(file.real_path) == indexed] or found
+        return found[0] if found else None
 
     def forget_slugs(self) -> None:
         """Read the names of files anew at the next slug."""

@@ -67,6 +67,30 @@ class Database:
             query = "SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ?"
             return {word: int(connection.execute(query, (_phrase(word),)).get) for word in words}
 
+    def holding(self, words: Sequence[str], files: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
+        """Which of the words stand in which of the files.
+
+        Args:
+            words: As in `frequencies`.
+            files: Collection and path.
+
+        Returns:
+            An entry for every file that is in the index.
+        """
+        with self._reading() as connection:
+            if connection is None or not _has(connection, "documents_fts"):
+                return {}
+            query = "SELECT id FROM documents WHERE collection = ? AND path = ? AND active = 1"
+            found = {file: connection.execute(query, file).get for file in files}
+            ids = {int(row): file for file, row in found.items() if row is not None}
+            held: dict[tuple[str, str], set[str]] = {file: set() for file in ids.values()}
+            among = f"rowid IN ({','.join(map(str, ids))})"  # numbers of the database's own
+            for word in words if ids else ():
+                query = f"SELECT rowid FROM documents_fts WHERE documents_fts MATCH ? AND {among}"  # noqa: S608
+                for (row,) in connection.execute(query, (_phrase(word),)):
+                    held[ids[int(str(row))]].add(word)
+            return {file: frozenset(held_words) for file, held_words in held.items()}
+
     def hashes(self, collection: str) -> dict[str, str]:
         """SHA-256 of the text that was indexed, by path in the collection."""
         with self._reading() as connection:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from pathlib import Path
 
-from memory_core import files
+from memory_core import files, ranking
 from memory_core.errors import FileUnreadable, MemoryCoreError
 from memory_core.records import Hit, MemoryFile, Query
 from memory_core.settings import AgentConfig
@@ -16,17 +17,23 @@ from memory_qmd.collections import Collections
 from memory_qmd.config import QmdConfig
 from memory_qmd.database import Database
 from memory_qmd.output import Row
-from memory_qmd.passages import Finder, score
+from memory_qmd.passages import Finder, Scale, score
 from memory_qmd.questions import Question
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """A row with the file it names, and where it stood in QMD's answer, from 1."""
+class _Candidate:
+    """A row of QMD's.
 
-    file: MemoryFile
+    Attributes:
+        row: The row.
+        position: Where it stood in QMD's answer, from 1.
+        most: What its hit can score at most.
+    """
+
     row: Row
     position: int
+    most: float
 
 
 class Harvest:
@@ -39,28 +46,44 @@ class Harvest:
         self._database = database
 
     def hits(self, query: Query, question: Question, answer: Answer) -> list[Hit]:
-        """Hits, best first, each file once, no more than the query and the limits allow."""
+        """Hits, best first, each file once, no more than the query and the limits allow.
+
+        Files are read in the order of what they can score at most, until none of the rest can be among the best.
+        """
         finder = Finder(question, self._config.search.chunking)
+        wanted = min(query.max_results, self._limits.max_results)
         max_chars = min(query.max_snippet_chars, self._limits.max_snippet_chars)
         hits: list[Hit] = []
-        for found in self._found(answer.rows):
-            hit = self._hit(found, query, answer, finder, max_chars)
+        seen: set[Path] = set()
+        for candidate in self._candidates(question, answer):
+            if candidate.most < query.min_score or candidate.most <= _least(hits, wanted):
+                break
+            file = self._collections.locate(candidate.row.collection, candidate.row.path, self._hashes)
+            if file is None or file.real_path in seen:
+                continue
+            seen.add(file.real_path)
+            hit = self._hit(file, candidate, query, finder, answer.scale, max_chars)
             if hit is not None:
                 hits.append(hit)
         hits.sort(key=lambda hit: -hit.score)
-        return _within(hits[: min(query.max_results, self._limits.max_results)], self._limits.max_injected_chars)
+        return _within(hits[:wanted], self._limits.max_injected_chars)
 
-    def _found(self, rows: Sequence[Row]) -> list[_Found]:
-        """The rows whose file is there and may be shown, the first of every file."""
-        found: dict[str, _Found] = {}
-        hashes: dict[str, dict[str, str]] = {}
-        for position, row in enumerate(rows, start=1):
-            if row.collection not in hashes:
-                hashes[row.collection] = self._hashes(row.collection)
-            file = self._collections.locate(row.collection, row.path, hashes[row.collection])
-            if file is not None:
-                found.setdefault(str(file.real_path), _Found(file, row, position))
-        return list(found.values())
+    def _candidates(self, question: Question, answer: Answer) -> list[_Candidate]:
+        """The rows, those that can score most first, in QMD's order among equals."""
+        held = self._holding(question.words, [(row.collection, row.path) for row in answer.rows])
+        candidates = []
+        for position, row in enumerate(answer.rows, start=1):
+            words = held.get((row.collection, row.path))
+            found = [words is None or word in words for word in question.words]
+            covered = ranking.coverage(question.weights, found)
+            candidates.append(_Candidate(row, position, score(covered, row, position, answer.scale)[0]))
+        return sorted(candidates, key=lambda candidate: -candidate.most)
+
+    def _holding(self, words: Sequence[str], rows: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
+        try:
+            return self._database.holding(words, rows)
+        except MemoryCoreError:
+            return {}
 
     def _hashes(self, collection: str) -> dict[str, str]:
         try:
@@ -68,19 +91,20 @@ class Harvest:
         except MemoryCoreError:
             return {}
 
-    def _hit(self, found: _Found, query: Query, answer: Answer, finder: Finder, max_chars: int) -> Hit | None:
+    def _hit(  # noqa: PLR0917 - all of one question
+        self, file: MemoryFile, candidate: _Candidate, query: Query, finder: Finder, scale: Scale, max_chars: int
+    ) -> Hit | None:
         """The hit of one file; None when it is gone, of another date, or scores too low."""
-        file = found.file
         try:
             text = files.read_note(file).text
         except FileUnreadable:
             return None
         if not _within_dates(files.note_date(file.path, text), query.after, query.before):
             return None
-        passage = finder.find(text, line=found.row.line, title=file.path, max_chars=max_chars)
+        passage = finder.find(text, line=candidate.row.line, title=file.path, max_chars=max_chars)
         if passage is None:
             return None
-        whole, vector, words = score(passage.covered, found.row, found.position, answer.scale)
+        whole, vector, words = score(passage.covered, candidate.row, candidate.position, scale)
         if whole < query.min_score:
             return None
         return Hit(
@@ -93,6 +117,12 @@ class Harvest:
             text_score=round(words, 4),
             snippet=passage.snippet,
         )
+
+
+def _least(hits: Sequence[Hit], wanted: int) -> float:
+    """What a further hit has to beat; nothing while there are too few."""
+    scores = sorted((hit.score for hit in hits), reverse=True)
+    return scores[wanted - 1] if len(scores) >= wanted else -1.0
 
 
 def _within(hits: Sequence[Hit], max_chars: int) -> list[Hit]:

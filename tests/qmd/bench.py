@@ -38,7 +38,8 @@ def timed(work: Callable[[], object]) -> float:
 def compare(name: str, bare: Callable[[], object], adapter: Callable[[], object], pairs: int) -> None:
     """Run pairs and print the medians, and the median of the differences."""
     order = random.Random(1)
-    bare_times, adapter_times = [], []
+    bare_times: list[float] = []
+    adapter_times: list[float] = []
     for _ in range(pairs):
         works = [(bare, bare_times), (adapter, adapter_times)]
         order.shuffle(works)
@@ -55,7 +56,7 @@ def one_shot(bench: Bench, program: Path, pairs: int) -> None:
     home = QmdHome.of(bench.config)
     backend.memory_sync(force=False, progress=None)
     names = ["-c", "memory-root-main", "-c", "memory-dir-main"]
-    command = [program, "--index", "index", "query", "--no-rerank", "-n", "24", *names, "--json", "--", DOCUMENT]
+    command = [str(program), "--index", "index", "query", "--no-rerank", "-n", "24", *names, "--json", "--", DOCUMENT]
 
     def bare() -> None:
         subprocess.run(command, env=home.environment(), cwd=home.path, check=True, capture_output=True)
