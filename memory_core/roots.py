@@ -227,6 +227,11 @@ def _extra_root(workspace: str, extra: ExtraPath) -> Root:
     real = posixpath.realpath(named)
     info = _look(named)
     is_file = named.endswith(SUFFIX) if info is None else not stat.S_ISDIR(info.st_mode)
+    problem = _extra_problem(workspace, named, real, info, is_file=is_file)
+    try:
+        pattern = _glob(extra.pattern)
+    except re.error:
+        pattern, problem = None, f"has a pattern that is no glob: {extra.pattern}"
     return Root(
         source="memory",
         named=named,
@@ -234,9 +239,9 @@ def _extra_root(workspace: str, extra: ExtraPath) -> Root:
         shown=extra.path if is_file else _slashed(extra.path),
         is_file=is_file,
         required=True,
-        problem=_extra_problem(workspace, named, real, info, is_file=is_file),
+        problem=problem,
         skipped=PACKAGE_TREES,
-        pattern=None if extra.pattern == "**/*.md" else _glob(extra.pattern),
+        pattern=pattern,
     )
 
 
@@ -286,8 +291,13 @@ def os_reason(error: OSError) -> str:
 
 
 @lru_cache(maxsize=64)
-def _glob(pattern: str) -> re.Pattern[str]:
-    """A glob in which `**/` stands for any folders or none, `*` and `?` stay in one name, and `{a,b}` is either."""
+def _glob(pattern: str) -> re.Pattern[str] | None:
+    """A glob in which `**/` stands for any folders or none, `*` and `?` stay in one name, and `{a,b}` is either.
+
+    None for the default, which all Markdown matches. Raises `re.error`.
+    """
+    if pattern == "**/*.md":
+        return None
     out = ""
     braces = 0
     for part in re.findall(r"\*\*/|\*\*|\[!?[^]]+\]|.", pattern.removeprefix("./"), re.DOTALL):

@@ -31,6 +31,7 @@ blocks = st.one_of(
     lines,
     lines.map(lambda body: [f"- {line}" for line in body]),
     lines.map(lambda body: [f"- {body[0]}", *(f"  {line}" for line in body[1:])]),
+    lines.map(lambda body: [f"- {body[0]}", *(f"  - {line}" for line in body[1:]), "  ```", *body, "  ```"]),
     lines.map(lambda body: ["| a | b |", "|---|---|", *(f"| {line} | x |" for line in body)]),
     lines.map(fenced),
     st.integers(100, 900).map(lambda length: ["x" * length]),

@@ -163,6 +163,14 @@ def test_the_pattern_of_an_extra_path(root: Path, pattern: str, expected: list[s
     assert [path for _, path in listed(config)] == [f"../docs/{path}" for path in expected]
 
 
+@pytest.mark.parametrize("pattern", ["{a.md", "[z-a].md", "a.md}"])
+def test_a_pattern_that_is_no_glob_is_a_failure(root: Path, pattern: str) -> None:
+    write(root.parent, "docs/a.md")
+    config = configured(root, ExtraPath(path="../docs", pattern=pattern))
+    assert listed(config) == []
+    assert failures(config) == {"../docs": f"has a pattern that is no glob: {pattern}"}
+
+
 def test_each_file_is_listed_once(root: Path) -> None:
     write(root, "MEMORY.md", "memory/a.md", "notes.md")
     everything = configured(root, ".", "memory", "notes.md", "../clawd", sources=("memory", "workspace"))
@@ -357,21 +365,24 @@ def open_root() -> Iterator[Path]:
 
 
 def test_what_is_not_permitted_is_a_failure_and_the_rest_goes_on(open_root: Path) -> None:
-    write(open_root, "memory/a.md", "memory/closed/b.md", "memory/secret.md")
+    write(open_root, "memory/a.md", "memory/closed/b.md", "memory/secret.md", "memory/seen/c.md")
     (open_root / "memory/closed").chmod(0)
     (open_root / "memory/secret.md").chmod(0)
+    (open_root / "memory/seen").chmod(0o444)  # names, but no more
     config = configured(open_root)
     with ordinary_user():
         listing = list_files(config)
         assert [file.path for file in listing.files] == ["memory/a.md", "memory/secret.md"]
         assert [(failure.path, failure.reason) for failure in listing.failures] == [
-            ("memory/closed", "permission denied")
+            ("memory/closed", "permission denied"),
+            ("memory/seen/c.md", "permission denied"),
         ]
         with pytest.raises(PathRefused, match="permission denied"):
             resolve(config, "memory/closed/b.md")
         with pytest.raises(FileUnreadable, match="permission denied"):
             read_note(listing.files[1])
-    (open_root / "memory/closed").chmod(0o755)
+    for folder in ("closed", "seen"):
+        (open_root / "memory" / folder).chmod(0o755)
 
 
 names = st.sampled_from(
