@@ -11,13 +11,15 @@ from dataclasses import dataclass, replace
 from memory_core.errors import BackendUnavailable, MemoryCoreError, SyncBusy
 from memory_core.files import Listing
 from memory_core.records import SyncReport
+from memory_core.settings import AgentConfig
 from memory_qmd.client import Client, Failure, explain, tail, unavailable
-from memory_qmd.collections import Collections, files_fingerprint, write_config
+from memory_qmd.collections import Collections, export_dir, files_fingerprint, write_config
 from memory_qmd.config import QmdConfig
 from memory_qmd.database import NOTHING, Contents, Database, is_damaged
 from memory_qmd.home import QmdHome, State
 from memory_qmd.models import Models
 from memory_qmd.output import Counts, parse_counts
+from memory_qmd.sessions import export_sessions
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 60.0, 3600.0  # between attempts to embed
 # What the driver says of a file that `update` will not heal.
@@ -48,15 +50,17 @@ class Upkeep:
 
     def __init__(
         self,
-        client: Client,
-        collections: Collections,
-        home: QmdHome,
+        config: AgentConfig,
         settings: QmdConfig,
         *,
+        client: Client,
+        collections: Collections,
         on_rebuild: Callable[[], None],
     ) -> None:
+        home = QmdHome.of(config)
         self.database = Database(home.database)
         self.models = Models.chosen(settings.models, home)
+        self._config = config
         self._client = client
         self._collections = collections
         self._home = home
@@ -94,6 +98,7 @@ class Upkeep:
         """
         began = time.monotonic()
         with self._locked(self._settings.update.command_timeout_ms / 1000):
+            self._export_sessions()
             look = self.look()
             rebuild = force or look.rebuild or is_damaged(self.database)
             if rebuild:
@@ -156,6 +161,12 @@ class Upkeep:
         except OSError as error:
             reason = f"{self._home.path} cannot be written ({error.strerror or error})"
             raise unavailable(Failure(reason=reason, action="make the state directory writable")) from error
+
+    def _export_sessions(self) -> None:
+        sessions = self._settings.sessions
+        if sessions.enabled:
+            folder = export_dir(self._config, self._settings, self._home)
+            export_sessions(self._config.sessions_dir, folder, retention_days=sessions.retention_days)
 
     def _rebuild(self) -> None:
         self._on_rebuild()
