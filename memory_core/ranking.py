@@ -1,4 +1,4 @@
-"""Which units answer a question best, and how good the answer is. Pure arithmetic over arrays.
+"""Which units answer a question best, and how good the answer is. Pure arithmetic.
 
 Two things are kept apart. The *rank* is a fusion of normalised scores and orders units. The *score* is absolute, so that it
 can be compared with a threshold: the best of bad answers ranks first but scores low.
@@ -7,20 +7,18 @@ can be compared with a threshold: the best of bad answers ranks first but scores
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # BM25 with FTS5's own constants: https://www.sqlite.org/fts5.html#the_bm25_function
 K1, B = 1.2, 0.75
 
 # Defaults of the two weights, and how each side is split between a unit and what surrounds it.
-VECTOR_WEIGHT, TEXT_WEIGHT = 2 / 3, 1 / 3
-UNIT_TEXT_SHARE, TOKEN_SHARE = 0.2, 0.6
+VECTOR_WEIGHT, TEXT_WEIGHT = 0.6, 0.4
+UNIT_SHARE = 0.25  # of the text side: BM25 of the unit; the rest is its chunk's
+TOKEN_SHARE = 0.5  # of the vector side: late interaction, where there is a token model; the rest is the window's cosine
+PERIOD_BONUS = 0.2  # for notes of the days that the question speaks of
+NAMED_BONUS = 2.0  # for notes that the question names: more than all else together
 
 # Calibration of the static model's cosines: unrelated text lies below the first, clear paraphrases above the sum.
 COSINE_FLOOR, COSINE_SPAN = 0.18, 0.45
@@ -29,7 +27,7 @@ KEYWORD_EXPONENT = 0.75
 
 
 def inverse_document_frequency(documents: int, containing: int) -> float:
-    """ln(1 + (N - n + .5) / (n + .5)): never negative, however common the term (Lucene's form of the Robertson-Sparck Jones weight)."""
+    """ln(1 + (N - n + .5) / (n + .5)), Lucene's form of the Robertson-Sparck Jones weight: never negative."""
     return math.log(1 + (max(documents - containing, 0) + 0.5) / (containing + 0.5))
 
 
@@ -56,7 +54,7 @@ def hybrid_score(covered: float, cosine: float) -> float:
 
 def keyword_score(covered: float) -> float:
     """covered ** .75."""
-    return covered**KEYWORD_EXPONENT
+    return math.pow(covered, KEYWORD_EXPONENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,52 +73,34 @@ class Weights:
         return cls(vector / total, text / total) if total > 0 else cls(VECTOR_WEIGHT, TEXT_WEIGHT)
 
 
-def scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Divided by the largest; all zero stays zero. Negative values become 0."""
-    import numpy as np
-
-    values = np.maximum(values, 0)
-    top = values.max(initial=0)
-    return values / top if top > 0 else values
+def scaled(values: Sequence[float]) -> list[float]:
+    """Divided by the largest; negative values become 0."""
+    top = max(values, default=0.0)
+    return [max(value, 0.0) / top for value in values] if top > 0 else [0.0] * len(values)
 
 
-def bm25(counts: NDArray[np.float64], lengths: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def spread(values: Sequence[float]) -> list[float]:
+    """The smallest becomes 0, the largest 1: for cosines, whose zero lies elsewhere in every model."""
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    return [(value - low) / (high - low) for value in values] if high > low else [0.0] * len(values)
+
+
+def bm25(counts: Sequence[Mapping[int, int]], lengths: Sequence[int], rarities: Sequence[float]) -> list[float]:
     """BM25 of units against one question.
 
     Args:
-        counts: How often each term stands in each unit, shape (units, terms).
-        lengths: Tokens of each unit, shape (units,).
-        weights: The terms' inverse document frequencies, shape (terms,).
+        counts: For every unit, how often it holds which term, by the term's number; terms it lacks may be left out.
+        lengths: Words of every unit.
+        rarities: Inverse document frequency of every term.
 
     Returns:
-        Scores, not negative, shape (units,).
+        A score for every unit, not negative.
     """
-    import numpy as np
-
-    average = max(float(lengths.mean()), 1.0) if len(lengths) else 1.0
-    saturation = counts + K1 * (1 - B + B * lengths[:, None] / average)
-    return np.asarray((weights * counts * (K1 + 1) / saturation).sum(axis=1))
-
-
-def max_similarity(
-    question: NDArray[np.float32], weights: NDArray[np.float64], tokens: NDArray[np.float32], place: NDArray[np.int64],
-    starts: NDArray[np.int64],
-) -> NDArray[np.float64]:
-    """Late interaction: for every question token the best token of the unit, weighted mean over the question.
-
-    Args:
-        question: Unit vectors of the question's tokens, shape (q, d).
-        weights: Their weights, shape (q,).
-        tokens: Unit vectors of the distinct tokens of all units, shape (t, d).
-        place: For each token of the units in order, its row in `tokens`.
-        starts: Where each unit begins in `place`; no unit is empty.
-
-    Returns:
-        Scores in -1..1, shape (units,). See ColBERT (Khattab and Zaharia, 2020), with idf weights.
-    """
-    import numpy as np
-
-    similarity = question @ tokens.T
-    best = np.maximum.reduceat(similarity[:, place], starts, axis=1)
-    total = float(weights.sum())
-    return np.asarray(weights @ best / total) if total else np.zeros(len(starts))
+    average = max(sum(lengths) / len(lengths), 1.0) if lengths else 1.0
+    return [
+        sum(
+            rarities[term] * count * (K1 + 1) / (count + K1 * (1 - B + B * length / average))
+            for term, count in held.items()
+        )
+        for held, length in zip(counts, lengths, strict=True)
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from memory_core.records import Unit
 
@@ -41,7 +42,7 @@ def choose_units(units: Sequence[Unit], ranked: Iterable[int], max_chars: int) -
 def _length(units: Sequence[Unit], chosen: Sequence[int]) -> int:
     """Length of the passage of these units: the units, a line end or space between, and a gap line where some are missing."""
     total = sum(units[index].end - units[index].start for index in chosen)
-    for before, after in zip(chosen, chosen[1:], strict=False):
+    for before, after in pairwise(chosen):
         total += units[after].start - units[before].end if after == before + 1 else len(GAP) + 2
     return total
 
@@ -49,7 +50,7 @@ def _length(units: Sequence[Unit], chosen: Sequence[int]) -> int:
 def passage(text: str, units: Sequence[Unit], chosen: Sequence[int], max_chars: int) -> Passage:
     """The text of the chosen units in file order; neighbours as they stand in the file, others joined by a gap line."""
     parts = [text[units[chosen[0]].start : units[chosen[0]].end]]
-    for before, after in zip(chosen, chosen[1:], strict=False):
+    for before, after in pairwise(chosen):
         joint = text[units[before].end : units[after].start] if after == before + 1 else f"\n{GAP}\n"
         parts += [joint, text[units[after].start : units[after].end]]
     shown = "".join(parts)

@@ -6,21 +6,32 @@ import re
 from collections.abc import Iterable
 
 # Han, kana, Hangul syllables and the iteration and length marks that stand inside words.
-_CJK_CLASS = "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_CJK_CLASS = (
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
 _CJK_RUN = re.compile(f"[{_CJK_CLASS}]+")
 _WORD = re.compile(rf"[^\W_{_CJK_CLASS}]+|[{_CJK_CLASS}]+")
+_QUOTED = re.compile(r'"([^"]+)"')
+_COMPOUND = re.compile(r"\w[-_./\\:@#=+~%$]+\w")
+_EDGES = ".,;:!?()[]{}<>\"'`“”‘’"
+_FILE_NAME = re.compile(r"[\w./-]*\w\.md\b")
+_ISO_DATE = re.compile(r"(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])")
 
 # English function words and the scaffolding of questions. A question of these alone asks for nothing.
 STOP_WORDS = frozenset(
-    """a about above after again against ain all also am an and any anybody anyone anything are aren as at be because been before
-    being below between both but by can cannot could couldn d did didn do does doesn doing don done down during each either else
-    ever every few for from further get gets getting give given go goes going gone got had hadn has hasn have haven having he
-    hello her here hers herself hey hi him himself his how i if in into is isn it its itself just kind let like ll m made make many
-    may me might mine more most much must mustn my myself need needn neither no nor not now o of off ok okay on once one only or
-    other ought our ours ourselves out over own please re really s said same say says shall shan she should shouldn so some
-    somebody someone something still such t take tell than thank thanks that the their theirs them themselves then there these
-    they thing things this those though through to too under until up upon us use used using ve very was wasn we were weren what
-    when where whether which while who whom whose why will with won would wouldn y yes yet you your yours yourself yourselves""".split()
+    """
+    a about above after again against ain all also am an and any anybody anyone anything are aren as at be
+    because been before being below between both but by can cannot could couldn d did didn do does doesn doing
+    don done down during each either else ever every few for from further get gets getting give given go goes
+    going gone got had hadn has hasn have haven having he hello her here hers herself hey hi him himself his how
+    i if in into is isn it its itself just kind let like ll m made make many may me might mine more most much
+    must mustn my myself need needn neither no nor not now o of off ok okay on once one only or other ought our
+    ours ourselves out over own please re really s said same say says shall shan she should shouldn so some
+    somebody someone something still such t take tell than thank thanks that the their theirs them themselves
+    then there these they thing things this those though through to too under until up upon us use used using ve
+    very was wasn we were weren what when where whether which while who whom whose why will with won would
+    wouldn y yes yet you your yours yourself yourselves
+    """.split()  # noqa: SIM905 -- five times shorter
 )
 
 
@@ -46,10 +57,28 @@ def question_words(text: str) -> list[str]:
     found: dict[str, None] = {}
     for word in _WORD.findall(text.lower()):
         if _CJK_RUN.match(word):
-            found.update(dict.fromkeys(word[i : i + 2] for i in range(len(word) - 1)) if len(word) > 1 else {word: None})
+            found.update(
+                dict.fromkeys(word[i : i + 2] for i in range(len(word) - 1)) if len(word) > 1 else {word: None}
+            )
         elif word not in STOP_WORDS:
             found[word] = None
     return list(found)
+
+
+def phrases(text: str) -> list[str]:
+    """What must be matched as it stands: identifiers, paths, URLs and version numbers of several words, and quoted words.
+
+    In order, each once, white space collapsed, without quotation marks. CJK text has none: its pairs say enough.
+    """
+    found = _QUOTED.findall(text)
+    found += [token for token in (raw.strip(_EDGES) for raw in text.split()) if _COMPOUND.search(token)]
+    clean = (" ".join(phrase.replace('"', " ").split()) for phrase in found)
+    return [phrase for phrase in dict.fromkeys(clean) if len(_WORD.findall(phrase)) > 1 and not _CJK_RUN.search(phrase)]
+
+
+def file_names(text: str) -> list[str]:
+    """Names of notes in a question, lower case: paths that end in .md, and ISO dates."""
+    return list(dict.fromkeys([*_FILE_NAME.findall(text.lower()), *_ISO_DATE.findall(text)]))
 
 
 def is_single_cjk(word: str) -> bool:

@@ -1,0 +1,67 @@
+"""Where the terms of a question stand in the chunks that may answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from memory_core.candidates import Candidate
+from memory_core.question import Question
+from memory_core.store.connection import Tokenize
+from memory_core.terms import cut_cjk
+
+_BREAK = "\ue000u"  # a word of a private character, which no stemmer changes and no note holds: stands between units
+
+
+class Matches:
+    """Term counts of the units of all candidates.
+
+    Attributes:
+        units: (number of the candidate, number of the unit in it) of every unit, in order.
+        counts: For every unit, how often it holds which term.
+        lengths: Words of every unit.
+        found: For every candidate, which words of the question it holds, its headings, date and name included.
+    """
+
+    def __init__(self, question: Question, found: Sequence[Candidate], tokenize: Tokenize) -> None:
+        self.units: list[tuple[int, int]] = []
+        self.counts: list[dict[int, int]] = []
+        self.lengths: list[int] = []
+        self.found: list[list[bool]] = []
+        self._numbers = {term.stems: number for number, term in enumerate(question.terms)}
+        for number, candidate in enumerate(found):
+            context = f"{candidate.context} {candidate.date} {candidate.path}" if candidate.named else candidate.context
+            held = set(tokenize(cut_cjk(context).encode()))
+            for index, stems in enumerate(_stems_of_units(candidate, tokenize)):
+                self.units.append((number, index))
+                self.lengths.append(len(stems))
+                distinct = set(stems)
+                self.counts.append(self._count(stems, distinct))
+                held |= distinct
+            self.found.append([word.held_by(held) for word in question.words])
+
+    def _count(self, stems: list[str], distinct: set[str]) -> dict[int, int]:
+        counts = {}
+        for wanted, number in self._numbers.items():
+            if wanted[0] in distinct:
+                size = len(wanted)
+                counts[number] = (
+                    stems.count(wanted[0])
+                    if size == 1
+                    else sum(tuple(stems[i : i + size]) == wanted for i in range(len(stems) - size + 1))
+                )
+        return counts
+
+
+def _stems_of_units(candidate: Candidate, tokenize: Tokenize) -> Iterator[list[str]]:
+    """The stems of every unit, through one call of the tokenizer."""
+    texts = [candidate.text[unit.start : unit.end] for unit in candidate.units]
+    stems = tokenize(cut_cjk(f" {_BREAK} ".join(texts)).encode())
+    if stems.count(_BREAK) != len(texts) - 1:  # a note that holds the break itself
+        yield from (tokenize(cut_cjk(text).encode()) for text in texts)
+        return
+    start = 0
+    for _ in texts[1:]:
+        end = stems.index(_BREAK, start)
+        yield stems[start:end]
+        start = end + 1
+    yield stems[start:]

@@ -1,0 +1,99 @@
+"""How near units are to a question by meaning: cosines of their windows, and late interaction of their tokens."""
+
+# ruff: noqa: S608 -- what is put into SQL are ids, names of bindings and clauses of our own
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from memory_core.candidates import Candidate
+from memory_core.question import Question
+from memory_core.store.connection import Connection
+from memory_core.store.rows import END_OF_UNIT
+from memory_core.store.vectors import as_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from memory_core.hookspecs import TokenModel
+
+
+@dataclass(frozen=True, slots=True)
+class Cosines:
+    """Of every unit in order, the cosine of its window; of every candidate in order, that of its best window."""
+
+    units: list[float]
+    chunks: list[float]
+
+
+def cosines(
+    connection: Connection, space_id: int, query: NDArray[np.float32], candidates: Sequence[Candidate]
+) -> Cosines:
+    """Exact cosines of the windows of the candidates; 0 where a window has no embedding yet."""
+    place = {candidate.id: number for number, candidate in enumerate(candidates)}
+    units = [[0.0] * len(candidate.units) for candidate in candidates]
+    rows = connection.execute(
+        "SELECT w.chunk_id, w.first, w.last, e.embedding FROM windows w"
+        " CROSS JOIN embedding_cache e"  # CROSS: windows first, whatever the planner thinks
+        f" WHERE w.chunk_id IN ({','.join(map(str, place))}) AND e.space_id = ? AND e.hash = w.hash",
+        (space_id,),
+    )
+    windows = cast("list[tuple[int, int, int, bytes]]", rows.fetchall())
+    if windows:
+        nearness: list[float] = (as_rows([window[3] for window in windows]) @ query).tolist()
+        for (chunk_id, first, last, _), cosine in zip(windows, nearness, strict=True):
+            units[place[chunk_id]][first : last + 1] = [cosine] * (last + 1 - first)
+    return Cosines([cosine for own in units for cosine in own], [max(own) for own in units])
+
+
+def token_similarity(model: TokenModel, question: Question, candidates: Sequence[Candidate]) -> list[float] | None:
+    """Late interaction: for every token of the question the most similar token of the unit, weighted mean over the question.
+
+    Tokens weigh what their word weighs. See ColBERT (Khattab and Zaharia, https://arxiv.org/abs/2004.12832).
+
+    Returns:
+        -1..1 for every unit of the candidates in order; None when tokens are missing.
+    """
+    blobs = [candidate.tokens for candidate in candidates if candidate.tokens is not None]
+    ids = model.token_ids([word.text for word in question.words])
+    if len(blobs) < len(candidates) or not any(ids):
+        return None
+    weights = np.array([weight / len(row) for row, weight in zip(ids, question.weights, strict=True) for _ in row])
+    asked = _unit_rows(model, np.array([token for row in ids for token in row], dtype=np.uint16))
+    flat = np.frombuffer(b"".join(blobs), dtype="<u2")
+    distinct, place = _distinct(flat)
+    similarity = weights @ _best_of_units(asked @ _unit_rows(model, distinct).T, place, flat) / weights.sum()
+    return [float(value) for value in similarity]
+
+
+def _distinct(flat: NDArray[np.uint16]) -> tuple[NDArray[np.uint16], NDArray[np.intp]]:
+    """The token ids that occur, ascending, and for every token its place among them; faster than sorting."""
+    place = np.zeros(END_OF_UNIT + 1, dtype=np.intp)
+    place[flat] = 1
+    distinct = np.flatnonzero(place)
+    place[distinct] = np.arange(len(distinct))
+    return distinct.astype(np.uint16), place[flat]
+
+
+def _best_of_units(
+    similarity: NDArray[np.float32], place: NDArray[np.intp], flat: NDArray[np.uint16]
+) -> NDArray[np.float32]:
+    """The maximum over the tokens of each unit, shape (question tokens, units); the end mark counts 0, so no unit is empty."""
+    ends = np.flatnonzero(flat == END_OF_UNIT)
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    best: NDArray[np.float32] = np.maximum.reduceat(similarity[:, place], starts, axis=1)
+    return best
+
+
+def _unit_rows(model: TokenModel, ids: NDArray[np.uint16]) -> NDArray[np.float32]:
+    """Token vectors of unit length; zeros for the end mark."""
+    mark = ids == END_OF_UNIT
+    rows = model.token_vectors(np.where(mark, 0, ids).astype(np.uint16))
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+    unit: NDArray[np.float32] = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+    unit[mark] = 0
+    return unit

@@ -1,0 +1,104 @@
+"""A question made ready for one index: its terms with their counts there, the notes it names, the period it speaks of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+from memory_core import ranking
+from memory_core.dates import Period, period
+from memory_core.store.connection import Connection, Tokenize
+from memory_core.terms import cut_cjk, file_names, is_single_cjk, match_expression, phrases, question_words
+
+MAX_TERMS = 48  # of a question; the rarest stay
+MAX_PHRASES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word of the question, or a phrase whose words must stand together.
+
+    Attributes:
+        text: As it stands in the question; words in lower case.
+        stems: As the keyword index holds it: one for a word.
+        documents: In how many chunks it stands.
+    """
+
+    text: str
+    stems: tuple[str, ...]
+    documents: int
+
+    @property
+    def prefix(self) -> bool:
+        """Whether it matches the beginnings of words: a single CJK character."""
+        return is_single_cjk(self.text)
+
+    def held_by(self, stems: set[str]) -> bool:
+        """Whether a text with these stems holds the word."""
+        if self.prefix:
+            return any(stem.startswith(self.stems[0]) for stem in stems)
+        return self.stems[0] in stems
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as one index understands it.
+
+    Attributes:
+        words: Its content words, without those that only build questions. Empty: it asks for nothing.
+        phrases: Identifiers, paths and quoted words, which count as they stand besides their single words.
+        chunks: How many chunks the index holds.
+        names: File names and dates, as paths end with them.
+        period: The days it speaks of.
+    """
+
+    words: tuple[Term, ...]
+    phrases: tuple[Term, ...]
+    chunks: int
+    names: tuple[str, ...] = ()
+    period: Period | None = None
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """Words and phrases: what ranks."""
+        return self.words + self.phrases
+
+    @property
+    def weights(self) -> list[float]:
+        """What share each word has in the question, not normalised."""
+        return [ranking.coverage_weight(self.chunks, term.documents) for term in self.words]
+
+    @property
+    def rarities(self) -> list[float]:
+        """Inverse document frequency of every term."""
+        return [ranking.inverse_document_frequency(self.chunks, term.documents) for term in self.terms]
+
+
+def ready(connection: Connection, text: str, tokenize: Tokenize, today: date) -> Question:
+    """Look a question's terms up; of very many words the rarest stay."""
+    chunks = int(connection.execute("SELECT count(*) FROM chunks").get)
+    words: dict[str, Term] = {}
+    for word in question_words(text):
+        stem = "".join(tokenize((word if is_single_cjk(word) else cut_cjk(word)).encode())[:1])
+        if stem and stem not in words:
+            words[stem] = Term(word, (stem,), _documents(connection, stem, prefix=is_single_cjk(word)))
+    kept = sorted(words.values(), key=lambda term: (term.documents == 0, term.documents))[:MAX_TERMS]
+    found = (_phrase(connection, phrase, tokenize) for phrase in phrases(text)[:MAX_PHRASES])
+    return Question(
+        words=tuple(term for term in words.values() if term in kept),
+        phrases=tuple(term for term in found if term.documents),
+        chunks=chunks,
+        names=tuple(file_names(text)),
+        period=period(text, today),
+    )
+
+
+def _documents(connection: Connection, stem: str, *, prefix: bool) -> int:
+    where = "term >= ?1 AND term < ?1 || char(1114111)" if prefix else "term = ?1"
+    return int(connection.execute(f"SELECT coalesce(max(doc), 0) FROM chunks_terms WHERE {where}", (stem,)).get)  # noqa: S608 -- one of two
+
+
+def _phrase(connection: Connection, phrase: str, tokenize: Tokenize) -> Term:
+    match = match_expression([phrase])
+    count = connection.execute("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH ?", (match,)).get
+    return Term(phrase, tuple(tokenize(phrase.encode())), int(count))
