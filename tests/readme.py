@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
+from typing import Any
 
+import memory_core
 from memory_core import commands, errors
 from memory_core.config import environment_table, settings_table
 from memory_core.hookspecs import MemoryBackend
@@ -27,6 +31,24 @@ def commands_help() -> str:
     parts = [f"```console\n$ memory-core --help\n{_output('memory-core --help')}```\n"]
     parts += [_command_section(command) for command in commands.COMMANDS]
     return "\n".join(parts)
+
+
+def tools() -> str:
+    """Every tool that the model of a main session is offered, with its arguments."""
+    with memory_core.open_memory() as memory:
+        schemas = memory.tool_schemas()
+    rows = [f"| `{schema['name']}` | {_arguments(schema)} | {_purpose(schema)} |" for schema in schemas]
+    return "\n".join(["| tool | arguments | purpose |", "| --- | --- | --- |", *rows, ""])
+
+
+def _arguments(schema: Mapping[str, Any]) -> str:
+    required = schema["parameters"]["required"]
+    return ", ".join(f"`{name}{'' if name in required else '?'}`" for name in schema["parameters"]["properties"])
+
+
+def _purpose(schema: Mapping[str, Any]) -> str:
+    """The description's first sentence."""
+    return re.split(r"(?<=\.)\s+(?=[A-Z])", schema["description"], maxsplit=1)[0]
 
 
 def settings() -> str:
