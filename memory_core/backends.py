@@ -17,7 +17,7 @@ from memory_core.hookspecs import (
     MemoryBackend,
     ProgressCallback,
 )
-from memory_core.records import Document, Probe, Query, SearchResult, Status, SyncReport
+from memory_core.records import Document, Hit, Probe, Query, SearchResult, Status, SyncReport
 
 Answer = TypeVar("Answer")
 
@@ -153,4 +153,13 @@ class RegisteredBackend:
         answer = self._manager.subset_hook_caller(operation, others)(**arguments)
         if not isinstance(answer, expected):
             raise BackendError(self.name, f"{operation} returned {type(answer).__name__}, not {expected.__name__}")
+        if isinstance(answer, SearchResult) and not all(_is_sound(hit) for hit in answer.hits):
+            raise BackendError(self.name, f"{operation} returned hits without a path, a snippet or a score from 0 to 1")
         return answer
+
+
+def _is_sound(hit: object) -> bool:
+    """Whether a stranger's hit can be shown; NaN is no score, and JSON cannot carry it."""
+    return (
+        isinstance(hit, Hit) and all(isinstance(text, str) for text in (hit.path, hit.snippet)) and 0 <= hit.score <= 1
+    )

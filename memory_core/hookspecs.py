@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import pluggy
 
-from memory_core.records import Access, Document, Probe, Progress, Query, SearchResult, Status, SyncReport
+from memory_core.records import Access, CallContext, Document, Probe, Progress, Query, SearchResult, Status, SyncReport
 from memory_core.settings import AgentConfig, Scope
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from memory_core.flush import FlushTurn, Session
 
 PROJECT = "memory_core"
 BACKENDS_GROUP = "memory_core.backends"
@@ -98,6 +100,31 @@ class MemoryBackend(Protocol):
     @hookspec(firstresult=True)
     def memory_close(self) -> bool:
         """End all threads and children, close all files; may be called twice; True."""
+        raise NotImplementedError
+
+
+class HostHooks(Protocol):
+    """What a host calls in the course of a session. A host with a pluggy manager of its own adds these, and registers the slot:
+
+    manager = pluggy.PluginManager("memory_core")
+    manager.add_hookspecs(HostHooks)
+    manager.register(MemorySlot(config))
+    turn = manager.hook.before_compaction(session=session, compacting=False)
+    """
+
+    @hookspec
+    def session_started(self, context: CallContext) -> None:
+        """A session begins; what it will want to search is brought level in the background."""
+        raise NotImplementedError
+
+    @hookspec
+    def session_updated(self, session_key: str, agent: str) -> None:
+        """A session's transcript has grown."""
+        raise NotImplementedError
+
+    @hookspec(firstresult=True)
+    def before_compaction(self, session: Session, compacting: bool) -> FlushTurn | None:
+        """The silent turn to run before the session is compacted; None when none is due."""
         raise NotImplementedError
 
 

@@ -156,18 +156,32 @@ class Memory:
         """
         return self._selector("rw").probe()
 
-    def close(self) -> None:
-        """End what runs and close all files; may be called twice."""
+    def allows(self, context: CallContext) -> bool:
+        """Whether memory is on for this session and its scope lets this chat see notes.
+
+        Raises:
+            MemoryCoreError: The configuration cannot be used.
+        """
+        return (
+            self.config().enabled
+            and context.access != "none"
+            and scope.allows(self._selector(context.access).scope, context)
+        )
+
+    def close(self) -> tuple[str, ...]:
+        """End what runs and close all files; may be called twice.
+
+        Returns:
+            What did not end, one sentence each; it is left behind in a daemon thread.
+        """
         with self._lock:
-            selectors, self._selectors = list(self._selectors.values()), {}
             self._started = False
-        for _, selector in selectors:
-            selector.close()
+        return self._close_selectors()
 
     def _call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext) -> dict[str, Any]:
         config = self.config()
         if not config.enabled:
-            self._switch_off()
+            self._close_selectors()  # no watcher and no open index stay behind
             return tools.disabled("memory is off for this agent", _SWITCH_ON)
         if context.access == "none":
             return tools.disabled(
@@ -198,12 +212,10 @@ class Memory:
             self._selector(context.access).get(checked["path"], int(checked.get("from", 1)), int(lines))
         )
 
-    def _switch_off(self) -> None:
-        """Memory was turned off while it was held: no watcher and no open index stay behind."""
+    def _close_selectors(self) -> tuple[str, ...]:
         with self._lock:
             selectors, self._selectors = list(self._selectors.values()), {}
-        for _, selector in selectors:
-            selector.close()
+        return tuple(problem for _, selector in selectors for problem in selector.close())
 
     def _append(self, config: AgentConfig, arguments: Mapping[str, Any], context: CallContext) -> dict[str, Any]:
         checked = tools.check_arguments(APPEND, arguments)

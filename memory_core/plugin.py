@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Self
 from memory_core import flush, prompts, session_store, tools
 from memory_core.errors import ConfigError, MemoryCoreError
 from memory_core.flush import Decision, FlushTurn, Session
+from memory_core.hookspecs import hookimpl
 from memory_core.memory import Memory
 from memory_core.records import CallContext, Status
 from memory_core.settings import AgentConfig
@@ -88,7 +89,8 @@ class MemorySlot:
             form: "bare" is OpenAI's function object, "openai" wraps it, "anthropic" and "mcp" are those hosts' own.
         """
         context = context or CallContext()
-        schemas = [] if context.access == "none" else self._memory(context).tool_schemas(context.access)
+        config = self._config_if_on(context)
+        schemas = [] if config is None else tools.schemas(config, context.access)
         return [tools.in_form(schema, form) for schema in schemas]
 
     def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext | None = None) -> dict[str, Any]:
@@ -122,9 +124,12 @@ class MemorySlot:
         return prompts.section(config, context, search=offered["memory_search"], get=offered["memory_get"])
 
     def session_context(self, context: CallContext | None = None, *, budget_chars: int = prompts.CONTEXT_CHARS) -> str:
-        """The notes worth seeing at the start of a session, as quoted data; "" when there are none or memory is off."""
+        """The notes worth seeing at the start of a session, as quoted data within a budget.
+
+        "" when there are none, memory is off, or its scope lets this chat see none.
+        """
         context = context or CallContext()
-        config = self._config_if_on(context)
+        config = self._config_if_on(context, readable=True)
         return (
             "" if config is None else prompts.session_notes(config, context, self._today(), budget_chars=budget_chars)
         )
@@ -213,8 +218,8 @@ class MemorySlot:
 
     def status(self, agent: str = DEFAULT_AGENT) -> Status:
         """One cheap look at one agent's memory; a slot that is off, or a wrong configuration, is a warning in it."""
-        memory = self._memory(CallContext(agent=agent))
         try:
+            memory = self._memory(CallContext(agent=agent))
             config = memory.config()
             if config.enabled:
                 return memory.status()
@@ -236,13 +241,16 @@ class MemorySlot:
         for agent in agents:
             self._memory(CallContext(agent=agent))
 
-    def close(self) -> None:
-        """End all that runs and close all files; may be called twice."""
+    def close(self) -> tuple[str, ...]:
+        """End all that runs and close all files; may be called twice.
+
+        Returns:
+            What did not end, such as a backend that hangs, one sentence each; it is left behind in a daemon thread.
+        """
         with self._lock:
             memories, self._memories = list(self._memories.values()), {}
             self._started = False
-        for memory in memories:
-            memory.close()
+        return tuple(problem for memory in memories for problem in memory.close())
 
     def _memory(self, context: CallContext) -> Memory:
         """The memory of the agent whose session calls.
@@ -263,11 +271,31 @@ class MemorySlot:
             memory.start()
         return memory
 
-    def _config_if_on(self, context: CallContext) -> AgentConfig | None:
-        """The agent's configuration; None when memory is off for this session, or cannot be configured."""
+    def _config_if_on(self, context: CallContext, *, readable: bool = False) -> AgentConfig | None:
+        """The agent's configuration; None when memory is off for this session, or cannot be configured.
+
+        With `readable` also None when the scope lets this chat see no notes.
+        """
         try:
-            config = self._memory(context).config()
+            memory = self._memory(context)
+            config = memory.config()
+            if readable and not memory.allows(context):
+                return None
         except MemoryCoreError as error:
             log.warning("memory is off: %s", error)
             return None
         return config if config.enabled and context.access != "none" else None
+
+    # The hooks for hosts with a pluggy manager of their own. pluggy passes no argument that has a default.
+
+    @hookimpl(specname="session_started")
+    def _on_session_started(self, context: CallContext) -> None:
+        self.session_started(context)
+
+    @hookimpl(specname="session_updated")
+    def _on_session_updated(self, session_key: str, agent: str) -> None:
+        self.session_updated(session_key, agent)
+
+    @hookimpl(specname="before_compaction")
+    def _on_before_compaction(self, session: Session, compacting: bool) -> FlushTurn | None:
+        return self.before_compaction(session, compacting=compacting)

@@ -9,14 +9,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from memory_core.backends import RegisteredBackend, add_backend, build_manager, find_plugin
-from memory_core.errors import (
-    BackendUnavailable,
-    ConfigError,
-    InvalidArgument,
-    MemoryCoreError,
-    NotIndexed,
-    PathRefused,
-)
+from memory_core.errors import BackendUnavailable, ConfigError, InvalidArgument, NotIndexed, PathRefused
 from memory_core.guard import Breaker, BreakerState, Clock, Refused, Worker
 from memory_core.hookspecs import BackendContext, BackendPlugin, ProgressCallback
 from memory_core.records import Access, Document, Fallback, Probe, Query, SearchResult, Status, SyncReport
@@ -29,6 +22,12 @@ Answer = TypeVar("Answer", SearchResult, Document, SyncReport, Status, Probe, bo
 
 # Errors that say nothing about a backend's health: the caller is at fault, or was refused.
 NOT_FAILURES = (InvalidArgument, PathRefused, NotIndexed)
+
+# Builtin does not begin to wait for a sync where the chosen backend has used up the time of the call.
+GRACE_SECONDS = 0.4
+
+# What holds while the scope of a backend's own cannot be known: nobody but this machine's user may search.
+CLOSED = Scope(default="deny")
 
 
 class Selector:
@@ -52,10 +51,11 @@ class Selector:
 
     def search(self, query: Query) -> SearchResult:
         """The chosen backend's answer, or builtin's with `backend_fallback` set."""
+        hurried = self._hurried(query)
         answer, reason = self._ask(lambda backend: backend.memory_search(query))
         if answer is not None:
             return replace(answer, backend_fallback=None)
-        result = self._builtin.memory_search(query)
+        result = self._builtin.memory_search(hurried)
         return result if reason is None else replace(result, backend_fallback=self._fallback(reason))
 
     def get(self, path: str, from_line: int, lines: int) -> Document:
@@ -105,27 +105,53 @@ class Selector:
         self._builtin.memory_start()
         self._ask(lambda backend: backend.memory_start())
 
-    def close(self) -> None:
-        """End everything; a backend that hangs is reported, not waited for."""
-        if self._primary is not None:
-            self._primary.close()
+    def close(self) -> tuple[str, ...]:
+        """End everything; a backend that hangs is reported, not waited for.
+
+        Returns:
+            What did not end, one sentence each.
+        """
+        hanging = () if self._primary is None else self._primary.close()
         self._builtin.memory_close()
+        return hanging
 
     def _register_primary(self, name: str, clock: Clock) -> None:
-        """Load the chosen backend; one that cannot be loaded is reported by name, and builtin serves."""
+        """Load the chosen backend; one that cannot be loaded is reported by name, and builtin serves.
+
+        Raises:
+            ConfigError: Its section is wrong: the user must know.
+        """
+        if "scope" in self._config.backend_sections.get(name, {}):
+            self._scope = CLOSED  # until its plugin has read it
         try:
             plugin = find_plugin(name)
-            context = self._context(plugin)
             if plugin.scope is not None:
-                self._scope = plugin.scope(context.settings)
-            registered = add_backend(self._manager, name, plugin, context)
+                self._scope = CLOSED
+            context = self._context(plugin)
+            self._scope = self._config.memory.scope if plugin.scope is None else plugin.scope(context.settings)
+            registered = self._opened(name, plugin, context)
         except ConfigError:
-            raise  # its section is wrong: the user must know, and its scope is not known
-        except MemoryCoreError as error:
-            log.warning("%s", error)
-            self._problem = str(error)
+            raise
+        except Exception as error:  # noqa: BLE001 -- a stranger's code may raise anything; builtin answers, the reason is shown
+            self._problem = str(error) or type(error).__name__
+            log.warning("backend %r is left out: %s", name, self._problem)
             return
         self._primary = _Guarded(registered, plugin, Breaker(clock=clock))
+
+    def _opened(self, name: str, plugin: BackendPlugin, context: BackendContext) -> RegisteredBackend:
+        """The backend, opened and registered within the deadline of its calls."""
+        if plugin.timeout_seconds is None:
+            return add_backend(self._manager, name, plugin, context)
+        opener: Worker[RegisteredBackend] = Worker(f"{name}-open")
+        return opener.call(lambda: add_backend(self._manager, name, plugin, context), plugin.timeout_seconds)
+
+    def _hurried(self, query: Query) -> Query:
+        """The query as builtin gets it in the chosen backend's place: it must be done soon after that one's deadline."""
+        seconds = None if self._primary is None else self._primary.timeout_seconds
+        if seconds is None:
+            return query
+        deadline = time.monotonic() + seconds + GRACE_SECONDS
+        return replace(query, deadline=deadline if query.deadline is None else min(deadline, query.deadline))
 
     def _context(self, plugin: BackendPlugin | None) -> BackendContext:
         settings = None
@@ -195,12 +221,20 @@ class _Guarded:
             self.breaker.succeeded()
         return answer
 
-    def close(self) -> None:
-        """Close the backend in its deadline; report what hangs."""
+    @property
+    def timeout_seconds(self) -> float | None:
+        """How long one call may take; None when it is trusted to return."""
+        return self._plugin.timeout_seconds
+
+    def close(self) -> tuple[str, ...]:
+        """Close the backend in its deadline; a sentence on what kept it from closing."""
         try:
             self._timed(lambda backend: backend.memory_close(), self._plugin.timeout_seconds)
         except Exception as error:  # noqa: BLE001 -- closing goes on with the others
-            log.warning("backend %r did not close: %s", self._backend.name, error)
+            problem = f"backend {self._backend.name!r} did not close: {str(error) or type(error).__name__}"
+            log.warning("%s", problem)
+            return (problem,)
+        return ()
 
     def _timed(self, work: Callable[[RegisteredBackend], Answer], timeout_seconds: float | None) -> Answer:
         if timeout_seconds is None:

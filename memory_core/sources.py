@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Collection, Mapping
 from copy import deepcopy
@@ -23,7 +24,8 @@ OURS = "memory-core"  # the id of our own slot
 class ConfigSource:
     """A configuration file, a mapping, a callable, or nothing but the defaults.
 
-    A file is read again when its time, size or inode changes; a callable is asked each time.
+    A file is read again when its time, size or inode changes; a callable is asked each time. Without an origin the file
+    that MEMORY_CORE_CONFIG names is read, if it names one.
     """
 
     def __init__(
@@ -34,7 +36,7 @@ class ConfigSource:
         state_dir: str | Path | None = None,
         other_slots: Collection[str] = (),
     ) -> None:
-        self._origin = Path(origin).expanduser() if isinstance(origin, str) else origin
+        self._origin = Path(origin).expanduser() if isinstance(origin, str | Path) else origin
         self._workspace = None if workspace is None else Path(workspace).expanduser()
         self._state_dir = None if state_dir is None else Path(state_dir).expanduser()
         self._other_slots = frozenset(name.lower() for name in other_slots)
@@ -48,6 +50,7 @@ class ConfigSource:
             ConfigError: It cannot be read or used.
         """
         document = self._asked() if callable(self._origin) else self._origin
+        document = _named_file() if document is None else document
         stamp = _stamp(document) if isinstance(document, Path) else deepcopy(document)  # the host may change its own
         with self._lock:
             if self._held is not None and self._held[0] == stamp:
@@ -72,6 +75,13 @@ class ConfigSource:
         if config.slot not in {OURS, "none", *self._other_slots}:
             _check_slot(config.slot, config.origin, self._other_slots)
         return config
+
+
+def _named_file() -> Path | None:
+    from memory_core.config.environment import CONFIG
+
+    named = os.environ.get(CONFIG)
+    return Path(named).expanduser() if named else None
 
 
 def _check_slot(slot: str, origin: str, other_slots: Collection[str]) -> None:
