@@ -39,30 +39,42 @@ def section(config: AgentConfig, context: CallContext, *, search: str, get: str)
 
 def quoted(path: str, text: str) -> str:
     """A note as data: its path, then every line behind `> `, so that nothing in it can pass for the prompt's own words."""
-    return "\n".join([f"{path}:", *(f"> {line}".rstrip() for line in text.split("\n"))])
+    return "\n".join([f"{path}:", *(f"> {line}".rstrip() for line in text.splitlines())])
 
 
 def session_notes(config: AgentConfig, context: CallContext, today: date, *, budget_chars: int = CONTEXT_CHARS) -> str:
     """The notes worth seeing when a session starts, as quoted data within a budget; "" when there are none.
 
     MEMORY.md first, in main private sessions only; then today's note and yesterday's. A note that does not fit is cut at a
-    line end, long-term memory at its end and daily notes at their beginning, since their end is the news.
+    line end, long-term memory at its end and daily notes at their beginning, since their end is the news. However long
+    MEMORY.md is, it leaves half of the budget to daily notes that need it.
     """
-    parts: list[str] = []
-    left = budget_chars - len(_DATA)
-    for path, keep_end in _wanted(context, today):
-        text = _read(config, path)
-        if text and (part := _fitted(path, text, left - 2, keep_end=keep_end)):
-            parts.append(part)
-            left -= len(part) + 2
+    room = budget_chars - len(_DATA)
+    longterm = _longterm(config) if scope.is_main(context) else None
+    half = room // 2 if longterm else 0
+    daily = _fitting([(path, _read(config, path)) for path in _daily(today)], room - half, keep_end=True)
+    left = room - sum(len(part) + 2 for part in daily)
+    parts = [*_fitting([longterm] if longterm else [], left, keep_end=False), *daily]
     return "\n\n".join([_DATA, *parts]) if parts else ""
 
 
-def _wanted(context: CallContext, today: date) -> Iterable[tuple[str, bool]]:
-    if scope.is_main(context):
-        yield from ((name, False) for name in roots.LONGTERM_NAMES)
-    for day in (today, today - timedelta(days=1)):
-        yield f"{roots.NOTES_FOLDER}/{day.isoformat()}.md", True
+def _longterm(config: AgentConfig) -> tuple[str, str] | None:
+    return next(((name, text) for name in roots.LONGTERM_NAMES if (text := _read(config, name))), None)
+
+
+def _daily(today: date) -> Iterable[str]:
+    return (f"{roots.NOTES_FOLDER}/{day.isoformat()}.md" for day in (today, today - timedelta(days=1)))
+
+
+def _fitting(notes: Iterable[tuple[str, str]], room: int, *, keep_end: bool) -> list[str]:
+    """The notes quoted, in order, each cut to what those before it left of the room."""
+    parts: list[str] = []
+    for path, text in notes:
+        part = _fitted(path, text, room - 2, keep_end=keep_end) if text else ""
+        if part:
+            parts.append(part)
+            room -= len(part) + 2
+    return parts
 
 
 def _read(config: AgentConfig, path: str) -> str:
@@ -76,7 +88,7 @@ def _read(config: AgentConfig, path: str) -> str:
 
 def _fitted(path: str, text: str, room: int, *, keep_end: bool) -> str:
     """The quoted note, cut at line ends to the room there is; "" when not one line fits."""
-    lines = text.split("\n")
+    lines = text.splitlines()
     whole = quoted(path, text)
     if len(whole) <= room:
         return whole

@@ -1,0 +1,1 @@
+"""Every host against the real library or program it is made for."""
