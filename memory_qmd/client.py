@@ -12,7 +12,7 @@ from pathlib import Path
 
 from memory_core.errors import BackendUnavailable
 from memory_qmd.home import QmdHome, State
-from memory_qmd.output import Row, UnreadableOutput, parse_rows, parse_version
+from memory_qmd.output import Row, UnreadableOutput, clean, parse_rows, parse_version
 from memory_qmd.process import NO_PROGRAM, SEGMENTATION_FAULT, Outcome, Processes, Server
 
 BACKEND = "qmd"
@@ -184,8 +184,8 @@ def explain(arguments: Sequence[str], outcome: Outcome) -> Failure | None:
 
 
 def tail(output: bytes) -> str:
-    """The end of what a command printed, on one line."""
-    return " ".join(output.decode("utf-8", errors="replace").split())[-_TAIL_CHARS:]
+    """The end of what a command printed, on one line, without escape sequences."""
+    return " ".join(clean(output).split())[-_TAIL_CHARS:]
 
 
 def _identity(program: str) -> str:

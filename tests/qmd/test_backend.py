@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from memory_core.errors import BackendIndexEmpty, BackendUnavailable, PathRefused
+from memory_core.hookspecs import BackendContext
 from memory_core.settings import ExtraPath, SearchSettings
 from memory_qmd.config import QmdDaemon, QmdLimits, QmdPath, QmdUpdate
+from memory_qmd.plugin import extra_files
 from tests.qmd.conftest import Bench, FakeQmd, ask, eventually, paths
 
 NO_DEBOUNCE = QmdUpdate(debounce_ms=0)
@@ -225,6 +227,19 @@ def test_get_refuses_what_is_in_no_collection(bench: Bench, tmp_path: Path, path
     (outside / "link.md").symlink_to(tmp_path / "secret.md")
     with pytest.raises(PathRefused):
         bench.open(paths=(QmdPath(path=str(outside)),)).memory_get(path, 1, 10)
+
+
+def test_files_outside_are_listed_under_the_names_of_hits(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "team").mkdir()
+    (tmp_path / "team" / "a.md").write_text("fence")
+    bench.note("docs/d.md", "fence")
+    bench.note("MEMORY.md", "paint")
+    section = replace(bench.settings, paths=(QmdPath(path="../team"), QmdPath(path="docs")))
+    listing = extra_files(BackendContext(config=bench.config, settings=section))
+    assert {file.path for file in listing.files} == {"qmd/team-main/a.md", "docs/d.md"}
+    backend = bench.open(paths=section.paths)
+    assert set(paths(ask(backend, "fence"))) == {file.path for file in listing.files}
+    assert backend.memory_get("docs/d.md", 1, 1).text == "fence"
 
 
 def test_dates_limit_the_hits(bench: Bench) -> None:

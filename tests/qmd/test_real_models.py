@@ -1,0 +1,93 @@
+"""`vsearch` and `query` on the real QMD, with tiny models that the test writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memory_qmd.config import QmdLimits, QmdModels, QmdUpdate
+from memory_qmd.home import QmdHome
+from tests.qmd.conftest import EMBED_MODEL, Bench, ask, paths
+
+PATIENT = QmdLimits(timeout_ms=60_000)
+NO_DEBOUNCE = QmdUpdate(debounce_ms=0)
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> QmdModels:
+    pytest.importorskip("gguf", reason="the package gguf writes the models: `make test-qmd` installs it")
+    from tests.qmd.models import write_models
+
+    return write_models(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture
+def notes(real: Bench) -> Bench:
+    """Two notes instead of the sample."""
+    for path in sorted(real.workspace.rglob("*.md")):
+        path.unlink()
+    real.note("memory/a.md", "Maria walks the puppy on Tuesday.\n")
+    real.note("memory/b.md", "The hedge is near the shed.\n")
+    return real
+
+
+def test_vsearch_finds_by_meaning(notes: Bench, models: QmdModels) -> None:
+    backend = notes.open(search_mode="vsearch", models=models, limits=PATIENT, update=NO_DEBOUNCE)
+    report = backend.memory_sync(force=False, progress=None)
+    assert (report.embedded, report.owed, report.warnings) == (2, 0, ())
+    result = ask(backend, "dog sitter")
+    assert (paths(result), result.mode, result.warning) == (["memory/a.md"], "hybrid", None)
+    assert result.hits[0].vector_score is not None
+    assert result.hits[0].vector_score > 0.9
+    assert paths(ask(backend, "fence")) == ["memory/b.md"]
+    assert paths(ask(backend, "quantum")) == []
+
+
+def test_a_new_note_is_embedded_and_a_new_model_takes_over(notes: Bench, models: QmdModels, tmp_path: Path) -> None:
+    from tests.local.bert import write_gguf
+    from tests.qmd.models import embedder
+
+    backend = notes.open(search_mode="vsearch", models=models, limits=PATIENT)
+    backend.memory_sync(force=False, progress=None)
+    notes.note("memory/c.md", "green\n")
+    assert backend.memory_sync(force=False, progress=None).embedded == 1
+    other = write_gguf(embedder((("dog", "hedge"), ("sitter", "shed"))), tmp_path / "other.gguf")
+    switched = notes.open(search_mode="vsearch", models=QmdModels(embed=str(other)), limits=PATIENT, update=NO_DEBOUNCE)
+    assert switched.memory_sync(force=False, progress=None).warnings == ()
+    assert paths(ask(switched, "dog sitter"))[0] == "memory/b.md"
+
+
+def test_query_expands_and_reranks(notes: Bench, models: QmdModels) -> None:
+    backend = notes.open(search_mode="query", models=models, limits=PATIENT)
+    backend.memory_sync(force=False, progress=None)
+    result = ask(backend, "puppy", min_score=0.0)
+    assert paths(result)[0] == "memory/a.md"
+    assert (result.mode, result.warning) == ("hybrid", None)
+
+
+def test_a_model_that_does_not_load_is_reported_and_kept(notes: Bench, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF" + bytes(100))
+    backend = notes.open(search_mode="vsearch", models=QmdModels(embed=str(broken)), limits=PATIENT)
+    report = backend.memory_sync(force=False, progress=None)
+    assert (len(report.warnings), report.owed) == (1, 2)
+    assert QmdHome.of(notes.config).load_state().embed_failures == 1
+    assert paths(ask(backend, "puppy")) == ["memory/a.md"]
+
+
+@pytest.mark.skipif(EMBED_MODEL is None, reason="set MEMORY_CORE_QMD_EMBED_MODEL to the GGUF of a real embedding model")
+@pytest.mark.parametrize(
+    ("question", "path"),
+    [
+        ("Who is our dog sitter?", "memory/2026-01-10.md"),
+        ("Which car parts were replaced?", "memory/2026-01-24.md"),
+        ("What is on the vegetarian menu?", "memory/2026-02-07.md"),
+        ("Which musical instrument am I learning?", "memory/2026-02-21.md"),
+        ("When is the marriage ceremony?", "memory/2026-03-07.md"),
+    ],
+)
+def test_a_real_model_finds_paraphrases(real: Bench, question: str, path: str) -> None:
+    backend = real.open(search_mode="vsearch", models=QmdModels(embed=EMBED_MODEL), limits=PATIENT)
+    backend.memory_sync(force=False, progress=None)
+    assert path in paths(ask(backend, question))[:3]
