@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from memory_core.backends import RegisteredBackend, add_backend, build_manager, find_plugin
-from memory_core.errors import BackendUnavailable, ConfigError, InvalidArgument, NotIndexed, PathRefused
+from memory_core.errors import BackendError, BackendUnavailable, ConfigError, InvalidArgument, NotIndexed, PathRefused
 from memory_core.guard import Breaker, BreakerState, Clock, Refused, Worker
 from memory_core.hookspecs import BackendContext, BackendPlugin, ProgressCallback
 from memory_core.records import Access, Document, Fallback, Probe, Query, SearchResult, Status, SyncReport
@@ -133,8 +133,9 @@ class Selector:
         except ConfigError:
             raise
         except Exception as error:  # noqa: BLE001 -- a stranger's code may raise anything; builtin answers, the reason is shown
-            self._problem = str(error) or type(error).__name__
-            log.warning("backend %r is left out: %s", name, self._problem)
+            named = error if isinstance(error, BackendError) else BackendError(name, str(error) or type(error).__name__)
+            self._problem = str(named)
+            log.warning("left out: %s", self._problem)
             return
         self._primary = _Guarded(registered, plugin, Breaker(clock=clock))
 

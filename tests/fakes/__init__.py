@@ -1,0 +1,1 @@
+"""Real code that misbehaves, or answers, to order."""

@@ -1,0 +1,146 @@
+"""A backend in a package of its own that fails in every known way, when told to."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from memory_core.errors import BackendIndexEmpty, BackendUnavailable, InvalidArgument, NotIndexed, PathRefused
+from memory_core.hookspecs import BackendContext, BackendPlugin, ProgressCallback, hookimpl
+from memory_core.records import Document, Hit, Probe, Query, SearchResult, Status, SyncReport
+from memory_core.settings import Scope
+
+Mood = Literal[
+    "good", "hangs", "raises", "unavailable", "rubbish", "nothing", "nan", "empty", "argument", "path", "index"
+]
+
+HIT = Hit(path="MEMORY.md", source="memory", start_line=1, end_line=1, score=0.9, snippet="moody")
+GOOD = SearchResult(hits=(HIT,), provider="none", model=None, mode="keyword", backend="moody")
+RAISED: Mapping[Mood, Exception] = {
+    "raises": RuntimeError("a bad day"),
+    "unavailable": BackendUnavailable("moody", "it is away"),
+    "empty": BackendIndexEmpty("moody", "nothing is indexed yet"),
+    "argument": InvalidArgument("query", "is too long"),
+    "path": PathRefused("x.md", "is none of mine"),
+    "index": NotIndexed("there is no index"),
+}
+NAN = Hit(path="MEMORY.md", source="memory", start_line=1, end_line=1, score=float("nan"), snippet="moody")
+RUBBISH: Mapping[Mood, Any] = {
+    "rubbish": "<html>",
+    "nothing": None,
+    "nan": SearchResult(hits=(NAN,), provider="none", model=None, mode="keyword", backend="moody"),
+}
+
+
+class MoodyBackend:
+    """Does what its mood says; `hangs` until `released` is set.
+
+    Attributes:
+        mood: Of all operations.
+        calls: How many operations began.
+    """
+
+    def __init__(self, context: BackendContext) -> None:
+        self.mood: Mood = "good"
+        self.calls = 0
+        self.released = threading.Event()
+        self._agent = context.config.agent
+        OPENED[self._agent] = self
+
+    def _do(self) -> None:
+        self.calls += 1
+        if self.mood == "hangs":
+            self.released.wait(60)
+        if self.mood in RAISED:
+            raise RAISED[self.mood]
+
+    @hookimpl
+    def memory_search(self, query: Query) -> SearchResult:
+        self._do()
+        result: SearchResult = RUBBISH.get(self.mood, GOOD)
+        return result
+
+    @hookimpl
+    def memory_get(self, path: str, from_line: int, lines: int) -> Document:
+        self._do()
+        document: Document = RUBBISH.get(self.mood, Document(path=path, text="moody", from_line=from_line, lines=1))
+        return document
+
+    @hookimpl
+    def memory_sync(self, force: bool, progress: ProgressCallback | None) -> SyncReport:
+        self._do()
+        return SyncReport(files=1)
+
+    @hookimpl
+    def memory_sync_soon(self) -> bool:
+        self._do()
+        return True
+
+    @hookimpl
+    def memory_status(self) -> Status:
+        self._do()
+        return Status(backend="moody", agent=self._agent, workspace=Path(), indexed=True)
+
+    @hookimpl
+    def memory_probe(self) -> Probe:
+        self._do()
+        return Probe(ok=True, provider="moody")
+
+    @hookimpl
+    def memory_start(self) -> bool:
+        self._do()
+        return True
+
+    @hookimpl
+    def memory_close(self) -> bool:
+        self._do()
+        return True
+
+
+OPENED: dict[str, MoodyBackend] = {}  # by agent, the last one
+
+
+class Misspelt(MoodyBackend):
+    """Offers a hook that nobody calls."""
+
+    @hookimpl
+    def memory_serach(self, query: Query) -> SearchResult:
+        return GOOD
+
+
+class Incomplete:
+    """Cannot be read from."""
+
+    def __init__(self, context: BackendContext) -> None:
+        self.context = context
+
+    @hookimpl
+    def memory_search(self, query: Query) -> SearchResult:
+        return GOOD
+
+
+def _raise(context: BackendContext) -> MoodyBackend:
+    raise OSError("its licence has run out")
+
+
+def _hang(context: BackendContext) -> MoodyBackend:
+    threading.Event().wait(3)
+    raise OSError("too late")
+
+
+def _unreadable_scope(settings: object) -> Scope:
+    raise KeyError("scope")
+
+
+TIMEOUT_SECONDS = 0.3
+
+PLUGIN = BackendPlugin(open=MoodyBackend, timeout_seconds=TIMEOUT_SECONDS, sync_timeout_seconds=TIMEOUT_SECONDS)
+MISSPELT = BackendPlugin(open=Misspelt)
+INCOMPLETE = BackendPlugin(open=Incomplete)  # type: ignore[arg-type]  # what it is here for
+RAISING = BackendPlugin(open=_raise)
+SLOW_TO_OPEN = BackendPlugin(open=_hang, timeout_seconds=TIMEOUT_SECONDS)
+NO_PLUGIN = "a string"
+DIRECT_ONLY = BackendPlugin(open=MoodyBackend, scope=lambda _: Scope(default="deny"), timeout_seconds=TIMEOUT_SECONDS)
+NO_SCOPE = BackendPlugin(open=MoodyBackend, scope=_unreadable_scope, timeout_seconds=TIMEOUT_SECONDS)
