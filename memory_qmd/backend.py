@@ -40,6 +40,7 @@ EMPTY = "No memories indexed yet"
 ROWS_PER_HIT = 4  # rows asked for a hit that is wanted: some are below minScore, gone, or outside the dates
 MIN_ROWS = 20
 UPDATE_SHARE = 0.5  # of the time for a search: the most that it waits for an update
+COSTLY_LOOK_SECONDS, LOOK_GOOD_FOR = 0.05, 20  # so that at most a twentieth of the time is spent looking
 CLOSE_SECONDS = 5.0
 
 
@@ -73,6 +74,7 @@ class QmdBackend:
         self._updating = Job("memory-qmd-update", self._update)
         self._embedding = Job("memory-qmd-embed", lambda: self._upkeep.embed(download=True))
         self._schedule = Schedule()
+        self._looked: tuple[float, Look] | None = None
         self._started = False
 
     @hookimpl
@@ -219,7 +221,7 @@ class QmdBackend:
         """Bring the index level before a search, in a share of its time; the rest goes on in the background."""
         if not self._writable:
             return None
-        look = self._upkeep.look()
+        look = self._look()
         first = look.rebuild or not self._home.database.exists()
         if not look.due or not (first or self._config.search.sync.on_search):
             return look
@@ -233,6 +235,18 @@ class QmdBackend:
         if not first:
             wait = min(wait, self._config.search.sync.on_search_budget_ms / 1000)
         self._wait_for_update(wait, notes, needed=first)
+        return look
+
+    def _look(self) -> Look:
+        """A look at files and index; where that takes long, because there are many, one is good for a while."""
+        known = self._looked
+        if known is not None and time.monotonic() < known[0]:
+            return known[1]
+        began = time.monotonic()
+        look = self._upkeep.look()
+        ended = time.monotonic()
+        costly = ended - began > COSTLY_LOOK_SECONDS and not look.due
+        self._looked = (ended + LOOK_GOOD_FOR * (ended - began), look) if costly else None
         return look
 
     def _wait_for_update(self, wait_seconds: float, notes: _Notes, *, needed: bool) -> None:

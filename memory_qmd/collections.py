@@ -95,13 +95,16 @@ class Collections:
         Raises:
             PathRefused: It is in none of the collections.
         """
-        item, relative = self._split(path)
-        if item is not None:
-            return self._file_of(item, item.root / relative)
         if path.startswith(PREFIX):
+            for item in self.planned:
+                if item.shown is not None and path.startswith(f"{item.shown}/"):
+                    return self._file_of(item, item.root / path.removeprefix(f"{item.shown}/"))
             known = ", ".join(f"{item.shown}/" for item in self.planned if item.shown is not None) or "none"
             raise PathRefused(path, f"names no collection of this agent ({known})")
-        return files.resolve(self._config, path)
+        try:
+            return files.resolve(self._config, path)
+        except PathRefused:
+            return self._within_workspace(path)
 
     def locate(self, collection: str, path: str, hashes: Callable[[str], Mapping[str, str]]) -> MemoryFile | None:
         """The file that a row names; None when it is gone, or not to be shown.
@@ -175,12 +178,15 @@ class Collections:
         found = files.list_files(self._narrowed(item))
         return Listing(tuple(self._renamed(item, file) for file in found.files), found.failures)
 
-    def _split(self, path: str) -> tuple[Collection | None, str]:
-        """The collection whose shown prefix a path has, and the rest."""
+    def _within_workspace(self, path: str) -> MemoryFile | None:
+        """What one of `memory.qmd.paths` within the workspace serves; raises PathRefused when none does."""
         for item in self.planned:
-            if item.shown is not None and path.startswith(f"{item.shown}/" if item.shown else ""):
-                return item, path.removeprefix(f"{item.shown}/") if item.shown else path
-        return None, path
+            if item.shown is not None and not item.shown.startswith(PREFIX):
+                try:
+                    return self._file_of(item, self._config.workspace / path)
+                except PathRefused:
+                    continue
+        raise PathRefused(path, "is in none of this agent's collections")
 
     def _memory(self) -> list[Collection]:
         if not self._settings.include_default_memory:

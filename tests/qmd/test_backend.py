@@ -240,6 +240,24 @@ def test_files_outside_are_listed_under_the_names_of_hits(bench: Bench, tmp_path
     backend = bench.open(paths=section.paths)
     assert set(paths(ask(backend, "fence"))) == {file.path for file in listing.files}
     assert backend.memory_get("docs/d.md", 1, 1).text == "fence"
+    with pytest.raises(PathRefused):
+        backend.memory_get("other/d.md", 1, 1)
+    whole = bench.open(paths=(QmdPath(path="."),))
+    assert whole.memory_get("MEMORY.md", 1, 1).text == "paint"
+    assert whole.memory_get("docs/d.md", 1, 1).text == "fence"
+
+
+def test_many_files_are_not_looked_at_for_every_question(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory_qmd.backend.COSTLY_LOOK_SECONDS", 0)
+    monkeypatch.setattr("memory_qmd.backend.LOOK_GOOD_FOR", 1e6)
+    bench.note("MEMORY.md", "fence")
+    backend = bench.open(update=NO_DEBOUNCE)
+    ask(backend, "fence")
+    ask(backend, "fence")  # the first look that found nothing to do
+    bench.note("memory/a.md", "gate")
+    assert paths(ask(backend, "gate")) == []
+    backend.memory_sync(force=False, progress=None)
+    assert paths(ask(backend, "gate")) == ["memory/a.md"]
 
 
 def test_dates_limit_the_hits(bench: Bench) -> None:
