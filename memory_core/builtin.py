@@ -183,15 +183,22 @@ class BuiltinBackend:
         wait_seconds: float = 0.0,
     ) -> SyncReport:
         from memory_core.sync import Syncer, sync_lock
+        from memory_core.work import Work
 
         with self._sync_lock, sync_lock(self._store, wait_seconds=wait_seconds):
             if force:
                 self._store.reset_damaged()
             provider, problem = self._provider_or_reason()
-            syncer = Syncer(
-                self._config, self._store, provider, self._index, problem=problem, progress=progress, stop=stop
+            work = Work(
+                config=self._config,
+                store=self._store,
+                index=self._index,
+                provider=provider,
+                problem=problem,
+                progress=progress,
+                stop=stop,
             )
-            return syncer.run(force=force)
+            return Syncer(work).run(force=force)
 
     # Searching.
 

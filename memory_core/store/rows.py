@@ -7,12 +7,14 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Any
 
 from memory_core.hookspecs import Space
 from memory_core.records import Chunk, MemoryFile, Unit, Window
 from memory_core.store.connection import Connection
 from memory_core.terms import cut_cjk
 
+NEXT = "next_"  # before the names of the tables that a rebuild fills
 END_OF_UNIT = 0xFFFF  # between token ids; no model in use has so large a vocabulary
 
 
@@ -80,10 +82,21 @@ def unpack_units(blob: bytes) -> list[Unit]:
 
 
 class Writer:
-    """The writes of one transaction. `Store.write()` makes it; it must not outlive the block."""
+    """The writes of one transaction. `Store.write()` makes it; it must not outlive the block.
 
-    def __init__(self, connection: Connection) -> None:
+    Args:
+        connection: Inside an immediate transaction.
+        prefix: Before the names of the tables of files, chunks and windows: "" for those that serve, `NEXT` for those of a
+            rebuild.
+    """
+
+    def __init__(self, connection: Connection, prefix: str = "") -> None:
         self._db = connection
+        self._prefix = prefix
+
+    def building(self) -> Writer:
+        """The same transaction, writing to the tables of a rebuild."""
+        return Writer(self._db, NEXT)
 
     @property
     def connection(self) -> Connection:
@@ -105,48 +118,52 @@ class Writer:
                     "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (key, value)
                 )
 
-    def put_file(self, prepared: PreparedFile) -> None:
-        """Make the file's rows equal to what was prepared; chunks that stand already keep their rows."""
+    def put_file(self, prepared: PreparedFile) -> dict[int, PreparedChunk]:
+        """Make the file's rows equal to what was prepared; chunks that stand already keep their rows.
+
+        Returns:
+            The chunks that were inserted, by id.
+        """
         file_id = self._put_file_row(prepared)
         old: dict[bytes, list[tuple[int, int, int]]] = {}
         rows = self._db.execute(
-            "SELECT hash, id, start_line, end_line FROM chunks WHERE file_id = ? ORDER BY id DESC", (file_id,)
+            f"SELECT hash, id, start_line, end_line FROM {self._prefix}chunks WHERE file_id = ? ORDER BY id DESC",
+            (file_id,),
         )
         for chunk_hash, chunk_id, start, end in rows:
             old.setdefault(chunk_hash, []).append((chunk_id, start, end))
+        inserted = {}
         for item in prepared.chunks:
             key = item.hash
             if kept := old.get(key):
                 self._move_chunk(*kept.pop(), item.chunk)
             else:
-                self._insert_chunk(file_id, key, item)
+                inserted[self._insert_chunk(file_id, key, item)] = item
         self._delete_chunks(chunk_id for rest in old.values() for chunk_id, _, _ in rest)
+        return inserted
 
     def drop_files(self, ids: Iterable[int]) -> None:
         """Remove files with all that hangs on them, except embeddings."""
         for file_id in ids:
             self._delete_chunks(
-                [row[0] for row in self._db.execute("SELECT id FROM chunks WHERE file_id = ?", (file_id,))]
+                [
+                    row[0]
+                    for row in self._db.execute(f"SELECT id FROM {self._prefix}chunks WHERE file_id = ?", (file_id,))
+                ]
             )
-            self._db.execute("DELETE FROM files WHERE id = ?", (file_id,))
-
-    def clear(self) -> None:
-        """Remove every file and chunk; embeddings stay."""
-        self._db.execute("DELETE FROM windows")
-        self._db.execute("DELETE FROM chunks")
-        self._db.execute("DELETE FROM files")
-        self._db.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('delete-all')")
+            self._db.execute(f"DELETE FROM {self._prefix}files WHERE id = ?", (file_id,))
 
     def touch_file(self, file_id: int, *, mtime_ns: int, size_bytes: int) -> None:
         """Note that a file with the same content has other times."""
         self._db.execute(
-            "UPDATE files SET mtime_ns = ?, size = ?, error = NULL WHERE id = ?", (mtime_ns, size_bytes, file_id)
+            f"UPDATE {self._prefix}files SET mtime_ns = ?, size = ?, error = NULL WHERE id = ?",
+            (mtime_ns, size_bytes, file_id),
         )
 
     def set_file_error(self, file: MemoryFile, reason: str) -> None:
         """Note why a file stays as it was; its old rows keep serving."""
         self._db.execute(
-            "INSERT INTO files (source, path, hash, mtime_ns, size, error) VALUES (?, ?, x'', 0, 0, ?)"
+            f"INSERT INTO {self._prefix}files (source, path, hash, mtime_ns, size, error) VALUES (?, ?, x'', 0, 0, ?)"
             " ON CONFLICT (source, path) DO UPDATE SET error = excluded.error",
             (file.source, file.path, reason),
         )
@@ -172,7 +189,9 @@ class Writer:
 
     def put_tokens(self, rows: Iterable[tuple[int, bytes]]) -> None:
         """Store (chunk id, token ids of its units)."""
-        self._db.executemany("UPDATE chunks SET tokens = ? WHERE id = ?", ((blob, chunk_id) for chunk_id, blob in rows))
+        self._db.executemany(
+            f"UPDATE {self._prefix}chunks SET tokens = ? WHERE id = ?", ((blob, chunk_id) for chunk_id, blob in rows)
+        )
 
     def evict_embeddings(self, *, keep: int) -> int:
         """Drop the oldest embeddings that no window refers to, beyond `keep`; returns how many went."""
@@ -187,41 +206,47 @@ class Writer:
     def _put_file_row(self, prepared: PreparedFile) -> int:
         file = prepared.file
         self._db.execute(
-            "INSERT INTO files (source, path, hash, mtime_ns, size, date, error) VALUES (?, ?, ?, ?, ?, ?, NULL)"
+            f"INSERT INTO {self._prefix}files (source, path, hash, mtime_ns, size, date, error) VALUES (?, ?, ?, ?, ?, ?, NULL)"
             " ON CONFLICT (source, path) DO UPDATE SET hash = excluded.hash, mtime_ns = excluded.mtime_ns,"
             " size = excluded.size, date = excluded.date, error = NULL",
             (file.source, file.path, prepared.hash, prepared.mtime_ns, prepared.size_bytes, prepared.date),
         )
-        return int(self._db.execute("SELECT id FROM files WHERE source = ? AND path = ?", (file.source, file.path)).get)
+        return int(
+            self._db.execute(
+                f"SELECT id FROM {self._prefix}files WHERE source = ? AND path = ?", (file.source, file.path)
+            ).get
+        )
 
     def _move_chunk(self, chunk_id: int, start: int, end: int, chunk: Chunk) -> None:
         if (start, end) != (chunk.start_line, chunk.end_line):
             self._db.execute(
-                "UPDATE chunks SET start_line = ?, end_line = ? WHERE id = ?",
+                f"UPDATE {self._prefix}chunks SET start_line = ?, end_line = ? WHERE id = ?",
                 (chunk.start_line, chunk.end_line, chunk_id),
             )
 
-    def _insert_chunk(self, file_id: int, key: bytes, item: PreparedChunk) -> None:
+    def _insert_chunk(self, file_id: int, key: bytes, item: PreparedChunk) -> int:
         chunk = item.chunk
         text = _storable(chunk.text)
         self._db.execute(
-            "INSERT INTO chunks (file_id, start_line, end_line, hash, context, text, units) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT INTO {self._prefix}chunks (file_id, start_line, end_line, hash, context, text, units)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
             (file_id, chunk.start_line, chunk.end_line, key, chunk.context, text, pack_units(item.units)),
         )
         chunk_id = self._db.last_insert_rowid()
         self._db.execute(
-            "INSERT INTO chunks_fts (rowid, context, text) VALUES (?, ?, ?)",
+            f"INSERT INTO {self._prefix}chunks_fts (rowid, context, text) VALUES (?, ?, ?)",
             (chunk_id, cut_cjk(chunk.context), cut_cjk(text)),
         )
         self._db.executemany(
-            "INSERT INTO windows VALUES (?, ?, ?, ?)",
+            f"INSERT INTO {self._prefix}windows VALUES (?, ?, ?, ?)",
             [(chunk_id, window.first, window.last, digest(window.text)) for window in item.windows],
         )
+        return chunk_id
 
     def _delete_chunks(self, ids: Iterable[int]) -> None:
         for chunk_id in ids:
-            self._db.execute("DELETE FROM chunks_fts WHERE rowid = ?", (chunk_id,))
-            self._db.execute("DELETE FROM chunks WHERE id = ?", (chunk_id,))
+            self._db.execute(f"DELETE FROM {self._prefix}chunks_fts WHERE rowid = ?", (chunk_id,))
+            self._db.execute(f"DELETE FROM {self._prefix}chunks WHERE id = ?", (chunk_id,))
 
 
 def _storable(text: str) -> str:
@@ -233,10 +258,10 @@ def _storable(text: str) -> str:
     return text
 
 
-def owed_windows(connection: Connection, space_id: int) -> Iterator[OwedWindow]:
+def owed_windows(connection: Connection, space_id: int, prefix: str = "") -> Iterator[OwedWindow]:
     """Texts whose embedding is missing in a space, each once, in file order."""
     rows = connection.execute(
-        "SELECT w.hash, w.first, w.last, c.text, c.units FROM windows w JOIN chunks c ON c.id = w.chunk_id"
+        f"SELECT w.hash, w.first, w.last, c.text, c.units FROM {prefix}windows w JOIN {prefix}chunks c ON c.id = w.chunk_id"
         " WHERE NOT EXISTS (SELECT 1 FROM embedding_cache e WHERE e.space_id = ? AND e.hash = w.hash)"
         " ORDER BY c.file_id, c.start_line, w.first",
         (space_id,),
@@ -249,10 +274,10 @@ def owed_windows(connection: Connection, space_id: int) -> Iterator[OwedWindow]:
             yield OwedWindow(key, "\n".join(text[unit.start : unit.end] for unit in units))
 
 
-def chunks_without_tokens(connection: Connection) -> Iterator[tuple[int, Sequence[str]]]:
+def chunks_without_tokens(connection: Connection, prefix: str = "") -> Iterator[tuple[int, Sequence[str]]]:
     """Chunks whose units' token ids are missing: (chunk id, texts of its units)."""
     for chunk_id, text, blob in connection.execute(
-        "SELECT id, text, units FROM chunks WHERE tokens IS NULL ORDER BY id"
+        f"SELECT id, text, units FROM {prefix}chunks WHERE tokens IS NULL ORDER BY id"
     ):
         yield chunk_id, [text[unit.start : unit.end] for unit in unpack_units(blob)]
 
@@ -292,4 +317,44 @@ def serving_space(connection: Connection) -> tuple[int, Space] | None:
     space_id, provider, model, endpoint, input_type, dimensions = row
     return space_id, Space(
         provider=provider, model=model, endpoint=endpoint, input_type=input_type, dimensions=dimensions
+    )
+
+
+def embedded(connection: Connection, space_id: int, hashes: Iterable[bytes]) -> set[bytes]:
+    """Which of some texts have an embedding in a space."""
+    return {
+        key
+        for key in hashes
+        if connection.execute("SELECT 1 FROM embedding_cache WHERE space_id = ? AND hash = ?", (space_id, key)).get
+    }
+
+
+def prepared_from_index(connection: Connection, file: MemoryFile) -> PreparedFile | None:
+    """A file as the index holds it, for one that cannot be read now; None when the index does not hold it."""
+    row = connection.execute(
+        "SELECT id, hash, size, mtime_ns, date FROM files WHERE source = ? AND path = ? AND hash <> x''",
+        (file.source, file.path),
+    ).fetchone()
+    if row is None:
+        return None
+    file_id, content, size, mtime_ns, day = row
+    rows = connection.execute(
+        "SELECT id, start_line, end_line, context, text, units FROM chunks WHERE file_id = ? ORDER BY start_line, id",
+        (file_id,),
+    ).fetchall()
+    held = tuple(_chunk_from_index(connection, chunk) for chunk in rows)
+    return PreparedFile(file=file, hash=content, size_bytes=size, mtime_ns=mtime_ns, date=day, chunks=held)
+
+
+def _chunk_from_index(connection: Connection, row: tuple[Any, ...]) -> PreparedChunk:
+    chunk_id, start, end, context, text, blob = row
+    own = unpack_units(blob)
+    windows = connection.execute("SELECT first, last FROM windows WHERE chunk_id = ? ORDER BY first", (chunk_id,))
+    return PreparedChunk(
+        Chunk(start, end, 0, context, text),
+        tuple(own),
+        tuple(
+            Window(first, last, "\n".join(text[unit.start : unit.end] for unit in own[first : last + 1]))
+            for first, last in windows
+        ),
     )

@@ -73,17 +73,22 @@ class VectorIndex:
     def level_bits(self, connection: Connection, space_id: int) -> None:
         """Inside a write transaction: bring the bit column level with the space, or drop it where it is not needed."""
         have = _meta(connection, _BITS_SPACE)
-        count = int(connection.execute("SELECT count(*) FROM embedding_cache WHERE space_id = ?", (space_id,)).get)
-        if count <= self._exact_limit and have is None:
-            return
-        if self.unavailable_reason(connection) is not None:
-            return  # an existing column stays; `_from_bits` scores the newer rows exactly
-        if have is not None and (have != str(space_id) or count <= self._exact_limit):
+        large = have == str(space_id) or self._is_large(connection, space_id)
+        if (have is None and not large) or self.unavailable_reason(connection) is not None:
+            return  # without vec0 an existing column stays: `_from_bits` scores the newer rows exactly
+        if have is not None and have != str(space_id):
             connection.execute("DROP TABLE IF EXISTS chunks_vec")
             connection.execute("DELETE FROM meta WHERE key IN (?, ?)", (_BITS_SPACE, _BITS_LAST))
             have = None
-        if count > self._exact_limit:
+        if large:
             _fill_bits(connection, space_id, create=have is None)
+
+    def _is_large(self, connection: Connection, space_id: int) -> bool:
+        counted = connection.execute(
+            "SELECT count(*) FROM (SELECT 1 FROM embedding_cache WHERE space_id = ? LIMIT ?)",
+            (space_id, self._exact_limit + 1),
+        ).get
+        return int(counted) > self._exact_limit
 
     def _from_bits(self, connection: Connection, space_id: int, query: NDArray[np.float32]) -> _Matrix | None:
         """The candidates that vec0 picks, with rows newer than its column; None when there is no column of this space."""
@@ -149,7 +154,7 @@ def _fill_bits(connection: Connection, space_id: int, *, create: bool) -> None:
     last = int(_meta(connection, _BITS_LAST) or 0)
     connection.execute(
         "INSERT INTO chunks_vec (rowid, embedding) SELECT id, vec_quantize_binary(embedding) FROM embedding_cache"
-        " WHERE space_id = ? AND id > ? ORDER BY id",
+        " WHERE space_id = ? AND id > ?",  # no ORDER BY: a sorter drops the subtype by which vec0 knows bits
         (space_id, last),
     )
     newest = connection.execute("SELECT max(id) FROM embedding_cache").get

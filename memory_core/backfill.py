@@ -1,0 +1,190 @@
+"""Pays the embeddings that an index owes, and the token ids that late interaction needs; commits piece by piece."""
+
+from __future__ import annotations
+
+import logging
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError
+from memory_core.hookspecs import EmbeddingProvider, Space, TokenModel
+from memory_core.records import Progress
+from memory_core.store.rows import (
+    END_OF_UNIT,
+    NEXT,
+    OwedWindow,
+    PreparedChunk,
+    chunks_without_tokens,
+    count_owed,
+    digest,
+    embedded,
+    find_space,
+    owed_windows,
+    serving_space,
+)
+from memory_core.work import GENERATION, LEVEL, SERVING, Work
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+log = logging.getLogger(__name__)
+
+TOKEN_STEP = 256  # chunks whose tokens are computed and committed together
+REFUSALS = (InputTooLarge, InvalidEmbedding)  # of single texts: the others were tried
+EMBED_STEP = 4096  # texts handed to the provider together: bounds memory, far above every request's cap
+
+
+class Backfill:
+    """The vector side of one sync."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def is_level(self) -> bool:
+        """Whether nothing is owed to the configured provider at this moment."""
+        return self._work.provider is not None and self._spaces(self._work.provider.space)[2]
+
+    def ahead(self) -> None:
+        """For a rebuild, before the switch: embeddings and tokens of its chunks."""
+        work = self._work
+        if work.provider is None or not work.embeds:
+            return
+        space_id, _, _ = self._spaces(work.provider.space)
+        with work.store.read() as connection:
+            owed = list(owed_windows(connection, space_id, NEXT))
+        self._embed(work.provider, space_id, owed)
+        self._fill_missing_tokens(work.provider, NEXT)
+
+    def run(self, *, was_level: bool) -> None:
+        """Embed what is owed in the configured space, and let that space serve once all of it was tried.
+
+        Args:
+            was_level: Nothing was owed before this sync, so only its fresh chunks can owe anything.
+        """
+        work = self._work
+        if work.provider is None:
+            self._without_provider()
+            return
+        space_id, serving, level = self._spaces(work.provider.space)
+        if level:
+            return
+        owed, windows = self._owed(space_id, fresh_only=was_level)
+        work.tally.cached = windows - len(owed) - work.tally.embedded
+        if not work.embeds:
+            work.tally.owed = len(owed)
+            return
+        if serving is None:  # nothing served before: every piece counts at once
+            work.note({SERVING: str(space_id)})
+        tried = self._embed(work.provider, space_id, owed)
+        if was_level:
+            self._fill_tokens(work.provider, [(chunk_id, _texts(chunk)) for chunk_id, chunk in work.fresh.items()])
+        else:
+            self._fill_missing_tokens(work.provider)
+        if tried:
+            self._let_serve(space_id)
+
+    def _spaces(self, space: Space) -> tuple[int, int | None, bool]:
+        """The ids of the configured space and of the one that serves, and whether nothing is owed in the first."""
+        with self._work.store.read() as connection:
+            space_id = find_space(connection, space)
+            serving = serving_space(connection)
+            level, generation = (
+                connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).get for key in (LEVEL, GENERATION)
+            )
+        if space_id is None:
+            with self._work.store.write(content=False) as writer:
+                space_id = writer.space_id(space)
+        return space_id, None if serving is None else serving[0], level == f"{generation}:{space_id}"
+
+    def _owed(self, space_id: int, *, fresh_only: bool) -> tuple[list[OwedWindow], int]:
+        """What is owed, and among how many texts."""
+        with self._work.store.read() as connection:
+            if not fresh_only:
+                owed = list(owed_windows(connection, space_id))
+                return owed, int(connection.execute("SELECT count(DISTINCT hash) FROM windows").get)
+            wanted = {
+                digest(window.text): window.text for chunk in self._work.fresh.values() for window in chunk.windows
+            }
+            have = embedded(connection, space_id, wanted)
+        return [OwedWindow(key, text) for key, text in wanted.items() if key not in have], len(wanted)
+
+    def _let_serve(self, space_id: int) -> None:
+        """Let this space serve; where nothing is owed, syncs that find no change need not look again."""
+        with self._work.store.write(content=False) as writer:
+            self._work.index.level_bits(writer.connection, space_id)
+            generation = writer.connection.execute("SELECT value FROM meta WHERE key = ?", (GENERATION,)).get
+            level = None if self._work.tally.owed else f"{generation}:{space_id}"
+            writer.set_meta({SERVING: str(space_id), LEVEL: level})
+
+    def _without_provider(self) -> None:
+        """Count what is owed to a provider that could not be opened; with "none", no space serves any more."""
+        work = self._work
+        with work.store.read() as connection:
+            serving = serving_space(connection)
+            if work.problem is not None:
+                work.tally.owed = count_owed(connection, serving[0] if serving else None)
+                work.tally.warnings.append(str(work.problem))
+        if work.problem is None and serving is not None:
+            work.note({SERVING: None, LEVEL: None})
+
+    def _embed(self, provider: EmbeddingProvider, space_id: int, owed: Sequence[OwedWindow]) -> bool:
+        """Embed and commit piece by piece; False when the provider is out of order, so that not all were tried."""
+        work, before, problem = self._work, self._work.tally.embedded, None
+        for first in range(0, len(owed), EMBED_STEP):
+            step = owed[first : first + EMBED_STEP]
+            try:
+                for offset, rows in provider.embed_documents([window.text for window in step]):
+                    with work.store.write() as writer:
+                        writer.put_embeddings(space_id, _stored(step[offset : offset + len(rows)], rows))
+                    work.tally.embedded += len(rows)
+                    done = work.tally.embedded - before
+                    work.step(Progress(phase="embeddings", done=done, total=len(owed)))
+            except ProviderError as error:
+                problem = error
+                if not isinstance(error, REFUSALS):
+                    break
+        if problem is None:
+            return True
+        work.tally.owed = len(owed) - (work.tally.embedded - before)
+        work.tally.warnings.append(f"{work.tally.owed} texts wait for their embedding ({problem})")
+        log.warning("%d embeddings are owed: %s", work.tally.owed, problem)
+        work.embeds = isinstance(problem, REFUSALS)
+        return work.embeds
+
+    def _fill_missing_tokens(self, provider: EmbeddingProvider, prefix: str = "") -> None:
+        if isinstance(provider, TokenModel):
+            with self._work.store.read() as connection:
+                missing = list(chunks_without_tokens(connection, prefix))
+            self._fill_tokens(provider, missing, prefix)
+
+    def _fill_tokens(
+        self, provider: EmbeddingProvider, missing: Sequence[tuple[int, Sequence[str]]], prefix: str = ""
+    ) -> None:
+        """Token ids of the units of some chunks, for late interaction."""
+        if not isinstance(provider, TokenModel):
+            return
+        for first in range(0, len(missing), TOKEN_STEP):
+            step = missing[first : first + TOKEN_STEP]
+            ids = iter(provider.token_ids([text for _, texts in step for text in texts]))
+            packed = [(chunk_id, _packed([next(ids) for _ in texts])) for chunk_id, texts in step]
+            with self._work.store.write(content=False) as writer:
+                (writer.building() if prefix else writer).put_tokens(packed)
+
+
+def _texts(chunk: PreparedChunk) -> list[str]:
+    return [chunk.chunk.text[unit.start : unit.end] for unit in chunk.units]
+
+
+def _stored(step: Sequence[OwedWindow], rows: NDArray[np.float32]) -> Iterator[tuple[bytes, bytes]]:
+    for window, row in zip(step, rows.astype("<f4", copy=False), strict=True):
+        yield window.hash, row.tobytes()
+
+
+def _packed(units_ids: Iterable[Sequence[int]]) -> bytes:
+    packed = array("H")
+    for ids in units_ids:
+        packed.extend(ids)
+        packed.append(END_OF_UNIT)
+    return packed.tobytes()

@@ -1,0 +1,94 @@
+"""What one sync works with and what came of it so far; shared by the rooms that take part in it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass, field
+
+from memory_core.errors import ProviderError, SyncStopped
+from memory_core.hookspecs import EmbeddingProvider, ProgressCallback
+from memory_core.records import FileFailure, MemoryFile, Progress
+from memory_core.settings import AgentConfig
+from memory_core.store import Store
+from memory_core.store.rows import PreparedChunk
+from memory_core.store.vectors import VectorIndex
+
+log = logging.getLogger(__name__)
+
+# Keys of meta.
+IDENTITY = "identity"  # what the text side depends on
+SERVING = "serving_space"  # the space whose vectors answer
+LEVEL = "level"  # generation and space at which nothing is owed
+LAST_SYNC = "last_sync"
+GENERATION = "generation"
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of one sync, as they come."""
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    embedded: int = 0
+    cached: int = 0
+    owed: int = 0
+    failures: list[FileFailure] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def any_change(self) -> bool:
+        """Whether the text of any file changed."""
+        return bool(self.added or self.changed or self.removed)
+
+
+@dataclass(slots=True, kw_only=True)
+class Work:
+    """One sync.
+
+    Attributes:
+        config: The agent's.
+        store: Its index.
+        index: Its vectors.
+        provider: Makes embeddings; None makes none, because none are wanted or because of `problem`.
+        problem: Why the provider that is configured could not be opened.
+        progress: Told how far the sync is.
+        stop: Once it is set, the sync ends with `SyncStopped` at its next step.
+        embeds: Whether owed embeddings are asked for in this sync.
+        tally: What came of it so far.
+        fresh: Chunks that this sync has inserted, by id: what is owed when nothing was owed before.
+    """
+
+    config: AgentConfig
+    store: Store
+    index: VectorIndex
+    provider: EmbeddingProvider | None
+    problem: ProviderError | None = None
+    progress: ProgressCallback | None = None
+    stop: threading.Event | None = None
+    embeds: bool = True
+    tally: Tally = field(default_factory=Tally)
+    fresh: dict[int, PreparedChunk] = field(default_factory=dict)
+
+    def step(self, progress: Progress) -> None:
+        """Tell how far it is; the place at which a sync can be stopped, since nothing is half done.
+
+        Raises:
+            SyncStopped: It was asked to stop.
+        """
+        if self.stop is not None and self.stop.is_set():
+            raise SyncStopped("the memory was closed while it was being brought level")
+        if self.progress is not None:
+            self.progress(progress)
+
+    def fail(self, file: MemoryFile, reason: str) -> None:
+        """A file stays as it was."""
+        log.warning("%s stays as it was: %s", file.path, reason)
+        self.tally.failures.append(FileFailure(path=file.path, reason=reason))
+
+    def note(self, values: dict[str, str | None]) -> None:
+        """Set keys of meta in a transaction of their own; readers need not load anything again."""
+        with self.store.write(content=False) as writer:
+            writer.set_meta(values)
