@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MIN_DEPTH = 50  # chunks a leg, whatever maxResults is
-RANKED_CHUNKS = 24  # ranking the units of 64 changes nothing (R4000 .843 and .845)
+RANKED_CHUNKS = 16  # ranking the units of 64 changes nothing (R4000 .843 and .845)
 COMMON_SHARE = 0.25  # of the chunks: a word in more is left out of the match of a large hybrid search
 COMMON_FROM = 1000  # chunks
 

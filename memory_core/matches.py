@@ -27,7 +27,9 @@ class Matches:
         self.counts: list[dict[int, int]] = []
         self.lengths: list[int] = []
         self.found: list[list[bool]] = []
-        self._numbers = {term.stems: number for number, term in enumerate(question.terms)}
+        self._wanted: dict[str, list[tuple[int, tuple[str, ...]]]] = {}  # by first stem
+        for number, term in enumerate(question.terms):
+            self._wanted.setdefault(term.stems[0], []).append((number, term.stems))
         for number, candidate in enumerate(found):
             context = f"{candidate.context} {candidate.date} {candidate.path}" if candidate.named else candidate.context
             held = set(tokenize(cut_cjk(context).encode()))
@@ -41,15 +43,16 @@ class Matches:
 
     def _count(self, stems: list[str], distinct: set[str]) -> dict[int, int]:
         counts = {}
-        for wanted, number in self._numbers.items():
-            if wanted[0] in distinct:
-                size = len(wanted)
-                counts[number] = (
-                    stems.count(wanted[0])
-                    if size == 1
-                    else sum(tuple(stems[i : i + size]) == wanted for i in range(len(stems) - size + 1))
-                )
+        for first in self._wanted.keys() & distinct:
+            for number, wanted in self._wanted[first]:
+                counts[number] = stems.count(first) if len(wanted) == 1 else _count_run(stems, wanted)
         return counts
+
+
+def _count_run(stems: list[str], wanted: tuple[str, ...]) -> int:
+    """How often the stems of a phrase stand together."""
+    size = len(wanted)
+    return sum(tuple(stems[at : at + size]) == wanted for at in range(len(stems) - size + 1))
 
 
 def _stems_of_units(candidate: Candidate, tokenize: Tokenize) -> Iterator[list[str]]:

@@ -63,37 +63,31 @@ def token_similarity(model: TokenModel, question: Question, candidates: Sequence
     if len(blobs) < len(candidates) or not any(ids):
         return None
     weights = np.array([weight / len(row) for row, weight in zip(ids, question.weights, strict=True) for _ in row])
-    asked = _unit_rows(model, np.array([token for row in ids for token in row], dtype=np.uint16))
+    asked, lengths = _rows(model, np.array([token for row in ids for token in row], dtype=np.uint16))
     flat = np.frombuffer(b"".join(blobs), dtype="<u2")
     distinct, place = _distinct(flat)
-    similarity = weights @ _best_of_units(asked @ _unit_rows(model, distinct).T, place, flat) / weights.sum()
-    return [float(value) for value in similarity]
+    rows, row_lengths = _rows(model, distinct)
+    # Scaling the products costs less than scaling the vectors.
+    similarity = ((weights / lengths / weights.sum()).astype(np.float32)[:, None] * (asked @ rows.T)) / row_lengths
+    similarity[:, distinct == END_OF_UNIT] = 0  # stands for "nothing here", so that no unit is empty
+    ends = np.flatnonzero(flat == END_OF_UNIT)
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    best: list[float] = np.maximum.reduceat(similarity[:, place], starts, axis=1).sum(axis=0).tolist()
+    return best
 
 
-def _distinct(flat: NDArray[np.uint16]) -> tuple[NDArray[np.uint16], NDArray[np.intp]]:
+def _distinct(flat: NDArray[np.uint16]) -> tuple[NDArray[np.uint16], NDArray[np.int32]]:
     """The token ids that occur, ascending, and for every token its place among them; faster than sorting."""
-    place = np.zeros(END_OF_UNIT + 1, dtype=np.intp)
+    place = np.zeros(END_OF_UNIT + 1, dtype=np.int32)
     place[flat] = 1
     distinct = np.flatnonzero(place)
     place[distinct] = np.arange(len(distinct))
     return distinct.astype(np.uint16), place[flat]
 
 
-def _best_of_units(
-    similarity: NDArray[np.float32], place: NDArray[np.intp], flat: NDArray[np.uint16]
-) -> NDArray[np.float32]:
-    """The maximum over the tokens of each unit, shape (question tokens, units); the end mark counts 0, so no unit is empty."""
-    ends = np.flatnonzero(flat == END_OF_UNIT)
-    starts = np.concatenate(([0], ends[:-1] + 1))
-    best: NDArray[np.float32] = np.maximum.reduceat(similarity[:, place], starts, axis=1)
-    return best
-
-
-def _unit_rows(model: TokenModel, ids: NDArray[np.uint16]) -> NDArray[np.float32]:
-    """Token vectors of unit length; zeros for the end mark."""
-    mark = ids == END_OF_UNIT
-    rows = model.token_vectors(np.where(mark, 0, ids).astype(np.uint16))
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-    unit: NDArray[np.float32] = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
-    unit[mark] = 0
-    return unit
+def _rows(model: TokenModel, ids: NDArray[np.uint16]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Token vectors and their lengths; the end mark gets some vector, a vector of zeros the length 1."""
+    rows = model.token_vectors(np.where(ids == END_OF_UNIT, np.uint16(0), ids))
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    lengths[lengths == 0] = 1
+    return rows, lengths

@@ -10,15 +10,15 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from memory_core.snippets import GAP
 
 SPAN = 16  # lines, from the first to the last of a passage; 8 to 24 show the same within .006
+LOOK = 20  # units a passage asked for: those that rank behind show nothing more
 SHARED = (
     6  # passages' worth of text in one answer: more results share it, so that a long list shows the best of more places
 )
-_LEAST = 24  # characters: where less is left, no unit will fit
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -63,11 +63,6 @@ class Passage:
         self.length = min(len(self.pieces[0]), self.max_chars)
 
     @property
-    def full(self) -> bool:
-        """Whether no unit is likely to fit any more."""
-        return self.length + _LEAST > self.max_chars
-
-    @property
     def first_line(self) -> int:
         """First line shown, from 1."""
         return self.pieces[0].first_line
@@ -84,17 +79,17 @@ class Passage:
             return False
         return max(self.last_line, piece.last_line) - min(self.first_line, piece.first_line) <= SPAN
 
-    def take(self, piece: Piece) -> bool:
-        """Add a unit if it is near and fits; True when it was added."""
+    def take(self, piece: Piece) -> int:
+        """Add a unit if it is near and fits; how many characters that takes, 0 when it was not added."""
         if self.length + len(piece) >= self.max_chars or not self.near(piece):
-            return False
+            return 0
         pieces = list(self.pieces)
         insort(pieces, piece)
-        length = sum(map(len, pieces)) + sum(len(joint) for joint in _joints(pieces))
+        before, length = self.length, sum(map(len, pieces)) + sum(map(len, _joints(pieces)))
         if length > self.max_chars:
-            return False
+            return 0
         self.pieces, self.length = pieces, length
-        return True
+        return length - before
 
     @property
     def snippet(self) -> str:
@@ -119,13 +114,17 @@ def pack(ranked: Iterable[Piece], *, count: int, max_chars: int) -> list[Passage
         characters; when that is used up, further places show their best unit only.
     """
     passages: list[Passage] = []
-    for piece in ranked:
-        shared = sum(passage.length for passage in passages) < SHARED * max_chars
-        if shared and any(passage.take(piece) for passage in passages):
-            continue
-        if len(passages) < count and (shared or not any(passage.near(piece) for passage in passages)):
+    room = SHARED * max_chars
+    for piece in islice(ranked, LOOK * count):
+        if room <= 0:
+            if not any(passage.near(piece) for passage in passages):
+                passages.append(Passage([piece], max_chars))
+        elif gained := next((gain for passage in passages if (gain := passage.take(piece))), 0):
+            room -= gained
+        elif len(passages) < count:
             passages.append(Passage([piece], max_chars))
-        elif len(passages) == count and (not shared or all(passage.full for passage in passages)):
+            room -= passages[-1].length
+        if room <= 0 and len(passages) >= count:
             break
     return passages
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
@@ -77,11 +79,12 @@ class Question:
 def ready(connection: Connection, text: str, tokenize: Tokenize, today: date) -> Question:
     """Look a question's terms up; of very many words the rarest stay."""
     chunks = int(connection.execute("SELECT count(*) FROM chunks").get)
-    words: dict[str, Term] = {}
+    stems: dict[str, str] = {}
     for word in question_words(text):
-        stem = "".join(tokenize((word if is_single_cjk(word) else cut_cjk(word)).encode())[:1])
-        if stem and stem not in words:
-            words[stem] = Term(word, (stem,), _documents(connection, stem, prefix=is_single_cjk(word)))
+        for stem in tokenize((word if is_single_cjk(word) else cut_cjk(word)).encode())[:1]:
+            stems.setdefault(stem, word)
+    counts = _documents(connection, stems)
+    words = {stem: Term(word, (stem,), counts.get(stem, 0)) for stem, word in stems.items()}
     kept = sorted(words.values(), key=lambda term: (term.documents == 0, term.documents))[:MAX_TERMS]
     found = (_phrase(connection, phrase, tokenize) for phrase in phrases(text)[:MAX_PHRASES])
     return Question(
@@ -93,9 +96,17 @@ def ready(connection: Connection, text: str, tokenize: Tokenize, today: date) ->
     )
 
 
-def _documents(connection: Connection, stem: str, *, prefix: bool) -> int:
-    where = "term >= ?1 AND term < ?1 || char(1114111)" if prefix else "term = ?1"
-    return int(connection.execute(f"SELECT coalesce(max(doc), 0) FROM chunks_terms WHERE {where}", (stem,)).get)  # noqa: S608 -- one of two
+def _documents(connection: Connection, stems: Mapping[str, str]) -> dict[str, int]:
+    """In how many chunks each stem stands; those of single CJK characters count words that begin with them."""
+    rows = connection.execute(
+        "SELECT term, doc FROM chunks_terms WHERE term IN (SELECT value FROM json_each(?))", (json.dumps(list(stems)),)
+    )
+    counts: dict[str, int] = dict(rows)
+    for stem, word in stems.items():
+        if is_single_cjk(word):
+            range_ = "SELECT coalesce(max(doc), 0) FROM chunks_terms WHERE term >= ?1 AND term < ?1 || char(1114111)"
+            counts[stem] = int(connection.execute(range_, (stem,)).get)
+    return counts
 
 
 def _phrase(connection: Connection, phrase: str, tokenize: Tokenize) -> Term:

@@ -75,7 +75,7 @@ def search(
     words = Matches(question, found, tokenize)
     fused, scores = _judge(connection, question, found, words, weights=weights, vectors=vectors)
     good = [score.whole >= query.min_score for score in scores]
-    order = sorted((i for i, (chunk, _) in enumerate(words.units) if good[chunk]), key=lambda i: -fused[i])
+    order = sorted((i for i, (chunk, _) in enumerate(words.units) if good[chunk]), key=fused.__getitem__, reverse=True)
     pieces = (_piece(found, *words.units[i]) for i in order)
     passages = pack(pieces, count=query.max_results, max_chars=query.max_snippet_chars)
     return [_hit(passage, scores) for passage in passages], mode
