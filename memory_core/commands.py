@@ -1,53 +1,18 @@
-"""The commands, one row each in `COMMANDS`; the parser and the help are built from that table."""
+"""The commands, one row each in `COMMANDS`: what they do; how they are spelt is built from that table by `arguments`."""
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from memory_core import __version__, console
-from memory_core.errors import ConfigError, ConfigProblem
+from memory_core import console
+from memory_core.arguments import Command, Options, argument, parser
+from memory_core.errors import ConfigError, ConfigProblem, MemoryCoreError
 
 if TYPE_CHECKING:
     from memory_core.memory import Memory
-
-Options = argparse.Namespace
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """One argument: its names, and what else `argparse` is told about it."""
-
-    names: tuple[str, ...]
-    details: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
-    """One row of the table.
-
-    Attributes:
-        name: One word, or two when it belongs to a group, such as `config check`.
-        help: One sentence.
-        run: Does it and gives the exit code.
-        arguments: Its own, besides those that every command takes.
-        aliases: Other names, which the help also shows.
-    """
-
-    name: str
-    help: str
-    run: Callable[[Options], int]
-    arguments: tuple[Argument, ...] = ()
-    aliases: tuple[str, ...] = ()
-
-
-def argument(*names: str, **details: Any) -> Argument:
-    """An argument as `argparse.ArgumentParser.add_argument` takes it."""
-    return Argument(names, details)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -60,7 +25,7 @@ def run(arguments: Sequence[str]) -> int:
         MemoryCoreError: It failed.
         SystemExit: The help was asked for, or the usage is bad.
     """
-    options = parser().parse_args(arguments)
+    options = parser(COMMANDS).parse_args(arguments)
     action: Callable[[Options], int] = options.run
     return action(options)
 
@@ -108,25 +73,41 @@ def _index(options: Options) -> int:
 
 
 def _search(options: Options) -> int:
-    query = os.fsencode(options.query).decode("utf-8", "replace")
-    asked = {
+    asked: dict[str, object] = {
+        "query": os.fsencode(options.query).decode("utf-8", "replace"),
         "maxResults": options.max_results,
         "minScore": options.min_score,
         "after": options.after,
         "before": options.before,
     }
-    return _call(options, "memory_search", {"query": query, **asked}, console.print_hits)
+    asked = {name: value for name, value in asked.items() if value is not None}
+    with _open_notes(options) as memory:
+        result = memory.call_tool("memory_search", asked)
+        unfinished = result.get("stale") and not (result["results"] and "warning" in result)
+        if unfinished and _finish_sync(memory):
+            result = memory.call_tool("memory_search", asked)
+    return _answer(options, result, console.print_hits)
+
+
+def _finish_sync(memory: Memory) -> bool:
+    """Wait for what a search leaves to the background: a command has none. False where the index cannot be levelled."""
+    with console.SyncProgress() as progress:
+        try:
+            memory.sync(progress=progress)
+        except MemoryCoreError:
+            return False  # the answer that is there says why, in its warning
+    return True
 
 
 def _get(options: Options) -> int:
     asked = {"path": options.path, "from": options.start, "lines": options.lines}
-    return _call(options, "memory_get", asked, console.print_document)
-
-
-def _call(options: Options, tool: str, asked: Mapping[str, object], show: Callable[[Mapping[str, Any]], None]) -> int:
-    """Call a tool as a host does, with the arguments that were given, and show its result."""
     with _open_notes(options) as memory:
-        result = memory.call_tool(tool, {name: value for name, value in asked.items() if value is not None})
+        result = memory.call_tool("memory_get", {name: value for name, value in asked.items() if value is not None})
+    return _answer(options, result, console.print_document)
+
+
+def _answer(options: Options, result: Mapping[str, Any], show: Callable[[Mapping[str, Any]], None]) -> int:
+    """Show the result of a tool; the exit code tells what kind it is."""
     if options.json:
         console.print_json(result)
     elif "error" not in result:
@@ -259,57 +240,3 @@ COMMANDS = (
         arguments=(argument("file", metavar="FILE", nargs="?", help="instead of the one --config names"),),
     ),
 )
-
-# Every command takes these, before its name or after it.
-COMMON = (
-    argument("--agent", metavar="ID", help="whose memory (main)"),
-    argument("--workspace", metavar="DIR", help="where the notes are"),
-    argument("--config", metavar="FILE", help="the host's configuration, JSON5 or TOML"),
-    argument("--state-dir", metavar="DIR", help="where the index is kept"),
-    argument("--json", action="store_true", help="print the answer as JSON"),
-    argument("--debug", action="store_true", help="show the traceback of an error"),
-)
-_DEFAULTS = {"agent": "main", "workspace": None, "config": None, "state_dir": None, "json": False, "debug": False}
-
-
-class _Parser(argparse.ArgumentParser):
-    """Complains in one line."""
-
-    def error(self, message: str) -> NoReturn:
-        console.complain(message, f"Try: {self.prog} --help")
-        self.exit(2)
-
-
-def parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line; what it parses has `run` set."""
-    top = _Parser(
-        prog="memory-core",
-        description="An agent's memory: plain Markdown notes, found again by meaning and by keyword.",
-        allow_abbrev=False,
-    )
-    top.add_argument("--version", action="version", version=f"memory-core {__version__}")
-    groups = {"": top.add_subparsers(title="commands", metavar="COMMAND", required=True)}
-    for command in COMMANDS:
-        group, _, name = command.name.rpartition(" ")
-        if group not in groups:
-            member = groups[""].add_parser(group, help=command.help, allow_abbrev=False)
-            groups[group] = member.add_subparsers(title="commands", metavar="COMMAND", required=True)
-        own = groups[group].add_parser(
-            name, aliases=command.aliases, help=command.help, description=command.help, allow_abbrev=False
-        )
-        _add(own, command.arguments)
-        _add_common(own)
-        own.set_defaults(run=command.run)
-    _add_common(top)
-    top.set_defaults(**_DEFAULTS)
-    return top
-
-
-def _add(group: argparse._ActionsContainer, arguments: Sequence[Argument]) -> None:
-    for each in arguments:
-        group.add_argument(*each.names, **each.details)
-
-
-def _add_common(own: argparse.ArgumentParser) -> None:
-    """Add what every command takes; not given here, it keeps the value it was given before the command."""
-    _add(own.add_argument_group("options of every command", argument_default=argparse.SUPPRESS), COMMON)

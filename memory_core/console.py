@@ -73,7 +73,7 @@ def _write(text: str) -> None:
 def print_hits(result: Mapping[str, Any]) -> None:
     """Print the result of memory_search: place, score and snippet of every hit, best first."""
     hits = result["results"]
-    warning = result.get("warning")
+    warning = result.get("warning") or ("the index is not level with the notes" if result.get("stale") else None)
     if not hits:
         hint = result.get("action") or ("" if warning else "Other words, or a lower --min-score, may find more.")
         print(_sentences(warning or "No matches", hint))

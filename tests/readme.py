@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import memory_core
-from memory_core import commands, errors
+from memory_core import arguments, commands, errors
 from memory_core.config import environment_table, settings_table
 from memory_core.hookspecs import MemoryBackend
 from tests.command import REPOSITORY
@@ -76,13 +76,13 @@ def _first(operation: object) -> str:
     return (inspect.getdoc(operation) or "").splitlines()[0]
 
 
-def _command_section(command: commands.Command) -> str:
+def _command_section(command: arguments.Command) -> str:
     names = " or ".join(f"`{name}`" for name in (command.name, *command.aliases))
     rows = [f"- `{_spelling(each)}`: {each.details['help']}" for each in command.arguments]
     return "\n".join([f"**{names}**: {command.help}", "", *rows, ""] if rows else [f"**{names}**: {command.help}", ""])
 
 
-def _spelling(each: commands.Argument) -> str:
+def _spelling(each: arguments.Argument) -> str:
     return " ".join(filter(None, [each.names[0] if each.names[0].startswith("-") else "", each.details.get("metavar")]))
 
 

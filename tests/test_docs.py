@@ -10,7 +10,7 @@ from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
 import memory_core
-from memory_core import commands, errors
+from memory_core import arguments, commands, errors
 from memory_core.config import load_config
 from memory_core.hookspecs import MemoryBackend
 from tests.command import REPOSITORY
@@ -53,7 +53,7 @@ def test_readme_configurations_load(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     [
         *(command.name for command in commands.COMMANDS),
         *(name for command in commands.COMMANDS for argument in command.arguments for name in argument.names[:1]),
-        *(name for argument in commands.COMMON for name in argument.names),
+        *(name for argument in arguments.COMMON for name in argument.names),
         *(name for name in vars(MemoryBackend) if name.startswith("memory_")),
         *(name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)),
         "memory_search",

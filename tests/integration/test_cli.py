@@ -54,6 +54,14 @@ def test_search_indexes_what_is_not_indexed_yet(command: Command) -> None:
     assert command("search", QUESTION).out.startswith(ANSWER)
 
 
+def test_search_finishes_the_sync_that_a_host_would_leave_to_the_background(command: Command, tmp_path: Path) -> None:
+    config = tmp_path / "host.json5"
+    config.write_text("{agents: {defaults: {memorySearch: {sync: {onSearchBudgetMs: 0}}}}}")
+    found = command("--config", str(config), "search", QUESTION)
+    assert (found.code, found.err) == (0, "")
+    assert found.out.startswith(ANSWER)
+
+
 def test_search_prints_the_tool_result_as_json(indexed: Command, workspace: Path) -> None:
     printed = indexed("search", QUESTION, "--json", "--max-results", "2").json
     with memory_core.open_memory(
