@@ -1,0 +1,207 @@
+"""`memory-core mcp` with the official client, and what it leaves on its streams and in the process table."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_core import tools
+from tests.command import REPOSITORY, Command
+
+CLIENT = Path(__file__).with_name("mcp_client.py")
+NOTE = "memory/2026-01-10.md"
+DEADLINE_SECONDS = 30.0
+
+
+def talk(python: Path, command: Command, *steps: dict[str, Any], options: tuple[str, ...] = ()) -> list[Any]:
+    """What the official client got in every step."""
+    program, *arguments = command.start()
+    asked = {
+        "command": program,
+        "args": [*arguments, "mcp", *options],
+        "env": command.variables(),
+        "cwd": str(REPOSITORY),
+        "steps": steps,
+    }
+    done = subprocess.run(
+        [python, "-I", CLIENT],
+        input=json.dumps(asked),
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    answers = json.loads(done.stdout)
+    assert isinstance(answers, list)
+    return answers
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"call": name, "arguments": arguments}
+
+
+def test_the_official_client_uses_every_tool(mcp_client: Path, command: Command) -> None:
+    query = {"query": "Who is our dog sitter?"}
+    listed, found, note, wrong, unknown, refused, stored = talk(
+        mcp_client,
+        command,
+        {},
+        call("memory_search", **query),
+        call("memory_get", path=NOTE, **{"from": 3}, lines=2),
+        call("memory_get", path=NOTE, **{"from": "zz"}),
+        call("memory_forget_everything"),
+        call("memory_get", path="../secret.md"),
+        call("memory_append", text="The boiler was serviced."),
+    )
+
+    assert listed == [tools.in_form(schema, "mcp") for schema in tools.ALL]
+    assert not found["is_error"]
+    assert found["structured"]["results"][0]["path"] == NOTE
+    assert json.loads(found["text"]) == found["structured"]
+    assert not note["is_error"]
+    assert note["structured"]["text"] == "\n".join((command.workspace / NOTE).read_text().splitlines()[2:4])
+    assert wrong["is_error"]
+    assert wrong["structured"] == {"error": "from: 'zz' is not of type 'integer'", "code": "invalid_argument"}
+    assert unknown["is_error"]
+    assert "memory_forget_everything" in unknown["text"]
+    assert refused["is_error"]
+    assert refused["structured"]["denied"]
+    assert not stored["is_error"]
+    assert "The boiler was serviced." in (command.workspace / stored["structured"]["path"]).read_text()
+
+
+def test_memory_that_is_turned_off_while_the_client_holds_the_tools(
+    mcp_client: Path, command: Command, tmp_path: Path
+) -> None:
+    config = tmp_path / "host.json5"
+    config.write_text("{}", encoding="utf-8")
+    ask = call("memory_search", query="dog sitter")
+    off, wrong = '{plugins: {slots: {memory: "none"}}}', "{plugins: 5}"
+    before, _, after, offered, _, broken, _, again = talk(
+        mcp_client, command,
+        ask, {"write": str(config), "text": off}, ask, {}, {"write": str(config), "text": wrong}, ask,
+        {"write": str(config), "text": "{}"}, ask,
+        options=("--config", str(config)),
+    )  # fmt: skip
+
+    assert not before["is_error"]
+    assert after["is_error"]
+    assert after["structured"]["disabled"]
+    assert offered == []
+    assert broken["is_error"]
+    assert broken["structured"]["unavailable"]
+    assert "plugins" in broken["structured"]["error"]
+    assert not again["is_error"]
+
+
+class Server:
+    """A server that is spoken to by hand, in a process group of its own."""
+
+    def __init__(self, command: Command, *options: str) -> None:
+        self.process = subprocess.Popen(
+            [*command.start(), *options, "mcp"],
+            cwd=REPOSITORY,
+            env=command.variables(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def send(self, method: str, number: int | None = None, **params: Any) -> None:
+        message = {"jsonrpc": "2.0", "method": method, "params": params} | ({} if number is None else {"id": number})
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def receive(self) -> Any:
+        assert self.process.stdout is not None
+        return json.loads(self.process.stdout.readline())
+
+    def greet(self) -> None:
+        info = {"name": "a test", "version": "1"}
+        self.send("initialize", 1, protocolVersion="2025-06-18", capabilities={}, clientInfo=info)
+        assert self.receive()["result"]["serverInfo"]["name"] == "memory-core"
+        self.send("notifications/initialized")
+
+    def wait(self) -> tuple[int, bytes, bytes]:
+        """Its exit code and the rest of both streams; asserts that no process of its group is left."""
+        out, err = self.process.communicate(timeout=DEADLINE_SECONDS)
+        until = time.monotonic() + 5
+        while True:
+            try:
+                os.killpg(self.process.pid, 0)
+            except ProcessLookupError:
+                return self.process.returncode, out, err
+            assert time.monotonic() < until, "a process is left"
+            time.sleep(0.01)
+
+
+@pytest.fixture
+def server(command: Command) -> Iterator[Server]:
+    server = Server(command, "--debug")
+    yield server
+    server.process.kill()
+    server.process.communicate()
+
+
+def test_standard_output_is_protocol_and_nothing_else(server: Server, workspace: Path) -> None:
+    (workspace / "memory" / "bad.md").write_bytes(b"\xff\xfe not UTF-8")  # something to log
+    server.greet()
+    server.send("tools/call", 2, name="memory_search", arguments={"query": "Who is our dog sitter?"})
+    answer = server.receive()
+    assert answer["id"] == 2
+    assert answer["result"]["structuredContent"]["results"][0]["path"] == NOTE
+    server.send("no/such/method", 3)
+    assert server.receive()["error"]
+
+    assert server.process.stdin is not None
+    server.process.stdin.close()
+    server.process.stdin = None
+    code, out, err = server.wait()
+    assert code == 0
+    assert out == b""
+    assert b"bad.md" in err  # the log goes to the other stream
+    assert b"Traceback" not in err
+
+
+def test_it_tells_the_client_how_to_use_memory(server: Server) -> None:
+    info = {"name": "a test", "version": "1"}
+    server.send("initialize", 1, protocolVersion="2025-06-18", capabilities={}, clientInfo=info)
+    assert "call memory_search" in server.receive()["result"]["instructions"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_signal_ends_it_cleanly(server: Server, number: signal.Signals, busy: bool) -> None:
+    server.greet()
+    if busy:
+        server.send("tools/call", 2, name="memory_search", arguments={"query": "dog sitter"})
+    server.process.send_signal(number)
+    code, out, err = server.wait()
+
+    assert code == 128 + number
+    assert all(json.loads(line)["jsonrpc"] == "2.0" for line in out.splitlines())
+    assert b"Traceback" not in err
+
+
+def test_an_input_that_ends_at_once_ends_it(command: Command) -> None:
+    done = command("mcp")
+    assert (done.code, done.out) == (0, "")
+
+
+def test_without_the_package_it_says_what_to_install(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "mcp_types.py").write_text("raise ImportError('not installed')", encoding="utf-8")
+    path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
+    done = command("mcp", environment={"PYTHONPATH": path})
+    assert done.code == 1
+    assert "pip install 'memory-core[mcp]'" in done.error
