@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from memory_core import ranking
@@ -23,6 +24,8 @@ from memory_qmd.questions import Question
 # A cosine of the embedding models that QMD runs, as evidence: QMD itself drops vsearch rows below the first, and clear
 # paraphrases lie above the sum.
 COSINE_FLOOR, COSINE_SPAN = 0.30, 0.45
+# Questions in a row meet the same notes, and cutting them is half of what a hit costs; longer notes are cut each time.
+CACHED_CHARS = 50_000
 NEAR_LINE = 0.15  # of the coverage: for the chunk that holds the line QMD names, so that it wins among equals
 
 # What QMD's score means: 1 / rank, a cosine, or position and reranker blended.
@@ -66,7 +69,8 @@ class Finder:
             max_chars: A snippet is at most so long.
         """
         best: tuple[float, Chunk, list[bool]] | None = None
-        for chunk in split_chunks(text, self._chunking, title=title):
+        split = _chunks if len(text) <= CACHED_CHARS else _chunks.__wrapped__
+        for chunk in split(text, self._chunking, title):
             found = self._found(f"{chunk.context}\n{chunk.text}")
             covered = ranking.coverage(self._weights, found)
             near = line is not None and chunk.start_line <= line <= chunk.end_line
@@ -76,7 +80,7 @@ class Finder:
         return None if best is None else self._cut(best[1], best[2], line, max_chars)
 
     def _cut(self, chunk: Chunk, found: Sequence[bool], line: int | None, max_chars: int) -> Passage | None:
-        units = split_units(chunk.text)
+        units = _units(chunk.text)
         if not units:
             return None
         shown = passage(chunk.text, units, choose_units(units, self._ranked(chunk, units, line), max_chars), max_chars)
@@ -142,6 +146,16 @@ def _meaning(row: Row, position: int, scale: Scale) -> float | None:
         return unblended(row.score, position) if row.rerank is None else min(max(row.rerank, 0.0), 1.0)
     cosine = row.score if scale == "cosine" else row.cosine
     return None if cosine is None else min(max((cosine - COSINE_FLOOR) / COSINE_SPAN, 0.0), 1.0)
+
+
+@lru_cache(maxsize=100)
+def _chunks(text: str, chunking: Chunking, title: str) -> tuple[Chunk, ...]:
+    return tuple(split_chunks(text, chunking, title=title))
+
+
+@lru_cache(maxsize=200)
+def _units(text: str) -> tuple[Unit, ...]:
+    return tuple(split_units(text))
 
 
 def _stemmer() -> Callable[[str], list[str]]:

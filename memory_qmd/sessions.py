@@ -4,33 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from memory_core.durable import replace_file
+from memory_core.redaction import redact
 
 PREFIX = "session-"
 HEADING = "# Session "
 MAX_LINE_BYTES = 1_000_000  # of a log; longer lines are tool output that was pasted into a message
-HIDDEN = "[redacted]"
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
 _DAY_SECONDS = 86_400.0
-
-# Secrets by their usual shapes: what follows a telling name, keys with a known prefix, tokens, private keys.
-_NAMED = re.compile(
-    r"""(?ix) \b ( [\w-]* (?: api[_-]?key | token | secret | passw(?:or)?d | passphrase | credential ) s?
-    ["']? \s* [:=] \s* ["']? ) [^\s"',;]{4,}"""
-)
-_SHAPES = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
-    r"|\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|\bgh[opsru]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}"
-    r"|\bxox[abeoprs]-[\w-]{10,}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[\w-]{30,}|\bhf_[A-Za-z0-9]{20,}|\bnpm_[A-Za-z0-9]{30,}"
-    r"|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]+|(?i:\bbearer\s+)[\w.~+/=-]{12,}|(?<=://)[^\s/:@]+:[^\s/@]+(?=@)",
-    re.DOTALL,
-)
 
 
 def export_sessions(logs: Path, folder: Path, *, retention_days: float | None, now: float | None = None) -> None:
@@ -60,12 +46,7 @@ def export_sessions(logs: Path, folder: Path, *, retention_days: float | None, n
 
 def transcript(log: Path) -> str:
     """What user and assistant said, one paragraph a message, redacted; malformed lines and all else are left out."""
-    return "\n\n".join(f"{speaker}: {redacted(text)}" for speaker, text in _messages(log))
-
-
-def redacted(text: str) -> str:
-    """The text with secrets in their usual shapes replaced."""
-    return _NAMED.sub(rf"\1{HIDDEN}", _SHAPES.sub(HIDDEN, text))
+    return "\n\n".join(f"{speaker}: {redact(text)}" for speaker, text in _messages(log))
 
 
 def _export(log: Path, target: Path) -> None:

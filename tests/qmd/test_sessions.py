@@ -10,17 +10,8 @@ from pathlib import Path
 import pytest
 
 from memory_qmd.config import QmdLimits, QmdSessions, QmdUpdate
-from memory_qmd.sessions import export_sessions, redacted, transcript
+from memory_qmd.sessions import export_sessions, transcript
 from tests.qmd.conftest import Bench, ask, paths
-
-SECRETS = [
-    "sk-proj-abcdefghijklmnop1234",
-    "ghp_abcdefghijklmnopqrstuvwxyz123456",
-    "AKIAABCDEFGHIJKLMNOP",
-    "xoxb-1234567890-abcdef",
-    "eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.SflKxwRJSMeKKF2QT4",
-    "-----BEGIN RSA PRIVATE KEY----- MIIE -----END RSA PRIVATE KEY-----",
-]
 
 
 def message(role: str, content: object) -> str:
@@ -51,25 +42,11 @@ def test_only_what_was_said_is_exported(tmp_path: Path) -> None:
     assert transcript(path) == "User: Paint the fence?\n\nAssistant: Yes, green."
 
 
-@pytest.mark.parametrize("secret", SECRETS)
-def test_secrets_are_redacted(secret: str) -> None:
-    assert redacted(f"use {secret} now") == "use [redacted] now"
-
-
-@pytest.mark.parametrize(
-    "named", ["password: hunter2", 'OPENAI_API_KEY="abcd1234"', "token=abcd1234", "db_secret = x9x9x9"]
-)
-def test_named_secrets_are_redacted(named: str) -> None:
-    assert redacted(named).rstrip('"').endswith("[redacted]")
-
-
-def test_addresses_keep_their_host_but_not_their_password() -> None:
-    assert redacted("postgres://me:pass@db.example/x") == "postgres://[redacted]@db.example/x"
-
-
-@pytest.mark.parametrize("text", ["The token was lost.", "Ask the secretary.", "password reset", "skiing in March"])
-def test_plain_words_stay(text: str) -> None:
-    assert redacted(text) == text
+def test_secrets_are_redacted(tmp_path: Path) -> None:
+    path = log(tmp_path, "s1", message("user", "use ghp_abcdefghijklmnopqrstuvwxyz1234567890 and password: hunter2"))
+    said = transcript(path)
+    assert said.startswith("User: use [redacted]")
+    assert "hunter2" not in said
 
 
 def test_exports_follow_their_log_and_outlive_it(tmp_path: Path) -> None:
