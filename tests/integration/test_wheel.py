@@ -1,0 +1,50 @@
+"""What is in the wheel that users install."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from memory_core.backends import SHIPPED
+from tests.command import REPOSITORY
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    folder = tmp_path_factory.mktemp("wheel")
+    build = f"from hatchling.build import build_wheel; print(build_wheel({str(folder)!r}))"
+    done = subprocess.run(
+        [sys.executable, "-c", build], cwd=REPOSITORY, check=False, capture_output=True, encoding="utf-8"
+    )
+    assert done.returncode == 0, done.stderr
+    return zipfile.ZipFile(folder / done.stdout.strip())
+
+
+def test_the_manifests_ship_as_they_stand_in_the_repository(wheel: zipfile.ZipFile) -> None:
+    for name in ("plugin.json", "mcp.json"):
+        assert json.loads(wheel.read(f"memory_core/{name}")) == json.loads((REPOSITORY / name).read_bytes())
+
+
+def test_every_module_ships_and_no_test(wheel: zipfile.ZipFile) -> None:
+    shipped = {name for name in wheel.namelist() if name.endswith(".py")}
+    here = {
+        str(path.relative_to(REPOSITORY))
+        for package in ("memory_core", "memory_qmd")
+        for path in (REPOSITORY / package).rglob("*.py")
+    }
+    assert shipped == here
+    assert {Path(name).parts[0] for name in shipped} == {"memory_core", "memory_qmd"}
+    assert {"memory_core/py.typed", "memory_qmd/py.typed"} <= set(wheel.namelist())
+
+
+def test_the_entry_points_are_the_backends_that_are_found_without_a_scan(wheel: zipfile.ZipFile) -> None:
+    (name,) = [name for name in wheel.namelist() if name.endswith("/entry_points.txt")]
+    text = wheel.read(name).decode()
+    for backend, target in SHIPPED.items():
+        assert f"{backend} = {target}" in text
+    assert "[memory_core.slots]\nmemory-core = memory_core.plugin:MemorySlot" in text
