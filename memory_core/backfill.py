@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError
+from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable
 from memory_core.hookspecs import EmbeddingProvider, Space, TokenModel
 from memory_core.records import Progress
 from memory_core.store.rows import (
@@ -20,6 +21,7 @@ from memory_core.store.rows import (
     digest,
     embedded,
     find_space,
+    newest_space_like,
     owed_windows,
     serving_space,
 )
@@ -44,17 +46,23 @@ class Backfill:
 
     def is_level(self) -> bool:
         """Whether nothing is owed to the configured provider at this moment."""
-        return self._work.provider is not None and self._spaces(self._work.provider.space)[2]
+        if self._work.provider is None:
+            return False
+        space = self._known_space(self._work.provider)
+        return space is not None and self._spaces(space)[2]
 
     def ahead(self) -> None:
         """For a rebuild, before the switch: embeddings and tokens of its chunks."""
         work = self._work
         if work.provider is None or not work.embeds:
             return
-        space_id, _, _ = self._spaces(work.provider.space)
+        space = self._space(work.provider)
+        if space is None:
+            return
+        space_id, _, _ = self._spaces(space)
         with work.store.read() as connection:
             owed = list(owed_windows(connection, space_id, NEXT))
-        self._embed(work.provider, space_id, owed)
+        self._embed(work.provider, space, owed)
         self._fill_missing_tokens(work.provider, NEXT)
 
     def run(self, *, was_level: bool) -> None:
@@ -67,7 +75,10 @@ class Backfill:
         if work.provider is None:
             self._without_provider()
             return
-        space_id, serving, level = self._spaces(work.provider.space)
+        space = self._space(work.provider)
+        if space is None:
+            return
+        space_id, serving, level = self._spaces(space)
         if level:
             return
         owed, windows = self._owed(space_id, fresh_only=was_level)
@@ -77,7 +88,7 @@ class Backfill:
             return
         if serving is None:  # nothing served before: every piece counts at once
             work.note({SERVING: str(space_id)})
-        tried = self._embed(work.provider, space_id, owed)
+        tried = self._embed(work.provider, space, owed)
         if was_level:
             self._fill_tokens(work.provider, [(chunk_id, _texts(chunk)) for chunk_id, chunk in work.fresh.items()])
         else:
@@ -129,13 +140,46 @@ class Backfill:
         if work.problem is None and serving is not None:
             work.note({SERVING: None, LEVEL: None})
 
-    def _embed(self, provider: EmbeddingProvider, space_id: int, owed: Sequence[OwedWindow]) -> bool:
+    def _known_space(self, provider: EmbeddingProvider) -> Space | None:
+        """The provider's space; what it does not know of its dimensions, the index may. None when neither does."""
+        space = provider.space
+        if space.dimensions:
+            return space
+        with self._work.store.read() as connection:
+            return newest_space_like(connection, space)
+
+    def _space(self, provider: EmbeddingProvider) -> Space | None:
+        """The same, asked for with one request where nobody knows; None when it gives no answer, and all is owed."""
+        work = self._work
+        space = self._known_space(provider)
+        if space is not None or not work.embeds:
+            return space
+        try:
+            dimensions = len(provider.embed_query("dimensions"))
+        except ProviderError as error:
+            self._owe(self._count_owed(), error)
+            work.embeds = False
+            return None
+        return replace(provider.space, dimensions=dimensions)
+
+    def _count_owed(self) -> int:
+        with self._work.store.read() as connection:
+            return count_owed(connection, None)
+
+    def _owe(self, count: int, problem: ProviderError) -> None:
+        self._work.tally.owed = count
+        self._work.tally.warnings.append(f"{count} texts wait for their embedding ({problem})")
+        log.warning("%d embeddings are owed: %s", count, problem)
+
+    def _embed(self, provider: EmbeddingProvider, space: Space, owed: Sequence[OwedWindow]) -> bool:
         """Embed and commit piece by piece; False when the provider is out of order, so that not all were tried."""
         work, before, problem = self._work, self._work.tally.embedded, None
+        space_id, _, _ = self._spaces(space)
         for first in range(0, len(owed), EMBED_STEP):
             step = owed[first : first + EMBED_STEP]
             try:
                 for offset, rows in provider.embed_documents([window.text for window in step]):
+                    _check_dimensions(space, rows.shape[1])
                     with work.store.write() as writer:
                         writer.put_embeddings(space_id, _stored(step[offset : offset + len(rows)], rows))
                     work.tally.embedded += len(rows)
@@ -147,9 +191,7 @@ class Backfill:
                     break
         if problem is None:
             return True
-        work.tally.owed = len(owed) - (work.tally.embedded - before)
-        work.tally.warnings.append(f"{work.tally.owed} texts wait for their embedding ({problem})")
-        log.warning("%d embeddings are owed: %s", work.tally.owed, problem)
+        self._owe(len(owed) - (work.tally.embedded - before), problem)
         work.embeds = isinstance(problem, REFUSALS)
         return work.embeds
 
@@ -171,6 +213,20 @@ class Backfill:
             packed = [(chunk_id, _packed([next(ids) for _ in texts])) for chunk_id, texts in step]
             with self._work.store.write(content=False) as writer:
                 (writer.building() if prefix else writer).put_tokens(packed)
+
+
+def _check_dimensions(space: Space, dimensions: int) -> None:
+    """A model that changed under its name must not be mixed with what it was; the next sync finds another space.
+
+    Raises:
+        ProviderUnavailable: The vectors have other dimensions than those of their space.
+    """
+    if dimensions != space.dimensions:
+        raise ProviderUnavailable(
+            space.provider,
+            f"its vectors have {dimensions} dimensions now, and had {space.dimensions}",
+            action="sync again",
+        )
 
 
 def _texts(chunk: PreparedChunk) -> list[str]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+EMBED_PAUSE_SECONDS = 30.0  # before owed embeddings are asked for again in the background, not to wait at every search
 EMPTY = "No memories indexed yet"
 
 
@@ -53,11 +54,13 @@ class BuiltinBackend:
 
     def __init__(self, context: BackendContext) -> None:
         self._config = context.config
+        self._resolve_api_key = context.resolve_api_key
         self._writable = context.access == "rw"
         self._store = Store(context.config.store_path, writable=self._writable)
         self._index = VectorIndex(context.config.search.store.vector)
         self._provider_lock = threading.Lock()
         self._providers: dict[str, EmbeddingProvider] = {}
+        self._embed_again_at = 0.0
         self._sync_lock = threading.Lock()
         self._keeper = Keeper(self._sync, debounce_seconds=context.config.search.sync.watch_debounce_ms / 1000)
         self._watching = Watching(context.config, self._keeper)
@@ -98,13 +101,15 @@ class BuiltinBackend:
         """Counts and states from the index file; opens no model and asks no network."""
         from memory_core import reporting
 
-        status = reporting.status(self._config, self._store, self._index, writable=self._writable)
+        status = reporting.status(
+            self._config, self._store, self._index, self._resolve_api_key, writable=self._writable
+        )
         return replace(status, details={**status.details, "watching": self._watching.state})
 
     @hookimpl
     def memory_probe(self) -> Probe:
         """Embed one word."""
-        choice = registry.choose(self._config)
+        choice = registry.choose(self._config, self._resolve_api_key)
         started = time.monotonic()
         try:
             provider = self._provider()
@@ -185,6 +190,7 @@ class BuiltinBackend:
         from memory_core.sync import Syncer, sync_lock
         from memory_core.work import Work
 
+        embeds = stop is None or time.monotonic() >= self._embed_again_at
         with self._sync_lock, sync_lock(self._store, wait_seconds=wait_seconds):
             if force:
                 self._store.reset_damaged()
@@ -197,8 +203,12 @@ class BuiltinBackend:
                 problem=problem,
                 progress=progress,
                 stop=stop,
+                embeds=embeds,
             )
-            return Syncer(work).run(force=force)
+            report = Syncer(work).run(force=force)
+        if embeds and report.owed:
+            self._embed_again_at = time.monotonic() + EMBED_PAUSE_SECONDS
+        return report
 
     # Searching.
 
@@ -228,6 +238,11 @@ class BuiltinBackend:
             log.warning("keyword search answers: %s", error)
             notes.add(f"keyword search only: {error}", error.action)
             return None
+        if space.dimensions != len(vector):
+            notes.add(
+                f"keyword search only: {space.model} gives {len(vector)} dimensions now, and gave {space.dimensions}"
+            )
+            return None
         if not vector.any():
             return None
         return Vectors(space_id, vector, provider if isinstance(provider, TokenModel) else None)
@@ -250,7 +265,7 @@ class BuiltinBackend:
         """The configured provider, opened once."""
         with self._provider_lock:
             if "configured" not in self._providers:
-                provider = registry.open_provider(self._config)
+                provider = registry.open_provider(self._config, self._resolve_api_key)
                 if provider is None:
                     return None
                 self._providers["configured"] = provider
@@ -265,7 +280,7 @@ class BuiltinBackend:
     def _provider_for(self, space: Space) -> EmbeddingProvider | None:
         """Who embeds a question for a space: the configured provider, or one that needs no configuration."""
         configured, problem = self._provider_or_reason()
-        if configured is not None and configured.space == space:
+        if configured is not None and configured.space.matches(space):
             return configured
         with self._provider_lock:
             if "serving" not in self._providers:

@@ -32,6 +32,7 @@ SLOTS_GROUP = "memory_core.slots"
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 
+ResolveApiKey = Callable[[str], str | None]  # a provider's id -> the host's key for it; None when it has none
 ProgressCallback = Callable[[Progress], None]
 
 
@@ -43,11 +44,13 @@ class BackendContext:
         config: Everything that is configured for the agent.
         settings: The backend's own section, an instance of the model its plugin supplies; None when it supplies none.
         access: Whether anything may be written: "rw" or "ro".
+        resolve_api_key: The host's own keys, asked after the configuration and before the environment; None has none.
     """
 
     config: AgentConfig
     settings: Any = None
     access: Access = "rw"
+    resolve_api_key: ResolveApiKey | None = None
 
 
 class MemoryBackend(Protocol):
@@ -165,6 +168,16 @@ class Space:
     endpoint: str = ""
     input_type: str = ""
     dimensions: int = 0
+
+    def matches(self, other: Space) -> bool:
+        """Whether both may be one space: equal, but for dimensions that one of them does not know yet."""
+        same = (self.provider, self.model, self.endpoint, self.input_type) == (
+            other.provider,
+            other.model,
+            other.endpoint,
+            other.input_type,
+        )
+        return same and (self.dimensions == other.dimensions or 0 in (self.dimensions, other.dimensions))
 
 
 @runtime_checkable

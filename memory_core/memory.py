@@ -13,7 +13,7 @@ from typing import Any, Self
 from memory_core import scope, tools
 from memory_core.append_tool import APPEND, Writing, memory_append
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, PathRefused
-from memory_core.hookspecs import ProgressCallback
+from memory_core.hookspecs import ProgressCallback, ResolveApiKey
 from memory_core.records import Access, CallContext, Probe, Status, SyncReport
 from memory_core.selector import Selector
 from memory_core.settings import AgentConfig
@@ -50,8 +50,16 @@ def open_memory(
 class Memory:
     """One agent's memory. All methods may be called from several threads."""
 
-    def __init__(self, source: ConfigSource, *, agent: str = "main", today: Callable[[], date] = date.today) -> None:
+    def __init__(
+        self,
+        source: ConfigSource,
+        *,
+        agent: str = "main",
+        today: Callable[[], date] = date.today,
+        resolve_api_key: ResolveApiKey | None = None,
+    ) -> None:
         self._source = source
+        self._resolve_api_key = resolve_api_key
         self._agent = agent
         self._today = today
         self._lock = threading.Lock()
@@ -235,7 +243,7 @@ class Memory:
             held = self._selectors.get(access)
             if held is not None and held[0] == config:
                 return held[1]
-            selector = Selector(config, access=access)
+            selector = Selector(config, access=access, resolve_api_key=self._resolve_api_key)
             self._selectors[access] = (config, selector)
             started = self._started and access == "rw"
         if held is not None:

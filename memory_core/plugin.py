@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Self
 from memory_core import flush, prompts, session_store, tools
 from memory_core.errors import ConfigError, MemoryCoreError
 from memory_core.flush import Decision, FlushTurn, Session
-from memory_core.hookspecs import hookimpl
+from memory_core.hookspecs import ResolveApiKey, hookimpl
 from memory_core.memory import Memory
 from memory_core.records import CallContext, Status
 from memory_core.settings import AgentConfig
@@ -48,6 +48,7 @@ class MemorySlot:
         state_dir: The host's state directory; beats MEMORY_CORE_STATE_DIR and the default.
         other_slots: Ids of memory plugins that the host knows besides ours.
         today: The date for daily notes; the host's clock in the user's timezone.
+        resolve_api_key: The host's own keys by provider id, asked after the configuration and before the environment.
     """
 
     def __init__(
@@ -58,9 +59,11 @@ class MemorySlot:
         state_dir: str | Path | None = None,
         other_slots: Collection[str] = (),
         today: Callable[[], date] = date.today,
+        resolve_api_key: ResolveApiKey | None = None,
     ) -> None:
         self._source = ConfigSource(config, workspace=workspace, state_dir=state_dir, other_slots=other_slots)
         self._today = today
+        self._resolve_api_key = resolve_api_key
         self._lock = threading.Lock()
         self._memories: dict[str, Memory] = {}
         self._greeted: set[str] = set()
@@ -265,7 +268,9 @@ class MemorySlot:
             memory = self._memories.get(agent)
             if memory is not None:
                 return memory
-            memory = self._memories[agent] = Memory(self._source, agent=agent, today=self._today)
+            memory = self._memories[agent] = Memory(
+                self._source, agent=agent, today=self._today, resolve_api_key=self._resolve_api_key
+            )
             started = self._started
         if started:
             memory.start()

@@ -7,6 +7,7 @@ from typing import cast
 from memory_core import files
 from memory_core.embeddings import registry
 from memory_core.errors import NotIndexed
+from memory_core.hookspecs import ResolveApiKey
 from memory_core.records import FileFailure, Status
 from memory_core.settings import AgentConfig
 from memory_core.store import Store
@@ -15,13 +16,15 @@ from memory_core.store.rows import count_owed, serving_space
 from memory_core.store.vectors import VectorIndex
 
 
-def status(config: AgentConfig, store: Store, index: VectorIndex, *, writable: bool) -> Status:
+def status(
+    config: AgentConfig, store: Store, index: VectorIndex, resolve_api_key: ResolveApiKey | None, *, writable: bool
+) -> Status:
     """Counts and states of one index.
 
     Raises:
         StoreError: The file is there but cannot be used.
     """
-    choice = registry.choose(config)
+    choice = registry.choose(config, resolve_api_key)
     blank = Status(
         backend="builtin", agent=config.agent, workspace=config.workspace, store=config.store_path,
         provider=choice.provider, model=config.search.model, warnings=config.warnings,

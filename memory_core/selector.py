@@ -11,7 +11,7 @@ from typing import TypeVar
 from memory_core.backends import RegisteredBackend, add_backend, build_manager, find_plugin
 from memory_core.errors import BackendError, BackendUnavailable, ConfigError, InvalidArgument, NotIndexed, PathRefused
 from memory_core.guard import Breaker, BreakerState, Clock, Refused, Worker
-from memory_core.hookspecs import BackendContext, BackendPlugin, ProgressCallback
+from memory_core.hookspecs import BackendContext, BackendPlugin, ProgressCallback, ResolveApiKey
 from memory_core.records import Access, Document, Fallback, Probe, Query, SearchResult, Status, SyncReport
 from memory_core.settings import AgentConfig, Scope
 
@@ -33,9 +33,17 @@ CLOSED = Scope(default="deny")
 class Selector:
     """The backends of one agent. Making one opens nothing; `close` ends what was opened."""
 
-    def __init__(self, config: AgentConfig, *, access: Access = "rw", clock: Clock = time.monotonic) -> None:
+    def __init__(
+        self,
+        config: AgentConfig,
+        *,
+        access: Access = "rw",
+        resolve_api_key: ResolveApiKey | None = None,
+        clock: Clock = time.monotonic,
+    ) -> None:
         self._config = config
         self._access = access
+        self._resolve_api_key = resolve_api_key
         self._manager = build_manager()
         self._scope = config.memory.scope
         self._builtin = add_backend(self._manager, BUILTIN, find_plugin(BUILTIN), self._context(None))
@@ -161,7 +169,9 @@ class Selector:
 
             name = self._config.memory.backend
             settings = validate_section(name, self._config.backend_sections.get(name, {}), plugin.settings())
-        return BackendContext(config=self._config, settings=settings, access=self._access)
+        return BackendContext(
+            config=self._config, settings=settings, access=self._access, resolve_api_key=self._resolve_api_key
+        )
 
     def _ask(
         self, work: Callable[[RegisteredBackend], Answer], *, long: bool = False, counted: bool = True

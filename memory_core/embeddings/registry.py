@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol, cast
 
 from memory_core.errors import ProviderUnavailable
-from memory_core.hookspecs import EmbeddingProvider, Space
-from memory_core.settings import AgentConfig
-
-Open = Callable[[AgentConfig], EmbeddingProvider]
+from memory_core.hookspecs import EmbeddingProvider, ResolveApiKey, Space
+from memory_core.settings import AgentConfig, ProviderId
 
 
-def _open_static(config: AgentConfig) -> EmbeddingProvider:
-    from memory_core.embeddings.static import StaticProvider
+class Opener(Protocol):
+    """Opens the provider that `memorySearch.provider` names; loads no model and sends nothing yet."""
 
-    if config.search.model not in (None, "l2_supercat_256"):
-        raise ProviderUnavailable(
-            "static", f"it has one model, not {config.search.model!r}", action="leave memorySearch.model out"
-        )
-    return StaticProvider()
-
-
-OPENERS: Mapping[str, Open] = {"static": _open_static}
+    def __call__(
+        self, config: AgentConfig, *, environ: Mapping[str, str], resolve_api_key: ResolveApiKey | None
+    ) -> EmbeddingProvider:
+        """Raises ProviderUnavailable when it cannot be opened; says why and what to do."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,30 +35,56 @@ class Choice:
     reason: str
 
 
-def choose(config: AgentConfig) -> Choice:
-    """What the configuration asks for; "auto" is resolved without opening anything."""
-    if config.search.provider != "auto":
-        return Choice(config.search.provider, "memorySearch.provider")
-    return Choice("static", "auto: no local model and no key is configured")
+def choose(config: AgentConfig, resolve_api_key: ResolveApiKey | None = None) -> Choice:
+    """What the configuration asks for; "auto" is resolved without opening anything: files and keys are looked for."""
+    from memory_core.embeddings.credentials import choose_provider
+
+    return Choice(*choose_provider(config, environ=os.environ, resolve_api_key=resolve_api_key))
 
 
-def open_provider(config: AgentConfig) -> EmbeddingProvider | None:
-    """The provider that serves an agent; None for "none". Loads no model yet.
+def open_provider(config: AgentConfig, resolve_api_key: ResolveApiKey | None = None) -> EmbeddingProvider | None:
+    """The provider that serves an agent; None for "none". Loads no model and sends nothing yet.
 
     Raises:
         ProviderUnavailable: It cannot be opened; says why and what to do.
     """
-    choice = choose(config)
-    if choice.provider == "none":
+    chosen = choose(config, resolve_api_key).provider
+    if chosen == "none":
         return None
-    opener = OPENERS.get(choice.provider)
-    if opener is None:
-        raise ProviderUnavailable(
-            choice.provider,
-            "this version cannot open it yet",
-            action='choose "static" or "none": memorySearch.provider',
-        )
-    return opener(config)
+    resolved = replace(config, search=replace(config.search, provider=cast("ProviderId", chosen)))
+    return _opener(chosen)(resolved, environ=os.environ, resolve_api_key=resolve_api_key)
+
+
+def _opener(provider: str) -> Opener:
+    """Each module is imported when its provider is first opened."""
+    if provider == "static":
+        return _open_static
+    from memory_core.embeddings.models import PROVIDERS
+
+    if PROVIDERS[provider].route == "openai":
+        from memory_core.embeddings.openai_http import open_provider as open_openai
+
+        return open_openai
+    if PROVIDERS[provider].route == "local":
+        from memory_core.embeddings.local import open_provider as open_local
+
+        return open_local
+    from memory_core.embeddings.litellm_provider import open_provider as open_litellm
+
+    return open_litellm
+
+
+def _open_static(
+    config: AgentConfig,
+    *,
+    environ: Mapping[str, str],  # noqa: ARG001 -- every provider is opened alike
+    resolve_api_key: ResolveApiKey | None,  # noqa: ARG001
+) -> EmbeddingProvider:
+    from memory_core.embeddings.static import MODEL, StaticProvider
+
+    if config.search.model not in (None, MODEL):
+        raise ProviderUnavailable("static", f"it has no model but {MODEL}", action="leave memorySearch.model out")
+    return StaticProvider()
 
 
 def open_space(space: Space) -> EmbeddingProvider | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -304,6 +304,15 @@ def find_space(connection: Connection, space: Space) -> int | None:
         _space_key(space),
     ).get
     return None if found is None else int(found)
+
+
+def newest_space_like(connection: Connection, space: Space) -> Space | None:
+    """The space last made that is equal but for its dimensions; None when there is none."""
+    found = connection.execute(
+        "SELECT dimensions FROM spaces WHERE (provider, model, endpoint, input_type) = (?, ?, ?, ?) ORDER BY id DESC LIMIT 1",
+        _space_key(space)[:4],
+    ).get
+    return None if found is None else replace(space, dimensions=int(found))
 
 
 def serving_space(connection: Connection) -> tuple[int, Space] | None:
