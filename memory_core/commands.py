@@ -85,7 +85,7 @@ def _search(options: Options) -> int:
         result = memory.call_tool("memory_search", asked)
         unfinished = result.get("stale") and not (result["results"] and "warning" in result)
         if unfinished and _finish_sync(memory):
-            result = memory.call_tool("memory_search", asked)
+            result = {**memory.call_tool("memory_search", asked), "stale": False}
     return _answer(options, result, console.print_hits)
 
 
