@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import subprocess
@@ -13,6 +14,8 @@ from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SAMPLE = REPOSITORY / "tests" / "data" / "sample"
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +90,16 @@ class Command:
     def variables(self) -> dict[str, str]:
         """The environment that the command gets."""
         return {**os.environ, "MEMORY_CORE_PROVIDER": "static", "PYTHONDONTWRITEBYTECODE": "1", **self.environment}
+
+
+def as_ordinary_owner() -> None:
+    """In the child, before it starts: root gives up its right to pass over permissions; others never had it.
+
+    Dropped from the bounding set, it is not regained by exec. Another user id would do the same, but could not reach an
+    interpreter or a clone below a private folder.
+    """
+    if os.geteuid() == 0 and sys.platform == "linux":
+        drop_from_bounding_set = 24  # PR_CAPBSET_DROP of linux/prctl.h
+        for capability in (1, 2, 3):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER of linux/capability.h
+            if _LIBC.prctl(drop_from_bounding_set, capability, 0, 0, 0):
+                raise OSError(ctypes.get_errno(), "the capability stays")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import hashlib
 import os
 import resource
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.command import SAMPLE, Command, Outcome
+from tests.command import SAMPLE, Command, Outcome, as_ordinary_owner
 
 QUESTION = "Which musical instrument am I learning?"
 ANSWER = "memory/2026-02-21.md"
@@ -104,22 +102,6 @@ def test_a_bad_note_is_named_and_the_rest_goes_on(note: BadNote, command: Comman
     assert found.code == 0
     assert found.json["results"][0]["path"] == ANSWER
     assert "0 added, 0 changed, 0 removed" in command("index").out
-
-
-def as_ordinary_owner() -> None:
-    """In the child, before it starts: root gives up its right to pass over permissions; others never had it.
-
-    Dropped from the bounding set, it is not regained by exec. Another user id would do the same, but could not reach an
-    interpreter or a clone below a private folder.
-    """
-    if os.geteuid() == 0 and sys.platform == "linux":
-        drop_from_bounding_set = 24  # PR_CAPBSET_DROP of linux/prctl.h
-        for capability in (1, 2, 3):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER of linux/capability.h
-            if _LIBC.prctl(drop_from_bounding_set, capability, 0, 0, 0):
-                raise OSError(ctypes.get_errno(), "the capability stays")
-
-
-_LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def test_an_unreadable_note_is_named_and_the_rest_goes_on(command: Command, workspace: Path) -> None:
