@@ -9,10 +9,13 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from hashlib import blake2b
 from pathlib import Path
+from typing import BinaryIO
 
 from memory_core.errors import FileUnreadable, PathRefused
 from memory_core.markdown import Line, scan, split_lines
@@ -114,7 +117,8 @@ def read_note(file: MemoryFile) -> NoteText:
     Raises:
         FileUnreadable: It is gone, not permitted, no regular file, too large, or no text.
     """
-    info, data = _read(file)
+    with opened(file, max_bytes=MAX_NOTE_BYTES) as (info, stream):
+        data = stream.read()
     if problem := _binary(data):
         raise FileUnreadable(file.path, problem)
     text, replaced = _decoded(data)
@@ -175,30 +179,36 @@ def _is_spelt_so(root: Root, rest: str) -> bool:
     return True
 
 
-def _read(file: MemoryFile) -> tuple[os.stat_result, bytes]:
-    """The bytes of a note, and what its descriptor told before they were read."""
+@contextmanager
+def opened(file: MemoryFile, *, max_bytes: int) -> Iterator[tuple[os.stat_result, BinaryIO]]:
+    """A listed file open for reading, with what its descriptor told before.
+
+    Raises:
+        FileUnreadable: It is gone, not permitted, no regular file, larger than `max_bytes`, or by now behind a symbolic
+            link; or reading fails.
+    """
     real = str(file.real_path)
     try:
         fd = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             info = os.fstat(fd)
-            if problem := not_regular(info) or _too_large(info.st_size):
+            if problem := not_regular(info) or _too_large(file, info, max_bytes):
                 raise FileUnreadable(file.path, problem)
+            if posixpath.realpath(real) != real:  # a folder above became a link after the listing
+                raise FileUnreadable(file.path, SYMLINK)
             with os.fdopen(fd, "rb", closefd=False) as stream:
-                data = stream.read()
+                yield info, stream
         finally:
             os.close(fd)
     except OSError as error:
         raise FileUnreadable(file.path, os_reason(error)) from error
-    if posixpath.realpath(real) != real:  # a folder above became a link after the listing
-        raise FileUnreadable(file.path, SYMLINK)
-    return info, data
 
 
-def _too_large(size_bytes: int) -> str | None:
-    if size_bytes <= MAX_NOTE_BYTES:
+def _too_large(file: MemoryFile, info: os.stat_result, max_bytes: int) -> str | None:
+    if info.st_size <= max_bytes:
         return None
-    return f"is too large: {size_bytes:,} bytes, and notes are read up to {MAX_NOTE_BYTES:,}"
+    kind = "session logs" if file.source == "sessions" else "notes"
+    return f"is too large: {info.st_size:,} bytes, and {kind} are read up to {max_bytes:,}"
 
 
 def _binary(data: bytes) -> str | None:
