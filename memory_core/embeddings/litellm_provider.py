@@ -15,8 +15,11 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from memory_core.embeddings.batch import BatchBackfill, Switch
+from memory_core.embeddings.batch_gemini import GeminiBatches
 from memory_core.embeddings.credentials import Endpoint, ResolveApiKey, resolve_endpoint, scrubbed
 from memory_core.embeddings.failures import Foreign, from_status, lasting, message_of
+from memory_core.embeddings.job_log import FileJobLog
 from memory_core.embeddings.loop import in_daemon_thread
 from memory_core.embeddings.plan import Plan, plan
 from memory_core.embeddings.requests import Backfill, Kind, RequestProvider, Retries
@@ -43,9 +46,12 @@ def open_provider(
     environ: Mapping[str, str],
     resolve_api_key: ResolveApiKey | None = None,
     retries: Retries | None = None,
-    backfill: Backfill | None = None,
+    switch: Switch | None = None,
 ) -> RequestProvider:
     """The provider that `memorySearch.provider` names, one of those whose row has the route "litellm". Opens nothing.
+
+    Args:
+        switch: Turns batches off after failures; None is the one that holds for the process.
 
     Raises:
         ProviderUnavailable: No key or no model is configured.
@@ -61,8 +67,16 @@ def open_provider(
         concurrency=what.provider.concurrency,
         announce=what.announce,
         retries=retries,
-        backfill=backfill,
+        backfill=_backfill(config, endpoint, what, switch),
     )
+
+
+def _backfill(config: AgentConfig, endpoint: Endpoint, what: Plan, switch: Switch | None) -> Backfill | None:
+    batch = config.search.remote.batch
+    if not batch.enabled or endpoint.provider != "gemini":
+        return None
+    log = FileJobLog(config.store_path.with_suffix(".batches.json"))
+    return BatchBackfill(GeminiBatches(endpoint, what), what.space, batch, log, switch)
 
 
 def model_string(model: str) -> str:

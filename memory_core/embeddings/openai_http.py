@@ -6,28 +6,26 @@ Protocol: https://platform.openai.com/docs/api-reference/embeddings/create
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from memory_core.embeddings.credentials import Endpoint, ResolveApiKey, origin, resolve_endpoint, scrubbed
-from memory_core.embeddings.failures import from_status, lasting, message_of
+from memory_core.embeddings.batch import BatchBackfill, Switch
+from memory_core.embeddings.batch_openai import OpenAIBatches
+from memory_core.embeddings.credentials import Endpoint, ResolveApiKey, origin, resolve_endpoint
+from memory_core.embeddings.http import Http
+from memory_core.embeddings.job_log import FileJobLog
 from memory_core.embeddings.plan import Plan, plan
-from memory_core.embeddings.requests import Kind, RequestProvider, Retries
+from memory_core.embeddings.requests import Backfill, Kind, RequestProvider, Retries
 from memory_core.embeddings.vectors import decoded, shortened
-from memory_core.errors import InvalidEmbedding, ProviderError, ProviderUnavailable, RequestTimeout
+from memory_core.errors import InvalidEmbedding
 from memory_core.settings import AgentConfig
 
 if TYPE_CHECKING:
-    import httpx
     import numpy as np
     from numpy.typing import NDArray
 
     Row = NDArray[np.float32]
-
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def open_provider(
@@ -36,8 +34,12 @@ def open_provider(
     environ: Mapping[str, str],
     resolve_api_key: ResolveApiKey | None = None,
     retries: Retries | None = None,
+    switch: Switch | None = None,
 ) -> RequestProvider:
     """The provider that `memorySearch.provider` names, one of those whose row has the route "openai". Opens nothing.
+
+    Args:
+        switch: Turns batches off after failures; None is the one that holds for the process.
 
     Raises:
         ProviderUnavailable: No key, no model or no usable URL is configured.
@@ -52,7 +54,16 @@ def open_provider(
         concurrency=what.provider.concurrency,
         announce=what.announce,
         retries=retries,
+        backfill=_backfill(config, endpoint, what, switch),
     )
+
+
+def _backfill(config: AgentConfig, endpoint: Endpoint, what: Plan, switch: Switch | None) -> Backfill | None:
+    batch = config.search.remote.batch
+    if not batch.enabled or endpoint.provider != "openai":
+        return None
+    log = FileJobLog(config.store_path.with_suffix(".batches.json"))
+    return BatchBackfill(OpenAIBatches(endpoint, what), what.space, batch, log, switch)
 
 
 class OpenAITransport:
@@ -62,22 +73,22 @@ class OpenAITransport:
         self._endpoint = endpoint
         self._plan = what
         self._base64 = what.provider.base64
-        self._client: httpx.AsyncClient | None = None
+        self._http = Http(endpoint)
 
     async def send(self, texts: Sequence[str], kind: Kind) -> Sequence[Row]:
         """See `Transport`."""
-        status, headers, body = await self._post(self._request(texts, kind))
+        url = f"{self._endpoint.base_url}/embeddings"
+        status, headers, body = await self._http.request("POST", url, json=self._request(texts, kind))
         if self._base64 and status in {400, 422} and b"encoding_format" in body:
             self._base64 = False
             return await self.send(texts, kind)
         if status >= 300:
-            raise self._refusal(status, headers, body)
+            raise self._http.refusal(status, headers, body)
         return self._rows(body, headers)
 
     async def close(self) -> None:
         """See `Transport`."""
-        if self._client is not None:
-            await self._client.aclose()
+        await self._http.close()
 
     def _request(self, texts: Sequence[str], kind: Kind) -> dict[str, Any]:
         what = self._plan
@@ -90,70 +101,22 @@ class OpenAITransport:
         named = {name: value for name, value in optional.items() if value is not None}
         return {"model": what.space.model, "input": list(texts), **named}
 
-    async def _post(self, body: dict[str, Any]) -> tuple[int, Mapping[str, str], bytes]:
-        import httpx
-
-        provider, timeout = self._endpoint.provider, self._endpoint.timeout_seconds
-        try:
-            async with asyncio.timeout(timeout):
-                answer = await self._opened().post(f"{self._endpoint.base_url}/embeddings", json=body)
-        except TimeoutError as error:
-            raise RequestTimeout(provider, f"{self._where()} did not answer within {timeout:g} s") from error
-        except httpx.TransportError as error:
-            reason = scrubbed(str(error), self._endpoint.secrets) or type(error).__name__
-            raise ProviderUnavailable(
-                provider,
-                f"{self._where()} cannot be reached: {reason}",
-                action="Check that it runs and that memorySearch.remote.baseUrl is right.",
-            ) from error
-        return answer.status_code, answer.headers, answer.content
-
-    def _opened(self) -> httpx.AsyncClient:
-        if self._client is None:
-            self._client = new_client(self._endpoint, bearer=True)
-        return self._client
-
     def _rows(self, body: bytes, headers: Mapping[str, str]) -> list[Row]:
         provider = self._endpoint.provider
         try:
             answer = json.loads(body)
             if "data" not in answer:
-                raise self._refusal(_status_within(answer), headers, body)
+                raise self._http.refusal(_status_within(answer), headers, body)
             items = answer["data"]
             if all(isinstance(item.get("index"), int) for item in items):
                 items = sorted(items, key=lambda item: item["index"])
             vectors = [item["embedding"] for item in items]
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise InvalidEmbedding(provider, f"{self._where()} sent no embeddings that could be read") from error
+            raise InvalidEmbedding(
+                provider, f"{origin(self._endpoint.base_url or '')} sent no embeddings that could be read"
+            ) from error
         wanted = self._plan.dimensions if self._plan.model.shortens else None
         return [shortened(decoded(vector, provider=provider), wanted or 0) for vector in vectors]
-
-    def _refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-        text = body.decode("utf-8", errors="replace")
-        shown = scrubbed(message_of(text), self._endpoint.secrets)
-        error = from_status(self._endpoint.provider, status, text, headers, shown=shown)
-        return lasting(error) if status < 400 and isinstance(error, ProviderUnavailable) else error
-
-    def _where(self) -> str:
-        return origin(self._endpoint.base_url or "")
-
-
-def new_client(endpoint: Endpoint, *, bearer: bool) -> httpx.AsyncClient:
-    """A client with the endpoint's headers. It has no timeouts of its own, follows no redirect (a key would go along),
-    and asks no proxy for servers on this machine."""
-    import httpx
-
-    url = urlsplit(endpoint.base_url or "")
-    on_this_machine = url.hostname in LOOPBACK
-    headers = {"Authorization": f"Bearer {endpoint.api_key.reveal()}"} if bearer and endpoint.api_key else {}
-    client = httpx.AsyncClient(
-        timeout=None,  # noqa: S113 - each request stands under asyncio.timeout, which bounds it as a whole
-        headers=headers,
-        trust_env=not on_this_machine,
-        verify=not (on_this_machine and url.scheme == "http"),  # loading certificates that are not used takes 45 ms
-    )
-    client.headers.update({name: value.reveal() for name, value in endpoint.headers.items()})
-    return client
 
 
 def _status_within(answer: Mapping[str, Any]) -> int:

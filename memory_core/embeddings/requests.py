@@ -18,7 +18,14 @@ from memory_core.embeddings.answers import Answer, Patience, summed_up
 from memory_core.embeddings.failures import is_outage, lasting
 from memory_core.embeddings.loop import BackgroundLoop, LoopClosed
 from memory_core.embeddings.packing import Limits
-from memory_core.errors import InputTooLarge, ProviderError, ProviderUnavailable, RateLimited, RequestTimeout
+from memory_core.errors import (
+    InputTooLarge,
+    InvalidEmbedding,
+    ProviderError,
+    ProviderUnavailable,
+    RateLimited,
+    RequestTimeout,
+)
 from memory_core.hookspecs import Space
 
 if TYPE_CHECKING:
@@ -56,8 +63,11 @@ class Transport(Protocol):
 class Backfill(Protocol):
     """A cheaper, slower way to embed many texts at once."""
 
-    def rows(self, texts: Sequence[str]) -> Iterator[Mapping[int, Row]]:
-        """Vectors as they came, by the number of their text; texts that are to be sent one by one are left out."""
+    def rows(self, texts: Sequence[str]) -> Iterator[Mapping[int, Row | ProviderError]]:
+        """Vectors as they came, by the number of their text, or why there is none yet.
+
+        Texts that are left out are sent by requests; those with an error are not.
+        """
         ...
 
     def close(self) -> None:
@@ -128,11 +138,16 @@ class RequestProvider:
         """See `EmbeddingProvider`: pieces as requests return; after an outage no further request is begun."""
         sent = [self._announce.applied(text, "document") for text in texts]
         missing = set(range(len(sent)))
+        waiting: list[ProviderError] = []
         for rows in self._backfill.rows(sent) if self._backfill else ():
+            owed = {index: row for index, row in rows.items() if isinstance(row, ProviderError)}
+            waiting += owed.values()
             answer = self._backfilled(rows)
-            missing.difference_update(answer.embedded())
+            missing.difference_update(owed, answer.embedded())
             yield from answer.pieces()
         yield from self._requested(sent, sorted(missing))
+        if waiting:
+            raise summed_up(waiting, len(texts))
 
     def embed_query(self, text: str, *, timeout_seconds: float | None = None) -> Row:
         """See `EmbeddingProvider`."""
@@ -192,13 +207,13 @@ class RequestProvider:
     def _closed(self) -> ProviderError:
         return lasting(ProviderUnavailable(self._space.provider, "it was closed while it was needed"))
 
-    def _backfilled(self, rows: Mapping[int, Row]) -> Answer:
-        indices = sorted(rows)
+    def _backfilled(self, rows: Mapping[int, Row | ProviderError]) -> Answer:
+        """The rows of a job, checked; none when their shape is wrong, so that the texts are sent by requests."""
+        indices = [index for index in sorted(rows) if not isinstance(rows[index], ProviderError)]
+        raw = [row for index in indices if not isinstance(row := rows[index], ProviderError)]
         try:
-            return Answer(indices, self._checked([rows[index] for index in indices], len(indices)))
-        except (
-            ProviderError
-        ):  # a job of the wrong shape counts as none: its texts are sent one by one, and checked again
+            return Answer(indices, self._checked(raw, len(raw)) if raw else [])
+        except InvalidEmbedding:
             return Answer([], [])
 
     # What follows runs in the loop.

@@ -1,10 +1,13 @@
 """Gemini's embeddings on the loopback interface.
 
 https://ai.google.dev/api/embeddings#method:-models.batchembedcontents
+https://ai.google.dev/gemini-api/docs/batch-api
+https://ai.google.dev/api/files
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from tests.servers.loopback import Reply, Request, Server, vector_of
@@ -16,15 +19,23 @@ def gemini_error(status: int, message: str, name: str = "INTERNAL") -> Reply:
 
 
 class GeminiServer(Server):
-    """Answers `models/<model>:batchEmbedContents`, at most 100 texts at a time.
+    """Answers `models/<model>:batchEmbedContents`, at most 100 texts at a time, and asynchronous batches.
 
     Attributes:
         dimensions: Of its vectors, when a request names none.
+        files: Contents by name.
+        jobs: The input file of every batch job.
+        polls_until_done: So many polls find a job running.
+        ends_as: The state a job ends with.
     """
 
     def __init__(self, *, dimensions: int = 3072) -> None:
         super().__init__()
         self.dimensions = dimensions
+        self.files: dict[str, bytes] = {}
+        self.jobs: list[str] = []
+        self.polls_until_done = 0
+        self.ends_as = "SUCCEEDED"
 
     @property
     def url(self) -> str:
@@ -38,9 +49,40 @@ class GeminiServer(Server):
         ]
 
     def answer(self, request: Request) -> Reply:
-        if request.path.endswith(":batchEmbedContents"):
+        path = request.path
+        if path.endswith(":batchEmbedContents"):
             return self.embeddings(request.json())
-        return gemini_error(404, f"no such path: {request.path}", "NOT_FOUND")
+        if path.startswith("/upload/v1beta/files"):
+            return self._upload(request)
+        if path.endswith(":asyncBatchEmbedContent"):
+            self.jobs.append(request.json()["batch"]["inputConfig"]["fileName"])
+            return Reply(200, {"name": f"batches/{len(self.jobs) - 1}", "metadata": {"state": "BATCH_STATE_PENDING"}})
+        if path.startswith("/v1beta/batches/"):
+            return self._operation(path)
+        if path.startswith("/download/v1beta/"):
+            return Reply(200, self.files[path.removeprefix("/download/v1beta/").removesuffix(":download")])
+        return gemini_error(404, f"no such path: {path}", "NOT_FOUND")
+
+    def _upload(self, request: Request) -> Reply:
+        if not request.path.endswith("/session"):
+            return Reply(200, {}, {"X-Goog-Upload-URL": f"{self.origin}/upload/v1beta/files/session"})
+        self.files["files/in"] = request.body
+        return Reply(200, {"file": {"name": "files/in"}})
+
+    def _operation(self, path: str) -> Reply:
+        name = path.removeprefix("/v1beta/")
+        if self.polls_until_done > 0:
+            self.polls_until_done -= 1
+            return Reply(200, {"name": name, "metadata": {"state": "BATCH_STATE_RUNNING"}})
+        if self.ends_as != "SUCCEEDED":
+            return Reply(200, {"name": name, "done": True, "metadata": {"state": f"BATCH_STATE_{self.ends_as}"}})
+        lines = [json.loads(line) for line in self.files[self.jobs[int(name.rpartition("/")[2])]].splitlines()]
+        answers = [
+            {"key": line["key"], "response": {"embedding": {"values": self.values(line["request"])}}} for line in lines
+        ]
+        self.files["files/out"] = b"\n".join(json.dumps(answer).encode() for answer in answers[::-1])
+        done = {"name": name, "done": True, "metadata": {"state": "BATCH_STATE_SUCCEEDED"}}
+        return Reply(200, {**done, "response": {"responsesFile": "files/out"}})
 
     def embeddings(self, body: dict[str, Any]) -> Reply:
         """The answer to one embeddings request."""

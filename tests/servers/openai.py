@@ -8,6 +8,7 @@ https://platform.openai.com/docs/api-reference/batch
 from __future__ import annotations
 
 import base64
+import json
 import struct
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.servers.loopback import Reply, Request, Server, openai_error, vector_
 
 
 class OpenAIServer(Server):
-    """Answers `/v1/embeddings`.
+    """Answers `/v1/embeddings`, `/v1/files` and `/v1/batches`.
 
     Attributes:
         dimensions: Of its vectors, when a request names none (`output_dimension` is how Voyage and Mistral call them).
@@ -23,6 +24,11 @@ class OpenAIServer(Server):
         max_characters: Characters it takes of one text.
         replaced: Vectors for certain texts, instead of the usual ones.
         base64: Whether it knows `encoding_format`; otherwise it refuses it.
+        files: Contents by file id.
+        jobs: Batch jobs by id, in order of submission.
+        polls_until_done: So many polls find a job in progress.
+        ends_as: The status a job ends with; "expired" and "cancelled" have done half of it.
+        refused: Texts whose line in a job fails.
     """
 
     def __init__(self, *, dimensions: int = 8) -> None:
@@ -32,6 +38,11 @@ class OpenAIServer(Server):
         self.max_characters = 100_000
         self.replaced: dict[str, list[float]] = {}
         self.base64 = True
+        self.files: dict[str, bytes] = {}
+        self.jobs: dict[str, dict[str, Any]] = {}
+        self.polls_until_done = 0
+        self.ends_as = "completed"
+        self.refused: set[str] = set()
 
     @property
     def url(self) -> str:
@@ -45,7 +56,57 @@ class OpenAIServer(Server):
     def answer(self, request: Request) -> Reply:
         if request.path.endswith("/embeddings"):
             return self.embeddings(request.json())
+        parts = request.path.removeprefix("/v1/").split("/")
+        if parts[0] == "files":
+            return self._upload(request) if request.method == "POST" else Reply(200, self.files[parts[1]])
+        if parts[0] == "batches":
+            return self._batch(request, parts)
         return openai_error(404, f"no such path: {request.path}")
+
+    def submitted(self) -> list[list[str]]:
+        """The texts of every batch job, in order of submission."""
+        lines = [self.files[job["input_file_id"]].splitlines() for job in self.jobs.values()]
+        return [[json.loads(line)["body"]["input"] for line in of_job] for of_job in lines]
+
+    def _upload(self, request: Request) -> Reply:
+        # One part of a multipart form after the other; the file is the one with a name.
+        boundary = request.headers["content-type"].partition("boundary=")[2].encode()
+        parts = request.body.split(b"--" + boundary)
+        content = next(part for part in parts if b"filename=" in part).partition(b"\r\n\r\n")[2].removesuffix(b"\r\n")
+        name = f"file-{len(self.files)}"
+        self.files[name] = content
+        return Reply(200, {"id": name, "object": "file", "bytes": len(content), "purpose": "batch"})
+
+    def _batch(self, request: Request, parts: list[str]) -> Reply:
+        if len(parts) == 1:
+            name = f"batch_{len(self.jobs)}"
+            self.jobs[name] = {"id": name, **request.json()}
+            return Reply(200, {**self.jobs[name], "status": "validating"})
+        if parts[1] not in self.jobs:
+            return openai_error(404, f"No batch found with id '{parts[1]}'.")
+        if parts[2:] == ["cancel"]:
+            return Reply(200, {**self.jobs[parts[1]], "status": "cancelling"})
+        return Reply(200, self._ended(self.jobs[parts[1]]))
+
+    def _ended(self, job: dict[str, Any]) -> dict[str, Any]:
+        if self.polls_until_done > 0:
+            self.polls_until_done -= 1
+            return {**job, "status": "in_progress"}
+        if self.ends_as == "failed":
+            return {**job, "status": "failed", "errors": {"data": [{"message": "token limit"}]}}
+        lines = self.files[job["input_file_id"]].splitlines()
+        kept = lines[: len(lines) // 2] if self.ends_as != "completed" else lines
+        self.files[f"out-{job['id']}"] = b"\n".join(self._line(json.loads(line)) for line in kept[::-1])
+        return {**job, "status": self.ends_as, "output_file_id": f"out-{job['id']}"}
+
+    def _line(self, line: dict[str, Any]) -> bytes:
+        text = line["body"]["input"]
+        if text in self.refused:
+            response: dict[str, Any] = {"status_code": 400, "body": {"error": {"message": "no"}}}
+        else:
+            answer = self.embeddings({**line["body"], "input": [text]}).body
+            response = {"status_code": 200, "body": answer}
+        return json.dumps({"custom_id": line["custom_id"], "response": response, "error": None}).encode()
 
     def embeddings(self, body: dict[str, Any]) -> Reply:
         """The answer to one embeddings request."""

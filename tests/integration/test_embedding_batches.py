@@ -1,0 +1,207 @@
+"""Batch jobs against loopback servers: paid once, collected after a restart, given up after two failures."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from memory_core.embeddings import litellm_provider, openai_http
+from memory_core.embeddings.batch import SMALLEST, Switch
+from memory_core.errors import ProviderUnavailable
+from memory_core.settings import Batch, Remote, Secret
+from tests.servers.clients import KEY, QUICK, agent_config, assert_right, collected, texts_of
+from tests.servers.gemini import GeminiServer
+from tests.servers.loopback import openai_error
+from tests.servers.openai import OpenAIServer
+
+if TYPE_CHECKING:
+    from memory_core.embeddings.requests import RequestProvider
+
+Open = Callable[..., "RequestProvider"]
+TEXTS = texts_of(SMALLEST + 50)
+
+
+@pytest.fixture
+def openai() -> Iterator[OpenAIServer]:
+    with OpenAIServer(dimensions=64) as server:
+        yield server
+
+
+@pytest.fixture
+def gemini() -> Iterator[GeminiServer]:
+    with GeminiServer(dimensions=64) as server:
+        yield server
+
+
+@pytest.fixture
+def switch() -> Switch:
+    return Switch()
+
+
+@pytest.fixture
+def opened(tmp_path: Path, switch: Switch) -> Iterator[Open]:
+    """Opens providers with batches on, and closes them at the end; all share one switch and one state folder."""
+    providers: list[RequestProvider] = []
+
+    def open_one(provider: str, url: str, **batch: Any) -> RequestProvider:
+        settings = Batch(enabled=True, poll_interval_ms=5, **batch)
+        remote = Remote(base_url=url, api_key=Secret(KEY), batch=settings)
+        config = agent_config(tmp_path, provider, remote=remote, output_dimensionality=64)
+        module = litellm_provider if provider == "gemini" else openai_http
+        providers.append(module.open_provider(config, environ={}, retries=QUICK, switch=switch))
+        return providers[-1]
+
+    yield open_one
+    for provider in providers:
+        provider.close()
+
+
+def test_a_large_backfill_is_one_job_and_no_request(openai: OpenAIServer, opened: Open) -> None:
+    openai.polls_until_done = 3
+    rows = collected(opened("openai", openai.url), TEXTS)
+
+    assert_right(rows, TEXTS, 64)
+    assert openai.submitted() == [TEXTS]
+    assert not openai.sent("/embeddings")
+
+
+def test_a_text_that_stands_twice_is_paid_once(openai: OpenAIServer, opened: Open) -> None:
+    assert_right(collected(opened("openai", openai.url), TEXTS * 2), TEXTS * 2, 64)
+    assert openai.submitted() == [TEXTS]
+
+
+def test_a_small_backfill_takes_requests(openai: OpenAIServer, opened: Open) -> None:
+    collected(opened("openai", openai.url), TEXTS[: SMALLEST - 1])
+
+    assert not openai.jobs
+    assert len(openai.sent("/embeddings")) == 1
+
+
+def test_lines_that_failed_are_sent_by_requests(openai: OpenAIServer, opened: Open, switch: Switch) -> None:
+    openai.refused = {"note 3", "note 7"}
+
+    assert_right(collected(opened("openai", openai.url), TEXTS), TEXTS, 64)
+    assert openai.batches() == [["note 3", "note 7"]]
+    assert not switch.off
+
+
+@pytest.mark.parametrize("status", ["expired", "cancelled"])
+def test_what_a_broken_off_job_did_is_kept(openai: OpenAIServer, opened: Open, status: str) -> None:
+    openai.ends_as = status
+
+    assert_right(collected(opened("openai", openai.url), TEXTS), TEXTS, 64)
+    assert openai.batches() == [TEXTS[len(TEXTS) // 2 :]]
+
+
+def test_a_job_of_before_a_restart_is_collected_and_not_paid_twice(openai: OpenAIServer, opened: Open) -> None:
+    first = opened("openai", openai.url, wait=False)
+    openai.polls_until_done = 10**9
+    with pytest.raises(ProviderUnavailable, match="batch job batch_0 still runs") as caught:
+        collected(first, TEXTS)
+    assert caught.value.retryable
+    first.close()
+    openai.polls_until_done = 2
+
+    assert_right(collected(opened("openai", openai.url), [*TEXTS, "one more"]), [*TEXTS, "one more"], 64)
+    assert openai.submitted() == [TEXTS]
+    assert openai.batches() == [["one more"]]
+    assert_right(collected(opened("openai", openai.url), TEXTS[:5]), TEXTS[:5], 64)
+
+
+def test_a_job_that_still_runs_is_not_sent_again(openai: OpenAIServer, opened: Open) -> None:
+    openai.polls_until_done = 10**9
+    provider = opened("openai", openai.url, wait=False)
+
+    for _ in range(3):
+        with pytest.raises(ProviderUnavailable, match="still runs"):
+            collected(provider, TEXTS)
+    assert len(openai.jobs) == 1
+    assert not openai.sent("/embeddings")
+
+
+def test_an_outage_loses_no_job(openai: OpenAIServer, opened: Open) -> None:
+    openai.polls_until_done = 10**9
+    with pytest.raises(ProviderUnavailable, match="still runs"):
+        collected(opened("openai", openai.url, wait=False), TEXTS)
+    openai.fail(*[openai_error(503, "down")] * 4)
+    with pytest.raises(ProviderUnavailable, match="still runs"):
+        collected(opened("openai", openai.url), TEXTS)
+    openai.polls_until_done = 0
+
+    assert_right(collected(opened("openai", openai.url), TEXTS), TEXTS, 64)
+    assert len(openai.jobs) == 1
+
+
+def test_a_job_the_provider_has_forgotten_is_replaced(openai: OpenAIServer, opened: Open) -> None:
+    openai.polls_until_done = 10**9
+    with pytest.raises(ProviderUnavailable, match="still runs"):
+        collected(opened("openai", openai.url, wait=False), TEXTS)
+    openai.jobs.clear()
+    openai.polls_until_done = 0
+
+    assert_right(collected(opened("openai", openai.url), TEXTS), TEXTS, 64)
+
+
+@pytest.mark.parametrize("stage", ["job", "submission"])
+def test_two_failures_turn_batches_off(openai: OpenAIServer, opened: Open, switch: Switch, stage: str) -> None:
+    openai.ends_as = "failed"
+    for number in range(4):
+        texts = [f"{text} of run {number}" for text in TEXTS]
+        if stage == "submission" and number < 2:
+            openai.fail(openai_error(400, "no batches here"))
+        assert_right(collected(opened("openai", openai.url), texts), texts, 64)
+
+    assert switch.off
+    assert len(openai.jobs) == (2 if stage == "job" else 0)
+    assert len(openai.sent("/embeddings")) == 4
+
+
+def test_a_job_that_takes_too_long_is_cancelled(openai: OpenAIServer, opened: Open) -> None:
+    openai.polls_until_done = 10**9
+
+    assert_right(collected(opened("openai", openai.url, timeout_minutes=0.001), TEXTS), TEXTS, 64)
+    assert len(openai.sent("/cancel")) == 1
+    assert len(openai.sent("/embeddings")) == 1
+
+
+def test_a_damaged_log_counts_as_empty(openai: OpenAIServer, opened: Open, tmp_path: Path) -> None:
+    (tmp_path / "main.batches.json").write_text("{half of it")
+
+    assert_right(collected(opened("openai", openai.url), TEXTS), TEXTS, 64)
+
+
+def test_the_log_holds_neither_texts_nor_keys(openai: OpenAIServer, opened: Open, tmp_path: Path) -> None:
+    openai.polls_until_done = 10**9
+    with pytest.raises(ProviderUnavailable):
+        collected(opened("openai", openai.url, wait=False), TEXTS)
+    log = (tmp_path / "main.batches.json").read_text()
+
+    assert "batch_0" in log
+    assert KEY not in log
+    assert "note 1" not in log
+
+
+def test_gemini_batches_carry_the_task_and_the_dimensions(gemini: GeminiServer, opened: Open) -> None:
+    gemini.polls_until_done = 2
+
+    assert_right(collected(opened("gemini", gemini.url), TEXTS), TEXTS, 64)
+    assert len(gemini.jobs) == 1
+    assert not gemini.batches()
+    assert b'"taskType": "RETRIEVAL_DOCUMENT"' in gemini.files["files/in"]
+    assert b'"outputDimensionality": 64' in gemini.files["files/in"]
+    assert {request.headers.get("x-goog-api-key") for request in gemini.requests} == {KEY}
+
+
+@pytest.mark.parametrize("state", ["FAILED", "EXPIRED", "CANCELLED"])
+@pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed")
+def test_a_gemini_job_that_fails_counts(gemini: GeminiServer, opened: Open, switch: Switch, state: str) -> None:
+    gemini.ends_as = state
+    switch.failed()
+
+    assert_right(collected(opened("gemini", gemini.url), TEXTS), TEXTS, 64)
+    assert len(gemini.batches()) == 3
+    assert switch.off
