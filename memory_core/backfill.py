@@ -175,6 +175,7 @@ class Backfill:
         """Embed and commit piece by piece; False when the provider is out of order, so that not all were tried."""
         work, before, problem = self._work, self._work.tally.embedded, None
         space_id, _, _ = self._spaces(space)
+        log.debug("embedding %d texts", len(owed))
         for first in range(0, len(owed), EMBED_STEP):
             step = owed[first : first + EMBED_STEP]
             try:

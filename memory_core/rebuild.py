@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 
 from memory_core.backfill import Backfill
@@ -10,6 +11,8 @@ from memory_core.records import MemoryFile, Progress
 from memory_core.store import building
 from memory_core.store.rows import PreparedFile, prepared_from_index
 from memory_core.work import IDENTITY, Work
+
+log = logging.getLogger(__name__)
 
 FILES_STEP = 16  # files that are committed together
 
@@ -42,6 +45,7 @@ class Rebuild:
             self._fill(listed[first : first + FILES_STEP], failed, done=first, total=len(listed))
         self._take_over(kept)
         Backfill(work).ahead()
+        log.debug("switching to the new tables")
         with work.store.write() as writer:
             building.switch(writer.connection)
             writer.set_meta({IDENTITY: identity})

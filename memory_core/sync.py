@@ -193,6 +193,7 @@ class Syncer:
         if changed or noted is None or not 0 <= now - float(noted) < NOTE_SYNC_SECONDS:
             work.note({LAST_SYNC: f"{now:.3f}"})
         if changed:
+            log.debug("giving back space")
             self._evict()
             self._give_back_space()
 
