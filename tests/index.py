@@ -1,0 +1,130 @@
+"""One workspace with its index, as tests of the store's rooms need it: write notes, sync, compare what is held."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from memory_core.hookspecs import EmbeddingProvider
+from memory_core.records import SyncReport
+from memory_core.settings import AgentConfig, Chunking, SearchSettings
+from memory_core.store import Store
+from memory_core.store.rows import find_space
+from memory_core.store.vectors import VectorIndex
+from memory_core.sync import Syncer, sync_lock
+from memory_core.work import Work
+
+
+@dataclass
+class Index:
+    """Notes and their index, without a backend around them.
+
+    Attributes:
+        workspace: Where the notes are; made when it is missing.
+        state: Where the index file is put.
+        search: What is configured; see `set`.
+        vectors: Shared by all syncs, as in a backend; None makes one for each.
+    """
+
+    workspace: Path
+    state: Path
+    search: SearchSettings = field(default_factory=lambda: SearchSettings(chunking=Chunking(tokens=60, overlap=12)))
+    vectors: VectorIndex | None = None
+
+    def __post_init__(self) -> None:
+        self.workspace.mkdir(parents=True, exist_ok=True)
+        self.store = Store(self.config.store_path)
+
+    @property
+    def config(self) -> AgentConfig:
+        return AgentConfig(
+            agent="main",
+            workspace=self.workspace,
+            state_dir=self.state,
+            store_path=self.state / "main.sqlite",
+            search=self.search,
+        )
+
+    def note(self, path: str, text: str | bytes) -> Path:
+        """Write a note."""
+        file = self.workspace / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode() if isinstance(text, str) else text)
+        return file
+
+    def sync(self, provider: EmbeddingProvider | None = None, *, force: bool = False, **options: Any) -> SyncReport:
+        """One sync, as the builtin backend makes it."""
+        index = self.vectors or VectorIndex(self.search.store.vector)
+        with sync_lock(self.store):
+            work = Work(config=self.config, store=self.store, index=index, provider=provider, **options)
+            return Syncer(work).run(force=force)
+
+    def set(self, **search: Any) -> None:
+        """Configure something else."""
+        self.search = replace(self.search, **search)
+
+    def content(self, provider: EmbeddingProvider | None = None) -> dict[str, Any]:
+        """What the index holds, without what depends on the order of events: row ids and times of embedding.
+
+        With a provider also which texts have an embedding in its space.
+        """
+        with self.store.read() as connection:
+            space_id = None if provider is None else find_space(connection, provider.space)
+        return held(self.config.store_path, space_id)
+
+    def close(self) -> None:
+        self.store.close()
+
+
+def held(path: Path, space_id: int | None = None) -> dict[str, Any]:
+    """The content of an index file, comparable between files; see `Index.content`."""
+    db = apsw.Connection(str(path))
+    try:
+        chunk = "f.source, f.path, c.start_line, c.end_line"
+        db.execute("CREATE VIRTUAL TABLE temp.postings USING fts5vocab (main, chunks_fts, instance)")
+        return {
+            "files": db.execute(
+                "SELECT source, path, hash, mtime_ns, size, date, error FROM files ORDER BY 1, 2"
+            ).fetchall(),
+            "chunks": db.execute(
+                f"SELECT {chunk}, c.hash, c.context, c.text, c.units, c.tokens"
+                " FROM chunks c JOIN files f ON f.id = c.file_id ORDER BY 1, 2, 3, 4, 5"
+            ).fetchall(),
+            "windows": db.execute(
+                f"SELECT {chunk}, w.first, w.last, w.hash FROM windows w JOIN chunks c ON c.id = w.chunk_id"
+                " JOIN files f ON f.id = c.file_id ORDER BY 1, 2, 3, 4, 5"
+            ).fetchall(),
+            "postings": db.execute(
+                f"SELECT {chunk}, p.term, p.col, p.offset FROM postings p LEFT JOIN chunks c ON c.id = p.doc"
+                " LEFT JOIN files f ON f.id = c.file_id ORDER BY 1, 2, 3, 4, 5, 6, 7"
+            ).fetchall(),
+            "strays": db.execute(
+                "SELECT (SELECT count(*) FROM windows WHERE chunk_id NOT IN (SELECT id FROM chunks)),"
+                " (SELECT count(*) FROM chunks WHERE file_id NOT IN (SELECT id FROM files)),"
+                " (SELECT count(*) FROM chunks_fts) - (SELECT count(*) FROM chunks)"
+            ).fetchall(),
+            "embedded": db.execute(
+                "SELECT DISTINCT e.hash, e.embedding FROM embedding_cache e JOIN windows w ON w.hash = e.hash"
+                " WHERE e.space_id = ? ORDER BY 1",
+                (space_id,),
+            ).fetchall(),
+            "identity": db.execute("SELECT value FROM meta WHERE key = 'identity'").fetchall(),
+        }
+    finally:
+        db.close()
+
+
+def changes(path: Path) -> dict[str, Any]:
+    """What tells whether an index file was written to at all, but for the time of the last sync."""
+    db = apsw.Connection(str(path))
+    try:
+        return {
+            "meta": db.execute("SELECT key, value FROM meta WHERE key <> 'last_sync' ORDER BY key").fetchall(),
+            "chunks": db.execute("SELECT id, start_line FROM chunks ORDER BY id").fetchall(),
+            "embeddings": db.execute("SELECT id, updated_at FROM embedding_cache ORDER BY id").fetchall(),
+        }
+    finally:
+        db.close()
