@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_core import files
+from memory_core import files, sessions
 from memory_core.errors import FileUnreadable, PathRefused
 from memory_core.records import Document
 from memory_core.settings import AgentConfig
@@ -16,6 +16,7 @@ def get(config: AgentConfig, path: str, *, from_line: int, lines: int) -> Docume
     Raises:
         PathRefused: The path is none of this agent's notes, or cannot be read as text.
     """
+    sessions.refuse_log(path)
     file = files.resolve(config, path)
     if file is None:
         return Document(path=path, text="", from_line=from_line, lines=0, status="not_found")

@@ -11,26 +11,26 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from memory_core import chunks, files, units
+from memory_core import chunks, files, sessions, units
 from memory_core.backfill import Backfill
 from memory_core.errors import FileUnreadable, StoreReadOnly, SyncBusy
 from memory_core.rebuild import Rebuild
 from memory_core.records import MemoryFile, Progress, SyncReport
 from memory_core.roots import os_reason
-from memory_core.settings import Chunking
+from memory_core.settings import AgentConfig, Chunking
 from memory_core.store import Store, building
 from memory_core.store.rows import FileRow, PreparedChunk, PreparedFile
 from memory_core.work import IDENTITY, LAST_SYNC, Work
 
 log = logging.getLogger(__name__)
 
-CUT_VERSION = 1  # goes up whenever chunks, units or windows are cut differently
+CUT_VERSION = 1  # goes up whenever chunks, units or windows are cut, or sessions read or redacted, differently
 NOTE_SYNC_SECONDS = 60.0  # a sync that changed nothing is noted so often, so that most searches write nothing
 VACUUM_PAGES = 1000  # given back in one step: 8 MB
 
@@ -114,7 +114,7 @@ class Syncer:
     def _bring_text_level(self, *, force: bool) -> bool:
         """Store the text of what changed; True when everything was cut anew."""
         work = self._work
-        listing = files.list_files(work.config)
+        listing = _listing(work.config)
         work.tally.failures += listing.failures
         known = self._known_files()
         wanted = identity(work.config.search.chunking)
@@ -141,7 +141,7 @@ class Syncer:
             with work.store.write() as writer:
                 writer.drop_files(row.id for row in gone)
             work.tally.removed = len(gone)
-        todo = [file for file in listing.files if not _unchanged(file, known.get(_key(file)))]
+        todo = [file for file in listing.files if self._is_due(file, known.get(_key(file)))]
         work.tally.unchanged = len(listing.files) - len(todo)
         for number, file in enumerate(todo):
             work.step(Progress(phase="files", done=number, total=len(todo), path=file.path))
@@ -149,10 +149,19 @@ class Syncer:
         if todo:
             work.step(Progress(phase="files", done=len(todo), total=len(todo)))
 
+    def _is_due(self, file: MemoryFile, row: FileRow | None) -> bool:
+        """Whether a file is to be read: it has changed, and if it is a live session, enough."""
+        if _unchanged(file, row):
+            return False
+        if self._work.every_session or file.source != sessions.SOURCE or (row is not None and row.error is not None):
+            return True
+        deltas = self._work.config.search.sync.sessions
+        return sessions.has_outgrown(file, row.size_bytes if row is not None else 0, deltas)
+
     def _update_file(self, file: MemoryFile, row: FileRow | None) -> None:
         work = self._work
         try:
-            note = files.read_note(file)
+            note = _read(file)
         except FileUnreadable as error:
             work.fail(file, error.reason)
             with work.store.write(content=False) as writer:
@@ -177,7 +186,7 @@ class Syncer:
         Raises:
             FileUnreadable: It cannot be read, or is no text.
         """
-        return self._prepared(file, files.read_note(file))
+        return self._prepared(file, _read(file))
 
     def _prepared(self, file: MemoryFile, note: files.NoteText) -> PreparedFile:
         if note.replaced:
@@ -232,14 +241,32 @@ class Syncer:
 
 def prepare(file: MemoryFile, note: files.NoteText, chunking: Chunking) -> PreparedFile:
     """Cut one note: chunks, their units, the windows to embed. Pure."""
-    date = files.note_date(file.path, note.text)
+    lines, date = _origin(file, note)
     cut = []
     for chunk in chunks.split_chunks(note.text, chunking, date=date):
         own = tuple(units.split_units(chunk.text, skip_lines=chunk.overlap_lines, fence=chunk.fence))
         cut.append(PreparedChunk(chunk, own, tuple(units.split_windows(chunk.text, own))))
     return PreparedFile(
-        file=file, hash=note.hash, size_bytes=note.size_bytes, mtime_ns=note.mtime_ns, date=date, chunks=tuple(cut)
-    )
+        file=file, hash=note.hash, size_bytes=note.size_bytes, mtime_ns=note.mtime_ns, date=date, chunks=tuple(cut),
+        lines=lines,
+    )  # fmt: skip
+
+
+def _origin(file: MemoryFile, note: files.NoteText) -> tuple[Sequence[int], str | None]:
+    """Where the lines of a text stand in its file, if not at their own numbers, and its date."""
+    if isinstance(note, sessions.SessionText):
+        return note.lines, note.date
+    return (), files.note_date(file.path, note.text)
+
+
+def _listing(config: AgentConfig) -> files.Listing:
+    """All that is indexed: notes, then sessions."""
+    notes, logs = files.list_files(config), sessions.list_sessions(config)
+    return files.Listing(notes.files + logs.files, notes.failures + logs.failures)
+
+
+def _read(file: MemoryFile) -> files.NoteText:
+    return sessions.read_session(file) if file.source == sessions.SOURCE else files.read_note(file)
 
 
 def _key(file: MemoryFile) -> FileKey:

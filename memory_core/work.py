@@ -56,6 +56,7 @@ class Work:
         problem: Why the provider that is configured could not be opened.
         progress: Told how far the sync is.
         stop: Once it is set, the sync ends with `SyncStopped` at its next step.
+        every_session: Whether session logs are indexed however little they have grown.
         embeds: Whether owed embeddings are asked for in this sync.
         tally: What came of it so far.
         fresh: Chunks that this sync has inserted, by id: what is owed when nothing was owed before.
@@ -68,6 +69,7 @@ class Work:
     problem: ProviderError | None = None
     progress: ProgressCallback | None = None
     stop: threading.Event | None = None
+    every_session: bool = True
     embeds: bool = True
     tally: Tally = field(default_factory=Tally)
     fresh: dict[int, PreparedChunk] = field(default_factory=dict)

@@ -73,7 +73,12 @@ CREATE VIRTUAL TABLE chunks_fts USING fts5 (context, text, content='', contentle
 CREATE VIRTUAL TABLE chunks_terms USING fts5vocab ('chunks_fts', 'row');
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST,)
+# Where the lines of a session's text stand in its log.
+_SECOND = """
+ALTER TABLE files ADD COLUMN lines BLOB;  -- uint32 for every line of the indexed text: its line in the file; NULL = the same
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND)
 VERSION = len(MIGRATIONS)
 
 

@@ -39,7 +39,11 @@ class PreparedChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedFile:
-    """A file as it is to stand in the index."""
+    """A file as it is to stand in the index.
+
+    Attributes:
+        lines: For every line of the text that was cut the line of the file, where those differ; empty where they don't.
+    """
 
     file: MemoryFile
     hash: bytes
@@ -47,6 +51,7 @@ class PreparedFile:
     mtime_ns: int
     date: str | None
     chunks: tuple[PreparedChunk, ...]
+    lines: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +211,18 @@ class Writer:
     def _put_file_row(self, prepared: PreparedFile) -> int:
         file = prepared.file
         self._db.execute(
-            f"INSERT INTO {self._prefix}files (source, path, hash, mtime_ns, size, date, error) VALUES (?, ?, ?, ?, ?, ?, NULL)"
-            " ON CONFLICT (source, path) DO UPDATE SET hash = excluded.hash, mtime_ns = excluded.mtime_ns,"
-            " size = excluded.size, date = excluded.date, error = NULL",
-            (file.source, file.path, prepared.hash, prepared.mtime_ns, prepared.size_bytes, prepared.date),
+            f"INSERT INTO {self._prefix}files (source, path, hash, mtime_ns, size, date, lines, error)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, NULL) ON CONFLICT (source, path) DO UPDATE SET hash = excluded.hash,"
+            " mtime_ns = excluded.mtime_ns, size = excluded.size, date = excluded.date, lines = excluded.lines, error = NULL",
+            (
+                file.source,
+                file.path,
+                prepared.hash,
+                prepared.mtime_ns,
+                prepared.size_bytes,
+                prepared.date,
+                array("I", prepared.lines).tobytes() or None,
+            ),
         )
         return int(
             self._db.execute(
@@ -341,18 +354,32 @@ def embedded(connection: Connection, space_id: int, hashes: Iterable[bytes]) -> 
 def prepared_from_index(connection: Connection, file: MemoryFile) -> PreparedFile | None:
     """A file as the index holds it, for one that cannot be read now; None when the index does not hold it."""
     row = connection.execute(
-        "SELECT id, hash, size, mtime_ns, date FROM files WHERE source = ? AND path = ? AND hash <> x''",
+        "SELECT id, hash, size, mtime_ns, date, lines FROM files WHERE source = ? AND path = ? AND hash <> x''",
         (file.source, file.path),
     ).fetchone()
     if row is None:
         return None
-    file_id, content, size, mtime_ns, day = row
+    file_id, content, size, mtime_ns, day, lines = row
     rows = connection.execute(
         "SELECT id, start_line, end_line, context, text, units FROM chunks WHERE file_id = ? ORDER BY start_line, id",
         (file_id,),
     ).fetchall()
     held = tuple(_chunk_from_index(connection, chunk) for chunk in rows)
-    return PreparedFile(file=file, hash=content, size_bytes=size, mtime_ns=mtime_ns, date=day, chunks=held)
+    return PreparedFile(
+        file=file,
+        hash=content,
+        size_bytes=size,
+        mtime_ns=mtime_ns,
+        date=day,
+        chunks=held,
+        lines=array("I", lines or b""),
+    )
+
+
+def log_lines(connection: Connection, source: str, path: str) -> Sequence[int]:
+    """For every line of a file's text the line of the file; empty where they are the same, or the index has no such file."""
+    blob = connection.execute("SELECT lines FROM files WHERE source = ? AND path = ?", (source, path)).get
+    return array("I", blob or b"")
 
 
 def _chunk_from_index(connection: Connection, row: tuple[Any, ...]) -> PreparedChunk:
