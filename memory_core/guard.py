@@ -79,12 +79,13 @@ class Breaker:
             self._failed, self._pause, self._trial, self._reason = 0, self._first, False, ""
 
     def failed(self, reason: str) -> None:
-        """The call failed; the pause grows once the breaker is open."""
+        """The call failed; the pause grows with every trial that does."""
         with self._lock:
+            late = self._failed >= self._limit and not self._trial  # admitted before it opened: the same outage
             self._failed += 1
             self._reason = reason
             self._trial = False
-            if self._failed >= self._limit:
+            if self._failed >= self._limit and not late:
                 self._retry_at = self._clock() + self._pause
                 self._pause = min(2 * self._pause, self._longest)
 

@@ -16,9 +16,7 @@ from memory_core.snippets import GAP
 
 SPAN = 16  # lines, from the first to the last of a passage; 8 to 24 show the same within .006
 LOOK = 20  # units a passage asked for: those that rank behind show nothing more
-SHARED = (
-    6  # passages' worth of text in one answer: more results share it, so that a long list shows the best of more places
-)
+SHARED = 6  # passages' worth of text in one answer, which more results share: a long list shows the best of more places
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -79,15 +77,18 @@ class Passage:
             return False
         return max(self.last_line, piece.last_line) - min(self.first_line, piece.first_line) <= SPAN
 
-    def take(self, piece: Piece) -> int:
-        """Add a unit if it is near and fits; how many characters that takes, 0 when it was not added."""
+    def take(self, piece: Piece) -> int | None:
+        """Add a unit if it is near and fits; how many characters longer that made it, None when it was not added.
+
+        One that closes a gap may make it no longer, even shorter.
+        """
         if self.length + len(piece) >= self.max_chars or not self.near(piece):
-            return 0
+            return None
         pieces = list(self.pieces)
         insort(pieces, piece)
         before, length = self.length, sum(map(len, pieces)) + sum(map(len, _joints(pieces)))
         if length > self.max_chars:
-            return 0
+            return None
         self.pieces, self.length = pieces, length
         return length - before
 
@@ -119,7 +120,7 @@ def pack(ranked: Iterable[Piece], *, count: int, max_chars: int) -> list[Passage
         if room <= 0:
             if not any(passage.near(piece) for passage in passages):
                 passages.append(Passage([piece], max_chars))
-        elif gained := next((gain for passage in passages if (gain := passage.take(piece))), 0):
+        elif (gained := next((gain for held in passages if (gain := held.take(piece)) is not None), None)) is not None:
             room -= gained
         elif len(passages) < count:
             passages.append(Passage([piece], max_chars))
