@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core import console
 from memory_core.arguments import Command, Options, argument, parser
-from memory_core.errors import ConfigError, ConfigProblem, MemoryCoreError
+from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument, MemoryCoreError
 
 if TYPE_CHECKING:
     from memory_core.memory import Memory
@@ -161,6 +161,20 @@ def _chat(options: Options) -> int:
     return 0
 
 
+def _flush(options: Options) -> int:
+    from memory_core.flush_preview import preview
+
+    if not options.dry_run:
+        raise InvalidArgument("--dry-run", "is needed: a flush turn is run by the host, with its own model")
+    with _open(options) as memory:
+        shown = preview(memory.config(), options.session)
+    if options.json:
+        console.print_json(shown)
+    else:
+        console.print_flush(shown)
+    return 0
+
+
 def _config_check(options: Options) -> int:
     from memory_core.config import describe, load_config
 
@@ -231,6 +245,17 @@ COMMANDS = (
                 "--context-window", type=int, default=128_000, metavar="N", help="the model's, in tokens (128000)"
             ),
             argument("--script", type=Path, metavar="FILE", help="say the lines of a file instead of asking for them"),
+        ),
+    ),
+    Command(
+        name="flush",
+        help="Show whether a session would be asked to save before its compaction, and why.",
+        run=_flush,
+        arguments=(
+            argument(
+                "--session", metavar="FILE|KEY", required=True, help="its transcript, or its key in sessions.json"
+            ),
+            argument("--dry-run", action="store_true", help="only show it; always needed, since hosts run the turn"),
         ),
     ),
     Command(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from memory_core.config import Row
+    from memory_core.flush_preview import Preview
     from memory_core.records import Probe, Progress, Status, SyncReport
 
 BAR_SECONDS = 0.5  # shorter work shows no bar
@@ -182,6 +183,29 @@ def print_probe(probe: Probe) -> None:
         print(f"{who}: no embeddings are made, notes are found by keyword")
     else:
         print(f"{who} works: {probe.dimensions} dimensions in {probe.seconds:.2f} s")
+
+
+def print_flush(preview: Preview) -> None:
+    """Print whether a flush turn is due and why; then what the agent would be asked."""
+    print_pairs(
+        {
+            "session": preview.session,
+            "transcript": preview.transcript,
+            "transcript bytes": preview.transcript_bytes,
+            "total tokens": preview.total_tokens,
+            "context tokens": preview.context_tokens,
+            "due from": None if preview.threshold_tokens is None else f"{preview.threshold_tokens} tokens",
+            "compactions": preview.compaction_count,
+            "compactions at last flush": preview.flushed_compaction_count,
+            "flush due": preview.due,
+            "because": preview.reason,
+            "target": preview.target,
+            "tools": preview.tools,
+        }
+    )
+    for title, text in (("system prompt", preview.system_prompt), ("prompt", preview.prompt)):
+        if text:
+            _write(f"\n{title}:\n" + "\n".join(f"    {line}".rstrip() for line in text.splitlines()))
 
 
 class SyncProgress:
