@@ -26,7 +26,7 @@ from memory_core.roots import os_reason
 from memory_core.settings import AgentConfig, Chunking
 from memory_core.store import Store, building
 from memory_core.store.rows import FileRow, PreparedChunk, PreparedFile
-from memory_core.work import IDENTITY, LAST_SYNC, Work
+from memory_core.work import GENERATION, IDENTITY, LAST_SYNC, TIDIED, Work
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ class Syncer:
         was_level = backfill.is_level()
         reindexed = self._bring_text_level(force=force)
         backfill.run(was_level=was_level and not reindexed)
-        self._settle(changed=reindexed or work.tally.any_change)
+        self._settle()
         report = self._report(reindexed, time.monotonic() - started)
         log.info(
             "sync of agent %s: %d files, %d added, %d changed, %d removed, %d embedded, %d owed, %d failed, %.2f s",
@@ -110,6 +110,7 @@ class Syncer:
         if left:
             with self._work.store.write(content=False) as writer:
                 building.discard(writer.connection)
+                writer.set_meta({TIDIED: None})
 
     def _bring_text_level(self, *, force: bool) -> bool:
         """Store the text of what changed; True when everything was cut anew."""
@@ -193,18 +194,22 @@ class Syncer:
             self._work.tally.warnings.append(f"{file.path}: bytes that are not UTF-8 were replaced")
         return prepare(file, note, self._work.config.search.chunking)
 
-    def _settle(self, *, changed: bool) -> None:
-        """The time of this sync; after a change also eviction, freed pages, the write-ahead log."""
+    def _settle(self) -> None:
+        """The time of this sync; after a change, this sync's or one's that was killed, also eviction and freed pages."""
         work = self._work
         with work.store.read() as connection:
-            noted = connection.execute("SELECT value FROM meta WHERE key = ?", (LAST_SYNC,)).get
-        now = time.time()
-        if changed or noted is None or not 0 <= now - float(noted) < NOTE_SYNC_SECONDS:
-            work.note({LAST_SYNC: f"{now:.3f}"})
-        if changed:
+            noted, generation, tidied = (
+                connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).get
+                for key in (LAST_SYNC, GENERATION, TIDIED)
+            )
+        untidy = tidied != (generation or "0")
+        if untidy:
             log.debug("giving back space")
             self._evict()
             self._give_back_space()
+        now = time.time()
+        if untidy or noted is None or not 0 <= now - float(noted) < NOTE_SYNC_SECONDS:
+            work.note({LAST_SYNC: f"{now:.3f}", TIDIED: generation or "0"})
 
     def _evict(self) -> None:
         """Drop embeddings that nothing refers to, beyond what the cache may keep."""

@@ -22,6 +22,7 @@ SERVING = "serving_space"  # the space whose vectors answer
 LEVEL = "level"  # generation and space at which nothing is owed
 LAST_SYNC = "last_sync"
 GENERATION = "generation"
+TIDIED = "tidied"  # generation after which space was given back
 
 
 @dataclass(slots=True)
@@ -37,11 +38,6 @@ class Tally:
     owed: int = 0
     failures: list[FileFailure] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-
-    @property
-    def any_change(self) -> bool:
-        """Whether the text of any file changed."""
-        return bool(self.added or self.changed or self.removed)
 
 
 @dataclass(slots=True, kw_only=True)
