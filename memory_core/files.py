@@ -77,8 +77,8 @@ def list_files(config: AgentConfig) -> Listing:
     """All files of the agent's memory but session logs; none when the workspace does not exist.
 
     A file that lies in several roots is listed once: "memory" comes before "workspace", and both before extra paths,
-    which count as "memory" and are listed whatever the sources. `memory.md` is listed beside `MEMORY.md` only where it
-    is another file.
+    which count as "memory" and are listed whatever the sources; folders that a backend adds come last. `memory.md` is
+    listed beside `MEMORY.md` only where it is another file.
     """
     found: dict[str, MemoryFile] = {}
     failures: list[FileFailure] = []
@@ -103,11 +103,17 @@ def resolve(config: AgentConfig, path: str) -> MemoryFile | None:
     """
     named = _absolute(config, path)
     reasons: list[str] = []
+    served = False
     for root in find_roots(config):
         if (rest := root.rest(named)) is not None:
-            if (reason := root.refusal(rest)) is None:
-                return _look_up(root, rest, path)
-            reasons.append(reason)
+            if (reason := root.refusal(rest)) is not None:
+                reasons.append(reason)
+            elif (file := _look_up(root, rest, path)) is not None:
+                return file
+            else:
+                served = True  # though not there: a folder that only seems to lie in this root may have it
+    if served:
+        return None
     raise PathRefused(path, reasons[0] if reasons else OUTSIDE)
 
 

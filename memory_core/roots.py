@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from memory_core.records import FileFailure, MemoryFile
-from memory_core.settings import AgentConfig, ExtraPath
+from memory_core.settings import AgentConfig, ExtraPath, NamedFolder
 
 SUFFIX = ".md"
 LONGTERM_NAMES = ("MEMORY.md", "memory.md")  # the first wins where the file system takes both for one file
@@ -34,8 +34,8 @@ class Root:
     """A file or folder that is served. What lies below is told by `rest`: relative, POSIX; "" for the root itself.
 
     Attributes:
-        source: "memory" or "workspace".
-        named: Its absolute path as it was configured, normalised.
+        source: "memory" or "workspace"; a `NamedFolder` may say "sessions".
+        named: Its absolute path as it was configured, normalised; of a `NamedFolder`, where it seems to be.
         real: Its real path.
         shown: What `rest` is put behind to show a path to the agent.
         is_file: Whether it is a file, or would be if it existed.
@@ -190,7 +190,8 @@ def find_roots(config: AgentConfig) -> list[Root]:
         roots.append(_notes_root(posixpath.join(workspace, NOTES_FOLDER)))
     if "workspace" in sources:
         roots.append(_workspace_root(workspace, frozenset(config.search.exclude.files)))
-    return roots + [_extra_root(workspace, extra) for extra in config.search.extra_paths]
+    roots += [_extra_root(workspace, extra) for extra in config.search.extra_paths]
+    return roots + [_folder_root(workspace, folder) for folder in config.folders]
 
 
 def _longterm_roots(workspace: str) -> Iterator[Root]:
@@ -227,11 +228,7 @@ def _extra_root(workspace: str, extra: ExtraPath) -> Root:
     real = posixpath.realpath(named)
     info = _look(named)
     is_file = named.endswith(SUFFIX) if info is None else not stat.S_ISDIR(info.st_mode)
-    problem = _extra_problem(workspace, named, real, info, is_file=is_file)
-    try:
-        pattern = _glob(extra.pattern)
-    except re.error:
-        pattern, problem = None, f"has a pattern that is no glob: {extra.pattern}"
+    pattern, problem = _compiled(extra.pattern)
     return Root(
         source="memory",
         named=named,
@@ -239,10 +236,33 @@ def _extra_root(workspace: str, extra: ExtraPath) -> Root:
         shown=extra.path if is_file else _slashed(extra.path),
         is_file=is_file,
         required=True,
-        problem=problem,
+        problem=problem or _extra_problem(workspace, named, real, info, is_file=is_file),
         skipped=PACKAGE_TREES,
         pattern=pattern,
     )
+
+
+def _folder_root(workspace: str, folder: NamedFolder) -> Root:
+    path = posixpath.normpath(folder.path)
+    real = posixpath.realpath(path)
+    pattern, problem = _compiled(folder.pattern)
+    return Root(
+        source=folder.source,
+        named=posixpath.normpath(posixpath.join(workspace, folder.shown)),
+        real=real,
+        shown=folder.shown,
+        problem=problem or _extra_problem(workspace, path, real, _look(path), is_file=False),
+        skipped=PACKAGE_TREES,
+        pattern=pattern,
+    )
+
+
+def _compiled(pattern: str) -> tuple[re.Pattern[str] | None, str | None]:
+    """A glob, and what is wrong with it."""
+    try:
+        return _glob(pattern), None
+    except re.error:
+        return None, f"has a pattern that is no glob: {pattern}"
 
 
 def _extra_problem(workspace: str, named: str, real: str, info: os.stat_result | None, *, is_file: bool) -> str | None:

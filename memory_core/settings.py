@@ -30,6 +30,7 @@ __all__ = [
     "Local",
     "MemoryFlush",
     "MemorySettings",
+    "NamedFolder",
     "ProviderAccount",
     "ProviderId",
     "QuerySettings",
@@ -381,6 +382,23 @@ class ProviderAccount(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NamedFolder:
+    """A folder whose Markdown is served under a name of its own. A backend adds one; no document spells it so.
+
+    Attributes:
+        path: Absolute; need not exist.
+        shown: What stands before a path within it, such as "qmd/recipes-main/"; "" or ends with a slash.
+        pattern: Which files below it, as a glob relative to it.
+        source: As `MemoryFile.source`.
+    """
+
+    path: Path
+    shown: str
+    pattern: str = "**/*.md"
+    source: Source = "memory"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentConfig:
     """Everything resolved for one agent: what `config.load_config(...).agent(id)` returns and other rooms are given.
 
@@ -394,6 +412,7 @@ class AgentConfig:
         providers: `models.providers`, by provider name.
         dialect: In which dialect the document was read: "defaults", "json5", "json5-entries", "toml" or "orbit".
         warnings: What was read but dropped, one sentence each.
+        folders: What the chosen backend searches besides; the selector fills it in for builtin.
     """
 
     agent: str
@@ -408,6 +427,7 @@ class AgentConfig:
     backend_sections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
     dialect: str = "defaults"
     warnings: tuple[str, ...] = ()
+    folders: tuple[NamedFolder, ...] = ()
 
     @property
     def enabled(self) -> bool:

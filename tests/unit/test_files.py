@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from memory_core import files
 from memory_core.errors import FileUnreadable, PathRefused
 from memory_core.files import list_files, note_date, read_note, resolve
 from memory_core.records import MemoryFile
-from memory_core.settings import AgentConfig, Exclude, ExtraPath, SearchSettings, Source
+from memory_core.settings import AgentConfig, Exclude, ExtraPath, NamedFolder, SearchSettings, Source
 
 
 def configured(
@@ -178,6 +179,36 @@ def test_each_file_is_listed_once(root: Path) -> None:
     assert listed(configured(root, "memory/a.md", "../clawd/memory")) == [
         ("memory", "MEMORY.md"),
         ("memory", "memory/a.md"),
+    ]
+
+
+def test_a_folder_that_a_backend_adds_has_a_name_of_its_own(root: Path) -> None:
+    write(root, "memory/a.md", "docs/d.md")
+    write(root.parent, "team/t.md", "team/.hidden/h.md", "team/n.txt", "secret.md")
+    (root.parent / "team" / "link.md").symlink_to(root.parent / "secret.md")
+    folders = (
+        NamedFolder(path=root.parent / "team", shown="far/team/"),
+        NamedFolder(path=root.parent / "gone", shown="far/gone/"),
+        NamedFolder(path=root, shown="", source="sessions"),
+    )
+    config = replace(configured(root, "."), folders=folders)  # the extra path covers where the folder seems to be
+    assert listed(config) == [("memory", "./docs/d.md"), ("memory", "far/team/t.md"), ("memory", "memory/a.md")]
+    assert failures(config) == {}
+    for file in list_files(config).files:
+        assert resolve(config, file.path) == file
+    assert resolve(config, "far/team/gone.md") is None
+    for path in (
+        "far/team/link.md",
+        "far/team/.hidden/h.md",
+        "far/team/n.txt",
+        "far/team/../../../secret.md",
+        "far/team",
+    ):
+        with pytest.raises(PathRefused):
+            resolve(config, path)
+    assert listed(replace(config, search=SearchSettings(sources=()), folders=folders[2:])) == [
+        ("sessions", "docs/d.md"),
+        ("sessions", "memory/a.md"),
     ]
 
 
