@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import pluggy
 
 from memory_core.records import Access, CallContext, Document, Probe, Progress, Query, SearchResult, Status, SyncReport
-from memory_core.settings import AgentConfig, Scope
+from memory_core.settings import AgentConfig, NamedFolder, Scope
 
 if TYPE_CHECKING:
     import numpy as np
@@ -140,6 +140,8 @@ class BackendPlugin:
         settings: Gives the dataclass or pydantic model that validates `memory.<name>`; None when there is no such section.
         scope: Reads from the validated section in which chats this backend may be asked, where that is not `memory.scope`;
             it holds for memory_get and for answers of builtin in its place too.
+        folders: Names the folders that this backend searches besides the agent's own memory; builtin indexes them too, so
+            that an answer in this one's place finds the same notes under the same names.
         timeout_seconds: A hook call that takes longer counts as failed; None means the call is trusted to return.
         sync_timeout_seconds: The same for sync and probe.
     """
@@ -147,6 +149,7 @@ class BackendPlugin:
     open: Callable[[BackendContext], MemoryBackend]
     settings: Callable[[], type[Any]] | None = None
     scope: Callable[[Any], Scope] | None = None
+    folders: Callable[[BackendContext], Sequence[NamedFolder]] | None = None
     timeout_seconds: float | None = 4.0
     sync_timeout_seconds: float | None = 600.0
 

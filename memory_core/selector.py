@@ -13,7 +13,7 @@ from memory_core.errors import BackendError, BackendUnavailable, ConfigError, In
 from memory_core.guard import Breaker, BreakerState, Clock, Refused, Worker
 from memory_core.hookspecs import BackendContext, BackendPlugin, ProgressCallback, ResolveApiKey
 from memory_core.records import Access, Document, Fallback, Probe, Query, SearchResult, Status, SyncReport
-from memory_core.settings import AgentConfig, Scope
+from memory_core.settings import AgentConfig, NamedFolder, Scope
 
 log = logging.getLogger(__name__)
 
@@ -46,11 +46,13 @@ class Selector:
         self._resolve_api_key = resolve_api_key
         self._manager = build_manager()
         self._scope = config.memory.scope
-        self._builtin = add_backend(self._manager, BUILTIN, find_plugin(BUILTIN), self._context(None))
+        self._folders: tuple[NamedFolder, ...] = ()
         self._primary: _Guarded | None = None
         self._problem: str | None = None
         if config.memory.backend != BUILTIN:
             self._register_primary(config.memory.backend, clock)
+        context = replace(self._context(None), config=replace(config, folders=self._folders))
+        self._builtin = add_backend(self._manager, BUILTIN, find_plugin(BUILTIN), context)
 
     @property
     def scope(self) -> Scope:
@@ -137,6 +139,7 @@ class Selector:
                 self._scope = CLOSED
             context = self._context(plugin)
             self._scope = self._config.memory.scope if plugin.scope is None else plugin.scope(context.settings)
+            self._folders = () if plugin.folders is None else tuple(plugin.folders(context))
             registered = self._opened(name, plugin, context)
         except ConfigError:
             raise
