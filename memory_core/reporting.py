@@ -77,7 +77,7 @@ def _count_embeddings(connection: Connection, space_id: int) -> int:
 def _dirty(config: AgentConfig, connection: Connection) -> bool:
     """Whether any file differs from what was indexed, by size and time."""
     rows = connection.execute(
-        "SELECT source, path, mtime_ns, size FROM files WHERE source <> 'sessions' AND error IS NULL"
+        "SELECT source, path, mtime_ns, size FROM files WHERE path NOT LIKE '%.jsonl' AND error IS NULL"
     )
     held = {(source, path): (mtime_ns, size) for source, path, mtime_ns, size in rows}
     seen = {(file.source, file.path): (file.mtime_ns, file.size_bytes) for file in files.list_files(config).files}

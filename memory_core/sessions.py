@@ -107,6 +107,11 @@ def has_outgrown(file: MemoryFile, indexed_bytes: int, deltas: SessionDeltas) ->
         return True  # who reads it whole tells why
 
 
+def is_log(path: str) -> bool:
+    """Whether an indexed file is a session's log; a backend may serve others as sessions, which are notes."""
+    return path.endswith(SUFFIX)
+
+
 def log_of(config: AgentConfig, session_key: str) -> MemoryFile | None:
     """The log of the host's session, by its `sessions.json`; None when that does not tell, or there is no such log."""
     try:
@@ -139,7 +144,7 @@ def cite(connection: Connection, hits: Iterable[Hit]) -> list[Hit]:
         hits: As `search` gives them.
     """
     lines = cache(lambda path: log_lines(connection, SOURCE, path))
-    return [_cited(hit, lines(hit.path)) if hit.source == SOURCE else hit for hit in hits]
+    return [_cited(hit, lines(hit.path)) if is_log(hit.path) else hit for hit in hits]
 
 
 def _cited(hit: Hit, lines: Sequence[int]) -> Hit:

@@ -154,7 +154,7 @@ class Syncer:
         """Whether a file is to be read: it has changed, and if it is a live session, enough."""
         if _unchanged(file, row):
             return False
-        if self._work.every_session or file.source != sessions.SOURCE or (row is not None and row.error is not None):
+        if self._work.every_session or not sessions.is_log(file.path) or (row is not None and row.error is not None):
             return True
         deltas = self._work.config.search.sync.sessions
         return sessions.has_outgrown(file, row.size_bytes if row is not None else 0, deltas)
@@ -271,7 +271,7 @@ def _listing(config: AgentConfig) -> files.Listing:
 
 
 def _read(file: MemoryFile) -> files.NoteText:
-    return sessions.read_session(file) if file.source == sessions.SOURCE else files.read_note(file)
+    return sessions.read_session(file) if sessions.is_log(file.path) else files.read_note(file)
 
 
 def _key(file: MemoryFile) -> FileKey:
