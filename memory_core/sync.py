@@ -220,7 +220,7 @@ class Syncer:
             used = int(connection.execute("SELECT count(*) FROM windows").get)
         if held - used > keep:  # at least so many are unused; to find them, all are read
             with self._work.store.write(content=False) as writer:
-                writer.evict_embeddings(keep=keep)
+                self._work.index.forget(writer.connection, writer.evict_embeddings(keep=keep))
 
     def _give_back_space(self) -> None:
         """Return free pages to the file system in steps, and empty the write-ahead log."""

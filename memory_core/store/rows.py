@@ -198,15 +198,15 @@ class Writer:
             f"UPDATE {self._prefix}chunks SET tokens = ? WHERE id = ?", ((blob, chunk_id) for chunk_id, blob in rows)
         )
 
-    def evict_embeddings(self, *, keep: int) -> int:
-        """Drop the oldest embeddings that no window refers to, beyond `keep`; returns how many went."""
-        self._db.execute(
+    def evict_embeddings(self, *, keep: int) -> list[int]:
+        """Drop the oldest embeddings that no window refers to, beyond `keep`; the ids of those that went."""
+        rows = self._db.execute(
             "DELETE FROM embedding_cache WHERE id IN (SELECT e.id FROM embedding_cache e"
             " WHERE NOT EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)"
-            " ORDER BY e.updated_at DESC, e.id DESC LIMIT -1 OFFSET ?)",
+            " ORDER BY e.updated_at DESC, e.id DESC LIMIT -1 OFFSET ?) RETURNING id",
             (keep,),
         )
-        return self._db.changes()
+        return [row[0] for row in rows]
 
     def _put_file_row(self, prepared: PreparedFile) -> int:
         file = prepared.file

@@ -83,6 +83,11 @@ class VectorIndex:
         if large:
             _fill_bits(connection, space_id, create=have is None)
 
+    def forget(self, connection: Connection, ids: Sequence[int]) -> None:
+        """Inside a write transaction: drop the bits of embeddings that went. Where vec0 is missing they find nothing anyway."""
+        if ids and _meta(connection, _BITS_SPACE) is not None and self.unavailable_reason(connection) is None:
+            connection.executemany("DELETE FROM chunks_vec WHERE rowid = ?", ((number,) for number in ids))
+
     def _is_large(self, connection: Connection, space_id: int) -> bool:
         counted = connection.execute(
             "SELECT count(*) FROM (SELECT 1 FROM embedding_cache WHERE space_id = ? LIMIT ?)",
@@ -98,7 +103,9 @@ class VectorIndex:
             "WITH near AS MATERIALIZED ("
             " SELECT rowid FROM chunks_vec WHERE embedding MATCH vec_quantize_binary(:query) AND k = :k)"
             " SELECT e.hash, e.embedding FROM near JOIN embedding_cache e ON e.id = near.rowid"
-            " UNION ALL SELECT hash, embedding FROM embedding_cache WHERE space_id = :space AND id > :last",
+            " WHERE EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)"
+            " UNION ALL SELECT hash, embedding FROM embedding_cache e WHERE space_id = :space AND id > :last"
+            " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)",
             {
                 "query": query.tobytes(),
                 "k": OVERSAMPLE,
