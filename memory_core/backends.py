@@ -16,6 +16,7 @@ from memory_core.hookspecs import (
     BackendPlugin,
     MemoryBackend,
     ProgressCallback,
+    SessionFollower,
 )
 from memory_core.records import Document, Hit, Probe, Query, SearchResult, Status, SyncReport
 
@@ -75,6 +76,7 @@ def build_manager() -> pluggy.PluginManager:
     """An empty plugin manager for one agent; never a global one."""
     manager = pluggy.PluginManager(PROJECT)
     manager.add_hookspecs(MemoryBackend)
+    manager.add_hookspecs(SessionFollower)
     return manager
 
 
@@ -140,6 +142,13 @@ class RegisteredBackend:
     def memory_close(self) -> bool:
         """See `MemoryBackend`."""
         return self._call("memory_close", bool)
+
+    def memory_session_updated(self, session_key: str) -> bool:
+        """See `SessionFollower`; False when the backend does not follow sessions."""
+        mine = self._manager.get_plugin(self.name)
+        if all(impl.plugin is not mine for impl in self._manager.hook.memory_session_updated.get_hookimpls()):
+            return False
+        return self._call("memory_session_updated", bool, session_key=session_key)
 
     def _call(self, operation: str, expected: type[Answer], **arguments: Any) -> Answer:
         """Call this backend and no other: any registered plugin with a `tryfirst` implementation would answer instead."""

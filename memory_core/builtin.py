@@ -61,6 +61,9 @@ class BuiltinBackend:
         self._provider_lock = threading.Lock()
         self._providers: dict[str, EmbeddingProvider] = {}
         self._embed_again_at = 0.0
+        self._reconciled = (
+            False  # whether session logs were compared with the index since this process or a session began
+        )
         self._sync_lock = threading.Lock()
         self._keeper = Keeper(self._sync, debounce_seconds=context.config.search.sync.watch_debounce_ms / 1000)
         self._watching = Watching(context.config, self._keeper)
@@ -128,9 +131,19 @@ class BuiltinBackend:
 
     @hookimpl
     def memory_sync_soon(self) -> bool:
-        """Ask the keeper for a sync."""
+        """Ask the keeper for a sync, in which sessions count however little they have grown: another one begins."""
         if self._writable:
+            self._reconciled = False
             self._keeper.now()
+        return True
+
+    @hookimpl
+    def memory_session_updated(self, session_key: str) -> bool:
+        """Ask the keeper for a sync if the session has grown enough."""
+        from memory_core import sessions
+
+        if self._writable and sessions.wants_sync(self._config, self._store, session_key):
+            self._keeper.session_changed()
         return True
 
     @hookimpl
@@ -190,6 +203,7 @@ class BuiltinBackend:
         from memory_core.sync import Syncer, sync_lock
         from memory_core.work import Work
 
+        every_session = stop is None or not self._reconciled
         embeds = stop is None or time.monotonic() >= self._embed_again_at
         with self._sync_lock, sync_lock(self._store, wait_seconds=wait_seconds):
             if force:
@@ -203,9 +217,15 @@ class BuiltinBackend:
                 problem=problem,
                 progress=progress,
                 stop=stop,
+                every_session=every_session,
                 embeds=embeds,
             )
-            report = Syncer(work).run(force=force)
+            self._reconciled |= every_session  # before it runs: a session that begins meanwhile takes it back
+            try:
+                report = Syncer(work).run(force=force)
+            except BaseException:
+                self._reconciled &= not every_session
+                raise
         if embeds and report.owed:
             self._embed_again_at = time.monotonic() + EMBED_PAUSE_SECONDS
         return report
@@ -214,6 +234,7 @@ class BuiltinBackend:
 
     def _search(self, query: Query, notes: _Notes) -> SearchResult:
         from memory_core.search import search
+        from memory_core.sessions import cite
 
         with self._store.read() as connection:
             if not connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
@@ -222,6 +243,7 @@ class BuiltinBackend:
             space = serving_space(connection)
             vectors = None if space is None else self._vectors(*space, query, notes)
             hits, mode = search(connection, query, self._config.search.query.hybrid, index=self._index, vectors=vectors)
+            hits = cite(connection, hits)
         return self._answer(tuple(hits), mode, space[1] if space and vectors else None, notes)
 
     def _vectors(self, space_id: int, space: Space, query: Query, notes: _Notes) -> Vectors | None:

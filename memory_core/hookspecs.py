@@ -131,6 +131,15 @@ class HostHooks(Protocol):
         raise NotImplementedError
 
 
+class SessionFollower(Protocol):
+    """What a backend may implement besides, when it indexes sessions."""
+
+    @hookspec(firstresult=True)
+    def memory_session_updated(self, session_key: str) -> bool:
+        """A session's log has grown: index it in the background once it has grown enough. Returns at once; True."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendPlugin:
     """What an entry point of group `memory_core.backends` names.
@@ -138,6 +147,7 @@ class BackendPlugin:
     Attributes:
         open: Makes the backend of one agent; must start nothing.
         settings: Gives the dataclass or pydantic model that validates `memory.<name>`; None when there is no such section.
+            With `__pydantic_config__ = settings.STRICT` its keys are spelt in camelCase and unknown ones are errors.
         scope: Reads from the validated section in which chats this backend may be asked, where that is not `memory.scope`;
             it holds for memory_get and for answers of builtin in its place too.
         folders: Names the folders that this backend searches besides the agent's own memory; builtin indexes them too, so

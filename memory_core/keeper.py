@@ -14,6 +14,7 @@ log = logging.getLogger(__name__)
 
 Run = Callable[[threading.Event], SyncReport]
 
+SESSION_SECONDS = 5.0  # a turn of a conversation writes several lines
 LONGEST_DEBOUNCES = 8  # a file that never rests is indexed all the same, after so many debounces
 BUSY_PAUSE_SECONDS = 1.0  # until the next try while another process syncs
 
@@ -44,12 +45,35 @@ class Ticket:
         self._done.set()
 
 
+class Debounce:
+    """When a sync is due: so long after the last of some changes, but not for ever after the first.
+
+    Attributes:
+        due: By the clock that `touch` is told; None when nothing has changed.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._first: float | None = None
+        self.due: float | None = None
+
+    def touch(self, now: float) -> None:
+        """Something has changed."""
+        self._first = now if self._first is None else self._first
+        self.due = min(now + self._seconds, self._first + LONGEST_DEBOUNCES * self._seconds)
+
+    def settle(self) -> None:
+        """A sync begins, which sees all changes so far."""
+        self._first = self.due = None
+
+
 class Keeper:
     """Keeps one index level. Making one starts nothing; the one thread begins with the first request.
 
     Args:
         run: One whole sync; it looks at the event it is given between steps and raises `SyncStopped` when it is set.
-        debounce_seconds: How long after the last change a sync begins.
+        debounce_seconds: How long after the last change of a note a sync begins.
+        session_seconds: The same for session logs.
     """
 
     def __init__(
@@ -57,18 +81,19 @@ class Keeper:
         run: Run,
         *,
         debounce_seconds: float = 1.5,
+        session_seconds: float = SESSION_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._run = run
-        self._debounce = debounce_seconds
+        self._notes = Debounce(debounce_seconds)
+        self._sessions = Debounce(session_seconds)
         self._interval = 0.0
         self._clock = clock
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
         self._waiting: Ticket | None = None
-        self._due: float | None = None
-        self._first_change: float | None = None
+        self._again_at: float | None = None
         self._next_interval: float | None = None
         self._closed = False
 
@@ -85,12 +110,12 @@ class Keeper:
         return ticket
 
     def changed(self) -> None:
-        """A file has changed: a sync begins when nothing has changed for a while, or after several such whiles."""
-        with self._wake:
-            now = self._clock()
-            self._first_change = now if self._first_change is None else self._first_change
-            self._due = min(now + self._debounce, self._first_change + LONGEST_DEBOUNCES * self._debounce)
-            self._ensure_thread()
+        """A note has changed: a sync begins when none has changed for a while, or after several such whiles."""
+        self._touch(self._notes)
+
+    def session_changed(self) -> None:
+        """The same for a session log; it never delays what is due to a note."""
+        self._touch(self._sessions)
 
     def every(self, seconds: float) -> None:
         """A sync at least so often from now on; 0 is never."""
@@ -109,6 +134,11 @@ class Keeper:
             thread = self._thread
         if thread is not None:
             thread.join()
+
+    def _touch(self, changes: Debounce) -> None:
+        with self._wake:
+            changes.touch(self._clock())
+            self._ensure_thread()
 
     def _ensure_thread(self) -> None:
         if not self._closed and self._thread is None:
@@ -136,14 +166,14 @@ class Keeper:
     def _again(self, seconds: float) -> None:
         """Try later what another process kept us from."""
         with self._wake:
-            later = self._clock() + seconds
-            self._due = later if self._due is None else min(self._due, later)
+            self._again_at = self._clock() + seconds
 
     def _next(self) -> Ticket | None:
         """Wait until a sync is due; its ticket, or None when the keeper is closed."""
         with self._wake:
             while not self._closed:
-                times = [at for at in (self._due, self._next_interval) if at is not None]
+                dues = (self._notes.due, self._sessions.due, self._again_at, self._next_interval)
+                times = [at for at in dues if at is not None]
                 if self._waiting is not None or (times and min(times) <= self._clock()):
                     return self._take()
                 self._wake.wait(min(times) - self._clock() if times else None)
@@ -153,7 +183,9 @@ class Keeper:
 
     def _take(self) -> Ticket:
         ticket, self._waiting = self._waiting or Ticket(), None
-        self._due = self._first_change = None
+        self._notes.settle()
+        self._sessions.settle()
+        self._again_at = None
         if self._next_interval is not None:
             self._next_interval = self._clock() + self._interval
         return ticket

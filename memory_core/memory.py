@@ -134,8 +134,12 @@ class Memory:
             log.warning("no sync: %s", error)
 
     def session_updated(self, session_key: str) -> None:
-        """A session's transcript has grown."""
-        log.debug("session %s has grown", session_key)
+        """A session's log has grown; where sessions are indexed, it is once it has grown enough, in the background."""
+        try:
+            if self.config().enabled:
+                self._selector("rw").session_updated(session_key)
+        except MemoryCoreError as error:
+            log.warning("session %s is not indexed: %s", session_key, error)
 
     def start(self) -> None:
         """Begin to watch and to keep level in the background; `close` ends it. Nothing happens while memory is off."""

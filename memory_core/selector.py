@@ -88,6 +88,11 @@ class Selector:
         self._builtin.memory_sync_soon()
         self._ask(lambda backend: backend.memory_sync_soon())
 
+    def session_updated(self, session_key: str) -> None:
+        """A session's log has grown."""
+        self._builtin.memory_session_updated(session_key)
+        self._ask(lambda backend: backend.memory_session_updated(session_key))
+
     def status(self) -> Status:
         """The serving backend's status; which one serves, why, and when the chosen one is tried again."""
         if self._primary is None:

@@ -14,20 +14,19 @@ from hashlib import blake2b
 from pathlib import Path
 
 from memory_core import files, session_store
-from memory_core.errors import FileUnreadable, PathRefused, SessionsUnusable
+from memory_core.errors import FileUnreadable, NotIndexed, PathRefused, SessionsUnusable
 from memory_core.files import Listing, NoteText
 from memory_core.records import FileFailure, Hit, MemoryFile
 from memory_core.roots import SYMLINK, UNFIT_NAME, os_reason
 from memory_core.settings import AgentConfig, SessionDeltas
+from memory_core.store import Store
 from memory_core.store.connection import Connection
 from memory_core.store.rows import log_lines
-from memory_core.transcripts import read_transcript
 
 SOURCE = "sessions"
 SHOWN = "sessions/"  # before the name of a log
 SUFFIX = ".jsonl"
 MAX_LOG_BYTES = 512 * 1024 * 1024  # read line by line; only what was said is kept
-DEBOUNCE_SECONDS = 5.0  # a turn of a conversation writes several lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +77,8 @@ def read_session(file: MemoryFile) -> SessionText:
             content.update(line)
             yield line
 
+    from memory_core.transcripts import read_transcript
+
     with files.opened(file, max_bytes=MAX_LOG_BYTES) as (info, stream):
         said = read_transcript(hashed(stream))
     return SessionText(said.text, content.digest(), False, info.st_size, info.st_mtime_ns, said.lines, said.date)
@@ -105,6 +106,24 @@ def has_outgrown(file: MemoryFile, indexed_bytes: int, deltas: SessionDeltas) ->
             return not ended or stream.read(grown).count(b"\n") >= deltas.delta_messages
     except FileUnreadable:
         return True  # who reads it whole tells why
+
+
+def wants_sync(config: AgentConfig, store: Store, session_key: str) -> bool:
+    """Whether a session that was written to is worth indexing again, if any is indexed at all.
+
+    True also when it is not known which log is its own.
+    """
+    if SOURCE not in config.search.sources:
+        return False
+    file = log_of(config, session_key)
+    if file is None:
+        return True
+    try:
+        with store.read() as connection:
+            held = connection.execute("SELECT size FROM files WHERE source = ? AND path = ?", (SOURCE, file.path)).get
+    except NotIndexed:
+        held = None
+    return has_outgrown(file, held or 0, config.search.sync.sessions)
 
 
 def is_log(path: str) -> bool:

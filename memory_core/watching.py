@@ -1,4 +1,4 @@
-"""What `start` begins for one index: watching its notes, or looking for changes now and then where they cannot be watched."""
+"""What `start` begins for one index: watching notes and session logs, or looking now and then where that is not possible."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ class Watching:
     def __init__(self, config: AgentConfig, keeper: Keeper) -> None:
         self._sync = config.search.sync
         self._keeper = keeper
-        self._watcher = Watcher(watched_paths(config), keeper.changed)
+        self._watchers = [Watcher(watched_paths(config), keeper.changed)]
+        if "sessions" in config.search.sources:
+            self._watchers.append(Watcher([config.sessions_dir], keeper.session_changed, suffixes=(".jsonl",)))
         self._lock = threading.Lock()
         self._state = "off"
 
@@ -38,7 +40,7 @@ class Watching:
                 return
             interval = self._sync.interval_minutes * 60
             if self._sync.watch:
-                refused = self._watcher.start()
+                refused = next((reason for watcher in self._watchers if (reason := watcher.start())), None)
                 self._state = "events" if refused is None else f"polling: {refused}"
                 if refused is not None:
                     log.warning("notes are not watched but looked at every %g s: %s", POLL_SECONDS, refused)
@@ -49,5 +51,6 @@ class Watching:
     def close(self) -> None:
         """Stop watching; the keeper is its owner's to close."""
         with self._lock:
-            self._watcher.close()
+            for watcher in self._watchers:
+                watcher.close()
             self._state = "off"
