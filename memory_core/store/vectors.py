@@ -104,7 +104,7 @@ class VectorIndex:
             " SELECT rowid FROM chunks_vec WHERE embedding MATCH vec_quantize_binary(:query) AND k = :k)"
             " SELECT e.hash, e.embedding FROM near JOIN embedding_cache e ON e.id = near.rowid"
             " WHERE EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)"
-            " UNION ALL SELECT hash, embedding FROM embedding_cache e WHERE space_id = :space AND id > :last"
+            " UNION ALL SELECT hash, embedding FROM embedding_cache e WHERE +space_id = :space AND id > :last"  # + keeps it on the ids
             " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)",
             {
                 "query": query.tobytes(),
