@@ -104,7 +104,8 @@ class VectorIndex:
             " SELECT rowid FROM chunks_vec WHERE embedding MATCH vec_quantize_binary(:query) AND k = :k)"
             " SELECT e.hash, e.embedding FROM near JOIN embedding_cache e ON e.id = near.rowid"
             " WHERE EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)"
-            " UNION ALL SELECT hash, embedding FROM embedding_cache e WHERE +space_id = :space AND id > :last"  # + keeps it on the ids
+            " UNION ALL SELECT hash, embedding FROM embedding_cache e WHERE id > :last"
+            " AND +space_id = :space"  # the + keeps it off the index of spaces, which would be read whole
             " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)",
             {
                 "query": query.tobytes(),
