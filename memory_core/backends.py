@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import pluggy
 
-from memory_core.errors import BackendError, MemoryCoreError
+from memory_core.errors import BackendError, ConfigError, ConfigProblem, MemoryCoreError
 from memory_core.hookspecs import (
     BACKENDS_GROUP,
     PROJECT,
@@ -19,6 +19,7 @@ from memory_core.hookspecs import (
     SessionFollower,
 )
 from memory_core.records import Document, Hit, Probe, Query, SearchResult, Status, SyncReport
+from memory_core.settings import AgentConfig
 
 Answer = TypeVar("Answer")
 
@@ -44,6 +45,41 @@ def find_plugin(name: str) -> BackendPlugin:
     if not isinstance(plugin, BackendPlugin):
         raise BackendError(name, f"its entry point names a {type(plugin).__name__}, not a BackendPlugin")
     return plugin
+
+
+def check_sections(config: AgentConfig, *, origin: str) -> None:
+    """Validate the section of every installed backend that has one in the configuration, chosen or not.
+
+    Args:
+        config: The agent's.
+        origin: What the error names as the place.
+
+    Raises:
+        ConfigError: With the problems of all of them.
+    """
+    problems: list[ConfigProblem] = []
+    for name in config.backend_sections:
+        try:
+            read_section(config, name, find_plugin(name))
+        except ConfigError as error:
+            problems += error.problems
+        except BackendError:
+            continue  # who is not installed has no model to validate with; status tells of that
+    if problems:
+        raise ConfigError(problems, origin=origin)
+
+
+def read_section(config: AgentConfig, name: str, plugin: BackendPlugin) -> Any:
+    """The backend's own section, an instance of its plugin's model; None when it has none.
+
+    Raises:
+        ConfigError: It is wrong.
+    """
+    if plugin.settings is None:
+        return None
+    from memory_core.config import validate_section
+
+    return validate_section(name, config.backend_sections.get(name, {}), plugin.settings())
 
 
 def known_backends() -> list[str]:

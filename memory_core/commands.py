@@ -176,10 +176,12 @@ def _flush(options: Options) -> int:
 
 
 def _config_check(options: Options) -> int:
+    from memory_core.backends import check_sections
     from memory_core.config import describe, load_config
 
     try:
         config = load_config(options.file or options.config, workspace=options.workspace, state_dir=options.state_dir)
+        check_sections(config.agent(options.agent), origin=config.origin)
     except ConfigError as error:
         for problem in error.problems:
             console.complain(f"{error.origin}: {problem}")

@@ -43,7 +43,7 @@ def open_memory(
         ConfigError: The configuration cannot be used; names every problem.
     """
     memory = Memory(ConfigSource(config, workspace=workspace, state_dir=state_dir), agent=agent)
-    memory.config()
+    memory.check()
     return memory
 
 
@@ -81,6 +81,15 @@ class Memory:
             ConfigError: It cannot be used.
         """
         return self._source.current().agent(self._agent)
+
+    def check(self) -> None:
+        """Find out whether the configuration can be used, the chosen backend's own section included; opens no index.
+
+        Raises:
+            ConfigError: It cannot.
+        """
+        if self.config().enabled:
+            self._selector("rw")
 
     def tool_schemas(self, access: Access = "rw") -> list[dict[str, Any]]:
         """The tools in the bare function form; empty when memory is off or its configuration cannot be used.

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from memory_core.backends import RegisteredBackend, add_backend, build_manager, find_plugin
+from memory_core.backends import RegisteredBackend, add_backend, build_manager, find_plugin, read_section
 from memory_core.errors import BackendError, BackendUnavailable, ConfigError, InvalidArgument, NotIndexed, PathRefused
 from memory_core.guard import Breaker, BreakerState, Clock, Refused, Worker
 from memory_core.hookspecs import BackendContext, BackendPlugin, ProgressCallback, ResolveApiKey
@@ -171,12 +171,7 @@ class Selector:
         return replace(query, deadline=deadline if query.deadline is None else min(deadline, query.deadline))
 
     def _context(self, plugin: BackendPlugin | None) -> BackendContext:
-        settings = None
-        if plugin is not None and plugin.settings is not None:
-            from memory_core.config import validate_section
-
-            name = self._config.memory.backend
-            settings = validate_section(name, self._config.backend_sections.get(name, {}), plugin.settings())
+        settings = None if plugin is None else read_section(self._config, self._config.memory.backend, plugin)
         return BackendContext(
             config=self._config, settings=settings, access=self._access, resolve_api_key=self._resolve_api_key
         )
