@@ -6,6 +6,7 @@ out, among them those that our own reading causes.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_FOLDERS = 8192  # inotify watches take about 1 kB of kernel memory each, and a user has 8,192 on small systems
-_CHANGES = frozenset({"created", "modified", "closed", "moved", "deleted"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,9 @@ class Watcher:
 
     Args:
         paths: Files and folders, also such as do not exist yet: then the nearest folder above is watched until they do.
-        suffixes: Of the files that matter, such as `.md`.
         changed: Called from the watcher's thread, often; must return at once.
+        refused: Called from it with the reason when a folder that appeared later cannot be watched.
+        suffixes: Of the files that matter, such as `.md`.
         max_folders: More are not watched.
     """
 
@@ -51,34 +52,39 @@ class Watcher:
         self,
         paths: Iterable[Path],
         changed: Callable[[], None],
+        refused: Callable[[str], None],
         *,
         suffixes: tuple[str, ...] = (".md",),
         max_folders: int = MAX_FOLDERS,
     ) -> None:
         self._paths = tuple(paths)
         self._changed = changed
+        self._refused = refused
         self._suffixes = suffixes
         self._max_folders = max_folders
+        self._room = 0  # folders that may still appear before they are counted again
         self._lock = threading.Lock()
         self._observer: BaseObserver | None = None
         self._watches: dict[Target, ObservedWatch] = {}
 
     def start(self) -> str | None:
         """Begin to watch; None, or the reason why that is not possible here, after which nothing runs."""
-        if (count := _count_folders(self._paths, self._max_folders)) > self._max_folders:
-            return f"there are more than {self._max_folders} folders"
         from watchdog.observers import Observer
 
         with self._lock:
             if self._observer is not None:
                 return None
-            self._observer = Observer()
         try:
-            self._observer.start()
+            self._make_room()
+            observer = Observer()
+            observer.start()
+            with self._lock:
+                self._observer = observer
             self._arm(set())
+            self._claim_watch()
         except OSError as error:  # no inotify instance or watch is left, or the file system has no events
             self.close()
-            return f"the system refuses to watch {count} folders: {error.strerror or error}"
+            return _reason(error)
         return None
 
     def close(self) -> None:
@@ -92,12 +98,11 @@ class Watcher:
 
     def dispatch(self, event: FileSystemEvent) -> None:
         """What watchdog calls for every event."""
-        if event.event_type not in _CHANGES or (event.is_directory and event.event_type == "modified"):
-            return
         paths = [Path(os.fsdecode(path)) for path in (event.src_path, event.dest_path) if path]
         paths = [path for path in paths if self._concerns(path)]
         if event.is_directory and paths:
-            self._rearm({path for path in paths if event.event_type in {"deleted", "moved"}})
+            gone = set() if event.event_type == "created" else set(paths)
+            self._rearm(gone, appeared=event.event_type != "deleted")
         if any(event.is_directory or path.name.endswith(self._suffixes) for path in paths):
             self._changed()
 
@@ -105,28 +110,88 @@ class Watcher:
         """Whether a path is one of ours, below one, or above one: the folders above are watched too."""
         return any(path == ours or ours in path.parents or path in ours.parents for ours in self._paths)
 
-    def _rearm(self, gone: set[Path]) -> None:
+    def _rearm(self, gone: set[Path], *, appeared: bool) -> None:
         try:
+            if appeared:
+                self._make_room()
             self._arm(gone)
+            if appeared:
+                self._claim_watch()
         except OSError as error:
-            log.warning("a new folder cannot be watched; its notes are indexed at the next sync: %s", error)
+            self._refused(_reason(error))
+
+    def _make_room(self) -> None:
+        """For one more folder; they are counted anew when the last count left no room for it.
+
+        Raises:
+            OSError: There are more to watch than may be.
+        """
+        self._room -= 1
+        if self._room < 0:
+            self._room = self._max_folders - _count_folders(self._paths, self._max_folders)
+        if self._room < 0:
+            self._room = 0
+            raise OSError(f"there are more than {self._max_folders} folders")
 
     def _arm(self, gone: set[Path]) -> None:
         """Watch what is there now, and no longer what is not; a folder that was replaced is watched anew."""
-        handler = cast(
-            "FileSystemEventHandler", self
-        )  # only its `dispatch` is used; a subclass would import watchdog here
         with self._lock:
             if self._observer is None:
                 return
-            wanted = set(_targets(self._paths))
-            stale = [
-                target for target in self._watches if target not in wanted or not gone.isdisjoint(_with_parents(target))
-            ]
-            for target in stale:
-                self._observer.unschedule(self._watches.pop(target))
-            for target in wanted - self._watches.keys():
-                self._watches[target] = self._observer.schedule(handler, str(target.folder), recursive=target.recursive)
+            self._unschedule(self._observer, gone)
+            while new := set(_targets(self._paths)) - self._watches.keys():
+                for target in new:  # what appears below one before it is watched is found in the next round
+                    self._schedule(self._observer, target)
+
+    def _claim_watch(self) -> None:
+        """Watch a folder once more for a moment: where no watch is left, watchdog passes over folders below in silence.
+
+        Raises:
+            OSError: The system grants no further watch, so some folder may have got none.
+        """
+        from watchdog.events import FileSystemEventHandler
+        from watchdog.observers import Observer
+
+        with self._lock:
+            folder = next(iter(self._watches)).folder if self._watches else None
+        if folder is not None:
+            observer = Observer()
+            observer.start()
+            try:
+                with contextlib.suppress(FileNotFoundError):  # it went meanwhile
+                    observer.schedule(FileSystemEventHandler(), str(folder))
+            finally:
+                observer.stop()
+                observer.join()
+
+    def _unschedule(self, observer: BaseObserver, gone: set[Path]) -> None:
+        wanted = set(_targets(self._paths))
+        for target in list(self._watches):
+            if target not in wanted or not gone.isdisjoint(_with_parents(target)):
+                observer.unschedule(self._watches.pop(target))
+
+    def _schedule(self, observer: BaseObserver, target: Target) -> None:
+        handler = cast(
+            "FileSystemEventHandler", self
+        )  # only its `dispatch` is used; a subclass would import watchdog here
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # it went again
+            self._watches[target] = observer.schedule(
+                handler, str(target.folder), recursive=target.recursive, event_filter=_changes()
+            )
+
+
+def _changes() -> list[type[FileSystemEvent]]:
+    """The events that matter; opening and reading, which we do ourselves, are left to nobody."""
+    from watchdog import events
+
+    return [
+        events.FileCreatedEvent, events.FileModifiedEvent, events.FileClosedEvent, events.FileMovedEvent,
+        events.FileDeletedEvent, events.DirCreatedEvent, events.DirMovedEvent, events.DirDeletedEvent,
+    ]  # fmt: skip
+
+
+def _reason(error: OSError) -> str:
+    return str(error) if error.errno is None else f"the system refuses to watch: {error.strerror}"
 
 
 def _targets(paths: Iterable[Path]) -> Iterator[Target]:

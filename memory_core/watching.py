@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
+from functools import partial
 
 from memory_core.keeper import Keeper
 from memory_core.roots import watched_paths
 from memory_core.settings import AgentConfig
-from memory_core.watch import Watcher
+from memory_core.watch import MAX_FOLDERS, Watcher
 
 log = logging.getLogger(__name__)
 
@@ -16,16 +17,17 @@ POLL_SECONDS = 5.0  # a sweep of 10,000 notes takes 60 ms: about 1 % of a core
 
 
 class Watching:
-    """Feeds a keeper with the changes of one agent's notes. Making one starts nothing."""
+    """Feeds a keeper with the changes of one agent's notes and session logs. Making one starts nothing."""
 
-    def __init__(self, config: AgentConfig, keeper: Keeper) -> None:
+    def __init__(self, config: AgentConfig, keeper: Keeper, *, max_folders: int = MAX_FOLDERS) -> None:
         self._sync = config.search.sync
         self._keeper = keeper
-        self._watchers = [Watcher(watched_paths(config), keeper.changed)]
+        watcher = partial(Watcher, refused=self._look_instead, max_folders=max_folders)
+        self._watchers = [watcher(watched_paths(config), keeper.changed)]
         if "sessions" in config.search.sources:
-            self._watchers.append(Watcher([config.sessions_dir], keeper.session_changed, suffixes=(".jsonl",)))
+            self._watchers.append(watcher([config.sessions_dir], keeper.session_changed, suffixes=(".jsonl",)))
         self._lock = threading.Lock()
-        self._state = "off"
+        self._state: str = "off"
 
     @property
     def state(self) -> str:
@@ -38,19 +40,27 @@ class Watching:
         with self._lock:
             if self._state != "off":
                 return
-            interval = self._sync.interval_minutes * 60
-            if self._sync.watch:
-                refused = next((reason for watcher in self._watchers if (reason := watcher.start())), None)
-                self._state = "events" if refused is None else f"polling: {refused}"
-                if refused is not None:
-                    log.warning("notes are not watched but looked at every %g s: %s", POLL_SECONDS, refused)
-                    interval = min(interval or POLL_SECONDS, POLL_SECONDS)
-                self._keeper.changed()
-            self._keeper.every(interval)
+            self._state = "events" if self._sync.watch else "off"
+            self._keeper.every(self._sync.interval_minutes * 60)
+        if self._sync.watch:
+            for watcher in self._watchers:
+                if (reason := watcher.start()) is not None:
+                    self._look_instead(reason)
+            self._keeper.changed()
 
     def close(self) -> None:
         """Stop watching; the keeper is its owner's to close."""
         with self._lock:
-            for watcher in self._watchers:
-                watcher.close()
             self._state = "off"
+        for watcher in self._watchers:  # its thread may be about to tell of a refusal, so without the lock
+            watcher.close()
+
+    def _look_instead(self, reason: str) -> None:
+        """Look at everything now and then, since not all of it can be watched."""
+        with self._lock:
+            if self._state != "events":
+                return
+            self._state = f"polling: {reason}"
+            interval = self._sync.interval_minutes * 60
+            self._keeper.every(min(interval or POLL_SECONDS, POLL_SECONDS))
+        log.warning("notes are looked at every %g s: %s", POLL_SECONDS, reason)
