@@ -16,7 +16,8 @@ Run = Callable[[threading.Event], SyncReport]
 
 SESSION_SECONDS = 5.0  # a turn of a conversation writes several lines
 LONGEST_DEBOUNCES = 8  # a file that never rests is indexed all the same, after so many debounces
-BUSY_PAUSE_SECONDS = 1.0  # until the next try while another process syncs
+BUSY_PAUSE_SECONDS = 0.1  # until the next try while another process syncs: a small part of what a search waits
+CLOSED = "the memory was closed"
 
 
 class Ticket:
@@ -74,6 +75,8 @@ class Keeper:
         run: One whole sync; it looks at the event it is given between steps and raises `SyncStopped` when it is set.
         debounce_seconds: How long after the last change of a note a sync begins.
         session_seconds: The same for session logs.
+        clock: Seconds that never go back.
+        wait: Waits on a condition for so many of those seconds, or for ever.
     """
 
     def __init__(
@@ -83,16 +86,18 @@ class Keeper:
         debounce_seconds: float = 1.5,
         session_seconds: float = SESSION_SECONDS,
         clock: Callable[[], float] = time.monotonic,
+        wait: Callable[[threading.Condition, float | None], object] = threading.Condition.wait,
     ) -> None:
         self._run = run
         self._notes = Debounce(debounce_seconds)
         self._sessions = Debounce(session_seconds)
         self._interval = 0.0
         self._clock = clock
+        self._wait = wait
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
-        self._waiting: Ticket | None = None
+        self._waiting: list[Ticket] = []
         self._again_at: float | None = None
         self._next_interval: float | None = None
         self._closed = False
@@ -100,11 +105,11 @@ class Keeper:
     def now(self) -> Ticket:
         """Ask for a sync that begins after this call; requests that come before it begins share it."""
         with self._wake:
-            if self._waiting is None:
-                self._waiting = Ticket()
-            ticket = self._waiting
+            if not self._waiting:
+                self._waiting.append(Ticket())
+            ticket = self._waiting[-1]
             if self._closed:
-                ticket.settle(None, SyncStopped("the memory was closed"))
+                ticket.settle(None, SyncStopped(CLOSED))
             else:
                 self._ensure_thread()
         return ticket
@@ -147,45 +152,56 @@ class Keeper:
         self._wake.notify_all()
 
     def _loop(self) -> None:
-        while (ticket := self._next()) is not None:
+        while (tickets := self._next()) is not None:
+            report: SyncReport | None = None
+            problem: BaseException | None = None
             try:
                 report = self._run(self._stop)
-            except SyncBusy as error:
-                ticket.settle(None, error)
-                self._again(BUSY_PAUSE_SECONDS)
+            except SyncBusy:
+                self._again(tickets)
+                continue
             except MemoryCoreError as error:
                 if not isinstance(error, SyncStopped):
                     log.warning("sync failed: %s", error)
-                ticket.settle(None, error)
+                problem = error
             except BaseException as error:  # the thread must live on; who waits is told
                 log.exception("sync failed")
-                ticket.settle(None, error)
-            else:
-                ticket.settle(report, None)
+                problem = error
+            for ticket in tickets:
+                ticket.settle(report, problem)
 
-    def _again(self, seconds: float) -> None:
-        """Try later what another process kept us from."""
+    def _again(self, tickets: list[Ticket]) -> None:
+        """Try later what another process kept us from; who waits for it waits on."""
         with self._wake:
-            self._again_at = self._clock() + seconds
+            self._again_at = self._clock() + BUSY_PAUSE_SECONDS
+            self._waiting = tickets + self._waiting
 
-    def _next(self) -> Ticket | None:
-        """Wait until a sync is due; its ticket, or None when the keeper is closed."""
+    def _next(self) -> list[Ticket] | None:
+        """Wait until a sync is due; who waits for it, or None when the keeper is closed."""
         with self._wake:
             while not self._closed:
-                dues = (self._notes.due, self._sessions.due, self._again_at, self._next_interval)
-                times = [at for at in dues if at is not None]
-                if self._waiting is not None or (times and min(times) <= self._clock()):
+                due = self._due()
+                if due is not None and due <= self._clock():
                     return self._take()
-                self._wake.wait(min(times) - self._clock() if times else None)
-            if self._waiting is not None:
-                self._waiting.settle(None, SyncStopped("the memory was closed"))
+                self._wait(self._wake, None if due is None else due - self._clock())
+            for ticket in self._waiting:
+                ticket.settle(None, SyncStopped(CLOSED))
             return None
 
-    def _take(self) -> Ticket:
-        ticket, self._waiting = self._waiting or Ticket(), None
+    def _due(self) -> float | None:
+        """When the next sync begins; None when nothing asks for one."""
+        if self._again_at is not None:
+            return self._again_at
+        if self._waiting:
+            return self._clock()
+        times = (self._notes.due, self._sessions.due, self._next_interval)
+        return min((at for at in times if at is not None), default=None)
+
+    def _take(self) -> list[Ticket]:
+        tickets, self._waiting = self._waiting, []
         self._notes.settle()
         self._sessions.settle()
         self._again_at = None
         if self._next_interval is not None:
             self._next_interval = self._clock() + self._interval
-        return ticket
+        return tickets
