@@ -120,10 +120,15 @@ def wants_sync(config: AgentConfig, store: Store, session_key: str) -> bool:
         return True
     try:
         with store.read() as connection:
-            held = connection.execute("SELECT size FROM files WHERE source = ? AND path = ?", (SOURCE, file.path)).get
+            held = connection.execute(
+                "SELECT mtime_ns, size FROM files WHERE source = ? AND path = ?", (SOURCE, file.path)
+            ).fetchone()
     except NotIndexed:
         held = None
-    return has_outgrown(file, held or 0, config.search.sync.sessions)
+    mtime_ns, size_bytes = held or (0, 0)
+    if (mtime_ns, size_bytes) == (file.mtime_ns, file.size_bytes):
+        return False
+    return has_outgrown(file, size_bytes, config.search.sync.sessions)
 
 
 def is_log(path: str) -> bool:
