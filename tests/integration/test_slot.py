@@ -1,0 +1,277 @@
+"""Every key of the configuration changes something that can be seen: here, in the test that is named, or not yet.
+
+Defaults, overrides, bounds, wrong types and unknown keys have their own table in `tests/unit/test_config_keys.py`.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from memory_core.config import settings_table
+from memory_core.plugin import MemorySlot
+from memory_core.records import CallContext
+from tests.command import REPOSITORY
+from tests.servers.loopback import Reply
+from tests.servers.openai import OpenAIServer
+
+# Where the change is seen, for keys that have a test of their own.
+ELSEWHERE = {
+    "plugins.slots.memory": "tests/unit/test_plugin.py::test_off_means_no_tool_no_prompt_no_index_and_nothing_that_runs",
+    "memory.backend": "tests/hosts/test_third_party.py::test_its_entry_point_is_chosen_by_name",
+    "memory.citations": "tests/unit/test_plugin.py::test_citations_by_chat_type",
+    "memory.scope.default": "tests/unit/test_plugin.py::test_scope_covers_every_tool_and_the_opening_notes",
+    "memory.scope.rules": "tests/unit/test_plugin.py::test_scope_covers_every_tool_and_the_opening_notes",
+    "memorySearch.model": "tests/integration/test_embedding_providers.py::test_the_key_the_headers_and_the_model_are_sent",
+    "memorySearch.outputDimensionality": "tests/integration/test_embedding_providers.py"
+    "::test_a_matryoshka_model_on_a_server_that_cannot_shorten_is_shortened_here",
+    "memorySearch.inputType": "tests/integration/test_embedding_litellm.py::test_voyage_is_told_the_input_type",
+    "memorySearch.queryInputType": "tests/integration/test_embedding_litellm.py::test_voyage_is_told_the_input_type",
+    "memorySearch.documentInputType": "tests/integration/test_embedding_litellm.py::test_voyage_is_told_the_input_type",
+    "memorySearch.remote.baseUrl": "tests/unit/test_embeddings_credentials.py"
+    "::test_remote_beats_the_account_and_headers_merge",
+    "memorySearch.remote.apiKey": "tests/unit/test_embeddings_credentials.py::test_the_first_place_that_has_a_key_wins",
+    "memorySearch.remote.headers": "tests/integration/test_embedding_providers.py"
+    "::test_a_configured_authorization_header_replaces_the_key",
+    "memorySearch.remote.timeoutSeconds": "tests/integration/test_embedding_providers.py"
+    "::test_a_request_that_hangs_is_given_up",
+    "memorySearch.remote.batch.enabled": "tests/integration/test_embedding_batches.py"
+    "::test_a_large_backfill_is_one_job_and_no_request",
+    "memorySearch.remote.batch.wait": "tests/integration/test_embedding_batches.py"
+    "::test_a_job_that_still_runs_is_not_sent_again",
+    "memorySearch.remote.batch.timeoutMinutes": "tests/integration/test_embedding_batches.py"
+    "::test_a_job_that_takes_too_long_is_cancelled",
+    "memorySearch.local.modelPath": "tests/local/test_local_provider.py::test_embeddings_equal_a_forward_pass_in_numpy",
+    "memorySearch.local.modelCacheDir": "tests/integration/test_embedding_hub.py"
+    "::test_the_default_model_is_downloaded_to_the_state_folder",
+    "memorySearch.local.contextTokens": "tests/local/test_local_provider.py"
+    "::test_no_length_of_text_crashes_the_process",
+    "memorySearch.chunking.overlap": "tests/unit/test_chunks.py::test_overlap_repeats_lines_of_the_same_section",
+    "memorySearch.sync.sessions.deltaBytes": "tests/integration/test_sessions.py"
+    "::test_a_live_session_is_indexed_when_it_has_grown_enough",
+    "memorySearch.sync.sessions.deltaMessages": "tests/integration/test_sessions.py"
+    "::test_a_live_session_is_indexed_when_it_has_grown_enough",
+    "memorySearch.cache.enabled": "tests/integration/test_sync.py"
+    "::test_only_as_many_unused_embeddings_are_kept_as_configured",
+    "memorySearch.cache.maxEntries": "tests/integration/test_sync.py"
+    "::test_only_as_many_unused_embeddings_are_kept_as_configured",
+    "memorySearch.experimental.sessionMemory": "tests/integration/test_sessions.py"
+    "::test_sessions_are_left_alone_unless_they_are_a_source",
+    "compaction.reserveTokensFloor": "tests/unit/test_flush.py::test_decides_as_the_table_says",
+    "compaction.memoryFlush.enabled": "tests/hosts/test_reference.py::test_the_flush_can_be_switched_off",
+    "compaction.memoryFlush.softThresholdTokens": "tests/unit/test_flush.py::test_decides_as_the_table_says",
+    "compaction.memoryFlush.forceFlushTranscriptBytes": "tests/unit/test_flush.py::test_asks_the_transcript_for_its_size",
+    "compaction.memoryFlush.prompt": "tests/unit/test_flush.py::test_the_users_words_bring_the_rules_too",
+    "compaction.memoryFlush.systemPrompt": "tests/unit/test_flush.py::test_the_users_words_bring_the_rules_too",
+    "models.providers.<id>.apiKey": "tests/unit/test_embeddings_credentials.py::test_the_first_place_that_has_a_key_wins",
+    "models.providers.<id>.baseUrl": "tests/unit/test_embeddings_credentials.py"
+    "::test_remote_beats_the_account_and_headers_merge",
+    "models.providers.<id>.headers": "tests/unit/test_embeddings_credentials.py"
+    "::test_remote_beats_the_account_and_headers_merge",
+}
+
+# What another issue brings, by its title.
+SYNC, PROVIDERS = "Sync that keeps up and never loses", "Embedding providers: remote, local, batch, cache, fallback"
+RETRIEVAL = "Retrieval that finds what the agent needs to read"
+WAITING = {
+    "memorySearch.fallback": PROVIDERS,
+    "memorySearch.remote.batch.concurrency": PROVIDERS,
+    "memorySearch.remote.batch.pollIntervalMs": PROVIDERS,
+    "memorySearch.sync.watch": SYNC,
+    "memorySearch.sync.watchDebounceMs": SYNC,
+    "memorySearch.sync.intervalMinutes": SYNC,
+    "memorySearch.query.hybrid.vectorWeight": RETRIEVAL,
+    "memorySearch.query.hybrid.textWeight": RETRIEVAL,
+    "memorySearch.query.hybrid.candidateMultiplier": RETRIEVAL,
+}
+
+ONLY_ONE_VALUE = {"memorySearch.store.driver"}
+
+
+class Bench:
+    """A small workspace, and slots with settings of their own."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.folder = folder
+        self._stack = stack
+        for path, text in {
+            "ws/MEMORY.md": "The fence is made of oak.\n",
+            "ws/roof.md": "The roof is made of slate.\n",
+            "ws/AGENTS.md": "Rules of the agent.\n",
+            "ws/memory/2026-01-05.md": "".join(f"Post {n} of the fence was painted green.\n\n" for n in range(40)),
+            "extra/walls.md": "The walls are made of brick.\n",
+        }.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, encoding="utf-8")
+
+    def slot(self, **settings: Any) -> MemorySlot:
+        """Keywords only, unless the settings, whose dots are spelt `__`, say otherwise."""
+        document: dict[str, Any] = {}
+        for key, value in ({"memorySearch__provider": "none", "workspace": str(self.folder / "ws")} | settings).items():
+            here = document.setdefault("agents", {}).setdefault("defaults", {})
+            *outer, last = key.split("__")
+            for name in outer:
+                here = here.setdefault(name, {})
+            here[last] = value
+        slot = MemorySlot(document, state_dir=self.folder / "state")
+        self._stack.callback(slot.close)
+        return slot
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with ExitStack() as stack:
+        yield Bench(tmp_path, stack)
+
+
+def ask(slot: MemorySlot) -> dict[str, Any]:
+    return slot.call_tool("memory_search", {"query": "What is the fence made of?"})
+
+
+def files(slot: MemorySlot) -> int:
+    """How many notes are indexed once they have been searched."""
+    ask(slot)
+    return slot.status().files
+
+
+def chunks(slot: MemorySlot) -> int:
+    ask(slot)
+    return slot.status().chunks
+
+
+def vectors(slot: MemorySlot) -> str:
+    ask(slot)
+    return slot.status().vector
+
+
+def mode(slot: MemorySlot) -> object:
+    return ask(slot)["mode"]
+
+
+def hits(slot: MemorySlot) -> int:
+    return len(ask(slot)["results"])
+
+
+def longest_snippet(slot: MemorySlot) -> int:
+    return max(len(hit["snippet"].split("\n\nSource: ")[0]) for hit in ask(slot)["results"])
+
+
+def first_answer_is_stale(slot: MemorySlot) -> bool:
+    return bool(ask(slot).get("stale", False))
+
+
+def store(slot: MemorySlot) -> object:
+    ask(slot)
+    return slot.status().store
+
+
+def workspace(slot: MemorySlot) -> object:
+    return slot.status().workspace
+
+
+def enabled(slot: MemorySlot) -> bool:
+    return bool(slot.tool_schemas())
+
+
+def indexed_by_a_session(slot: MemorySlot) -> bool:
+    """Whether the start of a session has notes indexed, or at least begins to."""
+    slot.session_started(CallContext(session_key="agent:main:main"))
+    begun = [thread for thread in threading.enumerate() if thread.name == "memory-keeper"]
+    until = time.monotonic() + 10
+    while begun and not slot.status().indexed:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    return slot.status().indexed
+
+
+STATIC = {"memorySearch__provider": "static"}
+ALL_SOURCES = {"memorySearch__sources": ["memory", "workspace"]}
+
+
+class Row(NamedTuple):
+    """A key, two values that differ in what is seen, what is seen of each, and what else is set."""
+
+    key: str
+    values: tuple[Any, Any]
+    look: Callable[[MemorySlot], object]
+    seen: tuple[object, object] | None = None
+    others: Mapping[str, Any] = {}
+
+
+ROWS = [
+    Row("agents.defaults.workspace", ("/nowhere/a", "/nowhere/b"), workspace, (Path("/nowhere/a"), Path("/nowhere/b"))),
+    Row("memorySearch.enabled", (True, False), enabled, (True, False)),
+    Row("memorySearch.sources", (["memory"], ["memory", "workspace"]), files, (2, 3)),
+    Row("memorySearch.extraPaths", ([], ["../extra"]), files, (2, 3)),
+    Row("memorySearch.exclude.files", (["AGENTS.md"], []), files, (3, 4), ALL_SOURCES),
+    Row("memorySearch.provider", ("none", "static"), mode, ("keyword", "hybrid")),
+    Row("memorySearch.store.path", ("/{tmp}/a.sqlite", "/{tmp}/b.sqlite"), store),
+    Row("memorySearch.store.vector.enabled", (True, False), vectors, None, STATIC),
+    Row("memorySearch.store.vector.extensionPath", (None, "/nowhere/vec0.so"), vectors, None, STATIC),
+    Row("memorySearch.chunking.tokens", (400, 100), chunks),
+    Row("memorySearch.sync.onSessionStart", (True, False), indexed_by_a_session, (True, False)),
+    Row("memorySearch.sync.onSearch", (True, False), files, (2, 0)),
+    Row("memorySearch.sync.onSearchBudgetMs", (20_000, 0), first_answer_is_stale, (False, True)),
+    Row("memorySearch.query.maxResults", (1, 2), hits, (1, 2), {"memorySearch__query__minScore": 0}),
+    Row("memorySearch.query.minScore", (0, 0.99), hits, None, STATIC),
+    Row("memorySearch.query.maxSnippetChars", (700, 50), longest_snippet),
+    Row("memorySearch.query.hybrid.enabled", (True, False), mode, ("hybrid", "vector"), STATIC),
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.key)
+def test_another_value_is_seen(row: Row, tmp_path: Path) -> None:
+    seen = []
+    for number, value in enumerate(row.values):
+        with ExitStack() as stack:
+            bench = Bench(tmp_path / str(number), stack)
+            setting = value.replace("/{tmp}", str(bench.folder)) if isinstance(value, str) else value
+            name = row.key.removeprefix("agents.defaults.").replace(".", "__")
+            seen.append(row.look(bench.slot(**{**row.others, name: setting})))
+    assert seen[0] != seen[1]
+    if row.seen is not None:
+        assert tuple(seen) == row.seen
+
+
+@pytest.mark.parametrize(("timeout_ms", "expected"), [(100, "keyword"), (20_000, "hybrid")])
+def test_a_question_waits_for_its_embedding_no_longer_than_is_said(
+    bench: Bench, timeout_ms: int, expected: str
+) -> None:
+    """`memorySearch.query.embedTimeoutMs`."""
+    with OpenAIServer() as server:
+        remote = {"baseUrl": server.url, "apiKey": "sk-test"}
+        query = {"embedTimeoutMs": timeout_ms, "minScore": 0}
+        slot = bench.slot(
+            memorySearch__provider="openai-compatible", memorySearch__model="m", memorySearch__remote=remote,
+            memorySearch__query=query,
+        )  # fmt: skip
+        slot.call_tool("memory_search", {"query": "green"})
+        slow = threading.Event()
+        server.fail(Reply(after=slow))
+        if expected == "hybrid":
+            server.faults.clear()
+        answer = ask(slot)
+        slow.set()
+    assert answer["mode"] == expected
+    assert ("warning" in answer) is (expected == "keyword")
+
+
+def test_every_key_is_in_one_of_the_lists() -> None:
+    known = set(re.findall(r"^\| `([^`]+)`", settings_table(), re.MULTILINE))
+    here = {row.key for row in ROWS} | {"memorySearch.query.embedTimeoutMs"}
+    lists = [here, set(ELSEWHERE), set(WAITING), ONLY_ONE_VALUE]
+    assert set().union(*lists) == known
+    assert sum(map(len, lists)) == len(set().union(*lists))
+
+
+@pytest.mark.parametrize("test", sorted(set(ELSEWHERE.values())))
+def test_the_test_that_is_named_exists(test: str) -> None:
+    path, _, name = test.partition("::")
+    assert f"def {name}(" in (REPOSITORY / path).read_text(encoding="utf-8")
