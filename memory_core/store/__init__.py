@@ -6,6 +6,7 @@ import contextlib
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 from memory_core.errors import NotIndexed, StoreCorrupt
 from memory_core.store import connection as driver
@@ -13,8 +14,14 @@ from memory_core.store.connection import Connection
 from memory_core.store.migrations import VERSION, check, migrate
 from memory_core.store.rows import Writer
 
-# Lets readers see that what they keep in memory is out of date.
-_BUMP = "INSERT INTO meta VALUES ('generation', '1') ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) + 1"
+# Lets readers see that what they keep in memory is out of date; a new file does not count from where an older one did.
+_BUMP = (
+    "INSERT INTO meta VALUES ('generation', CAST(abs(random() % 1000000000000) AS TEXT))"
+    " ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) + 1"
+)
+
+
+_FileId: TypeAlias = tuple[int, int]
 
 
 class Store:
@@ -31,6 +38,9 @@ class Store:
         self._lock = threading.Lock()
         self._idle: list[Connection] = []
         self._writer: Connection | None = None
+        # The files that they are to: one that is deleted or replaced lives on for them, and nobody else sees it.
+        self._idle_file: _FileId | None = None
+        self._writer_file: _FileId | None = None
         self._write_lock = threading.Lock()
         self._closed = False
 
@@ -46,7 +56,7 @@ class Store:
             NotIndexed: There is no index yet.
             StoreError: It cannot be used.
         """
-        connection = self._borrow()
+        connection, file = self._borrow()
         try:
             with driver.translated(self.path):
                 connection.execute("BEGIN")
@@ -55,7 +65,7 @@ class Store:
         except BaseException:
             connection.close()
             raise
-        self._give_back(connection)
+        self._give_back(connection, file)
 
     @contextlib.contextmanager
     def write(self, *, content: bool = True) -> Iterator[Writer]:
@@ -103,18 +113,29 @@ class Store:
         """Close all connections; may be called twice."""
         with self._lock:
             self._closed = True
+        self._close_idle()
+        with self._write_lock:
+            self._close_writer()
+
+    def _close_idle(self) -> None:
+        with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
-        with self._write_lock:
-            if self._writer is not None:
-                self._writer.close()
-                self._writer = None
 
-    def _borrow(self) -> Connection:
+    def _close_writer(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _borrow(self) -> tuple[Connection, _FileId | None]:
+        file = _file_id(self.path)
+        if self._idle_file != file:
+            self._close_idle()
         with self._lock:
+            self._idle_file = file
             if self._idle:
-                return self._idle.pop()
+                return self._idle.pop(), file
         if not self.exists():
             raise NotIndexed(f"{self.path}: nothing is indexed yet", action="run: memory-core index")
         connection = driver.open_reader(self.path)
@@ -124,7 +145,7 @@ class Store:
         except BaseException:
             connection.close()
             raise
-        return connection
+        return connection, file
 
     def _upgrade(self, connection: Connection) -> None:
         """An older or empty file is migrated where it may be written, else there is nothing to read."""
@@ -134,14 +155,17 @@ class Store:
             self._writing()
         connection.pragma("schema_version")
 
-    def _give_back(self, connection: Connection) -> None:
+    def _give_back(self, connection: Connection, file: _FileId | None) -> None:
         with self._lock:
-            if not self._closed:
+            if not self._closed and file == self._idle_file:
                 self._idle.append(connection)
                 return
         connection.close()
 
     def _writing(self) -> Connection:
+        file = _file_id(self.path)
+        if self._writer_file != file:
+            self._close_writer()
         if self._writer is None:
             if self.exists() and self.path.stat().st_size:  # before WAL mode touches another program's file
                 with contextlib.closing(driver.open_reader(self.path)) as reader:
@@ -153,4 +177,14 @@ class Store:
                 connection.close()
                 raise
             self._writer = connection
+            self._writer_file = file or _file_id(self.path)
         return self._writer
+
+
+def _file_id(path: Path) -> _FileId | None:
+    """Which file it is; None when there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
