@@ -11,15 +11,8 @@ from collections.abc import Sequence
 from concurrent.futures import TimeoutError as NotDone
 from dataclasses import dataclass, field, replace
 
-from memory_core import files, reading
-from memory_core.errors import (
-    BackendIndexEmpty,
-    BackendUnavailable,
-    FileUnreadable,
-    MemoryCoreError,
-    PathRefused,
-    SyncBusy,
-)
+from memory_core import reading
+from memory_core.errors import BackendIndexEmpty, BackendUnavailable, MemoryCoreError, SyncBusy
 from memory_core.hookspecs import BackendContext, ProgressCallback, hookimpl
 from memory_core.records import Document, Hit, Probe, Query, SearchResult, Status, SyncReport
 from memory_qmd.asking import Answer, Asker
@@ -100,14 +93,7 @@ class QmdBackend:
     @hookimpl
     def memory_get(self, path: str, from_line: int, lines: int) -> Document:
         """Lines of a note as they stand in the file now, `qmd/<collection>/<path>` included."""
-        file = self._collections.resolve(path)
-        if file is None:
-            return Document(path=path, text="", from_line=from_line, lines=0, status="not_found")
-        try:
-            note = files.read_note(file)
-        except FileUnreadable as error:
-            raise PathRefused(path, error.reason) from error
-        return reading.page(file.path, note.text, from_line=from_line, lines=lines)
+        return reading.get(self._collections.served, path, from_line=from_line, lines=lines)
 
     @hookimpl
     def memory_sync(self, force: bool, progress: ProgressCallback | None) -> SyncReport:  # noqa: ARG002 - QMD tells no progress

@@ -21,7 +21,7 @@ from memory_core.errors import PathRefused
 from memory_core.files import Listing
 from memory_core.records import MemoryFile
 from memory_core.roots import NOTES_FOLDER, PACKAGE_TREES, SUFFIX
-from memory_core.settings import AgentConfig, ExtraPath
+from memory_core.settings import AgentConfig, NamedFolder, Source
 from memory_qmd.config import QmdConfig
 from memory_qmd.home import QmdHome
 
@@ -39,14 +39,14 @@ class Collection:
         root: The folder that QMD sweeps, absolute; it need not exist.
         pattern: Which files below it, as a glob.
         source: "memory", "workspace" or "sessions".
-        shown: What stands before the relative path of a hit; None for the agent's own memory, whose paths
-            `memory_core.files` gives.
+        shown: What stands before the relative path of a hit, as `NamedFolder.shown`; None for the agent's own memory,
+            whose paths `memory_core.files` gives.
     """
 
     name: str
     root: Path
     pattern: str
-    source: str
+    source: Source
     shown: str | None = None
 
 
@@ -73,38 +73,28 @@ class Collections:
         """Changes when a database that was built from other collections has to be rebuilt."""
         return _digest([(item.name, str(item.root), item.pattern) for item in self.planned])
 
-    def listing(self) -> Listing:
-        """The files that the collections cover, under the paths that hits show, each real file once."""
-        own, outside = self._own_listing(), self.outside()
-        found: dict[Path, MemoryFile] = {}
-        for file in (*own.files, *outside.files):
-            found.setdefault(file.real_path, file)
-        return Listing(tuple(found.values()), (*own.failures, *outside.failures))
-
-    def outside(self) -> Listing:
-        """The files of `memory.qmd.paths` and the exported sessions alone, under the paths that hits show."""
-        listings = [self._listing_of(item) for item in self.planned if item.shown is not None]
-        return Listing(
-            tuple(file for listing in listings for file in listing.files),
-            tuple(failure for listing in listings for failure in listing.failures),
+    @cached_property
+    def folders(self) -> tuple[NamedFolder, ...]:
+        """`memory.qmd.paths` and the exported sessions: what is searched besides the agent's own memory."""
+        return tuple(
+            NamedFolder(path=item.root, shown=item.shown, pattern=item.pattern, source=item.source)
+            for item in self.planned
+            if item.shown is not None
         )
 
-    def resolve(self, path: str) -> MemoryFile | None:
-        """The file under a path as hits show it, or None when it does not exist.
+    @cached_property
+    def served(self) -> AgentConfig:
+        """The configuration under which `memory_core.files` serves all that the collections cover."""
+        return replace(self._config, folders=self.folders)
 
-        Raises:
-            PathRefused: It is in none of the collections.
-        """
-        if path.startswith(PREFIX):
-            for item in self.planned:
-                if item.shown is not None and path.startswith(f"{item.shown}/"):
-                    return self._file_of(item, item.root / path.removeprefix(f"{item.shown}/"))
-            known = ", ".join(f"{item.shown}/" for item in self.planned if item.shown is not None) or "none"
-            raise PathRefused(path, f"names no collection of this agent ({known})")
-        try:
-            return files.resolve(self._config, path)
-        except PathRefused:
-            return self._within_workspace(path)
+    def listing(self) -> Listing:
+        """The files that the collections cover, under the paths that hits show, each real file once."""
+        if not self._config.enabled:
+            return Listing((), ())
+        if self._settings.include_default_memory:
+            return files.list_files(self.served)
+        alone = replace(self._config.search, sources=(), extra_paths=())
+        return files.list_files(replace(self.served, search=alone))
 
     def locate(self, collection: str, path: str, hashes: Callable[[str], Mapping[str, str]]) -> MemoryFile | None:
         """The file that a row names; None when it is gone, or not to be shown.
@@ -145,48 +135,11 @@ class Collections:
         return self._slugs[item.name]
 
     def _shown_or_none(self, item: Collection, path: str) -> MemoryFile | None:
+        named = str(item.root / path) if item.shown is None else item.shown + path
         try:
-            return self._file_of(item, item.root / path)
+            return files.resolve(self.served, named)
         except PathRefused:
             return None
-
-    def _file_of(self, item: Collection, real: Path) -> MemoryFile | None:
-        """What `memory_core.files` makes of an absolute path within a collection."""
-        if item.shown is None:
-            return files.resolve(self._config, str(real))
-        file = files.resolve(self._narrowed(item), str(real))
-        return None if file is None else self._renamed(item, file)
-
-    def _narrowed(self, item: Collection) -> AgentConfig:
-        """A configuration under which the collection's files are all there is."""
-        extra = ExtraPath(path=str(item.root), pattern=item.pattern)
-        return replace(self._config, search=replace(self._config.search, sources=(), extra_paths=(extra,)))
-
-    def _renamed(self, item: Collection, file: MemoryFile) -> MemoryFile:
-        relative = file.real_path.relative_to(item.root.resolve()).as_posix()
-        shown = f"{item.shown}/{relative}" if item.shown else relative
-        return replace(file, path=shown, source=item.source)
-
-    def _own_listing(self) -> Listing:
-        if not self._config.enabled or not self._settings.include_default_memory:
-            return Listing((), ())
-        return files.list_files(self._config)
-
-    def _listing_of(self, item: Collection) -> Listing:
-        if not item.root.is_dir():
-            return Listing((), ())
-        found = files.list_files(self._narrowed(item))
-        return Listing(tuple(self._renamed(item, file) for file in found.files), found.failures)
-
-    def _within_workspace(self, path: str) -> MemoryFile | None:
-        """What one of `memory.qmd.paths` within the workspace serves; raises PathRefused when none does."""
-        for item in self.planned:
-            if item.shown is not None and not item.shown.startswith(PREFIX):
-                try:
-                    return self._file_of(item, self._config.workspace / path)
-                except PathRefused:
-                    continue
-        raise PathRefused(path, "is in none of this agent's collections")
 
     def _memory(self) -> list[Collection]:
         if not self._settings.include_default_memory:
@@ -230,17 +183,17 @@ class Collections:
 
     def _shown(self, root: Path, name: str) -> str:
         """Within the workspace as any note; outside by the collection."""
-        inside = os.path.relpath(root, self._config.workspace)
+        inside = os.path.relpath(root, os.path.realpath(self._config.workspace))
         if inside == ".":
             return ""
-        return PREFIX + name if inside.startswith("..") else Path(inside).as_posix()
+        return f"{PREFIX}{name}/" if inside.startswith("..") else f"{Path(inside).as_posix()}/"
 
     def _sessions(self) -> list[Collection]:
         if not self._settings.sessions.enabled:
             return []
         root = export_dir(self._config, self._settings, self._home)
         name = f"sessions-{self._config.agent}"
-        return [Collection(name=name, root=root, pattern=ALL_NOTES, source="sessions", shown=PREFIX + name)]
+        return [Collection(name=name, root=root, pattern=ALL_NOTES, source="sessions", shown=f"{PREFIX}{name}/")]
 
 
 def export_dir(config: AgentConfig, settings: QmdConfig, home: QmdHome) -> Path:
@@ -251,7 +204,7 @@ def export_dir(config: AgentConfig, settings: QmdConfig, home: QmdHome) -> Path:
 
 def absolute(workspace: Path, path: str) -> Path:
     """A configured path: absolute, `~`, or relative to the workspace."""
-    return Path(os.path.normpath(workspace / Path(path).expanduser()))
+    return Path(os.path.normpath(os.path.realpath(workspace) / Path(path).expanduser()))
 
 
 def write_config(home: QmdHome, present: Sequence[Collection], models: Mapping[str, str]) -> bool:

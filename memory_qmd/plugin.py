@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend
-from memory_core.settings import Scope
-
-if TYPE_CHECKING:
-    from memory_core.files import Listing
+from memory_core.settings import NamedFolder, Scope
 
 
 def open_backend(context: BackendContext) -> MemoryBackend:
@@ -31,20 +28,20 @@ def scope(section: Any) -> Scope:
     return found
 
 
-def extra_files(context: BackendContext) -> Listing:
-    """The files besides the agent's own memory (`memory.qmd.paths`, exported sessions), under the paths that hits show.
-
-    For whoever answers in QMD's place, and is to find the same notes under the same names.
-    """
+def folders(context: BackendContext) -> tuple[NamedFolder, ...]:
+    """`memory.qmd.paths` and the exported sessions, under the names that hits show."""
     from memory_qmd.collections import Collections
-    from memory_qmd.config import QmdConfig
     from memory_qmd.home import QmdHome
 
-    section = context.settings if isinstance(context.settings, QmdConfig) else QmdConfig()
-    return Collections(context.config, section, QmdHome.of(context.config)).outside()
+    return Collections(context.config, context.settings, QmdHome.of(context.config)).folders
 
 
 # No timeout by the caller: every child has its own deadline and is killed at it.
 PLUGIN = BackendPlugin(
-    open=open_backend, settings=settings, scope=scope, timeout_seconds=None, sync_timeout_seconds=None
+    open=open_backend,
+    settings=settings,
+    scope=scope,
+    folders=folders,
+    timeout_seconds=None,
+    sync_timeout_seconds=None,
 )

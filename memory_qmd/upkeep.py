@@ -166,7 +166,7 @@ class Upkeep:
         sessions = self._settings.sessions
         if sessions.enabled:
             folder = export_dir(self._config, self._settings, self._home)
-            export_sessions(self._config.sessions_dir, folder, retention_days=sessions.retention_days)
+            export_sessions(self._config, folder, retention_days=sessions.retention_days)
 
     def _rebuild(self) -> None:
         self._on_rebuild()

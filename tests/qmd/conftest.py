@@ -135,6 +135,19 @@ def old(tmp_path: Path, workspace: Path) -> Iterator[Bench]:
     yield from closing(bench_on(tmp_path, workspace, real_program("qmd-0.9.0")))
 
 
+def message(role: str, content: object) -> str:
+    """A line of a session's log."""
+    return json.dumps({"type": "message", "message": {"role": role, "content": content}})
+
+
+def log(folder: Path, name: str, *lines: str) -> Path:
+    """Write a session's log."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.jsonl"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
 def ask(backend: QmdBackend, text: str, **query: Any) -> SearchResult:
     return backend.memory_search(Query(text=text, **query))
 

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from memory_core.errors import BackendIndexEmpty, BackendUnavailable, PathRefused
+from memory_core.files import list_files
 from memory_core.hookspecs import BackendContext
 from memory_core.settings import ExtraPath, SearchSettings
 from memory_qmd.config import QmdDaemon, QmdLimits, QmdPath, QmdUpdate
-from memory_qmd.plugin import extra_files
+from memory_qmd.plugin import folders
 from tests.qmd.conftest import Bench, FakeQmd, ask, eventually, paths
 
 NO_DEBOUNCE = QmdUpdate(debounce_ms=0)
@@ -235,10 +236,11 @@ def test_files_outside_are_listed_under_the_names_of_hits(bench: Bench, tmp_path
     bench.note("docs/d.md", "fence")
     bench.note("MEMORY.md", "paint")
     section = replace(bench.settings, paths=(QmdPath(path="../team"), QmdPath(path="docs")))
-    listing = extra_files(BackendContext(config=bench.config, settings=section))
-    assert {file.path for file in listing.files} == {"qmd/team-main/a.md", "docs/d.md"}
+    added = folders(BackendContext(config=bench.config, settings=section))
+    listed = {file.path for file in list_files(replace(bench.config, folders=added)).files}
+    assert listed == {"MEMORY.md", "qmd/team-main/a.md", "docs/d.md"}
     backend = bench.open(paths=section.paths)
-    assert set(paths(ask(backend, "fence"))) == {file.path for file in listing.files}
+    assert set(paths(ask(backend, "fence"))) == listed - {"MEMORY.md"}
     assert backend.memory_get("docs/d.md", 1, 1).text == "fence"
     with pytest.raises(PathRefused):
         backend.memory_get("other/d.md", 1, 1)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from memory_core.errors import PathRefused
 from memory_core.records import Query
 from memory_core.selector import Selector
-from memory_core.settings import MemorySettings
-from tests.qmd.conftest import Bench, FakeQmd
+from memory_core.settings import MemorySettings, SearchSettings, SyncSettings
+from tests.qmd.conftest import Bench, FakeQmd, log, message
+
+# A search waits for builtin's sync however busy the machine of the test is.
+OFFLINE = SearchSettings(provider="none", sync=SyncSettings(on_search_budget_ms=60_000))
 
 
 class Clock:
@@ -28,14 +34,16 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture
-def selector(bench: Bench, clock: Clock) -> Iterator[Selector]:
-    section = {"command": str(bench.settings.command), "limits": {"timeoutMs": 2000}}
-    search = replace(bench.config.search, provider="none")
+def opened(bench: Bench, clock: Clock, section: Mapping[str, Any], search: SearchSettings = OFFLINE) -> Selector:
     config = replace(
         bench.config, memory=MemorySettings(backend="qmd"), search=search, backend_sections={"qmd": section}
     )
-    selector = Selector(config, clock=clock)
+    return Selector(config, clock=clock)
+
+
+@pytest.fixture
+def selector(bench: Bench, clock: Clock) -> Iterator[Selector]:
+    selector = opened(bench, clock, {"command": str(bench.settings.command), "limits": {"timeoutMs": 2000}})
     yield selector
     selector.close()
 
@@ -64,9 +72,9 @@ def test_builtin_answers_while_qmd_is_down_and_qmd_gets_its_place_back(
 
     fake.fail()
     served = []
-    for _ in range(300):
+    for _ in range(60):
         served.append(selector.search(Query(text="fence")).backend)
-        clock.now += 1
+        clock.now += 5
     assert served[-1] == "qmd"
     assert served == sorted(served)  # "builtin" up to the trial, "qmd" from then on
     assert selector.status().backend_fallback is None
@@ -83,18 +91,52 @@ def test_an_empty_index_does_not_move_the_breaker(bench: Bench, fake: FakeQmd, s
     assert selector.status().details.get("breaker", "closed") == "closed"
 
 
-def test_a_missing_program_leaves_memory_working(bench: Bench, clock: Clock) -> None:
+def test_a_missing_program_leaves_all_of_memory_working(bench: Bench, tmp_path: Path, clock: Clock) -> None:
     bench.note("MEMORY.md", "The fence is of oak.")
-    search = replace(bench.config.search, provider="none")
-    config = replace(
-        bench.config,
-        memory=MemorySettings(backend="qmd"),
-        search=search,
-        backend_sections={"qmd": {"command": "no-such-qmd"}},
-    )
-    selector = Selector(config, clock=clock)
+    team = tmp_path / "team"
+    team.mkdir()
+    (team / "paint.md").write_text("The paint is green.\n")
+    (team / "link.md").symlink_to(bench.workspace / "MEMORY.md")
+    (tmp_path / "secret.md").write_text("secret")
+    section = {"command": "no-such-qmd", "paths": [{"path": str(team)}]}
+    selector = opened(bench, clock, section)
     result = selector.search(Query(text="fence"))
-    selector.close()
-    assert (result.backend, len(result.hits)) == ("builtin", 1)
+    assert (result.backend, [hit.path for hit in result.hits]) == ("builtin", ["MEMORY.md"])
     assert result.backend_fallback is not None
     assert "not installed" in result.backend_fallback.reason
+    for _ in range(6):  # then the breaker is open
+        assert [hit.path for hit in selector.search(Query(text="paint")).hits] == ["qmd/team-main/paint.md"]
+    assert selector.status().details["breaker"] == "open"
+    assert selector.get("qmd/team-main/paint.md", 1, 1).text == "The paint is green."
+    assert selector.get("qmd/team-main/gone.md", 1, 1).status == "not_found"
+    for path in ("qmd/team-main/link.md", "qmd/team-main/../../secret.md", "qmd/other-main/paint.md"):
+        with pytest.raises(PathRefused):
+            selector.get(path, 1, 1)
+    selector.close()
+
+
+def test_what_qmd_searches_is_in_builtins_index_before_it_is_needed(
+    bench: Bench, fake: FakeQmd, tmp_path: Path, clock: Clock
+) -> None:
+    bench.note("MEMORY.md", "The fence is of oak.")
+    (tmp_path / "team").mkdir()
+    (tmp_path / "team" / "paint.md").write_text("The paint is green.\n")
+    log(bench.config.sessions_dir, "s1", message("user", "Water the roses."))
+    section = {
+        "command": str(fake.program),
+        "paths": [{"path": str(tmp_path / "team")}],
+        "sessions": {"enabled": True},
+    }
+    selector = opened(bench, clock, section, search=replace(OFFLINE, sync=SyncSettings(on_search=False)))
+    selector.sync()
+    selector.sync()  # the first one of QMD's exported the sessions
+    asked = {"paint": "qmd/team-main/paint.md", "roses": "qmd/sessions-main/session-s1.md"}
+    for backend in ("qmd", "builtin"):
+        for text, path in asked.items():
+            result = selector.search(Query(text=text))
+            assert (result.backend, [hit.path for hit in result.hits]) == (backend, [path])
+            assert result.hits[0].source == ("sessions" if text == "roses" else "memory")
+            assert not result.stale
+        fake.fail(any="exit 1 boom")
+    assert selector.get(asked["roses"], 3, 1).text == "User: Water the roses."
+    selector.close()

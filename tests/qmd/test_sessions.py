@@ -5,77 +5,60 @@ from __future__ import annotations
 import json
 import os
 import time
-from pathlib import Path
 
 import pytest
 
 from memory_qmd.config import QmdLimits, QmdSessions, QmdUpdate
-from memory_qmd.sessions import export_sessions, transcript
-from tests.qmd.conftest import Bench, ask, paths
+from memory_qmd.sessions import export_sessions
+from tests.qmd.conftest import Bench, ask, log, message, paths
 
 
-def message(role: str, content: object) -> str:
-    return json.dumps({"type": "message", "message": {"role": role, "content": content}})
+def exported(bench: Bench, **options: float | None) -> dict[str, str]:
+    """Export the bench's sessions into a folder, and read what lies there."""
+    folder = bench.config.state_dir / "out"
+    export_sessions(bench.config, folder, **{"retention_days": None, **options})
+    return {path.name: path.read_text() for path in folder.iterdir()}
 
 
-def log(folder: Path, name: str, *lines: str) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.jsonl"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
-
-
-def test_only_what_was_said_is_exported(tmp_path: Path) -> None:
-    path = log(
-        tmp_path,
+def test_only_what_was_said_is_exported_without_secrets(bench: Bench) -> None:
+    log(
+        bench.config.sessions_dir,
         "s1",
-        json.dumps({"type": "session", "id": "s1"}),
-        message("user", "Paint the\nfence?"),
+        json.dumps({"type": "session", "id": "s1", "timestamp": "2026-03-01T12:00:00"}),
+        message("user", "Paint the\nfence? password: hunter2"),
         message("assistant", [{"type": "text", "text": "Yes, green."}, {"type": "tool_use", "input": "rm -rf"}]),
         message("toolResult", "payload"),
-        message("system", "prompt"),
-        message("user", ""),
         "{broken",
-        "[1]",
-        message("user", 3),
     )
-    assert transcript(path) == "User: Paint the fence?\n\nAssistant: Yes, green."
+    log(bench.config.sessions_dir, "s2", message("toolResult", "payload"))
+    assert exported(bench) == {
+        "session-s1.md": "# Session s1, 2026-03-01\n\n"
+        "User: Paint the\nfence? password: [redacted]\n\nAssistant: Yes, green.\n"
+    }
 
 
-def test_secrets_are_redacted(tmp_path: Path) -> None:
-    path = log(tmp_path, "s1", message("user", "use ghp_abcdefghijklmnopqrstuvwxyz1234567890 and password: hunter2"))
-    said = transcript(path)
-    assert said.startswith("User: use [redacted]")
-    assert "hunter2" not in said
-
-
-def test_exports_follow_their_log_and_outlive_it(tmp_path: Path) -> None:
-    folder = tmp_path / "out"
-    path = log(tmp_path / "in", "s1", message("user", "fence"))
-    export_sessions(tmp_path / "in", folder, retention_days=None)
-    (exported,) = folder.iterdir()
-    before = exported.stat()
-    export_sessions(tmp_path / "in", folder, retention_days=None)
-    assert exported.stat().st_ino == before.st_ino
-    log(tmp_path / "in", "s1", message("user", "gate"))
+def test_exports_follow_their_log_and_outlive_it(bench: Bench) -> None:
+    folder = bench.config.state_dir / "out"
+    path = log(bench.config.sessions_dir, "s1", message("user", "fence"))
+    exported(bench)
+    before = (folder / "session-s1.md").stat()
+    exported(bench)
+    assert (folder / "session-s1.md").stat().st_ino == before.st_ino
+    log(bench.config.sessions_dir, "s1", message("user", "gate"))
     os.utime(path, ns=(before.st_mtime_ns + 1, before.st_mtime_ns + 1))
-    export_sessions(tmp_path / "in", folder, retention_days=None)
-    assert "gate" in exported.read_text()
+    assert "gate" in exported(bench)["session-s1.md"]
     path.unlink()
-    export_sessions(tmp_path / "in", folder, retention_days=None)
-    assert exported.exists()
+    assert "gate" in exported(bench)["session-s1.md"]
 
 
-def test_old_sessions_are_forgotten_and_other_files_left_alone(tmp_path: Path) -> None:
-    folder = tmp_path / "out"
-    log(tmp_path / "in", "s1", message("user", "fence"))
-    export_sessions(tmp_path / "in", folder, retention_days=30)
-    foreign = folder / "session-mine.md"
+def test_old_sessions_are_forgotten_and_other_files_left_alone(bench: Bench) -> None:
+    log(bench.config.sessions_dir, "s1", message("user", "fence"))
+    assert list(exported(bench, retention_days=30)) == ["session-s1.md"]
+    foreign = bench.config.state_dir / "out" / "session-mine.md"
     foreign.write_text("my own file")
     os.utime(foreign, (0, 0))
     later = time.time() + 31 * 86_400
-    export_sessions(tmp_path / "in", folder, retention_days=30, now=later)
-    assert list(folder.iterdir()) == [foreign]
+    assert exported(bench, retention_days=30, now=later) == {"session-mine.md": "my own file"}
 
 
 @pytest.mark.parametrize("which", ["fake", "real"])
