@@ -12,16 +12,18 @@ from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from memory_core import files, session_store
+from memory_core import files
 from memory_core.errors import FileUnreadable, NotIndexed, PathRefused, SessionsUnusable
 from memory_core.files import Listing, NoteText
 from memory_core.records import FileFailure, Hit, MemoryFile
 from memory_core.roots import SYMLINK, UNFIT_NAME, os_reason
 from memory_core.settings import AgentConfig, SessionDeltas
-from memory_core.store import Store
-from memory_core.store.connection import Connection
-from memory_core.store.rows import log_lines
+
+if TYPE_CHECKING:
+    from memory_core.store import Store
+    from memory_core.store.connection import Connection
 
 SOURCE = "sessions"
 SHOWN = "sessions/"  # before the name of a log
@@ -138,6 +140,8 @@ def is_log(path: str) -> bool:
 
 def log_of(config: AgentConfig, session_key: str) -> MemoryFile | None:
     """The log of the host's session, by its `sessions.json`; None when that does not tell, or there is no such log."""
+    from memory_core import session_store
+
     try:
         entry = session_store.read_entry(config.sessions_dir / session_store.FILE_NAME, session_key)
     except SessionsUnusable:
@@ -167,6 +171,8 @@ def cite(connection: Connection, hits: Iterable[Hit]) -> list[Hit]:
         connection: Inside the read transaction in which they were found.
         hits: As `search` gives them.
     """
+    from memory_core.store.rows import log_lines
+
     lines = cache(lambda path: log_lines(connection, SOURCE, path))
     return [_cited(hit, lines(hit.path)) if is_log(hit.path) else hit for hit in hits]
 
