@@ -37,7 +37,7 @@ def period(text: str, today: date) -> Period | None:
 
     Understood are ISO dates, "8 May 2023", "May 8th", "May 2023", "in May" (the latest that has begun), "2023年5月8日",
     "yesterday", "last week", "this month", "three days ago", "on Tuesday" (the latest before today), "in 2023".
-    None when there is nothing of the kind, or no such day.
+    A day that never was is read as its month. None when there is nothing of the kind.
     """
     lowered = text.lower()
     for pattern, read in _READERS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from memory_core import ranking
 from memory_core.candidates import Candidate
 from memory_core.question import Question
 from memory_core.store.connection import Tokenize
@@ -40,6 +41,15 @@ class Matches:
                 self.counts.append(self._count(stems, distinct))
                 held |= distinct
             self.found.append([word.held_by(held) for word in question.words])
+
+    def best(self, weights: Sequence[float]) -> list[float]:
+        """For every candidate, the largest share of the question's words that one of its units holds, 0..1."""
+        best = [0.0] * len(self.found)
+        for (number, _), counts in zip(self.units, self.counts, strict=True):
+            best[number] = max(
+                best[number], ranking.coverage(weights, [word in counts for word in range(len(weights))])
+            )
+        return best
 
     def _count(self, stems: list[str], distinct: set[str]) -> dict[int, int]:
         counts = {}

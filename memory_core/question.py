@@ -10,7 +10,7 @@ from datetime import date
 from memory_core import ranking
 from memory_core.dates import Period, period
 from memory_core.store.connection import Connection, Tokenize
-from memory_core.terms import cut_cjk, file_names, is_single_cjk, match_expression, phrases, question_words
+from memory_core.terms import cut_cjk, file_names, is_seam, is_single_cjk, match_expression, phrases, question_words
 
 MAX_TERMS = 48  # of a question; the rarest stay
 MAX_PHRASES = 16
@@ -67,8 +67,14 @@ class Question:
 
     @property
     def weights(self) -> list[float]:
-        """What share each word has in the question, not normalised."""
-        return [ranking.coverage_weight(self.chunks, term.documents) for term in self.words]
+        """What share each word has in the question, not normalised.
+
+        A CJK pair that stands nowhere is likelier the seam of two words than a word: it weighs half.
+        """
+        return [
+            ranking.coverage_weight(self.chunks, word.documents) * (0.5 if is_seam(word.text, word.documents) else 1.0)
+            for word in self.words
+        ]
 
     @property
     def rarities(self) -> list[float]:

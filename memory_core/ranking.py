@@ -20,10 +20,15 @@ TOKEN_SHARE = 0.5  # of the vector side: late interaction, where there is a toke
 PERIOD_BONUS = 0.2  # for notes of the days that the question speaks of
 NAMED_BONUS = 2.0  # for notes that the question names: more than all else together
 
-# Calibration of the static model's cosines: unrelated text lies below the first, clear paraphrases above the sum.
-COSINE_FLOOR, COSINE_SPAN = 0.18, 0.45
+# Calibration, on the judged conversations of tests/benchmarks against nonsense (tests/benchmarks/nonsense.py).
+COSINE_FLOOR, COSINE_SPAN = (
+    0.18,
+    0.45,
+)  # of the static model: unrelated text lies below, clear paraphrases above the sum
+STRANGE_FLOOR = 0.14  # on top, when the index holds no word of the question: gibberish reaches .43, questions have .56
 KEYWORD_CEILING = 0.7  # of the evidence that keywords alone bring in hybrid mode
-KEYWORD_EXPONENT = 0.75
+CHANCE = 0.17  # of that evidence is what word salad reaches
+KEYWORD_EXPONENT, KEYWORD_GROWTH = 0.78, 0.3  # at 100 chunks, and a tenfold of them
 
 
 def inverse_document_frequency(documents: int, containing: int) -> float:
@@ -42,19 +47,21 @@ def coverage(weights: Sequence[float], found: Sequence[bool]) -> float:
     return sum(weight for weight, hit in zip(weights, found, strict=True) if hit) / whole if whole else 0.0
 
 
-def vector_score(cosine: float) -> float:
+def vector_score(cosine: float, floor: float = COSINE_FLOOR) -> float:
     """A cosine as a score in 0..1."""
-    return min(max((cosine - COSINE_FLOOR) / COSINE_SPAN, 0.0), 1.0)
+    return min(max((cosine - floor) / COSINE_SPAN, 0.0), 1.0)
 
 
-def hybrid_score(covered: float, cosine: float) -> float:
-    """Two independent pieces of evidence: 1 - (1 - .7 covered) (1 - vector_score)."""
-    return 1 - (1 - KEYWORD_CEILING * covered) * (1 - vector_score(cosine))
+def hybrid_score(covered: float, vector: float) -> float:
+    """Two independent pieces of evidence, less what chance brings: 1 - (1 - .7 covered) (1 - vector), from .17 on."""
+    evidence = 1 - (1 - KEYWORD_CEILING * covered) * (1 - vector)
+    return max((evidence - CHANCE) / (1 - CHANCE), 0.0)
 
 
-def keyword_score(covered: float) -> float:
-    """covered ** .75."""
-    return math.pow(covered, KEYWORD_EXPONENT)
+def keyword_score(covered: float, chunks: int = 100) -> float:
+    """covered ** .78 among 100 chunks; the more chunks, the more of any words one of them holds by chance."""
+    exponent = KEYWORD_EXPONENT + KEYWORD_GROWTH * math.log10(max(chunks, 1) / 100)
+    return math.pow(covered, min(max(exponent, 0.6), 1.3))
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,8 +101,12 @@ def _judge(
     """The rank value of every unit and the score of every candidate."""
     fused = _text_side(question, found, words, weights)
     covered = [ranking.coverage(question.weights, held) for held in words.found]
+    texts = [
+        ranking.keyword_score((share + best) / 2, question.chunks)
+        for share, best in zip(covered, words.best(question.weights), strict=True)
+    ]
     if vectors is None or not found:
-        return fused, [Score(text := ranking.keyword_score(share), None, text) for share in covered]
+        return fused, [Score(text, None, text) for text in texts]
     from memory_core import meaning
 
     cosines = meaning.cosines(connection, vectors.space_id, vectors.query, found)
@@ -114,7 +118,7 @@ def _judge(
         text + weights.vector * ((1 - share) * window + share * token)
         for text, window, token in zip(fused, near, alike, strict=True)
     ]
-    return whole, [_score(*pair, weights) for pair in zip(covered, cosines.chunks, strict=True)]
+    return whole, [_score(question, *each, weights) for each in zip(covered, texts, cosines.chunks, strict=True)]
 
 
 def _text_side(question: Question, found: Sequence[Candidate], words: Matches, weights: ranking.Weights) -> list[float]:
@@ -133,11 +137,12 @@ def _text_side(question: Question, found: Sequence[Candidate], words: Matches, w
     ]
 
 
-def _score(covered: float, cosine: float, weights: ranking.Weights) -> Score:
-    vector = ranking.vector_score(cosine)
+def _score(question: Question, covered: float, text: float, cosine: float, weights: ranking.Weights) -> Score:
+    strange = not any(word.documents for word in question.words)
+    vector = ranking.vector_score(cosine, ranking.COSINE_FLOOR + ranking.STRANGE_FLOOR * strange)
     if not weights.text:
         return Score(vector, vector, None)
-    return Score(ranking.hybrid_score(covered, cosine), vector, ranking.keyword_score(covered))
+    return Score(ranking.hybrid_score(covered, vector), vector, text)
 
 
 def _piece(found: Sequence[Candidate], chunk: int, index: int) -> Piece:

@@ -35,6 +35,27 @@ STOP_WORDS = frozenset(
 )
 
 
+# Small talk: a text of nothing else asks for nothing.
+_PRAISE = r"(?:great|good|nice|cool|awesome|perfect|wonderful|amazing|excellent|lovely|fantastic|funny|fine|right|true|okay|ok)"
+_COURTESY = re.compile(
+    rf"""\b(?:
+      good\ (?:morning|afternoon|evening|night|day|job|work|one|luck|bye) | (?:good)?bye | hi | hey | hello | welcome(?:\ back)?
+    | (?:many\ |no\ )?thank(?:s|\ you)?(?:\ (?:so\ much|very\ much|a\ lot|again))? | cheers | congrat(?:ulation)?s
+    | you(?:'re|\ are)\ (?:very\ )?welcome | no\ problem | no\ worries | never\ mind | my\ pleasure | take\ care | sorry
+    | (?:see|talk|speak)\ (?:to\ )?you(?:\ (?:later|soon|tomorrow|then|around))?
+    | (?:nice|great|good|pleased|happy|glad)\ to\ (?:meet|see|hear|help|know)(?:\ (?:you|that|from\ you))?
+    | have\ a\ {_PRAISE}\ (?:day|evening|night|weekend|one|time)
+    | how(?:'s|\ is|\ are)\ (?:you|it|things|everything)(?:\ (?:doing|going))? | what(?:'s|\ is)\ (?:up|new)
+    | (?:(?:that|it|this)(?:'s|\ is|\ was|\ sounds|\ looks)|sounds|looks)\ (?:so\ |very\ |really\ )?{_PRAISE}
+    | (?:that\ )?makes\ sense | well\ done | nice\ (?:one|job|work) | i\ (?:see|agree|understand) | got\ it
+    | go\ (?:on|ahead) | (?:please\ )?continue | (?:one|just\ a)\ (?:moment|minute|second) | are\ you\ (?:there|ready|ok)
+    | of\ course | sure(?:\ thing)? | exactly | absolutely | indeed | alright | yep | yeah | yup | nope | {_PRAISE}
+    | ha(?:ha)+ | lol | wow | oh | hmm+ | ah+
+    )\b""",
+    re.VERBOSE,
+)
+
+
 def cut_cjk(text: str) -> str:
     """Text as the keyword index sees it: every CJK run as overlapping pairs, and its last character alone.
 
@@ -52,10 +73,14 @@ def _pairs(match: re.Match[str]) -> str:
 def question_words(text: str) -> list[str]:
     """The words of a question worth looking for, in order, lower case, each once: no stop words, CJK runs as pairs.
 
-    A run of a single CJK character stays alone. Empty when the question consists of stop words and punctuation.
+    A run of a single CJK character stays alone. Empty when the question consists of stop words, small
+    talk and punctuation.
     """
     found: dict[str, None] = {}
-    for word in _WORD.findall(text.lower()):
+    lowered = text.lower().replace("’", "'")
+    if all(word in STOP_WORDS for word in _WORD.findall(_COURTESY.sub(" ", lowered))):
+        return []
+    for word in _WORD.findall(lowered):
         if _CJK_RUN.match(word):
             found.update(
                 dict.fromkeys(word[i : i + 2] for i in range(len(word) - 1)) if len(word) > 1 else {word: None}
@@ -84,6 +109,11 @@ def file_names(text: str) -> list[str]:
 def is_single_cjk(word: str) -> bool:
     """Whether a question word is one CJK character, which matches as a prefix."""
     return len(word) == 1 and _CJK_RUN.match(word) is not None
+
+
+def is_seam(word: str, documents: int) -> bool:
+    """Whether a question word is a pair of CJK characters that no chunk holds."""
+    return not documents and len(word) == 2 and _CJK_RUN.fullmatch(word) is not None
 
 
 def match_expression(words: Iterable[str]) -> str:
