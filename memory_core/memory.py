@@ -14,6 +14,7 @@ from memory_core import scope, tools
 from memory_core.append_tool import APPEND, Writing, memory_append
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, PathRefused
 from memory_core.hookspecs import ProgressCallback, ResolveApiKey
+from memory_core.recalled import Recalled
 from memory_core.records import Access, CallContext, Probe, Status, SyncReport
 from memory_core.selector import Selector
 from memory_core.settings import AgentConfig
@@ -65,6 +66,7 @@ class Memory:
         self._lock = threading.Lock()
         self._selectors: dict[Access, tuple[AgentConfig, Selector]] = {}
         self._started = False
+        self._recalled = Recalled()
 
     def __enter__(self) -> Self:
         return self
@@ -189,6 +191,10 @@ class Memory:
             and scope.allows(self._selector(context.access).scope, context)
         )
 
+    def recalled(self, session_key: str | None) -> frozenset[str]:
+        """Fingerprints of what memory_search has shown in a session; see `append_tool.Writing`."""
+        return self._recalled.of(session_key)
+
     def close(self) -> tuple[str, ...]:
         """End what runs and close all files; may be called twice.
 
@@ -223,6 +229,7 @@ class Memory:
     def _search(self, config: AgentConfig, arguments: Mapping[str, Any], context: CallContext) -> dict[str, Any]:
         query = tools.read_query(tools.check_arguments(tools.SEARCH, arguments), config.search.query)
         result = self._selector(context.access).search(query)
+        self._recalled.add(context.session_key, [hit.snippet for hit in result.hits])
         citations = config.memory.citations
         return tools.search_result(result, cite=scope.cites(citations, context), citations=citations)
 
@@ -246,6 +253,8 @@ class Memory:
             today=self._today(),
             access=context.access,
             longterm=scope.is_main(context),
+            # What was found in a daily note may well be promoted to long-term memory, when the model says so.
+            recalled=frozenset() if checked.get("target") == "longterm" else self.recalled(context.session_key),
         )
         return memory_append(checked, writing)
 

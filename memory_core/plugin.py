@@ -207,10 +207,12 @@ class MemorySlot:
         from memory_core import flush_run
 
         try:
-            config = self._memory(CallContext(agent=turn.agent)).config()
+            memory = self._memory(CallContext(agent=turn.agent))
+            config = memory.config()
         except MemoryCoreError as error:
             return flush_run.FlushOutcome(status="failed", reason=str(error))
-        outcome = flush_run.run_flush(turn, complete, flush_run.flush_tools(turn, config), **limits)
+        handlers = flush_run.flush_tools(turn, config, recalled=memory.recalled(turn.session_key))
+        outcome = flush_run.run_flush(turn, complete, handlers, **limits)
         flush_run.record_outcome(turn, outcome, config.sessions_dir / session_store.FILE_NAME)
         return outcome
 

@@ -14,9 +14,11 @@ import pluggy
 import pytest
 
 from memory_core import CallContext
+from memory_core import recalled as recalled_module
 from memory_core.flush import FlushTurn, Session
 from memory_core.hookspecs import PROJECT, SLOTS_GROUP, HostHooks
 from memory_core.plugin import MemorySlot
+from memory_core.recalled import Recalled
 from tests.fakes.installed import install
 
 DIRECT = CallContext(session_key="agent:main:telegram:direct:7", chat_type="direct", channel="telegram")
@@ -484,3 +486,57 @@ def test_a_read_only_session_writes_nothing(host: Host, notes: Path) -> None:
     assert answer["denied"]
     assert not (notes / "memory").exists()
     assert appended(host, CallContext(session_key="x", access="none"))["disabled"]
+
+
+def test_what_was_just_recalled_is_not_written_down_as_new(host: Host, notes: Path) -> None:
+    slot = host.slot(today=lambda: date(2026, 3, 1))
+    slot.call_tool(*SEARCH, MAIN)
+    echo = {"text": "> The fence is made of oak.\n\nThe fence was painted."}
+
+    stored = slot.call_tool("memory_append", echo, MAIN)
+    assert (stored["appended"], stored["skipped"]) == (1, 1)
+    assert (notes / "memory" / "2026-03-01.md").read_text() == "# 2026-03-01\n\nThe fence was painted.\n"
+    other = slot.call_tool("memory_append", {"text": "The fence is made of oak."}, DIRECT)
+    assert other["appended"] == 1  # another session was shown nothing
+
+
+def test_what_was_recalled_may_be_promoted(host: Host, notes: Path) -> None:
+    (notes / "memory").mkdir()
+    (notes / "memory" / "2026-02-01.md").write_text("The fence has forty posts.\n")
+    slot = host.slot()
+    assert slot.call_tool("memory_search", {"query": "How many posts has the fence?"}, MAIN)["results"]
+    asked = {"text": "The fence has forty posts.", "target": "longterm"}
+    assert slot.call_tool("memory_append", asked, MAIN)["appended"] == 1
+
+
+def test_a_flush_turn_of_a_host_without_nested_turns(host: Host, notes: Path) -> None:
+    slot = host.slot()
+    slot.call_tool(*SEARCH, MAIN)
+    turn = slot.before_compaction(slot.session(MAIN, "agent:main:main", timezone="UTC"), compacting=True)
+    assert turn is not None
+    answers = iter(["The fence is made of oak.", "Ada prefers tea.", None])
+
+    def complete(messages: Any, tools: Any, **_: Any) -> dict[str, Any]:
+        text = next(answers)
+        if text is None:
+            return {"content": "NO_REPLY"}
+        call = {"name": tools[0]["function"]["name"], "arguments": json.dumps({"text": text})}
+        return {"content": None, "tool_calls": [{"id": "1", "type": "function", "function": call}]}
+
+    outcome = slot.run_flush(turn, complete)
+    assert (outcome.status, outcome.appended) == ("stored", 1)
+    assert "oak" not in (notes / turn.target).read_text()
+    assert "Ada prefers tea." in (notes / turn.target).read_text()
+    again = slot.session(MAIN, "agent:main:main")
+    assert slot.should_flush(again, compacting=True).code == "flushed"
+
+
+def test_only_what_was_shown_lately_is_remembered() -> None:
+    recalled = Recalled()
+    for number in range(recalled_module.FINGERPRINTS + 10):
+        recalled.add("a", [f"Fact {number}."])
+    assert len(recalled.of("a")) == recalled_module.FINGERPRINTS
+    for number in range(recalled_module.SESSIONS):
+        recalled.add(f"s{number}", ["A fact."])
+    assert recalled.of("a") == frozenset()
+    assert recalled.of("s0")

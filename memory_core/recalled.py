@@ -1,0 +1,43 @@
+"""What recall lately put before the model, session by session, so that it is not written down again as if it were new."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Any
+
+from memory_core.paragraphs import recalled_fingerprints
+
+SESSIONS = 64  # that are kept, the ones last used
+FINGERPRINTS = 1024  # of one session, about 200 bytes each; a search adds some 20
+
+
+class Recalled:
+    """Remembers fingerprints, not texts. All methods may be called from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sessions: OrderedDict[str, OrderedDict[str, None]] = OrderedDict()
+
+    def add(self, session_key: str | None, texts: Iterable[str]) -> None:
+        """These texts have been shown in a session."""
+        found = recalled_fingerprints(texts)
+        with self._lock:
+            known = self._sessions.setdefault(session_key or "", OrderedDict())
+            self._sessions.move_to_end(session_key or "")
+            for each in found:
+                known[each] = None
+                known.move_to_end(each)
+            _shrink(known, FINGERPRINTS)
+            _shrink(self._sessions, SESSIONS)
+
+    def of(self, session_key: str | None) -> frozenset[str]:
+        """The fingerprints of what a session has been shown."""
+        with self._lock:
+            return frozenset(self._sessions.get(session_key or "", ()))
+
+
+def _shrink(kept: OrderedDict[str, Any], size: int) -> None:
+    while len(kept) > size:
+        kept.popitem(last=False)
