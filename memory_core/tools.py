@@ -135,7 +135,8 @@ def read_query(arguments: Mapping[str, Any], defaults: QuerySettings, *, deadlin
     if not 0 <= min_score <= 1:  # NaN passes a JSON Schema's bounds
         raise InvalidArgument("minScore", f"expected a number from 0 to 1, not {min_score}")
     return Query(
-        text=arguments["query"],
+        # A lone surrogate can stand in JSON, as an escape, but no tokenizer and no endpoint takes it.
+        text=arguments["query"].encode("utf-16", "surrogatepass").decode("utf-16", "replace"),
         max_results=int(arguments.get("maxResults", defaults.max_results)),
         min_score=min_score,
         max_snippet_chars=defaults.max_snippet_chars,

@@ -127,6 +127,11 @@ def test_what_is_not_given_is_as_configured() -> None:
     assert (query.after, query.before, query.deadline) == (None, None, None)
 
 
+def test_lone_surrogates_are_replaced_and_pairs_joined() -> None:
+    query = tools.read_query({"query": "fence \ud800 \ud83e\udd8a"}, QuerySettings())
+    assert query.text == "fence \N{REPLACEMENT CHARACTER} \N{FOX FACE}"
+
+
 def test_dates() -> None:
     query = tools.read_query({"query": "x", "after": "2026-03-01", "before": "2026-03-01"}, QuerySettings())
     assert query.after == query.before == date(2026, 3, 1)
