@@ -32,7 +32,7 @@ from memory_core.store.vectors import VectorIndex
 from tests.command import REPOSITORY
 from tests.index import Index
 
-KILLS = int(os.environ.get("MEMORY_CORE_KILLS", "12"))
+KILLS = int(os.environ.get("MEMORY_CORE_KILLS", "8"))
 FILES, SECTIONS = 100, 20  # one chunk a section
 WORDS = ("harbour", "dentist", "fence", "paint", "school", "kettle", "marble", "violin", "copper", "lantern")
 PHASES = ("file", "embedding", "switch", "cleanup")
