@@ -60,8 +60,8 @@ class Rebuild:
                 prepared.append(self._cut(file))
                 work.tally.changed += 1
             except FileUnreadable as error:
-                failed[file.source, file.path] = error.reason
-                work.fail(file, error.reason)
+                if work.failed(file, error):
+                    failed[file.source, file.path] = error.reason
                 prepared += self._held(file)
         with work.store.write(content=False) as writer:
             target = writer.building()

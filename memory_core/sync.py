@@ -164,9 +164,9 @@ class Syncer:
         try:
             note = _read(file)
         except FileUnreadable as error:
-            work.fail(file, error.reason)
-            with work.store.write(content=False) as writer:
-                writer.set_file_error(file, error.reason)
+            if work.failed(file, error):
+                with work.store.write(content=False) as writer:
+                    writer.set_file_error(file, error.reason)
             return
         if row is not None and row.hash == note.hash:
             work.tally.unchanged += 1

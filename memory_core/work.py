@@ -6,7 +6,7 @@ import logging
 import threading
 from dataclasses import dataclass, field
 
-from memory_core.errors import ProviderError, SyncStopped
+from memory_core.errors import FileUnreadable, ProviderError, SyncStopped
 from memory_core.hookspecs import EmbeddingProvider, ProgressCallback
 from memory_core.records import FileFailure, MemoryFile, Progress
 from memory_core.settings import AgentConfig
@@ -81,10 +81,13 @@ class Work:
         if self.progress is not None:
             self.progress(progress)
 
-    def fail(self, file: MemoryFile, reason: str) -> None:
-        """A file stays as it was."""
-        log.warning("%s stays as it was: %s", file.path, reason)
-        self.tally.failures.append(FileFailure(path=file.path, reason=reason))
+    def failed(self, file: MemoryFile, error: FileUnreadable) -> bool:
+        """A file stays as it was; False when it only went after it was listed, which the next sync sees."""
+        if isinstance(error.__cause__, FileNotFoundError):
+            return False
+        log.warning("%s stays as it was: %s", file.path, error.reason)
+        self.tally.failures.append(FileFailure(path=file.path, reason=error.reason))
+        return True
 
     def note(self, values: dict[str, str | None]) -> None:
         """Set keys of meta in a transaction of their own; readers need not load anything again."""
