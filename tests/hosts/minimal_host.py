@@ -14,12 +14,12 @@ with MemorySlot(lambda: config) as slot:  # also takes a file or a mapping; all 
     system_prompt = "\n\n".join([slot.prompt_section(session), slot.session_context(session)])
 
     # The model asks for a tool by its name; what comes back is JSON, whatever went wrong.
-    found = slot.call_tool("memory_search", {"query": "Who is our dog sitter?"}, session)
+    found = slot.call_tool("memory_search", {"query": "Which retired teacher takes the puppy?"}, session)
     best = found["results"][0]
-    note = slot.call_tool("memory_get", {"path": best["path"], "from": best["startLine"], "lines": 2}, session)
+    note = slot.call_tool("memory_get", {"path": best["path"], "from": best["startLine"], "lines": 9}, session)
 
     config["plugins"]["slots"]["memory"] = "none"  # an operator turns memory off while the host runs
-    refused = slot.call_tool("memory_search", {"query": "Who is our dog sitter?"}, session)
+    refused = slot.call_tool("memory_search", {"query": "Which retired teacher takes the puppy?"}, session)
 
 assert [tool["function"]["name"] for tool in tools] == ["memory_search", "memory_get", "memory_append"]
 assert "call memory_search" in system_prompt

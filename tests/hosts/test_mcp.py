@@ -50,7 +50,7 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
 
 
 def test_the_official_client_uses_every_tool(mcp_client: Path, command: Command) -> None:
-    query = {"query": "Who is our dog sitter?"}
+    query = {"query": "Which retired teacher takes the puppy?"}
     listed, found, note, wrong, unknown, refused, stored = talk(
         mcp_client,
         command,
@@ -84,7 +84,7 @@ def test_memory_that_is_turned_off_while_the_client_holds_the_tools(
 ) -> None:
     config = tmp_path / "host.json5"
     config.write_text("{}", encoding="utf-8")
-    ask = call("memory_search", query="dog sitter")
+    ask = call("memory_search", query="retired teacher")
     off, wrong = '{plugins: {slots: {memory: "none"}}}', "{plugins: 5}"
     before, _, after, offered, _, broken, _, again = talk(
         mcp_client, command,
@@ -157,7 +157,7 @@ def server(command: Command) -> Iterator[Server]:
 def test_standard_output_is_protocol_and_nothing_else(server: Server, workspace: Path) -> None:
     (workspace / "memory" / "bad.md").write_bytes(b"\xff\xfe not UTF-8")  # something to log
     server.greet()
-    server.send("tools/call", 2, name="memory_search", arguments={"query": "Who is our dog sitter?"})
+    server.send("tools/call", 2, name="memory_search", arguments={"query": "Which retired teacher takes the puppy?"})
     answer = server.receive()
     assert answer["id"] == 2
     assert answer["result"]["structuredContent"]["results"][0]["path"] == NOTE
@@ -185,7 +185,7 @@ def test_it_tells_the_client_how_to_use_memory(server: Server) -> None:
 def test_a_signal_ends_it_cleanly(server: Server, number: signal.Signals, busy: bool) -> None:
     server.greet()
     if busy:
-        server.send("tools/call", 2, name="memory_search", arguments={"query": "dog sitter"})
+        server.send("tools/call", 2, name="memory_search", arguments={"query": "retired teacher"})
     server.process.send_signal(number)
     code, out, err = server.wait()
 

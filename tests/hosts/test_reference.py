@@ -17,7 +17,7 @@ from tests.command import Command, Outcome
 from tests.servers import chat
 from tests.servers.chat import ChatServer
 
-QUESTION = "When is the marriage ceremony?"
+QUESTION = "Is the wedding in the little chapel above the lake?"
 NOTE = "memory/2026-03-07.md"
 KEY = "agent:main:main"
 KEY_PLANTED = "sk-planted-5d1e"
@@ -147,7 +147,7 @@ def test_an_endpoint_that_fails_is_one_line(chatting: Chat, status: int) -> None
 
 SMALL = {"compaction": {"reserveTokensFloor": 1000, "memoryFlush": {"softThresholdTokens": 1000}}}
 SMALL_WINDOW = 6000  # soft threshold at 4000 tokens, compaction at 5000
-TALK = [f"{QUESTION} Question {number} of a long evening, " + "word after word " * 40 for number in range(16)]
+TALK = [f"{QUESTION} Question {number} of a long evening, " + "word after word " * 80 for number in range(16)]
 
 
 def flushes_and_compactions(server: ChatServer) -> list[str]:
@@ -189,7 +189,7 @@ def test_a_long_conversation_is_flushed_once_a_cycle_and_compacted(chatting: Cha
     assert abs(entry["memoryFlushAt"] / 1000 - time.time()) < 600
     assert entry["totalTokens"] < 5000
 
-    found = chatting.command("search", "how often is the coffee maker cleaned of limescale?", "--json").json["results"]
+    found = chatting.command("search", "When must the espresso machine be descaled?", "--json").json["results"]
     assert found[0]["path"] == f"memory/{notes[0].name}"
     assert STORED in found[0]["snippet"]
 
