@@ -182,8 +182,9 @@ def enabled(slot: MemorySlot) -> bool:
 
 def indexed_by_a_session(slot: MemorySlot) -> bool:
     """Whether the start of a session has notes indexed, or at least begins to."""
+    others = threading.enumerate()
     slot.session_started(CallContext(session_key="agent:main:main"))
-    begun = [thread for thread in threading.enumerate() if thread.name == "memory-keeper"]
+    begun = [thread for thread in threading.enumerate() if thread not in others and thread.name == "memory-keeper"]
     until = time.monotonic() + 10
     while begun and not slot.status().indexed:
         assert time.monotonic() < until
