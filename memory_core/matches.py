@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from memory_core import ranking
 from memory_core.candidates import Candidate
 from memory_core.question import Question
 from memory_core.store.connection import Tokenize
@@ -46,10 +45,10 @@ class Matches:
         """For every candidate, the largest share of the question's words that one of its units holds, 0..1."""
         best = [0.0] * len(self.found)
         for (number, _), counts in zip(self.units, self.counts, strict=True):
-            best[number] = max(
-                best[number], ranking.coverage(weights, [word in counts for word in range(len(weights))])
-            )
-        return best
+            if counts:
+                best[number] = max(best[number], sum(weights[term] for term in counts if term < len(weights)))
+        whole = sum(weights)
+        return [share / whole for share in best]
 
     def _count(self, stems: list[str], distinct: set[str]) -> dict[int, int]:
         counts = {}

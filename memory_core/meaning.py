@@ -44,7 +44,7 @@ def cosines(
     )
     windows = cast("list[tuple[int, int, int, bytes]]", rows.fetchall())
     if windows:
-        nearness: list[float] = (as_rows([window[3] for window in windows]) @ query).tolist()
+        nearness: list[float] = np.einsum("wd,d->w", as_rows([window[3] for window in windows]), query).tolist()
         for (chunk_id, first, last, _), cosine in zip(windows, nearness, strict=True):
             units[place[chunk_id]][first : last + 1] = [cosine] * (last + 1 - first)
     return Cosines([cosine for own in units for cosine in own], [max(own) for own in units])
@@ -67,8 +67,11 @@ def token_similarity(model: TokenModel, question: Question, candidates: Sequence
     flat = np.frombuffer(b"".join(blobs), dtype="<u2")
     distinct, place = _distinct(flat)
     rows, row_lengths = _rows(model, distinct)
-    # Scaling the products costs less than scaling the vectors.
-    similarity = ((weights / lengths / weights.sum()).astype(np.float32)[:, None] * (asked @ rows.T)) / row_lengths
+    # einsum, because BLAS wakes threads even for so little, which costs 30 ms on a busy machine. Scaling the products costs
+    # less than scaling the vectors.
+    similarity = (
+        (weights / lengths / weights.sum()).astype(np.float32)[:, None] * np.einsum("qd,td->qt", asked, rows)
+    ) / row_lengths
     similarity[:, distinct == END_OF_UNIT] = 0  # stands for "nothing here", so that no unit is empty
     ends = np.flatnonzero(flat == END_OF_UNIT)
     starts = np.concatenate(([0], ends[:-1] + 1))

@@ -1,6 +1,6 @@
 """What share of the evidence a default search shows, on a folder of conversations with judged questions.
 
-    python -m tests.benchmarks.retrieval DATA [--only NAME] [--provider static|none]
+    python -m tests.benchmarks.retrieval DATA [--only NAME] [--ablation]
 
 DATA holds one folder a conversation: MEMORY.md, memory/*.md and questions.json, a list of
 {id, question, category, gold: [[path, line], ...]}. Questions of categories 1 to 4 with gold lines are used. Printed are:
@@ -10,23 +10,30 @@ R4000    share of gold lines wholly inside the first 4,000 characters of the ran
 R@6      share of gold lines inside the line ranges of the first six results
 MRR      mean reciprocal rank of the first result that holds a gold line in its range
 nothing  share of questions without any result at the default minScore
+
+Ours, keyword-only and the baselines answer the same questions in the same run; differences come with 95 % intervals from a
+paired bootstrap over questions. --ablation takes one part at a time out of the product instead.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
+from memory_core import passages, ranking
 from memory_core.builtin import BuiltinBackend
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Hit, Query
-from memory_core.settings import AgentConfig, SearchSettings
+from memory_core.settings import AgentConfig, ProviderId, SearchSettings, SyncSettings
+from tests.benchmarks.baselines import Baselines
 
 Search = Callable[[Query], Sequence[Hit]]
 
@@ -64,7 +71,9 @@ def load_questions(folder: Path, prefix: str = "") -> list[Judged]:
             gold = []
             for path, line in row["gold"]:
                 text = (folder / path).read_text(encoding="utf-8").split("\n")[line - 1]
-                gold.append((f"{path[:7]}{prefix}{path[7:]}" if prefix else path, line, collapsed(text.removeprefix("- "))))
+                gold.append(
+                    (f"{path[:7]}{prefix}{path[7:]}" if prefix else path, line, collapsed(text.removeprefix("- ")))
+                )
             judged.append(Judged(row["id"], row["question"], tuple(gold)))
     return judged
 
@@ -78,20 +87,24 @@ def merge(folders: Sequence[Path], target: Path) -> list[Judged]:
     return judged
 
 
-def measure(question: Judged, search: Search) -> Figures:
-    """Ask one question twice: as an agent would, and for a long ranking."""
+def measure(question: Judged, search: Search, *, ranked_chars: int = 700) -> Figures:
+    """Ask one question twice: as an agent would, and for a long ranking with snippets of `ranked_chars`."""
     started = time.perf_counter()
     shown = search(Query(text=question.text))
     seconds = time.perf_counter() - started
-    ranked = search(Query(text=question.text, max_results=100, min_score=0.0))
+    ranked = search(Query(text=question.text, max_results=100, min_score=0.0, max_snippet_chars=ranked_chars))
     text = collapsed("\n".join(hit.snippet for hit in shown))
     head = collapsed("\n".join(hit.snippet for hit in ranked)[:4000])
     count = len(question.gold)
     ranks = [
-        rank for rank, hit in enumerate(ranked, 1) for path, line, _ in question.gold if hit.path == path and hit.start_line <= line <= hit.end_line
+        rank
+        for rank, hit in enumerate(ranked, 1)
+        for path, line, _ in question.gold
+        if hit.path == path and hit.start_line <= line <= hit.end_line
     ]
     inside = sum(
-        any(hit.path == path and hit.start_line <= line <= hit.end_line for hit in ranked[:6]) for path, line, _ in question.gold
+        any(hit.path == path and hit.start_line <= line <= hit.end_line for hit in ranked[:6])
+        for path, line, _ in question.gold
     )
     return Figures(
         seen=sum(gold in text for _, _, gold in question.gold) / count,
@@ -114,13 +127,27 @@ def workspaces(data: Path, scratch: Path) -> Iterator[tuple[str, Path, list[Judg
 
 def evaluate(workspace: Path, questions: Sequence[Judged], state: Path, settings: SearchSettings) -> list[Figures]:
     """Index one workspace and ask all its questions."""
-    config = AgentConfig(agent="main", workspace=workspace, state_dir=state, store_path=state / "index.sqlite", search=settings)
+    config = AgentConfig(
+        agent="main", workspace=workspace, state_dir=state, store_path=state / "index.sqlite", search=settings
+    )
     backend = BuiltinBackend(BackendContext(config=config))
     try:
         backend.memory_sync(force=False, progress=None)
         return [measure(question, lambda query: backend.memory_search(query).hits) for question in questions]
     finally:
         backend.memory_close()
+
+
+def evaluate_baselines(questions: Sequence[Judged], state: Path) -> dict[str, list[Figures]]:
+    """All baselines over the index that `evaluate` left; their ranked text is whole chunks."""
+    baselines = Baselines(state / "index.sqlite")
+    try:
+        return {
+            name: [measure(question, search, ranked_chars=10_000) for question in questions]
+            for name, search in baselines.searches().items()
+        }
+    finally:
+        baselines.close()
 
 
 def line(name: str, figures: Sequence[Figures]) -> str:
@@ -131,34 +158,84 @@ def line(name: str, figures: Sequence[Figures]) -> str:
 
     p50 = sorted(figure.seconds for figure in figures)[count // 2] * 1000
     return (
-        f"{name:10s} n={count:4d} seen {mean(lambda f: f.seen):.3f}  R4000 {mean(lambda f: f.r4000):.3f}  R@6 {mean(lambda f: f.r6):.3f}"
-        f"  MRR {mean(lambda f: f.reciprocal_rank):.3f}  nothing {mean(lambda f: f.nothing):.3f}  p50 {p50:.1f} ms"
+        f"{name:28s} seen {mean(lambda f: f.seen):.3f}  R4000 {mean(lambda f: f.r4000):.3f}  R@6 {mean(lambda f: f.r6):.3f}"
+        f"  MRR {mean(lambda f: f.reciprocal_rank):.3f}  nothing {mean(lambda f: f.nothing):.3f}  p50 {p50:5.1f} ms"
     )
+
+
+def interval(ours: Sequence[Figures], theirs: Sequence[Figures], pick: Callable[[Figures], float]) -> str:
+    """The mean difference with its 95 % interval: 2,000 paired bootstrap samples, the same in every run."""
+    differences = [pick(a) - pick(b) for a, b in zip(ours, theirs, strict=True)]
+    rng = random.Random(0)
+    count = len(differences)
+    means = sorted(sum(rng.choices(differences, k=count)) / count for _ in range(2000))
+    return f"{sum(differences) / count:+.3f} [{means[49]:+.3f}, {means[1949]:+.3f}]"
+
+
+def compare(ours: Sequence[Figures], name: str, theirs: Sequence[Figures]) -> str:
+    seen, r4000 = interval(ours, theirs, lambda f: f.seen), interval(ours, theirs, lambda f: f.r4000)
+    return f"  default minus {name:26s} seen {seen}  R4000 {r4000}"
+
+
+# What is taken out, and how: (module, constant, value).
+ABLATIONS: dict[str, tuple[object, str, object]] = {
+    "late interaction": (ranking, "TOKEN_SHARE", 0.0),
+    "cosines of windows": (ranking, "TOKEN_SHARE", 1.0),
+    "BM25 of units": (ranking, "UNIT_SHARE", 0.0),
+    "BM25 of chunks": (ranking, "UNIT_SHARE", 1.0),
+    "dates in questions": (ranking, "PERIOD_BONUS", 0.0),
+    "passages of several units": (passages, "SPAN", -1),
+    "sharing of room in long lists": (passages, "SHARED", 100),
+}
+
+
+def answers(workspace: Path, questions: Sequence[Judged], state: Path, *, ablation: bool) -> dict[str, list[Figures]]:
+    """The figures of all systems, or of the product without one part each, by name; the product itself first."""
+
+    def ours(provider: ProviderId) -> list[Figures]:
+        settings = SearchSettings(provider=provider, sync=SyncSettings(on_search=False))
+        return evaluate(workspace, questions, state / provider, settings)
+
+    found = {"default (static)": ours("static")}
+    if not ablation:
+        return found | {"keyword-only": ours("none")} | evaluate_baselines(questions, state / "static")
+    for name, (module, constant, value) in ABLATIONS.items():
+        with mock.patch.object(module, constant, value):
+            found[f"without {name}"] = ours("static")
+    return found | {"without vectors": ours("none")}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--provider", default="static")
-    parser.add_argument("--only")
+    parser.add_argument("--only", help="one conversation, or merged")
+    parser.add_argument("--ablation", action="store_true", help="leave out one part at a time")
     options = parser.parse_args()
     scratch = Path(tempfile.mkdtemp(prefix="memory-core-bench-"))
-    every: list[Figures] = []
+    every: dict[str, list[Figures]] = {}
     try:
         for name, workspace, questions in workspaces(options.data, scratch):
             if options.only and name != options.only:
                 continue
-            from memory_core.settings import SyncSettings
-
-            settings = SearchSettings(provider=options.provider, sync=SyncSettings(on_search=False))
-            figures = evaluate(workspace, questions, scratch / f"state-{name}", settings)
-            print(line(name, figures), flush=True)
+            found = answers(workspace, questions, scratch / f"state-{name}", ablation=options.ablation)
+            report(f"{name}, {len(questions)} questions", found)
             if name != "merged":
-                every += figures
-        if every:
-            print(line("five", every))
+                for system, figures in found.items():
+                    every.setdefault(system, []).extend(figures)
+        if every and not options.only:
+            report("all conversations, each in its own workspace", every)
     finally:
         shutil.rmtree(scratch)
+
+
+def report(title: str, found: Mapping[str, Sequence[Figures]]) -> None:
+    """One table: every system, then how far the first is ahead of each other."""
+    print(f"\n{title}")
+    ours, *others = found
+    for name, figures in found.items():
+        print(line(name, figures))
+    for name in others:
+        print(compare(found[ours], name, found[name]), flush=True)
 
 
 if __name__ == "__main__":
