@@ -1,0 +1,131 @@
+"""The arithmetic of ranks and scores: bounded, monotone, and never fooled by a term that is everywhere."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_core import ranking
+
+SHARES = st.floats(0, 1)
+COSINES = st.floats(-1, 1)
+COUNTS = st.integers(0, 10_000)
+WEIGHTS = st.none() | st.floats(0, 1e6)
+
+
+@given(COUNTS, COUNTS)
+def test_idf_is_never_negative_and_falls_with_frequency(documents: int, containing: int) -> None:
+    containing = min(containing, documents)
+    for weight in (ranking.inverse_document_frequency, ranking.coverage_weight):
+        assert weight(documents, containing) >= 0
+        assert weight(documents, containing) >= weight(documents, containing + 1)
+
+
+def test_a_term_in_every_note_still_counts_for_coverage() -> None:
+    assert ranking.coverage_weight(1, 1) == pytest.approx(math.log(2))
+    assert ranking.coverage([ranking.coverage_weight(3, 3)], [True]) == 1
+
+
+@given(st.lists(st.tuples(st.floats(0, 10), st.booleans())))
+def test_coverage_is_a_share(terms: list[tuple[float, bool]]) -> None:
+    weights, found = [weight for weight, _ in terms], [hit for _, hit in terms]
+    covered = ranking.coverage(weights, found)
+    assert 0 <= covered <= 1 + 1e-9
+    if any(weights):
+        assert ranking.coverage(weights, [True] * len(weights)) == pytest.approx(1)
+    assert ranking.coverage(weights, [False] * len(weights)) == 0
+
+
+def test_coverage_of_no_term_is_nothing() -> None:
+    assert ranking.coverage([], []) == 0
+
+
+def test_coverage_counts_terms_that_no_note_holds() -> None:
+    assert ranking.coverage([1.0, 3.0], [True, False]) == 0.25
+
+
+@given(SHARES, COSINES, SHARES, st.integers(0, 10**6))
+def test_scores_lie_between_nothing_and_one(covered: float, cosine: float, floor: float, chunks: int) -> None:
+    vector = ranking.vector_score(cosine, floor)
+    for score in (vector, ranking.hybrid_score(covered, vector), ranking.keyword_score(covered, chunks)):
+        assert 0 <= score <= 1
+
+
+@given(SHARES, SHARES, SHARES, SHARES, st.integers(0, 10**6))
+def test_more_evidence_never_scores_less(
+    covered: float, more: float, vector: float, nearer: float, chunks: int
+) -> None:
+    covered, more = sorted((covered, more))
+    vector, nearer = sorted((vector, nearer))
+    assert ranking.hybrid_score(more, nearer) >= ranking.hybrid_score(covered, vector) - 1e-12
+    assert ranking.keyword_score(more, chunks) >= ranking.keyword_score(covered, chunks)
+    assert ranking.keyword_score(more, chunks) >= ranking.keyword_score(more, 10 * chunks) - 1e-12
+
+
+def test_strong_evidence_of_one_kind_passes_the_default_threshold_alone() -> None:
+    assert ranking.hybrid_score(1.0, 0.0) > 0.35
+    assert ranking.hybrid_score(0.0, 0.5) > 0.35
+    assert ranking.hybrid_score(0.0, 1.0) == pytest.approx(1)
+    assert ranking.keyword_score(1.0) == 1
+    assert ranking.hybrid_score(0.0, 0.0) == ranking.keyword_score(0.0) == 0
+
+
+@given(WEIGHTS, WEIGHTS)
+def test_weights_add_up_to_one(vector: float | None, text: float | None) -> None:
+    weights = ranking.Weights.normalised(vector, text)
+    assert weights.vector + weights.text == pytest.approx(1)
+    assert min(weights.vector, weights.text) >= 0
+
+
+def test_missing_and_zero_weights() -> None:
+    defaults = ranking.Weights(ranking.VECTOR_WEIGHT, ranking.TEXT_WEIGHT)
+    assert ranking.Weights.normalised(None, None) == ranking.Weights.normalised(0, 0) == defaults
+    assert ranking.Weights.normalised(0, 5) == ranking.Weights(0, 1)
+    assert ranking.Weights.normalised(5, 0) == ranking.Weights(1, 0)
+    assert ranking.Weights.normalised(3, 1) == ranking.Weights(0.75, 0.25)
+
+
+VALUES = st.lists(st.floats(-1e6, 1e6), max_size=20)
+
+
+@given(VALUES)
+def test_scaling_keeps_the_order_of_what_is_positive(values: list[float]) -> None:
+    scaled = ranking.scaled(values)
+    assert all(0 <= value <= 1 for value in scaled)
+    assert max(scaled, default=0) == (1 if max(values, default=0) > 0 else 0)
+    assert all(x <= y for (_, x), (_, y) in pairwise(sorted(zip(values, scaled, strict=True))))
+
+
+@given(VALUES)
+def test_spreading_fills_the_whole_range(values: list[float]) -> None:
+    spread = ranking.spread(values)
+    assert all(0 <= value <= 1 for value in spread)
+    if len(set(values)) > 1:
+        assert (min(spread), max(spread)) == (0, 1)
+    assert all(x <= y for (_, x), (_, y) in pairwise(sorted(zip(values, spread, strict=True))))
+
+
+def test_bm25_prefers_more_rarer_and_shorter() -> None:
+    none, once, twice = ranking.bm25([{}, {0: 1}, {0: 2}], [9, 9, 9], [1.0])
+    assert none == 0 < once < twice
+    common, rare = ranking.bm25([{0: 1}, {1: 1}], [9, 9], [0.1, 2.0])
+    assert rare > common
+    long, short = ranking.bm25([{0: 1}, {0: 1}], [90, 9], [1.0])
+    assert short > long
+
+
+def test_bm25_of_the_formula() -> None:
+    """One term once in a unit of average length: its weight, whatever K1 and B."""
+    assert ranking.bm25([{0: 1}], [7], [1.3]) == [pytest.approx(1.3)]
+    assert ranking.bm25([], [], [1.3]) == []
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 50)), min_size=1), st.floats(0, 10))
+def test_bm25_is_never_negative(units: list[tuple[int, int]], weight: float) -> None:
+    scores = ranking.bm25([{0: count} for count, _ in units], [max(pair) for pair in units], [weight])
+    assert all(score >= 0 and math.isfinite(score) for score in scores)
+    assert all(score == 0 for score, (count, _) in zip(scores, units, strict=True) if not count)
