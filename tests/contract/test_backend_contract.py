@@ -39,11 +39,13 @@ def on_fake_qmd(config: AgentConfig, request: pytest.FixtureRequest) -> BackendC
 BACKENDS: Mapping[str, Make] = {
     "builtin": lambda config, _: BackendContext(config=config),
     "qmd": on_fake_qmd,
+    "scan": lambda config, _: BackendContext(config=config, settings=resolve_name(f"{SCAN}:ScanSettings")()),
 }
 
+SCAN = "tests.hosts.third_party.memory_scan"  # a stranger's, which `tests/hosts/test_third_party.py` installs
 REGISTERED: Mapping[str, str] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["entry-points"][
     "memory_core.backends"
-]
+] | {"scan": f"{SCAN}:PLUGIN"}
 
 NOTES = {
     "MEMORY.md": "# Long-term\n\n- The dentist is on Harbour Street.\n- Invoices go to the blue folder.\n",

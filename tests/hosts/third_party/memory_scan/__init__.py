@@ -1,8 +1,10 @@
-"""A backend that keeps no index: it reads the notes anew at every search."""
+"""A backend whose index is one JSON file of all lines, searched from the first to the last."""
 
 from __future__ import annotations
 
+import json
 import re
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,13 +13,15 @@ from typing import Annotated, Any, ClassVar
 from annotated_types import Ge
 
 from memory_core import BackendContext, BackendPlugin, Hit, Probe, Query, SearchResult, Status, SyncReport, hookimpl
+from memory_core.errors import NotIndexed, StoreReadOnly
 from memory_core.files import list_files, note_date, read_note
 from memory_core.hookspecs import ProgressCallback
 from memory_core.reading import get
-from memory_core.records import Document, MemoryFile
+from memory_core.records import Document
 from memory_core.settings import STRICT
 
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[\w-]+")
+Notes = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -38,22 +42,20 @@ class ScanBackend:
     def __init__(self, context: BackendContext) -> None:
         self._config = context.config
         self._settings: ScanSettings = context.settings
+        self._writable = context.access == "rw"
+        self._lock = threading.Lock()
+        self._index = context.config.state_dir / f"scan-{context.config.agent}.json"
 
     @hookimpl
     def memory_search(self, query: Query) -> SearchResult:
-        """Lines that hold many of the question's words."""
-        words = {word for word in _words(query.text) if len(word) >= self._settings.min_word_chars}
-        hits = [hit for file in self._files() for hit in _hits(file, words, query)] if words else []
+        """Lines that hold many of the question's words, or words that begin with them."""
+        notes = self._level()
+        words = [word for word in _words(query.text) if len(word) >= self._settings.min_word_chars]
+        hits = [hit for path, note in notes.items() for hit in _hits(path, note, words, query)] if words else []
         hits.sort(key=lambda hit: -hit.score)
-        empty = None if self._files() else "No memories indexed yet"
-        return SearchResult(
-            hits=tuple(hits[: query.max_results]),
-            provider="none",
-            model=None,
-            mode="keyword",
-            backend="scan",
-            warning=empty,
-        )
+        warning = None if notes else "No memories indexed yet"
+        found = tuple(hits[: query.max_results])
+        return SearchResult(hits=found, provider="none", model=None, mode="keyword", backend="scan", warning=warning)
 
     @hookimpl
     def memory_get(self, path: str, from_line: int, lines: int) -> Document:
@@ -62,28 +64,54 @@ class ScanBackend:
 
     @hookimpl
     def memory_sync(self, force: bool, progress: ProgressCallback | None) -> SyncReport:
-        """There is nothing to bring level."""
-        return SyncReport(files=len(self._files()), reindexed=force)
+        """Read all notes anew."""
+        if not self._writable:
+            raise StoreReadOnly(self._index, "this session may not write the index")
+        with self._lock:
+            before, notes = self._read() or {}, self._notes()
+            self._index.parent.mkdir(parents=True, exist_ok=True)
+            fresh = self._index.with_suffix(".new")
+            fresh.write_text(json.dumps(notes), encoding="utf-8")
+            fresh.replace(self._index)
+        changed = sum(before[path] != notes[path] for path in notes.keys() & before.keys())
+        return SyncReport(
+            files=len(notes),
+            chunks=_lines(notes),
+            added=len(notes.keys() - before.keys()),
+            removed=len(before.keys() - notes.keys()),
+            changed=changed,
+            unchanged=len(notes.keys() & before.keys()) - changed,
+            reindexed=force,
+        )
 
     @hookimpl
     def memory_sync_soon(self) -> bool:
-        """The same."""
+        """A scan is quick enough to be done at once."""
+        if self._writable:
+            self.memory_sync(False, None)
         return True
 
     @hookimpl
     def memory_status(self) -> Status:
-        """What there is to be searched."""
-        config = self._config
-        files = len(self._files())
+        """What is indexed."""
+        notes, config = self._read(), self._config
         return Status(
-            backend="scan", agent=config.agent, workspace=config.workspace, indexed=True, files=files,
-            dirty=False, last_sync=time.time(),
-        )  # fmt: skip
+            backend="scan",
+            agent=config.agent,
+            workspace=config.workspace,
+            store=self._index,
+            indexed=notes is not None,
+            files=len(notes or {}),
+            chunks=_lines(notes or {}),
+            dirty=None if notes is None else notes != self._notes(),
+            last_sync=None if notes is None else self._index.stat().st_mtime,
+        )
 
     @hookimpl
     def memory_probe(self) -> Probe:
         """It needs nothing."""
-        return Probe(ok=True, provider="none")
+        started = time.monotonic()
+        return Probe(ok=True, provider="none", seconds=time.monotonic() - started)
 
     @hookimpl
     def memory_start(self) -> bool:
@@ -95,34 +123,54 @@ class ScanBackend:
         """Nothing is open."""
         return True
 
-    def _files(self) -> tuple[MemoryFile, ...]:
-        return list_files(self._config).files
+    def _level(self) -> Notes:
+        if self._writable:
+            self.memory_sync(False, None)
+        notes = self._read()
+        if notes is None:
+            raise NotIndexed("nothing is indexed yet, and this session may not")
+        return notes
+
+    def _read(self) -> Notes | None:
+        try:
+            notes: Notes = json.loads(self._index.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        return notes
+
+    def _notes(self) -> Notes:
+        notes = {file.path: (file.source, read_note(file).text) for file in list_files(self._config).files}
+        return {
+            path: {"source": source, "date": note_date(path, text), "lines": text.split("\n")}
+            for path, (source, text) in notes.items()
+        }
 
 
-def _hits(file: MemoryFile, words: set[str], query: Query) -> Iterator[Hit]:
-    text = read_note(file).text
-    day = note_date(file.path, text)
-    if (query.after and not (day and day >= query.after.isoformat())) or (
-        query.before and not (day and day <= query.before.isoformat())
-    ):
+def _hits(path: str, note: Mapping[str, Any], words: list[str], query: Query) -> Iterator[Hit]:
+    day = note["date"] or ""
+    if (query.after and day < query.after.isoformat()) or (query.before and not "" < day <= query.before.isoformat()):
         return
-    for number, line in enumerate(text.split("\n"), start=1):
-        score = len(words & set(_words(line))) / len(words)
+    for number, line in enumerate(note["lines"], start=1):
+        there = _words(line)
+        score = sum(any(each.startswith(word) for each in there) for word in words) / len(words)
         if score and score >= query.min_score:
-            snippet = line[: query.max_snippet_chars]
             yield Hit(
-                path=file.path,
-                source=file.source,
+                path=path,
+                source=note["source"],
                 start_line=number,
                 end_line=number,
                 score=score,
                 text_score=score,
-                snippet=snippet,
+                snippet=line[: query.max_snippet_chars],
             )
 
 
 def _words(text: str) -> list[str]:
     return [word.casefold() for word in _WORD.findall(text)]
+
+
+def _lines(notes: Notes) -> int:
+    return sum(len(note["lines"]) for note in notes.values())
 
 
 PLUGIN = BackendPlugin(open=ScanBackend, settings=lambda: ScanSettings)
