@@ -25,7 +25,7 @@ from memory_core.store.rows import (
     owed_windows,
     serving_space,
 )
-from memory_core.work import GENERATION, LEVEL, SERVING, Work
+from memory_core.work import GENERATION, LEVEL, OWED_BECAUSE, SERVING, Work
 
 if TYPE_CHECKING:
     import numpy as np
@@ -128,6 +128,8 @@ class Backfill:
             generation = writer.connection.execute("SELECT value FROM meta WHERE key = ?", (GENERATION,)).get
             level = None if self._work.tally.owed else f"{generation}:{space_id}"
             writer.set_meta({SERVING: str(space_id), LEVEL: level})
+            if level is not None:
+                writer.set_meta({OWED_BECAUSE: None})
 
     def _without_provider(self) -> None:
         """Count what is owed to a provider that could not be opened; with "none", no space serves any more."""
@@ -137,8 +139,17 @@ class Backfill:
             if work.problem is not None:
                 work.tally.owed = count_owed(connection, serving[0] if serving else None)
                 work.tally.warnings.append(str(work.problem))
-        if work.problem is None and serving is not None:
-            work.note({SERVING: None, LEVEL: None})
+        if work.problem is not None:
+            self._note_reason(str(work.problem))
+        elif serving is not None:
+            work.note({SERVING: None, LEVEL: None, OWED_BECAUSE: None})
+
+    def _note_reason(self, reason: str) -> None:
+        """For the status, in whatever process it is asked for."""
+        with self._work.store.read() as connection:
+            noted = connection.execute("SELECT value FROM meta WHERE key = ?", (OWED_BECAUSE,)).get
+        if noted != reason:  # most searches write nothing
+            self._work.note({OWED_BECAUSE: reason})
 
     def _known_space(self, provider: EmbeddingProvider) -> Space | None:
         """The provider's space; what it does not know of its dimensions, the index may. None when neither does."""
@@ -168,7 +179,9 @@ class Backfill:
 
     def _owe(self, count: int, problem: ProviderError) -> None:
         self._work.tally.owed = count
+        self._work.tally.problem = problem
         self._work.tally.warnings.append(f"{count} texts wait for their embedding ({problem})")
+        self._note_reason(str(problem))
         log.warning("%d embeddings are owed: %s", count, problem)
 
     def _embed(self, provider: EmbeddingProvider, space: Space, owed: Sequence[OwedWindow]) -> bool:

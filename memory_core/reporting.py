@@ -8,7 +8,8 @@ from memory_core import files
 from memory_core.embeddings import registry
 from memory_core.errors import NotIndexed
 from memory_core.hookspecs import ResolveApiKey
-from memory_core.records import FileFailure, Status
+from memory_core.outage import explained, fingerprint, may_fall_back, read_outage
+from memory_core.records import Fallback, FileFailure, Status
 from memory_core.settings import AgentConfig
 from memory_core.store import Store
 from memory_core.store.connection import Connection
@@ -32,7 +33,7 @@ def status(
     )  # fmt: skip
     try:
         with store.read() as connection:
-            return _filled(blank, config, connection, index)
+            return _with_outage(_filled(blank, config, connection, index), config, connection)
     except NotIndexed:
         return blank
 
@@ -46,8 +47,10 @@ def _filled(blank: Status, config: AgentConfig, connection: Connection, index: V
     reason = index.unavailable_reason(connection) if blank.provider != "none" else None
     last_sync = cast("str | None", connection.execute("SELECT value FROM meta WHERE key = 'last_sync'").get)
     rows = connection.execute("SELECT path, error FROM files WHERE error IS NOT NULL ORDER BY path")
+    because = connection.execute("SELECT value FROM meta WHERE key = 'owed_because'").get
     return replace(
         blank,
+        details=blank.details if because is None else {**blank.details, "owed because": str(because)},
         indexed=True,
         store_bytes=sum(path.stat().st_size for path in (config.store_path,) if path.exists()),
         files=sum(by_source.values()),
@@ -62,6 +65,24 @@ def _filled(blank: Status, config: AgentConfig, connection: Connection, index: V
         failures=tuple(FileFailure(path=path, reason=error) for path, error in rows),
         last_sync=None if last_sync is None else float(last_sync),
     )
+
+
+def _with_outage(status: Status, config: AgentConfig, connection: Connection) -> Status:
+    """Whether the provider is out, as far as is known, and whether another one serves in its place."""
+    from dataclasses import replace
+
+    outage, serving = read_outage(connection), serving_space(connection)
+    if outage is not None and outage.settings != fingerprint(status.provider, config.search):
+        outage = None
+    fallback: Fallback | None = None
+    if (
+        serving is not None
+        and serving[1].provider == config.search.fallback
+        and may_fall_back(status.provider, config.search)
+    ):
+        fallback = explained(outage, status.provider, config.search)
+    details = status.details if outage is None else {**status.details, "provider out": outage.told}
+    return replace(status, provider=fallback.to if fallback else status.provider, fallback=fallback, details=details)
 
 
 def _count_embeddings(connection: Connection, space_id: int) -> int:

@@ -22,6 +22,7 @@ SERVING = "serving_space"  # the space whose vectors answer
 LEVEL = "level"  # generation and space at which nothing is owed
 LAST_SYNC = "last_sync"
 GENERATION = "generation"
+OWED_BECAUSE = "owed_because"  # why the last sync that owed embeddings could not have them
 TIDIED = "tidied"  # generation after which space was given back
 
 
@@ -38,6 +39,7 @@ class Tally:
     owed: int = 0
     failures: list[FileFailure] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    problem: ProviderError | None = None  # why embeddings are owed
 
 
 @dataclass(slots=True, kw_only=True)

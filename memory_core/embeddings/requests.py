@@ -121,6 +121,7 @@ class RequestProvider:
         backfill: Backfill | None = None,
     ) -> None:
         self._space = space
+        self._asked_dimensions = space.dimensions
         self._transport = transport
         self._limits = limits
         self._concurrency = concurrency
@@ -297,8 +298,8 @@ class RequestProvider:
         return (doubling if named is None else named) + jitter
 
     def _checked(self, rows: Sequence[Row], count: int) -> list[Outcome]:
-        space = self._space
+        space, found = self._space, {len(row) for row in rows}
+        if len(found) == 1 and not self._asked_dimensions:  # it may serve another model under the same name one day
+            self._space = replace(space, dimensions=found.pop())
         outcomes = vectors.checked(rows, count=count, dimensions=space.dimensions, provider=space.provider)
-        if not space.dimensions and rows:
-            self._space = replace(space, dimensions=len(rows[0]))
         return list(outcomes)

@@ -303,13 +303,19 @@ class TestVectors:
             collected(opened(), texts_of(3), into=rows)
         assert sorted(rows) == [0, 2]
 
-    def test_dimensions_that_change_are_refused(self, server: OpenAIServer, opened: Open) -> None:
+    def test_dimensions_that_change_are_tried_again_then_taken(self, server: OpenAIServer, opened: Open) -> None:
         provider = opened()
         provider.embed_query("hello")
         server.dimensions = 9
 
-        with pytest.raises(InvalidEmbedding, match="9 dimensions came back instead of 8"):
-            provider.embed_query("other")
+        assert len(provider.embed_query("other")) == 9
+        assert provider.space.dimensions == 9
+        assert len(server.requests) == 3
+
+    def test_dimensions_that_were_asked_for_are_insisted_on(self, server: OpenAIServer, opened: Open) -> None:
+        server.fail(*[server.embeddings({"model": "m", "input": ["other"], "dimensions": 9})] * 10)
+        with pytest.raises(InvalidEmbedding, match="9 dimensions came back instead of 64"):
+            opened(output_dimensionality=64).embed_query("other")
 
 
 class TestDeadlines:
