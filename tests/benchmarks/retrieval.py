@@ -1,6 +1,6 @@
 """What share of the evidence a default search shows, on a folder of conversations with judged questions.
 
-    python -m tests.benchmarks.retrieval DATA [--only NAME] [--ablation]
+    python -m tests.benchmarks.retrieval DATA [--only NAME] [--ablation | --local MODEL.gguf]
 
 DATA holds one folder a conversation: MEMORY.md, memory/*.md and questions.json, a list of
 {id, question, category, gold: [[path, line], ...]}. Questions of categories 1 to 4 with gold lines are used. Printed are:
@@ -12,7 +12,8 @@ MRR      mean reciprocal rank of the first result that holds a gold line in its 
 nothing  share of questions without any result at the default minScore
 
 Ours, keyword-only and the baselines answer the same questions in the same run; differences come with 95 % intervals from a
-paired bootstrap over questions. --ablation takes one part at a time out of the product instead.
+paired bootstrap over questions. --ablation takes one part at a time out of the product instead; --local sets the product with a
+GGUF model beside itself (convert_minilm writes one).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from memory_core import passages, ranking
 from memory_core.builtin import BuiltinBackend
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Hit, Query
-from memory_core.settings import AgentConfig, ProviderId, SearchSettings, SyncSettings
+from memory_core.settings import AgentConfig, Local, ProviderId, SearchSettings, SyncSettings
 from tests.benchmarks.baselines import Baselines
 
 Search = Callable[[Query], Sequence[Hit]]
@@ -189,14 +190,19 @@ ABLATIONS: dict[str, tuple[object, str, object]] = {
 }
 
 
-def answers(workspace: Path, questions: Sequence[Judged], state: Path, *, ablation: bool) -> dict[str, list[Figures]]:
-    """The figures of all systems, or of the product without one part each, by name; the product itself first."""
+def answers(
+    workspace: Path, questions: Sequence[Judged], state: Path, *, ablation: bool, model: Path | None = None
+) -> dict[str, list[Figures]]:
+    """The figures of all systems, of the product without one part each, or with a local model; the product itself first."""
 
     def ours(provider: ProviderId) -> list[Figures]:
-        settings = SearchSettings(provider=provider, sync=SyncSettings(on_search=False))
+        local = Local(model_path=str(model.absolute()) if model else None)
+        settings = SearchSettings(provider=provider, local=local, sync=SyncSettings(on_search=False))
         return evaluate(workspace, questions, state / provider, settings)
 
     found = {"default (static)": ours("static")}
+    if model is not None:
+        return found | {f"local {model.stem}": ours("local")}
     if not ablation:
         return found | {"keyword-only": ours("none")} | evaluate_baselines(questions, state / "static")
     for name, (module, constant, value) in ABLATIONS.items():
@@ -209,7 +215,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--only", help="one conversation, or merged")
-    parser.add_argument("--ablation", action="store_true", help="leave out one part at a time")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--ablation", action="store_true", help="leave out one part at a time")
+    instead.add_argument("--local", type=Path, metavar="MODEL.gguf", help="the provider local with this model besides")
     options = parser.parse_args()
     scratch = Path(tempfile.mkdtemp(prefix="memory-core-bench-"))
     every: dict[str, list[Figures]] = {}
@@ -217,7 +225,8 @@ def main() -> None:
         for name, workspace, questions in workspaces(options.data, scratch):
             if options.only and name != options.only:
                 continue
-            found = answers(workspace, questions, scratch / f"state-{name}", ablation=options.ablation)
+            state = scratch / f"state-{name}"
+            found = answers(workspace, questions, state, ablation=options.ablation, model=options.local)
             report(f"{name}, {len(questions)} questions", found)
             if name != "merged":
                 for system, figures in found.items():
