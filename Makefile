@@ -1,4 +1,4 @@
-# demo, test, lint, bench, docs, clean: each sets up what it needs.
+# demo, test, test-qmd, lint, bench, bench-qmd, docs, clean: each sets up what it needs.
 # Only make and a Python from 3.11 to 3.13 with its venv module must be there; PYTHON=... names another one than is found.
 
 BIN := .venv/bin
@@ -10,7 +10,10 @@ FITS := import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info < 
 PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3 python; do \
 	if "$$python" -c '$(FITS)' >/dev/null 2>&1; then echo "$$python"; break; fi; done)
 
-.PHONY: demo test lint bench docs clean
+# The real QMD, what it runs on, and an embedding model: 500 MB that `make clean` leaves.
+QMD := $(CURDIR)/.cache/qmd
+
+.PHONY: demo test test-qmd lint bench bench-qmd docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/runtime
@@ -27,6 +30,12 @@ demo: .venv/runtime
 test: .venv/dev
 	$(BIN)/python -m pytest -n auto
 
+# Needs a network the first time only.
+test-qmd: .venv/qmd
+	$(BIN)/python tests/qmd/install.py $(QMD)
+	MEMORY_CORE_QMD_HOME=$(QMD) MEMORY_CORE_QMD_EMBED_MODEL=$(QMD)/all-MiniLM-L6-v2.gguf \
+		$(BIN)/python -m pytest -n auto tests/qmd $(wildcard tests/contract)
+
 lint: .venv/dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -36,6 +45,10 @@ lint: .venv/dev
 
 bench: .venv/dev
 	$(BIN)/python -m pytest tests/benchmarks -p no:randomly --benchmark-enable -s
+
+bench-qmd: .venv/qmd
+	$(BIN)/python tests/qmd/install.py $(QMD)
+	$(BIN)/python -m tests.qmd.bench $(QMD)
 
 docs: .venv/dev
 	PYTHONPATH=. $(BIN)/cog -r -p 'from tests import readme' README.md
@@ -59,3 +72,7 @@ clean:
 	$(PIP) install --upgrade 'pip>=25.1'
 	$(PIP) install --no-compile --editable . --group dev
 	@touch $@ .venv/runtime
+
+.venv/qmd: .venv/dev
+	$(PIP) install --no-compile gguf safetensors
+	@touch $@

@@ -10,6 +10,7 @@ safetensors must be installed. What is there already is kept, so a second run ne
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import shlex
@@ -41,6 +42,10 @@ BUN = {
     ("Darwin", "arm64"): "@oven/bun-darwin-aarch64",
     ("Darwin", "x86_64"): "@oven/bun-darwin-x64",
 }
+
+
+# Builds of llama.cpp for graphics cards, 600 MB, which tests do not use.
+GPU_PACKAGES = tuple(f"@node-llama-cpp/linux-x64-{kind}" for kind in ("cuda", "cuda-ext", "vulkan"))
 
 
 def run(*command: str | Path, env: Mapping[str, str] | None = None, attempts: int = 1) -> bool:
@@ -77,7 +82,11 @@ def install_npm(cache: Path) -> Path:
 def npm_install(node: Path, prefix: Path, packages: Sequence[str]) -> None:
     """Install npm packages into `prefix`; their native parts come prebuilt, so no install script runs."""
     npm = node.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    prefix.mkdir(parents=True, exist_ok=True)
+    nothing = prefix / "nothing"
+    nothing.mkdir(parents=True, exist_ok=True)
+    (nothing / "package.json").write_text('{"name": "nothing", "version": "0.0.0"}', encoding="utf-8")
+    project = {"private": True, "overrides": dict.fromkeys(GPU_PACKAGES, f"file:{nothing}")}
+    (prefix / "package.json").write_text(json.dumps(project), encoding="utf-8")
     env = {**os.environ, "PATH": f"{node.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
     options = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
     if not run(node, npm, "install", "--prefix", prefix, *options, *packages, env=env, attempts=ATTEMPTS):
