@@ -20,7 +20,7 @@ from memory_core.hookspecs import (
     hookimpl,
 )
 from memory_core.keeper import Keeper
-from memory_core.records import Document, Hit, Mode, Probe, Query, SearchResult, Status, SyncReport
+from memory_core.records import Document, Finding, Hit, Mode, Probe, Query, SearchResult, Status, SyncReport
 from memory_core.store import Store
 from memory_core.store.rows import serving_space
 from memory_core.store.vectors import VectorIndex
@@ -315,4 +315,15 @@ class BuiltinBackend:
             return self._providers["serving"] if self._providers["serving"].space == space else None
 
 
-PLUGIN = BackendPlugin(open=BuiltinBackend, timeout_seconds=None)
+def diagnose(context: BackendContext) -> list[Finding]:
+    """Look at all that an answer needs; opens the provider, writes nothing."""
+    from memory_core import checks
+
+    backend = BuiltinBackend(context)
+    try:
+        return list(checks.findings(context.config, backend.memory_probe()))
+    finally:
+        backend.memory_close()
+
+
+PLUGIN = BackendPlugin(open=BuiltinBackend, diagnose=diagnose, timeout_seconds=None)

@@ -131,6 +131,17 @@ def _probe(options: Options) -> int:
     return 0 if probe.ok else 1
 
 
+def _doctor(options: Options) -> int:
+    with _open(options) as memory:
+        findings = memory.diagnose()
+    healthy = all(finding.level != "fail" for finding in findings)
+    if options.json:
+        console.print_json({"ok": healthy, "findings": findings})
+    else:
+        console.print_findings(findings)
+    return 0 if healthy else 1
+
+
 def _mcp(options: Options) -> int:
     from memory_core.hosts.mcp import serve
     from memory_core.plugin import MemorySlot
@@ -233,6 +244,7 @@ COMMANDS = (
         ),
     ),
     Command(name="probe", help="Try whether embeddings can be had.", run=_probe),
+    Command(name="doctor", help="Look at all that a search needs, and say what to do about what is wrong.", run=_doctor),
     Command(name="mcp", help="Serve the memory tools to an MCP client over standard input and output.", run=_mcp),
     Command(
         name="chat",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from memory_core.config import Row
     from memory_core.flush_preview import Preview
-    from memory_core.records import Probe, Progress, Status, SyncReport
+    from memory_core.records import Finding, Probe, Progress, Status, SyncReport
 
 BAR_SECONDS = 0.5  # shorter work shows no bar
 LINE_SECONDS = 5.0  # before and between lines, where there is no terminal
@@ -126,6 +126,14 @@ def _word(value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(_word, value))
     return str(value)
+
+
+def print_findings(findings: Sequence[Finding]) -> None:
+    """Print what was looked at, a line each: how it is, what it is, what was found and what to do."""
+    width = max((len(finding.subject) for finding in findings), default=0)
+    for finding in findings:
+        line = f"{finding.level:<4}  {finding.subject:<{width}}  {_sentences(finding.message, finding.action)}"
+        _write(" ".join(line.split("\n")))
 
 
 def print_status(status: Status) -> None:

@@ -16,7 +16,18 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import pluggy
 
-from memory_core.records import Access, CallContext, Document, Probe, Progress, Query, SearchResult, Status, SyncReport
+from memory_core.records import (
+    Access,
+    CallContext,
+    Document,
+    Finding,
+    Probe,
+    Progress,
+    Query,
+    SearchResult,
+    Status,
+    SyncReport,
+)
 from memory_core.settings import AgentConfig, NamedFolder, Scope
 
 if TYPE_CHECKING:
@@ -152,6 +163,7 @@ class BackendPlugin:
             it holds for memory_get and for answers of builtin in its place too.
         folders: Names the folders that this backend searches besides the agent's own memory; builtin indexes them too, so
             that an answer in this one's place finds the same notes under the same names.
+        diagnose: Looks for real at all that the backend needs, in the order in which it would fail; for `memory-core doctor`.
         timeout_seconds: A hook call that takes longer counts as failed; None means the call is trusted to return.
         sync_timeout_seconds: The same for sync and probe.
     """
@@ -160,6 +172,7 @@ class BackendPlugin:
     settings: Callable[[], type[Any]] | None = None
     scope: Callable[[Any], Scope] | None = None
     folders: Callable[[BackendContext], Sequence[NamedFolder]] | None = None
+    diagnose: Callable[[BackendContext], Sequence[Finding]] | None = None
     timeout_seconds: float | None = 4.0
     sync_timeout_seconds: float | None = 600.0
 

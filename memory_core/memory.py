@@ -15,7 +15,7 @@ from memory_core.append_tool import APPEND, Writing, memory_append
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, PathRefused
 from memory_core.hookspecs import ProgressCallback, ResolveApiKey
 from memory_core.recalled import Recalled
-from memory_core.records import Access, CallContext, Probe, Status, SyncReport
+from memory_core.records import Access, CallContext, Finding, Probe, Status, SyncReport
 from memory_core.selector import Selector
 from memory_core.settings import AgentConfig
 from memory_core.sources import ConfigSource, Origin
@@ -178,6 +178,14 @@ class Memory:
             MemoryCoreError: The configuration cannot be used.
         """
         return self._selector("rw").probe()
+
+    def diagnose(self) -> list[Finding]:
+        """Look for real at all that the configured backend needs; writes nothing, opens the provider.
+
+        Raises:
+            MemoryCoreError: The configuration cannot be used.
+        """
+        return self._selector("rw").diagnose()
 
     def allows(self, context: CallContext) -> bool:
         """Whether memory is on for this session and its scope lets this chat see notes.

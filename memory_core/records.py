@@ -312,6 +312,23 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was looked at to find out what is wrong.
+
+    Attributes:
+        subject: What, in one or two words, such as "workspace".
+        level: "ok", "warn" (it works, worse than it could) or "fail" (what was asked for does not work).
+        message: What was found, one sentence.
+        action: What to do about it; "" when nothing need be done.
+    """
+
+    subject: str
+    level: Literal["ok", "warn", "fail"]
+    message: str
+    action: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
     """Whether a backend can embed right now, tried for real.
 

@@ -12,7 +12,7 @@ from memory_core.backends import RegisteredBackend, add_backend, build_manager, 
 from memory_core.errors import BackendError, BackendUnavailable, ConfigError, InvalidArgument, NotIndexed, PathRefused
 from memory_core.guard import Breaker, BreakerState, Clock, Refused, Worker
 from memory_core.hookspecs import BackendContext, BackendPlugin, ProgressCallback, ResolveApiKey
-from memory_core.records import Access, Document, Fallback, Probe, Query, SearchResult, Status, SyncReport
+from memory_core.records import Access, Document, Fallback, Finding, Probe, Query, SearchResult, Status, SyncReport
 from memory_core.settings import AgentConfig, NamedFolder, Scope
 
 log = logging.getLogger(__name__)
@@ -47,12 +47,15 @@ class Selector:
         self._manager = build_manager()
         self._scope = config.memory.scope
         self._folders: tuple[NamedFolder, ...] = ()
+        self._opened_with: list[tuple[str, BackendPlugin, BackendContext]] = []
         self._primary: _Guarded | None = None
         self._problem: str | None = None
         if config.memory.backend != BUILTIN:
             self._register_primary(config.memory.backend, clock)
+        plugin = find_plugin(BUILTIN)
         context = replace(self._context(None), config=replace(config, folders=self._folders))
-        self._builtin = add_backend(self._manager, BUILTIN, find_plugin(BUILTIN), context)
+        self._builtin = add_backend(self._manager, BUILTIN, plugin, context)
+        self._opened_with.insert(0, (BUILTIN, plugin, context))
 
     @property
     def scope(self) -> Scope:
@@ -115,6 +118,13 @@ class Selector:
             return self._builtin.memory_probe()
         return Probe(ok=False, provider=self._config.memory.backend, error=reason, action="run: memory-core status")
 
+    def diagnose(self) -> list[Finding]:
+        """What builtin needs, then what the chosen backend needs; looked at for real, also while that one is paused."""
+        found = [finding for known in self._opened_with for finding in _diagnosed(*known)]
+        if self._problem is not None:
+            found.append(Finding(subject=self._config.memory.backend, level="fail", message=self._problem))
+        return found
+
     def start(self) -> None:
         """Begin what runs in the background."""
         self._builtin.memory_start()
@@ -145,6 +155,7 @@ class Selector:
             context = self._context(plugin)
             self._scope = self._config.memory.scope if plugin.scope is None else plugin.scope(context.settings)
             self._folders = () if plugin.folders is None else tuple(plugin.folders(context))
+            self._opened_with.append((name, plugin, context))
             registered = self._opened(name, plugin, context)
         except ConfigError:
             raise
@@ -205,6 +216,18 @@ class Selector:
             details["breaker"] = look.state
             details["next retry in seconds"] = round(look.retry_in_seconds, 1)
         return replace(status, backend_fallback=self._fallback(reason), details=details)
+
+
+def _diagnosed(name: str, plugin: BackendPlugin, context: BackendContext) -> list[Finding]:
+    """What a backend's plugin finds, each subject with the name of the backend in front unless that is builtin."""
+    if plugin.diagnose is None:
+        return []
+    try:
+        found = list(plugin.diagnose(context))
+    except Exception as error:  # noqa: BLE001 -- a stranger's code may raise anything; the others go on
+        message = f"it cannot be looked at: {str(error) or type(error).__name__}"
+        found = [Finding(subject="doctor", level="fail", message=message)]
+    return found if name == BUILTIN else [replace(each, subject=f"{name} {each.subject}") for each in found]
 
 
 class _Guarded:
