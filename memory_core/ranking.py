@@ -25,9 +25,10 @@ COSINE_FLOOR, COSINE_SPAN = (
     0.18,
     0.45,
 )  # of the static model: unrelated text lies below, clear paraphrases above the sum
-STRANGE_FLOOR = 0.14  # on top, when the index holds no word of the question: gibberish reaches .43, questions have .56
+STRANGE_FLOOR = 0.14  # on top, when the words of a question are none that are known: gibberish reaches .52
+SPELT_TOKENS = 2.0  # a word, above which they are none: questions have 1.0 to 1.5, gibberish of other alphabets 3 to 8
 KEYWORD_CEILING = 0.7  # of the evidence that keywords alone bring in hybrid mode
-CHANCE = 0.17  # of that evidence is what word salad reaches
+CHANCE = 0.16  # of that evidence is what word salad reaches
 KEYWORD_EXPONENT, KEYWORD_GROWTH = 0.78, 0.3  # at 100 chunks, and a tenfold of them
 
 
@@ -53,7 +54,7 @@ def vector_score(cosine: float, floor: float = COSINE_FLOOR) -> float:
 
 
 def hybrid_score(covered: float, vector: float) -> float:
-    """Two independent pieces of evidence, less what chance brings: 1 - (1 - .7 covered) (1 - vector), from .17 on."""
+    """Two independent pieces of evidence, less what chance brings: 1 - (1 - .7 covered) (1 - vector), from .16 on."""
     evidence = 1 - (1 - KEYWORD_CEILING * covered) * (1 - vector)
     return max((evidence - CHANCE) / (1 - CHANCE), 0.0)
 

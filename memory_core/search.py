@@ -118,7 +118,17 @@ def _judge(
         text + weights.vector * ((1 - share) * window + share * token)
         for text, window, token in zip(fused, near, alike, strict=True)
     ]
-    return whole, [_score(question, *each, weights) for each in zip(covered, texts, cosines.chunks, strict=True)]
+    floor = ranking.COSINE_FLOOR + ranking.STRANGE_FLOOR * _is_strange(question, vectors.tokens)
+    near = [ranking.vector_score(cosine, floor) for cosine in cosines.chunks]
+    return whole, [_score(*each, weights) for each in zip(covered, texts, near, strict=True)]
+
+
+def _is_strange(question: Question, tokens: TokenModel | None) -> bool:
+    """Whether the index holds none of the words, and the token model, if there is one, has to spell them out."""
+    if any(word.documents for word in question.words):
+        return False
+    words = [word.text for word in question.words]
+    return tokens is None or sum(map(len, tokens.token_ids(words))) > ranking.SPELT_TOKENS * len(words)
 
 
 def _text_side(question: Question, found: Sequence[Candidate], words: Matches, weights: ranking.Weights) -> list[float]:
@@ -137,9 +147,7 @@ def _text_side(question: Question, found: Sequence[Candidate], words: Matches, w
     ]
 
 
-def _score(question: Question, covered: float, text: float, cosine: float, weights: ranking.Weights) -> Score:
-    strange = not any(word.documents for word in question.words)
-    vector = ranking.vector_score(cosine, ranking.COSINE_FLOOR + ranking.STRANGE_FLOOR * strange)
+def _score(covered: float, text: float, vector: float, weights: ranking.Weights) -> Score:
     if not weights.text:
         return Score(vector, vector, None)
     return Score(ranking.hybrid_score(covered, vector), vector, text)
