@@ -244,7 +244,9 @@ COMMANDS = (
         ),
     ),
     Command(name="probe", help="Try whether embeddings can be had.", run=_probe),
-    Command(name="doctor", help="Look at all that a search needs, and say what to do about what is wrong.", run=_doctor),
+    Command(
+        name="doctor", help="Look at all that a search needs, and say what to do about what is wrong.", run=_doctor
+    ),
     Command(name="mcp", help="Serve the memory tools to an MCP client over standard input and output.", run=_mcp),
     Command(
         name="chat",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from memory_core.errors import BackendUnavailable, StoreCorrupt
 from memory_core.hookspecs import BackendContext
+from memory_core.records import Finding
 from memory_qmd.client import INSTALL, OLD_NODE, TYPED_SINCE, Client, explain
 from memory_qmd.collections import Collections, config_is_level
 from memory_qmd.config import QmdConfig
@@ -22,23 +22,6 @@ MIN_NODE = (22, 14)
 INDEX = "run: memory-core index"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing that was looked at.
-
-    Attributes:
-        subject: What: "program", "node", "version", "database", "collections" or "models".
-        level: "ok", "warning" (it works, worse than it could) or "problem".
-        message: What was found, one sentence.
-        action: What to do about it; "" when nothing need be done.
-    """
-
-    subject: str
-    level: Literal["ok", "warning", "problem"]
-    message: str
-    action: str = ""
-
-
 def diagnose(context: BackendContext) -> list[Finding]:
     """Look at everything that QMD needs, in the order in which it fails; runs QMD, changes nothing of the index.
 
@@ -46,7 +29,8 @@ def diagnose(context: BackendContext) -> list[Finding]:
         context: Of the agent, with the section `memory.qmd`.
 
     Returns:
-        At least one finding; what cannot be looked at, because something before is a problem, is left out.
+        At least one finding; what cannot be looked at, because something before fails, is left out. Subjects are "program",
+        "node", "version", "database", "collections" and "models".
     """
     doctor = _Doctor(context)
     try:
@@ -69,7 +53,7 @@ class _Doctor:
         try:
             program = self.client.program()
         except BackendUnavailable as error:
-            yield Finding(subject="program", level="problem", message=str(error), action=error.action)
+            yield Finding(subject="program", level="fail", message=str(error), action=error.action)
             return
         yield Finding(subject="program", level="ok", message=program)
         running = self._opens_a_database()
@@ -90,7 +74,7 @@ class _Doctor:
         message = failure.reason
         if outcome.status == SEGMENTATION_FAULT:
             message += f"; {self._node()}"
-        return Finding(subject="node", level="problem", message=message, action=failure.action or INSTALL)
+        return Finding(subject="node", level="fail", message=message, action=failure.action or INSTALL)
 
     def _node(self) -> str:
         """Which Node is on PATH; a launcher may use another."""
@@ -108,22 +92,22 @@ class _Doctor:
         try:
             version = self.client.version()
         except BackendUnavailable as error:
-            return Finding(subject="version", level="problem", message=str(error), action=error.action)
+            return Finding(subject="version", level="fail", message=str(error), action=error.action)
         shown = ".".join(map(str, version)) or "unknown"
         if version >= TYPED_SINCE:
             return Finding(subject="version", level="ok", message=f"QMD {shown}")
         message = f"QMD {shown} takes one word and one collection at a time, so searches are slower and find less"
-        return Finding(subject="version", level="warning", message=message, action="npm install -g @tobilu/qmd")
+        return Finding(subject="version", level="warn", message=message, action="npm install -g @tobilu/qmd")
 
     def _database(self) -> Finding:
         try:
             contents = Database(self.home.database).contents()
         except StoreCorrupt:
             message = f"{self.home.database} is damaged; the next update rebuilds it"
-            return Finding(subject="database", level="problem", message=message, action=INDEX)
+            return Finding(subject="database", level="fail", message=message, action=INDEX)
         files = len(self.collections.listing().files)
         message = f"{contents.total} of {files} files are indexed, {contents.vectors} with embeddings"
-        level: Literal["ok", "warning"] = "ok" if contents.total >= files else "warning"
+        level: Literal["ok", "warn"] = "ok" if contents.total >= files else "warn"
         return Finding(subject="database", level=level, message=message, action="" if level == "ok" else INDEX)
 
     def _collections(self) -> Iterator[Finding]:
@@ -134,12 +118,10 @@ class _Doctor:
                 yield Finding(subject="collections", level="ok", message=message)
             elif item.shown is not None:
                 message = f"{item.name}: {item.root} does not exist"
-                yield Finding(
-                    subject="collections", level="warning", message=message, action="correct memory.qmd.paths"
-                )
+                yield Finding(subject="collections", level="warn", message=message, action="correct memory.qmd.paths")
         if self.home.config_file.exists() and not config_is_level(self.home, present, self.models.uris):
             message = f"{self.home.config_file} is not what the configuration says; the next update repairs it"
-            yield Finding(subject="collections", level="warning", message=message, action=INDEX)
+            yield Finding(subject="collections", level="warn", message=message, action=INDEX)
 
     def _models(self) -> Iterator[Finding]:
         mode = self.settings.search_mode
@@ -149,10 +131,10 @@ class _Doctor:
         problems = self.models.problems(mode, typed=True)
         for problem in problems:
             action = "set memory.qmd.models to GGUF files, or let QMD download its own"
-            yield Finding(subject="models", level="warning", message=f"{problem}: words only", action=action)
+            yield Finding(subject="models", level="warn", message=f"{problem}: words only", action=action)
         state = self.home.load_state()
         if state.embed_failures:
             message = f"embedding failed {state.embed_failures} times in a row"
-            yield Finding(subject="models", level="warning", message=message, action=INDEX)
+            yield Finding(subject="models", level="warn", message=message, action=INDEX)
         if not problems and not state.embed_failures:
             yield Finding(subject="models", level="ok", message=f'searchMode "{mode}" has its models')

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend
+from memory_core.records import Finding
 from memory_core.settings import NamedFolder, Scope
 
 
@@ -36,12 +37,20 @@ def folders(context: BackendContext) -> tuple[NamedFolder, ...]:
     return Collections(context.config, context.settings, QmdHome.of(context.config)).folders
 
 
+def diagnose(context: BackendContext) -> list[Finding]:
+    """Look at all that QMD needs."""
+    from memory_qmd import doctor
+
+    return doctor.diagnose(context)
+
+
 # No timeout by the caller: every child has its own deadline and is killed at it.
 PLUGIN = BackendPlugin(
     open=open_backend,
     settings=settings,
     scope=scope,
     folders=folders,
+    diagnose=diagnose,
     timeout_seconds=None,
     sync_timeout_seconds=None,
 )

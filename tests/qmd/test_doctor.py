@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory_core.hookspecs import BackendContext
+from memory_core.records import Finding
 from memory_qmd.config import QmdModels, QmdPath
-from memory_qmd.doctor import Finding, diagnose
+from memory_qmd.doctor import diagnose
 from tests.qmd.conftest import Bench, FakeQmd
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 def findings(bench: Bench, **settings: Any) -> dict[str, Finding]:
     """The worst finding on each subject."""
     context = BackendContext(config=bench.config, settings=replace(bench.settings, **settings))
-    order = ["ok", "warning", "problem"]
+    order = ["ok", "warn", "fail"]
     found: dict[str, Finding] = {}
     for finding in diagnose(context):
         if finding.subject not in found or order.index(finding.level) > order.index(found[finding.subject].level):
@@ -44,7 +45,7 @@ def test_no_program(bench: Bench) -> None:
 def test_a_silent_crash_is_explained(bench: Bench, fake: FakeQmd) -> None:
     fake.fail(collection="crash")
     found = findings(bench)["node"]
-    assert found.level == "problem"
+    assert found.level == "fail"
     assert "SIGSEGV" in found.message
     assert "on PATH" in found.message
     assert "Node 22.14" in found.action
@@ -52,13 +53,13 @@ def test_a_silent_crash_is_explained(bench: Bench, fake: FakeQmd) -> None:
 
 def test_an_old_version(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_QMD_VERSION", "0.9.0")
-    assert findings(bench)["version"].level == "warning"
+    assert findings(bench)["version"].level == "warn"
 
 
 def test_files_that_are_not_indexed(bench: Bench) -> None:
     bench.note("MEMORY.md", "fence")
     found = findings(bench)["database"]
-    assert (found.level, found.message) == ("warning", "0 of 1 files are indexed, 0 with embeddings")
+    assert (found.level, found.message) == ("warn", "0 of 1 files are indexed, 0 with embeddings")
 
 
 def test_a_damaged_database(bench: Bench, fake: FakeQmd) -> None:
@@ -67,7 +68,7 @@ def test_a_damaged_database(bench: Bench, fake: FakeQmd) -> None:
     fake.fail(collection="exit 1 file is not a database")
     (bench.home / "index.sqlite").write_bytes(b"garbage " * 1000)
     found = findings(bench)
-    assert (found["node"].level, found["database"].level) == ("problem", "problem")
+    assert (found["node"].level, found["database"].level) == ("fail", "fail")
 
 
 def test_a_missing_root_and_an_edited_configuration(bench: Bench, tmp_path: Path) -> None:
@@ -82,7 +83,7 @@ def test_a_missing_root_and_an_edited_configuration(bench: Bench, tmp_path: Path
 def test_models_that_are_missing(bench: Bench, tmp_path: Path) -> None:
     models = QmdModels(embed=str(tmp_path / "none.gguf"))
     found = findings(bench, search_mode="vsearch", models=models)["models"]
-    assert found.level == "warning"
+    assert found.level == "warn"
     assert "none.gguf" in found.message
 
 
