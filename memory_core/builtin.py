@@ -8,19 +8,19 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from memory_core.embeddings import registry
 from memory_core.errors import MemoryCoreError, NotIndexed, ProviderError, StoreFull, StoreReadOnly, SyncBusy
 from memory_core.hookspecs import (
     BackendContext,
     BackendPlugin,
-    EmbeddingProvider,
     ProgressCallback,
     Space,
     TokenModel,
     hookimpl,
 )
 from memory_core.keeper import Keeper
-from memory_core.records import Document, Finding, Hit, Mode, Probe, Query, SearchResult, Status, SyncReport
+from memory_core.outage import Clock
+from memory_core.providers import Acting, Providers
+from memory_core.records import Document, Fallback, Finding, Hit, Mode, Probe, Query, SearchResult, Status, SyncReport
 from memory_core.store import Store
 from memory_core.store.rows import serving_space
 from memory_core.store.vectors import VectorIndex
@@ -28,6 +28,7 @@ from memory_core.watching import Watching
 
 if TYPE_CHECKING:
     from memory_core.search import Vectors
+    from memory_core.work import Tally
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +44,7 @@ class _Notes:
     stale: bool = False
     action: str = ""
     problem: MemoryCoreError | None = None
+    fallback: Fallback | None = None
 
     def add(self, sentence: str, action: str = "") -> None:
         self.warnings.append(sentence)
@@ -50,17 +52,21 @@ class _Notes:
 
 
 class BuiltinBackend:
-    """Implements `MemoryBackend` on one SQLite file. Making one opens nothing."""
+    """Implements `MemoryBackend` on one SQLite file. Making one opens nothing.
 
-    def __init__(self, context: BackendContext) -> None:
+    Args:
+        context: Whose memory.
+        clock: Unix seconds, by which outages of the provider are measured.
+    """
+
+    def __init__(self, context: BackendContext, *, clock: Clock = time.time) -> None:
         self._config = context.config
         self._resolve_api_key = context.resolve_api_key
         self._writable = context.access == "rw"
         self._store = Store(context.config.store_path, writable=self._writable)
         self._index = VectorIndex(context.config.search.store.vector)
-        self._provider_lock = threading.Lock()
-        self._providers: dict[str, EmbeddingProvider] = {}
-        self._embed_again_at = 0.0
+        self._providers = Providers(self._config, self._store, self._resolve_api_key, clock=clock)
+        self._embed_again_at: dict[str, float] = {}  # by the provider's role
         self._reconciled = (
             False  # whether session logs were compared with the index since this process or a session began
         )
@@ -112,18 +118,18 @@ class BuiltinBackend:
     @hookimpl
     def memory_probe(self) -> Probe:
         """Embed one word."""
-        choice = registry.choose(self._config, self._resolve_api_key)
         started = time.monotonic()
         try:
-            provider = self._provider()
+            provider = self._providers.configured()
             if provider is None:
                 return Probe(ok=True, provider="none", seconds=0.0)
             vector = provider.embed_query("memory", timeout_seconds=self._config.search.remote.timeout_seconds)
         except ProviderError as error:
             return Probe(
-                ok=False, provider=choice.provider, model=self._config.search.model, error=str(error),
+                ok=False, provider=self._providers.choice.provider, model=self._config.search.model, error=str(error),
                 action=error.action or None, seconds=time.monotonic() - started,
             )  # fmt: skip
+        self._providers.outages.answered()
         return Probe(
             ok=True, provider=provider.space.provider, model=provider.space.model, dimensions=len(vector),
             seconds=time.monotonic() - started,
@@ -156,10 +162,7 @@ class BuiltinBackend:
     @hookimpl
     def memory_close(self) -> bool:
         """Stop a running sync, close providers and connections."""
-        with self._provider_lock:
-            providers, self._providers = list(self._providers.values()), {}
-        for provider in providers:
-            provider.close()
+        self._providers.close()
         self._watching.close()
         self._keeper.close()
         self._store.close()
@@ -204,17 +207,17 @@ class BuiltinBackend:
         from memory_core.work import Work
 
         every_session = stop is None or not self._reconciled
-        embeds = stop is None or time.monotonic() >= self._embed_again_at
         with self._sync_lock, sync_lock(self._store, wait_seconds=wait_seconds):
             if force:
                 self._store.reset_damaged()
-            provider, problem = self._provider_or_reason()
+            acting = self._providers.for_sync(at_once=stop is None)
+            embeds = stop is None or time.monotonic() >= self._embed_again_at.get(acting.role, 0.0)
             work = Work(
                 config=self._config,
                 store=self._store,
                 index=self._index,
-                provider=provider,
-                problem=problem,
+                provider=acting.provider,
+                problem=acting.problem,
                 progress=progress,
                 stop=stop,
                 every_session=every_session,
@@ -226,9 +229,13 @@ class BuiltinBackend:
             except BaseException:
                 self._reconciled &= not every_session
                 raise
+            self._hear(acting, work.tally)
         if embeds and report.owed:
-            self._embed_again_at = time.monotonic() + EMBED_PAUSE_SECONDS
-        return report
+            self._embed_again_at[acting.role] = time.monotonic() + EMBED_PAUSE_SECONDS
+        return replace(report, warnings=(*report.warnings, acting.warning)) if acting.warning else report
+
+    def _hear(self, acting: Acting, tally: Tally) -> None:
+        self._providers.heard(acting, embedded=tally.embedded, problem=acting.problem or tally.problem)
 
     # Searching.
 
@@ -250,16 +257,17 @@ class BuiltinBackend:
         """The vector side of a search in the space that serves; None, with a note, where it cannot be had."""
         from memory_core.search import Vectors
 
+        timeout_seconds = self._config.search.query.embed_timeout_ms / 1000
         try:
-            provider = self._provider_for(space)
-            if provider is None:
-                notes.add("embeddings are being rebuilt; keyword search answers meanwhile")
-                return None
-            vector = provider.embed_query(query.text, timeout_seconds=self._config.search.query.embed_timeout_ms / 1000)
+            asked = self._providers.embed_question(space, query.text, timeout_seconds=timeout_seconds)
         except ProviderError as error:
             log.warning("keyword search answers: %s", error)
             notes.add(f"keyword search only: {error}", error.action)
             return None
+        if asked is None:
+            notes.add("embeddings are being rebuilt; keyword search answers meanwhile")
+            return None
+        vector = asked.vector
         if space.dimensions != len(vector):
             notes.add(
                 f"keyword search only: {space.model} gives {len(vector)} dimensions now, and gave {space.dimensions}"
@@ -267,7 +275,8 @@ class BuiltinBackend:
             return None
         if not vector.any():
             return None
-        return Vectors(space_id, vector, provider if isinstance(provider, TokenModel) else None)
+        notes.fallback = asked.fallback
+        return Vectors(space_id, vector, asked.provider if isinstance(asked.provider, TokenModel) else None)
 
     def _answer(self, hits: tuple[Hit, ...], mode: Mode, space: Space | None, notes: _Notes) -> SearchResult:
         return SearchResult(
@@ -276,43 +285,11 @@ class BuiltinBackend:
             model=space.model if space else None,
             mode=mode,
             backend="builtin",
+            fallback=notes.fallback,
             stale=notes.stale,
             warning="; ".join(notes.warnings) or None,
             action=notes.action or None,
         )
-
-    # Providers.
-
-    def _provider(self) -> EmbeddingProvider | None:
-        """The configured provider, opened once."""
-        with self._provider_lock:
-            if "configured" not in self._providers:
-                provider = registry.open_provider(self._config, self._resolve_api_key)
-                if provider is None:
-                    return None
-                self._providers["configured"] = provider
-            return self._providers["configured"]
-
-    def _provider_or_reason(self) -> tuple[EmbeddingProvider | None, ProviderError | None]:
-        try:
-            return self._provider(), None
-        except ProviderError as error:
-            return None, error
-
-    def _provider_for(self, space: Space) -> EmbeddingProvider | None:
-        """Who embeds a question for a space: the configured provider, or one that needs no configuration."""
-        configured, problem = self._provider_or_reason()
-        if configured is not None and configured.space.matches(space):
-            return configured
-        with self._provider_lock:
-            if "serving" not in self._providers:
-                provider = registry.open_space(space)
-                if provider is None:
-                    if problem is not None:
-                        raise problem
-                    return None
-                self._providers["serving"] = provider
-            return self._providers["serving"] if self._providers["serving"].space == space else None
 
 
 def diagnose(context: BackendContext) -> list[Finding]:

@@ -9,7 +9,7 @@ from typing import Protocol, cast
 
 from memory_core.errors import ProviderUnavailable
 from memory_core.hookspecs import EmbeddingProvider, ResolveApiKey, Space
-from memory_core.settings import AgentConfig, ProviderId
+from memory_core.settings import AgentConfig, ProviderId, Remote, SearchSettings
 
 
 class Opener(Protocol):
@@ -51,8 +51,38 @@ def open_provider(config: AgentConfig, resolve_api_key: ResolveApiKey | None = N
     chosen = choose(config, resolve_api_key).provider
     if chosen == "none":
         return None
-    resolved = replace(config, search=replace(config.search, provider=cast("ProviderId", chosen)))
-    return _opener(chosen)(resolved, environ=os.environ, resolve_api_key=resolve_api_key)
+    return _opened(config, config.search, chosen, resolve_api_key)
+
+
+def open_fallback(config: AgentConfig, resolve_api_key: ResolveApiKey | None = None) -> EmbeddingProvider | None:
+    """The provider that `memorySearch.fallback` names, with its own default model; None for "none".
+
+    Nothing that is set for the provider in whose place it stands reaches it: no model, no input type, and above all no key,
+    header or URL of `memorySearch.remote`. Its own come from `models.providers`, the host and the environment.
+
+    Raises:
+        ProviderUnavailable: It cannot be opened; says why and what to do.
+    """
+    search = config.search
+    if search.fallback == "none":
+        return None
+    own = replace(
+        search,
+        model=None,
+        output_dimensionality=None,
+        input_type=None,
+        query_input_type=None,
+        document_input_type=None,
+        remote=Remote(timeout_seconds=search.remote.timeout_seconds),
+    )
+    return _opened(config, own, search.fallback, resolve_api_key)
+
+
+def _opened(
+    config: AgentConfig, search: SearchSettings, provider: str, resolve_api_key: ResolveApiKey | None
+) -> EmbeddingProvider:
+    resolved = replace(config, search=replace(search, provider=cast("ProviderId", provider)))
+    return _opener(provider)(resolved, environ=os.environ, resolve_api_key=resolve_api_key)
 
 
 def _opener(provider: str) -> Opener:

@@ -1,0 +1,201 @@
+"""The providers of one agent: the configured one, the one that takes over in a long outage, and who embeds a question."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from memory_core.embeddings import registry
+from memory_core.errors import ProviderError
+from memory_core.hookspecs import EmbeddingProvider, ResolveApiKey, Space
+from memory_core.outage import Clock, Outages, explained, may_fall_back
+from memory_core.records import Fallback
+from memory_core.settings import AgentConfig
+from memory_core.store import Store
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+log = logging.getLogger(__name__)
+
+CONFIGURED = "configured"
+FALLBACK = "fallback"
+SERVING = "serving"  # one that needs no configuration, while the index moves away from its space
+
+
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """Who makes the embeddings of one sync.
+
+    Attributes:
+        role: `CONFIGURED` or `FALLBACK`.
+        provider: None when none is wanted, or because of `problem`.
+        problem: Why it could not be opened.
+        warning: Why the fallback could not take over; "" when it could, or need not.
+    """
+
+    role: str
+    provider: EmbeddingProvider | None
+    problem: ProviderError | None = None
+    warning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The embedding of a question, with who made it."""
+
+    vector: NDArray[np.float32]
+    provider: EmbeddingProvider
+    fallback: Fallback | None
+
+
+class Providers:
+    """Opens each provider once, when it is first needed. May be used from several threads."""
+
+    def __init__(
+        self, config: AgentConfig, store: Store, resolve_api_key: ResolveApiKey | None, *, clock: Clock = time.time
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._resolve_api_key = resolve_api_key
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._opened: dict[str, EmbeddingProvider] = {}
+
+    @cached_property
+    def choice(self) -> registry.Choice:
+        """Which provider is configured, and why."""
+        return registry.choose(self._config, self._resolve_api_key)
+
+    @cached_property
+    def outages(self) -> Outages:
+        """What is known of the configured provider's outages."""
+        return Outages(self._config, self.choice.provider, self._store, self._clock)
+
+    def configured(self) -> EmbeddingProvider | None:
+        """The configured provider; None for "none".
+
+        Raises:
+            ProviderUnavailable: It cannot be opened.
+        """
+        return self._once(CONFIGURED, lambda: registry.open_provider(self._config, self._resolve_api_key))
+
+    def for_sync(self, *, at_once: bool) -> Acting:
+        """Who embeds notes now: in a long outage the fallback, else the configured provider.
+
+        Before another one takes its place, and from time to time afterwards, the configured provider is tried.
+
+        Args:
+            at_once: Try it, however lately it was tried.
+        """
+        outage = self.outages.current()
+        if outage is None or not self.outages.is_long(outage) or not self._may_fall_back:
+            return self._acting(CONFIGURED)
+        stand_in = self._acting(FALLBACK)
+        if stand_in.problem is not None:
+            log.warning("the fallback cannot take over: %s", stand_in.problem)
+            return replace(self._acting(CONFIGURED), warning=f"the fallback cannot take over: {stand_in.problem}")
+        if at_once or self.outages.is_due(outage):
+            problem = self.try_configured()
+            if problem is None:
+                log.info("provider %s answers again", outage.provider)
+                return self._acting(CONFIGURED)
+            log.warning("provider %s is out: %s", outage.provider, problem)
+            self.outages.tried(problem)
+        return stand_in
+
+    def try_configured(self) -> ProviderError | None:
+        """Ask the configured provider for one embedding; None when it came, which ends an outage."""
+        try:
+            provider = self.configured()
+            if provider is not None:
+                provider.embed_query("memory", timeout_seconds=self._config.search.query.embed_timeout_ms / 1000)
+        except ProviderError as error:
+            return error
+        self.outages.answered()
+        return None
+
+    def heard(self, acting: Acting, *, embedded: int, problem: ProviderError | None) -> None:
+        """What a sync found out about the configured provider.
+
+        Args:
+            embedded: How many texts got their embedding.
+            problem: Why others got none.
+        """
+        if acting.role != CONFIGURED:
+            return
+        if embedded:
+            self.outages.answered()
+        if problem is not None:
+            self.outages.failed(problem)
+
+    def embed_question(self, space: Space, text: str, *, timeout_seconds: float) -> Asked | None:
+        """Embed a question for a space; None when nobody here can.
+
+        Raises:
+            ProviderError: The provider of that space gave no embedding, or cannot be opened.
+        """
+        role = CONFIGURED
+        try:
+            found = self._for_space(space)
+            if found is None:
+                return None
+            role, provider = found
+            vector = provider.embed_query(text, timeout_seconds=timeout_seconds)
+        except ProviderError as error:
+            if role == CONFIGURED:
+                self.outages.failed(error)
+            raise
+        if role == CONFIGURED:
+            self.outages.answered()
+        return Asked(vector, provider, self._explained() if role == FALLBACK else None)
+
+    def close(self) -> None:
+        """Close all that were opened; may be called twice."""
+        with self._lock:
+            opened, self._opened = list(self._opened.values()), {}
+        for provider in opened:
+            provider.close()
+
+    @cached_property
+    def _may_fall_back(self) -> bool:
+        return may_fall_back(self.choice.provider, self._config.search)
+
+    def _for_space(self, space: Space) -> tuple[str, EmbeddingProvider] | None:
+        """The provider of a space, with its role; raises what keeps the configured one from being opened."""
+        acting = self._acting(CONFIGURED)
+        if acting.provider is not None and acting.provider.space.matches(space):
+            return CONFIGURED, acting.provider
+        stand_in = self._acting(FALLBACK).provider if self._may_fall_back else None
+        if stand_in is not None and stand_in.space.matches(space):
+            return FALLBACK, stand_in
+        provider = self._once(SERVING, lambda: registry.open_space(space))
+        if provider is None and acting.problem is not None:
+            raise acting.problem
+        return (SERVING, provider) if provider is not None and provider.space == space else None
+
+    def _explained(self) -> Fallback:
+        return explained(self.outages.current(), self.choice.provider, self._config.search)
+
+    def _acting(self, role: str) -> Acting:
+        try:
+            if role == CONFIGURED:
+                return Acting(role, self.configured())
+            return Acting(role, self._once(role, lambda: registry.open_fallback(self._config, self._resolve_api_key)))
+        except ProviderError as error:
+            return Acting(role, None, error)
+
+    def _once(self, role: str, opened: Callable[[], EmbeddingProvider | None]) -> EmbeddingProvider | None:
+        with self._lock:
+            if role not in self._opened:
+                provider = opened()
+                if provider is None:
+                    return None
+                self._opened[role] = provider
+            return self._opened[role]
