@@ -44,7 +44,11 @@ lint: .venv/dev
 	PYTHONPATH=. $(BIN)/cog --check -p 'from tests import readme' README.md
 
 bench: .venv/dev
-	$(BIN)/python -m pytest tests/benchmarks -p no:randomly --benchmark-enable -s
+	$(BIN)/python -m tests.benchmarks.bench
+
+bench-retrieval: .venv/dev
+	@test -n '$(DATA)' || { echo 'say where the judged conversations are: make bench-retrieval DATA=folder' >&2; exit 2; }
+	$(BIN)/python -m tests.benchmarks.retrieval $(DATA)
 
 bench-qmd: .venv/qmd
 	$(BIN)/python tests/qmd/install.py $(QMD)
