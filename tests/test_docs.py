@@ -45,7 +45,8 @@ def test_readme_configurations_load(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for number, block in enumerate(blocks):
         config = tmp_path / f"{number}.json5"
         config.write_text(block, encoding="utf-8")
-        assert load_config(config).agent("main").search.query.max_results == 8
+        found = load_config(config).agent("main")
+        assert (found.search.query.max_results == 8) == ("maxResults: 8" in block)
 
 
 @pytest.mark.parametrize(
