@@ -132,8 +132,8 @@ def print_findings(findings: Sequence[Finding]) -> None:
     """Print what was looked at, a line each: how it is, what it is, what was found and what to do."""
     width = max((len(finding.subject) for finding in findings), default=0)
     for finding in findings:
-        line = f"{finding.level:<4}  {finding.subject:<{width}}  {_sentences(finding.message, finding.action)}"
-        _write(" ".join(line.split("\n")))
+        told = _sentences(finding.message, finding.action) if finding.action else finding.message
+        _write(f"{finding.level:<4}  {finding.subject:<{width}}  {' '.join(told.split())}")
 
 
 def print_status(status: Status) -> None:
