@@ -16,6 +16,7 @@ from memory_core.snippets import GAP
 
 SPAN = 16  # lines, from the first to the last of a passage; 8 to 24 show the same within .006
 LOOK = 20  # units a passage asked for: those that rank behind show nothing more
+SHARED = 6  # passages' worth of text in one answer, which more results share: a long list shows the best of more places
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -76,17 +77,20 @@ class Passage:
             return False
         return max(self.last_line, piece.last_line) - min(self.first_line, piece.first_line) <= SPAN
 
-    def take(self, piece: Piece) -> bool:
-        """Add a unit if it is near and fits; True when it was added."""
+    def take(self, piece: Piece) -> int | None:
+        """Add a unit if it is near and fits; how many characters longer that made it, None when it was not added.
+
+        One that closes a gap may make it no longer, even shorter.
+        """
         if self.length + len(piece) >= self.max_chars or not self.near(piece):
-            return False
+            return None
         pieces = list(self.pieces)
         insort(pieces, piece)
-        length = sum(map(len, pieces)) + sum(map(len, _joints(pieces)))
+        before, length = self.length, sum(map(len, pieces)) + sum(map(len, _joints(pieces)))
         if length > self.max_chars:
-            return False
+            return None
         self.pieces, self.length = pieces, length
-        return True
+        return length - before
 
     @property
     def snippet(self) -> str:
@@ -107,12 +111,22 @@ def pack(ranked: Iterable[Piece], *, count: int, max_chars: int) -> list[Passage
         max_chars: A snippet is at most so long.
 
     Returns:
-        Passages in the order of their best units, no unit in two of them.
+        Passages in the order of their best units, no unit in two of them. Together they hold `SHARED` times `max_chars`
+        characters; when that is used up, further places show their best unit only.
     """
     passages: list[Passage] = []
+    room = SHARED * max_chars
     for piece in islice(ranked, LOOK * count):
-        if not any(passage.take(piece) for passage in passages) and len(passages) < count:
+        if room <= 0:
+            if not any(passage.near(piece) for passage in passages):
+                passages.append(Passage([piece], max_chars))
+        elif (gained := next((gain for held in passages if (gain := held.take(piece)) is not None), None)) is not None:
+            room -= gained
+        elif len(passages) < count:
             passages.append(Passage([piece], max_chars))
+            room -= passages[-1].length
+        if room <= 0 and len(passages) >= count:
+            break
     return passages
 
 

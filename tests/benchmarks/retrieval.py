@@ -186,6 +186,7 @@ ABLATIONS: dict[str, tuple[object, str, object]] = {
     "BM25 of chunks": (ranking, "UNIT_SHARE", 1.0),
     "dates in questions": (ranking, "PERIOD_BONUS", 0.0),
     "passages of several units": (passages, "SPAN", -1),
+    "sharing of room in long lists": (passages, "SHARED", 100),
 }
 
 

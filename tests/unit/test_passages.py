@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.passages import SPAN, Piece, pack
+from memory_core.passages import SHARED, SPAN, Piece, pack
 from memory_core.snippets import GAP
 
 
@@ -41,6 +41,13 @@ def test_a_unit_longer_than_a_snippet_is_cut() -> None:
 def test_far_units_of_a_file_stand_apart() -> None:
     units = pieces([5] * 40)
     assert len(pack([units[0], units[39]], count=6, max_chars=700)) == 2
+
+
+def test_a_long_list_shows_the_best_unit_of_places_that_no_longer_fit() -> None:
+    best = [piece for number in range(SHARED) for piece in pieces([99], path=f"memory/{number}.md")]
+    later = pieces([50, 40], path="memory/later.md")
+    passages = pack([*best, *pieces([80], path="memory/x.md"), *later], count=100, max_chars=100)
+    assert [len(passage.snippet) for passage in passages] == [99] * SHARED + [80, 50]
 
 
 @given(
