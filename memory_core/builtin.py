@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 EMBED_PAUSE_SECONDS = 30.0  # before owed embeddings are asked for again in the background, not to wait at every search
+MIN_EMBED_SECONDS = 0.1  # for a question, however late it is: enough for a model in this process or on this machine
 EMPTY = "No memories indexed yet"
 
 
@@ -258,6 +259,8 @@ class BuiltinBackend:
         from memory_core.search import Vectors
 
         timeout_seconds = self._config.search.query.embed_timeout_ms / 1000
+        if query.deadline is not None:
+            timeout_seconds = min(timeout_seconds, max(query.deadline - time.monotonic(), MIN_EMBED_SECONDS))
         try:
             asked = self._providers.embed_question(space, query.text, timeout_seconds=timeout_seconds)
         except ProviderError as error:

@@ -165,6 +165,8 @@ class BackendPlugin:
             that an answer in this one's place finds the same notes under the same names.
         diagnose: Looks for real at all that the backend needs, in the order in which it would fail; for `memory-core doctor`.
         timeout_seconds: A hook call that takes longer counts as failed; None means the call is trusted to return.
+        search_seconds: Reads from the validated section how long a search may take, of a backend that is trusted to return;
+            builtin in its place answers within half a second after that.
         sync_timeout_seconds: The same for sync and probe.
     """
 
@@ -174,6 +176,7 @@ class BackendPlugin:
     folders: Callable[[BackendContext], Sequence[NamedFolder]] | None = None
     diagnose: Callable[[BackendContext], Sequence[Finding]] | None = None
     timeout_seconds: float | None = 4.0
+    search_seconds: Callable[[Any], float] | None = None
     sync_timeout_seconds: float | None = 600.0
 
 

@@ -47,6 +47,7 @@ class Selector:
         self._manager = build_manager()
         self._scope = config.memory.scope
         self._folders: tuple[NamedFolder, ...] = ()
+        self._search_seconds: float | None = None
         self._opened_with: list[tuple[str, BackendPlugin, BackendContext]] = []
         self._primary: _Guarded | None = None
         self._problem: str | None = None
@@ -156,6 +157,8 @@ class Selector:
             self._scope = self._config.memory.scope if plugin.scope is None else plugin.scope(context.settings)
             self._folders = () if plugin.folders is None else tuple(plugin.folders(context))
             self._opened_with.append((name, plugin, context))
+            known = plugin.search_seconds
+            self._search_seconds = plugin.timeout_seconds if known is None else known(context.settings)
             registered = self._opened(name, plugin, context)
         except ConfigError:
             raise
@@ -175,10 +178,9 @@ class Selector:
 
     def _hurried(self, query: Query) -> Query:
         """The query as builtin gets it in the chosen backend's place: it must be done soon after that one's deadline."""
-        seconds = None if self._primary is None else self._primary.timeout_seconds
-        if seconds is None:
+        if self._primary is None or self._search_seconds is None:
             return query
-        deadline = time.monotonic() + seconds + GRACE_SECONDS
+        deadline = time.monotonic() + self._search_seconds + GRACE_SECONDS
         return replace(query, deadline=deadline if query.deadline is None else min(deadline, query.deadline))
 
     def _context(self, plugin: BackendPlugin | None) -> BackendContext:
@@ -257,11 +259,6 @@ class _Guarded:
         if counted:
             self.breaker.succeeded()
         return answer
-
-    @property
-    def timeout_seconds(self) -> float | None:
-        """How long one call may take; None when it is trusted to return."""
-        return self._plugin.timeout_seconds
 
     def close(self) -> tuple[str, ...]:
         """Close the backend in its deadline; a sentence on what kept it from closing."""
