@@ -29,6 +29,11 @@ def scope(section: Any) -> Scope:
     return found
 
 
+def search_seconds(section: Any) -> float:
+    """How long one search may take: `memory.qmd.limits.timeoutMs`."""
+    return float(section.limits.timeout_ms) / 1000
+
+
 def folders(context: BackendContext) -> tuple[NamedFolder, ...]:
     """`memory.qmd.paths` and the exported sessions, under the names that hits show."""
     from memory_qmd.collections import Collections
@@ -52,5 +57,6 @@ PLUGIN = BackendPlugin(
     folders=folders,
     diagnose=diagnose,
     timeout_seconds=None,
+    search_seconds=search_seconds,
     sync_timeout_seconds=None,
 )

@@ -23,6 +23,9 @@ from memory_qmd.config import QmdConfig
 # Read before the fixtures clear our variables.
 REAL = os.environ.get("MEMORY_CORE_QMD_HOME")
 EMBED_MODEL = os.environ.get("MEMORY_CORE_QMD_EMBED_MODEL")
+# What may happen to one call, and how often.
+FAULTS = ["none", "hang", "crash", "flood", "garbage", "empty", "exit 1 boom", "exit 127 node"]
+FAULT_WEIGHTS = [80, 1, 6, 1, 6, 6, 6, 6]
 FAKE = Path(__file__).with_name("fake_qmd.py")
 
 
@@ -154,6 +157,22 @@ def ask(backend: QmdBackend, text: str, **query: Any) -> SearchResult:
 
 def paths(result: SearchResult) -> list[str]:
     return [hit.path for hit in result.hits]
+
+
+def children_of(fake: FakeQmd) -> list[str]:
+    """Command lines of all processes of this test's QMD, known by their environment."""
+    mark = f"FAKE_QMD_FAULTS={fake.faults}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                ours = mark in (entry / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if ours and ("fake_qmd.py" in line or "time.sleep(600)" in line):
+                found.append(line)
+    return found
 
 
 def eventually(holds: Callable[[], object], *, seconds: float = 10.0) -> bool:

@@ -13,7 +13,7 @@ import pytest
 from memory_core.errors import BackendUnavailable
 from memory_qmd.config import QmdLimits, QmdModels, QmdUpdate
 from memory_qmd.home import QmdHome
-from tests.qmd.conftest import REAL, Bench, FakeQmd, ask, eventually, paths
+from tests.qmd.conftest import FAULT_WEIGHTS, FAULTS, REAL, Bench, FakeQmd, ask, children_of, eventually, paths
 
 SHORT = QmdLimits(timeout_ms=700)
 
@@ -30,22 +30,6 @@ def gguf(folder: Path, name: str, content: bytes = b"GGUF fine") -> str:
     path = folder / name
     path.write_bytes(content)
     return str(path)
-
-
-def children_of(fake: FakeQmd) -> list[str]:
-    """Command lines of all processes of this test's QMD, known by their environment."""
-    mark = f"FAKE_QMD_FAULTS={fake.faults}".encode()
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                ours = mark in (entry / "environ").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if ours and ("fake_qmd.py" in line or "time.sleep(600)" in line):
-                found.append(line)
-    return found
 
 
 @pytest.mark.parametrize(
@@ -219,9 +203,7 @@ def test_many_calls_with_random_faults_leave_nothing_behind(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     many = 50 if REAL is None else 200  # the long run belongs to `make test-qmd`
     rng = random.Random(7)
-    faults = ["none", "none", "hang", "crash", "flood", "garbage", "empty", "exit 1 boom", "exit 127 node"]
-    weights = [40, 40, 1, 6, 1, 6, 6, 6, 6]
-    fake.fail(query=rng.choices(faults, weights, k=many))
+    fake.fail(query=rng.choices(FAULTS, FAULT_WEIGHTS, k=many))
     backend = fence.open(limits=QmdLimits(timeout_ms=500))
     before = set(tmp_path.iterdir())
     answered = failed = 0

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import tempfile
+import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +17,19 @@ from memory_core.errors import PathRefused
 from memory_core.records import Query
 from memory_core.selector import Selector
 from memory_core.settings import MemorySettings, SearchSettings, SyncSettings
-from tests.qmd.conftest import Bench, FakeQmd, log, message
+from tests.qmd.conftest import (
+    FAULT_WEIGHTS,
+    FAULTS,
+    REAL,
+    Bench,
+    FakeQmd,
+    children_of,
+    eventually,
+    log,
+    message,
+)
+
+DEADLINE_MS = 500
 
 # A search waits for builtin's sync however busy the machine of the test is.
 OFFLINE = SearchSettings(provider="none", sync=SyncSettings(on_search_budget_ms=60_000))
@@ -140,3 +156,29 @@ def test_what_qmd_searches_is_in_builtins_index_before_it_is_needed(
         fake.fail(any="exit 1 boom")
     assert selector.get(asked["roses"], 3, 1).text == "User: Water the roses."
     selector.close()
+
+
+def test_every_call_is_answered_in_time_and_nothing_is_left_behind(
+    bench: Bench, fake: FakeQmd, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    bench.note("MEMORY.md", "The fence is of oak.")
+    selector = opened(bench, clock, {"command": str(fake.program), "limits": {"timeoutMs": DEADLINE_MS}})
+    selector.sync()
+    many = 60 if REAL is None else 200  # the long run belongs to `make test-qmd`
+    fake.fail(query=random.Random(7).choices(FAULTS, FAULT_WEIGHTS, k=many))
+    before = set(tmp_path.iterdir())
+    served: Counter[str] = Counter()
+    for number in range(many):
+        if number % 7 == 0:
+            bench.note(f"memory/{number}.md", "Nothing of note.")  # so that both have something to bring level
+        began = time.monotonic()
+        result = selector.search(Query(text="fence"))
+        assert time.monotonic() - began < DEADLINE_MS / 1000 + 0.5
+        assert [hit.path for hit in result.hits] == ["MEMORY.md"] or result.backend == "qmd"
+        served[result.backend] += 1
+        clock.now += 10
+    assert min(served["qmd"], served["builtin"]) > many / 10
+    assert selector.close() == ()
+    assert eventually(lambda: not children_of(fake))
+    assert set(tmp_path.iterdir()) == before
