@@ -8,7 +8,15 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from memory_core.errors import MemoryCoreError, NotIndexed, ProviderError, StoreFull, StoreReadOnly, SyncBusy
+from memory_core.errors import (
+    MemoryCoreError,
+    NotIndexed,
+    ProviderError,
+    StoreFull,
+    StoreReadOnly,
+    SyncBusy,
+    SyncStopped,
+)
 from memory_core.hookspecs import (
     BackendContext,
     BackendPlugin,
@@ -178,6 +186,9 @@ class BuiltinBackend:
         ticket = self._keeper.now()
         try:
             report = ticket.wait(self._sync_budget_seconds(query))
+        except SyncStopped:  # closed meanwhile, as when the configuration has changed: what is there still answers
+            notes.stale = True
+            return
         except (SyncBusy, StoreReadOnly, StoreFull) as error:
             log.warning("searching without a sync: %s", error)
             notes.stale, notes.problem = True, error

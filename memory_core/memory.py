@@ -157,9 +157,8 @@ class Memory:
         with self._lock:
             self._started = True
         try:
-            config = self.config()
-            if config.enabled:
-                self._selector("rw")
+            if self.config().enabled:
+                self._selector("rw").start()  # it may have been opened before
         except MemoryCoreError as error:
             log.warning("memory does not start: %s", error)
 
