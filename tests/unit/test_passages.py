@@ -1,12 +1,93 @@
-"""Units put together by place."""
+"""Passages: they quote their file, keep to the size, show the best unit whatever its length, and no unit twice."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.passages import SHARED, SPAN, Piece, pack
 from memory_core.snippets import GAP
+
+LINES = [
+    "# Harbour",
+    "",
+    "The dentist moved.",
+    "Paint the fence.",
+    "Call the school.",
+    "",
+    *["More."] * 30,
+    "The end is near.",
+]
+
+
+def piece(
+    line: int, *, index: int | None = None, lines: list[str] = LINES, path: str = "a.md", chunk: int = 0
+) -> Piece:
+    """The unit that a line is, from 1; its index counts lines that are not blank."""
+    start = sum(len(text) + 1 for text in lines[: line - 1])
+    place = sum(bool(text.strip()) for text in lines[: line - 1]) if index is None else index
+    text = "\n".join(lines)
+    return Piece(line, line, start, start + len(lines[line - 1]), path, "memory", chunk, place, text)
+
+
+def test_units_of_one_place_make_one_passage_in_file_order() -> None:
+    (passage,) = pack([piece(5), piece(3)], count=6, max_chars=100)
+    assert passage.snippet == f"The dentist moved.\n{GAP}\nCall the school."
+    assert (passage.first_line, passage.last_line) == (3, 5)
+
+
+def test_neighbours_stand_as_in_the_file() -> None:
+    (passage,) = pack([piece(4), piece(3)], count=6, max_chars=100)
+    assert passage.snippet == "The dentist moved.\nPaint the fence."
+
+
+def test_neighbours_of_two_chunks_have_no_gap() -> None:
+    (passage,) = pack([piece(4, chunk=1), piece(3)], count=6, max_chars=100)
+    assert passage.snippet == "The dentist moved.\nPaint the fence."
+
+
+def test_a_heading_and_a_blank_line_between_are_shown() -> None:
+    (passage,) = pack([piece(3), piece(1)], count=6, max_chars=100)
+    assert passage.snippet == "# Harbour\n\nThe dentist moved."
+
+
+def test_places_far_apart_or_in_other_files_are_passages_of_their_own() -> None:
+    far = pack(
+        [piece(3), piece(37), piece(3, path="b.md"), replace(piece(3), source="sessions")], count=6, max_chars=200
+    )
+    assert [(passage.pieces[0].path, passage.first_line) for passage in far] == [
+        ("a.md", 3),
+        ("a.md", 37),
+        ("b.md", 3),
+        ("a.md", 3),
+    ]
+
+
+def test_no_more_passages_than_asked_for_but_those_are_filled() -> None:
+    (passage,) = pack([piece(3), piece(3, path="b.md"), piece(4)], count=1, max_chars=200)
+    assert [found.first_line for found in passage.pieces] == [3, 4]
+
+
+def test_a_unit_that_is_too_long_alone_is_cut_and_others_get_their_own_place() -> None:
+    lines = ["word " * 100, "Paint the fence."]
+    first, second = pack([piece(1, lines=lines), piece(2, lines=lines)], count=6, max_chars=50)
+    assert len(first.snippet) <= 50
+    assert first.snippet.endswith(GAP)
+    assert lines[0].startswith(first.snippet.removesuffix(GAP))
+    assert second.snippet == "Paint the fence."
+
+
+def test_a_unit_that_does_not_fit_leaves_room_for_a_smaller_one() -> None:
+    lines = ["Paint the fence.", "word " * 20, "Call the school."]
+    (passage, long) = pack([piece(1, lines=lines), piece(2, lines=lines), piece(3, lines=lines)], count=2, max_chars=60)
+    assert passage.snippet == f"Paint the fence.\n{GAP}\nCall the school."
+    assert long.snippet.startswith("word")
+
+
+def test_nothing_is_packed_from_nothing() -> None:
+    assert pack([], count=6, max_chars=100) == []
 
 
 def pieces(lengths: list[int], *, path: str = "memory/a.md") -> list[Piece]:
@@ -19,28 +100,9 @@ def pieces(lengths: list[int], *, path: str = "memory/a.md") -> list[Piece]:
     return made
 
 
-def test_neighbours_stand_as_in_the_file_and_others_are_joined_by_a_gap() -> None:
-    units = pieces([3, 4, 5])
-    (passage,) = pack([units[2], units[0]], count=6, max_chars=700)
-    assert passage.snippet == f"aaa\n{GAP}\nccccc"
-    (passage,) = pack([units[1], units[0]], count=6, max_chars=700)
-    assert passage.snippet == "aaa\nbbbb"
-
-
 def test_one_place_may_fill_two_passages() -> None:
     first, second = pack(pieces([60, 60]), count=6, max_chars=100)
     assert (first.first_line, second.first_line) == (1, 2)
-
-
-def test_a_unit_longer_than_a_snippet_is_cut() -> None:
-    (passage,) = pack(pieces([300]), count=1, max_chars=100)
-    assert len(passage.snippet) == 100
-    assert passage.snippet.endswith(GAP)
-
-
-def test_far_units_of_a_file_stand_apart() -> None:
-    units = pieces([5] * 40)
-    assert len(pack([units[0], units[39]], count=6, max_chars=700)) == 2
 
 
 def test_a_long_list_shows_the_best_unit_of_places_that_no_longer_fit() -> None:
@@ -51,25 +113,26 @@ def test_a_long_list_shows_the_best_unit_of_places_that_no_longer_fit() -> None:
 
 
 @given(
-    st.lists(st.integers(1, 200), min_size=1, max_size=60).flatmap(
-        lambda lengths: st.tuples(st.just(lengths), st.permutations(range(len(lengths))))
+    st.lists(
+        st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=60), min_size=1, max_size=40
     ),
+    st.data(),
     st.integers(1, 8),
-    st.integers(50, 400),
+    st.integers(2, 300),
 )
-def test_passages_keep_their_bounds_and_show_nothing_twice(
-    made: tuple[list[int], list[int]], count: int, max_chars: int
-) -> None:
-    lengths, order = made
-    units = pieces(lengths)
-    passages = pack([units[index] for index in order], count=count, max_chars=max_chars)
-    shown = [piece for passage in passages for piece in passage.pieces]
-    assert 1 <= len(passages) <= count
+def test_passages_quote_within_their_size(lines: list[str], data: st.DataObject, count: int, max_chars: int) -> None:
+    numbers = [number for number, line in enumerate(lines, 1) if line.strip()]
+    ranked = [piece(number, lines=lines) for number in data.draw(st.permutations(numbers))]
+    passages = pack(ranked, count=count, max_chars=max_chars)
+    assert len(passages) <= count
+    assert bool(passages) == bool(ranked)
+    if ranked:
+        assert ranked[0] in passages[0].pieces
+    shown = [number for passage in passages for number in (found.first_line for found in passage.pieces)]
     assert len(shown) == len(set(shown))
-    assert passages[0].pieces.count(units[order[0]]) == 1
     for passage in passages:
         assert len(passage.snippet) <= max_chars
-        assert passage.pieces == sorted(passage.pieces)
         assert passage.last_line - passage.first_line <= SPAN
-        if len(passage.pieces) > 1:
-            assert passage.length == len(passage.snippet)
+        assert passage.pieces == sorted(passage.pieces)
+        if len(passage.snippet) < max_chars:
+            assert all(line in lines or line == GAP for line in passage.snippet.split("\n"))
