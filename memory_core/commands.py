@@ -74,7 +74,7 @@ def _index(options: Options) -> int:
 
 def _search(options: Options) -> int:
     asked: dict[str, object] = {
-        "query": os.fsencode(options.query).decode("utf-8", "replace"),
+        "query": os.fsencode(" ".join(options.query)).decode("utf-8", "replace"),
         "maxResults": options.max_results,
         "minScore": options.min_score,
         "after": options.after,
@@ -226,7 +226,7 @@ COMMANDS = (
         help="Search the notes by meaning and by keyword.",
         run=_search,
         arguments=(
-            argument("query", metavar="QUERY", help="what to look for, in your own words"),
+            argument("query", metavar="QUERY", nargs="+", help="what to look for, in your own words"),
             argument("--max-results", type=int, metavar="N", help="show at most N hits, 1 to 100"),
             argument("--min-score", type=float, metavar="X", help="leave out hits below X, 0 to 1"),
             argument("--after", metavar="DATE", help="only notes of this date or later, YYYY-MM-DD"),

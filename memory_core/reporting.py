@@ -7,7 +7,7 @@ from typing import cast
 from memory_core import files
 from memory_core.embeddings import registry
 from memory_core.errors import NotIndexed
-from memory_core.hookspecs import ResolveApiKey
+from memory_core.hookspecs import ResolveApiKey, Space
 from memory_core.outage import explained, fingerprint, may_fall_back, read_outage
 from memory_core.records import Fallback, FileFailure, Status
 from memory_core.settings import AgentConfig
@@ -50,7 +50,7 @@ def _filled(blank: Status, config: AgentConfig, connection: Connection, index: V
     because = connection.execute("SELECT value FROM meta WHERE key = 'owed_because'").get
     return replace(
         blank,
-        details=blank.details if because is None else {**blank.details, "owed because": str(because)},
+        details=_details(blank, serving[1] if serving else None, because),
         indexed=True,
         store_bytes=sum(path.stat().st_size for path in (config.store_path,) if path.exists()),
         files=sum(by_source.values()),
@@ -59,12 +59,22 @@ def _filled(blank: Status, config: AgentConfig, connection: Connection, index: V
         owed=count_owed(connection, serving[0] if serving else None) if blank.provider != "none" else 0,
         sources=by_source,
         dirty=_dirty(config, connection),
-        model=serving[1].model if serving else blank.model,
+        model=serving[1].model if serving and serving[1].provider == blank.provider else blank.model,
         vector="off" if blank.provider == "none" else "vec0" if reason is None else "exact",
         vector_reason=reason,
         failures=tuple(FileFailure(path=path, reason=error) for path, error in rows),
         last_sync=None if last_sync is None else float(last_sync),
     )
+
+
+def _details(blank: Status, serving: Space | None, because: object) -> dict[str, str | int | float | bool | None]:
+    """What stands beside the counts: who serves while the configured provider cannot, and why texts wait."""
+    told = dict(blank.details)
+    if serving is not None and serving.provider != blank.provider:
+        told["serving"] = f"{serving.provider} {serving.model}"
+    if because is not None:
+        told["owed because"] = str(because)
+    return told
 
 
 def _with_outage(status: Status, config: AgentConfig, connection: Connection) -> Status:

@@ -26,7 +26,11 @@ SEARCH: Schema = {
     "parameters": {
         "type": "object",
         "properties": {
-            "query": {"type": "string", "description": "What to look for: a question, or exact words and identifiers"},
+            "query": {
+                "type": "string",
+                "minLength": 1,
+                "description": "What to look for: a question, or exact words and identifiers",
+            },
             "maxResults": {"type": "integer", "minimum": 1, "maximum": 100, "description": "At most so many passages"},
             "minScore": {
                 "type": "number",

@@ -85,7 +85,7 @@ _MEANINGS: tuple[tuple[type[apsw.Error], type[StoreError], str, str], ...] = (
         apsw.NotADBError,
         StoreCorrupt,
         "this is not an index of memory-core",
-        "choose another file: memorySearch.store.path",
+        "delete it if nothing else needs it, or choose another file: memorySearch.store.path",
     ),
     (apsw.CorruptError, StoreCorrupt, "the index is damaged", _REBUILD),
     (apsw.FullError, StoreFull, "no space is left for the index", "free some space, then run: memory-core index"),
