@@ -14,7 +14,8 @@ from memory_core.work import IDENTITY, Work
 
 log = logging.getLogger(__name__)
 
-FILES_STEP = 16  # files that are committed together
+FILES_STEP = 16  # files that are committed together, unless they are long
+CHUNKS_STEP = 1000  # chunks after which is committed: 16,000 at once kept another writer waiting for 1.5 s
 
 
 class Rebuild:
@@ -40,9 +41,7 @@ class Rebuild:
         work = self._work
         with work.store.write(content=False) as writer:
             building.start(writer.connection)
-        failed: dict[tuple[str, str], str] = {}
-        for first in range(0, len(listed), FILES_STEP):
-            self._fill(listed[first : first + FILES_STEP], failed, done=first, total=len(listed))
+        self._fill(listed)
         self._take_over(kept)
         Backfill(work).ahead()
         log.debug("switching to the new tables")
@@ -51,35 +50,37 @@ class Rebuild:
             writer.set_meta({IDENTITY: identity})
         work.step(Progress(phase="files", done=len(listed), total=len(listed)))
 
-    def _fill(self, step: Sequence[MemoryFile], failed: dict[tuple[str, str], str], *, done: int, total: int) -> None:
+    def _fill(self, listed: Sequence[MemoryFile]) -> None:
+        """Cut all files; those that cannot be read are taken over with the reason."""
         work = self._work
-        prepared: list[PreparedFile] = []
-        for number, file in enumerate(step):
-            work.step(Progress(phase="files", done=done + number, total=total, path=file.path))
+        ready: list[tuple[PreparedFile | None, MemoryFile, str | None]] = []
+        for number, file in enumerate(listed):
+            work.step(Progress(phase="files", done=number, total=len(listed), path=file.path))
             try:
-                prepared.append(self._cut(file))
+                ready.append((self._cut(file), file, None))
                 work.tally.changed += 1
             except FileUnreadable as error:
-                if work.failed(file, error):
-                    failed[file.source, file.path] = error.reason
-                prepared += self._held(file)
-        with work.store.write(content=False) as writer:
+                reason = error.reason if work.failed(file, error) else None
+                ready.append((self._held(file), file, reason))
+            if len(ready) >= FILES_STEP or sum(len(item.chunks) for item, _, _ in ready if item) >= CHUNKS_STEP:
+                self._put(ready)
+                ready = []
+        self._put(ready)
+
+    def _put(self, ready: Sequence[tuple[PreparedFile | None, MemoryFile, str | None]]) -> None:
+        with self._work.store.write(content=False) as writer:
             target = writer.building()
-            for item in prepared:
-                target.put_file(item)
-            for file in step:
-                if (file.source, file.path) in failed:
-                    target.set_file_error(file, failed[file.source, file.path])
+            for prepared, file, reason in ready:
+                if prepared is not None:
+                    target.put_file(prepared)
+                if reason is not None:
+                    target.set_file_error(file, reason)
 
     def _take_over(self, kept: Sequence[MemoryFile]) -> None:
         for file in kept:
-            held = self._held(file)
-            with self._work.store.write(content=False) as writer:
-                for item in held:
-                    writer.building().put_file(item)
+            self._put([(self._held(file), file, None)])
 
-    def _held(self, file: MemoryFile) -> list[PreparedFile]:
-        """A file as the index that serves holds it; empty when it does not."""
+    def _held(self, file: MemoryFile) -> PreparedFile | None:
+        """A file as the index that serves holds it; None when it does not."""
         with self._work.store.read() as connection:
-            held = prepared_from_index(connection, file)
-        return [] if held is None else [held]
+            return prepared_from_index(connection, file)
