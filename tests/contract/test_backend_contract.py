@@ -24,21 +24,24 @@ from memory_core.errors import MemoryCoreError, PathRefused
 from memory_core.hookspecs import BackendContext, BackendPlugin
 from memory_core.records import Access, Document, Probe, Query, SearchResult, Status, SyncReport
 from memory_core.settings import AgentConfig
-from memory_qmd.config import QmdConfig
+from memory_qmd.config import QmdConfig, QmdLimits
 from tests.command import REPOSITORY
-from tests.qmd.conftest import FakeQmd
+from tests.qmd.conftest import REAL, FakeQmd, real_program
 
+PATIENT = QmdLimits(timeout_ms=20_000)  # the machine of a test may be busy
 Make = Callable[[AgentConfig, pytest.FixtureRequest], BackendContext]
 
 
-def on_fake_qmd(config: AgentConfig, request: pytest.FixtureRequest) -> BackendContext:
-    qmd: FakeQmd = request.getfixturevalue("fake")
-    return BackendContext(config=config, settings=QmdConfig(command=str(qmd.program)))
+def on_qmd(config: AgentConfig, request: pytest.FixtureRequest) -> BackendContext:
+    """On the real one in `make test-qmd`, else on the fake."""
+    fake: FakeQmd = request.getfixturevalue("fake")
+    program = fake.program if REAL is None else real_program("qmd")
+    return BackendContext(config=config, settings=QmdConfig(command=str(program), limits=PATIENT))
 
 
 BACKENDS: Mapping[str, Make] = {
     "builtin": lambda config, _: BackendContext(config=config),
-    "qmd": on_fake_qmd,
+    "qmd": on_qmd,
     "scan": lambda config, _: BackendContext(config=config, settings=resolve_name(f"{SCAN}:ScanSettings")()),
 }
 
