@@ -26,6 +26,7 @@ MODEL = "l2_supercat_256"
 DIMENSIONS = 256
 VOCABULARY = 32_000
 BATCH = 512  # texts a step: keeps progress visible and the token arrays small
+FEW = 16  # texts: a batch of fewer costs more in waking threads than it saves
 
 _REINSTALL = "reinstall memory-core, or choose another provider: memorySearch.provider"
 
@@ -54,6 +55,8 @@ class StaticProvider:
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of every text's tokens, each below 32,000."""
         _, tokenizer = self._load()
+        if len(texts) < FEW:
+            return [tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
         return [encoding.ids for encoding in tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
     def token_vectors(self, ids: NDArray[np.uint16]) -> NDArray[np.float32]:
