@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -328,7 +329,8 @@ def test_a_backend_that_cannot_be_loaded_is_named_and_left_out(
 
 
 def test_an_unknown_backend_is_answered_with_those_installed(tmp_path: Path) -> None:
-    reason = Selector(agent_config(tmp_path, "nowhere")).search(OAK).backend_fallback
+    with closing(Selector(agent_config(tmp_path, "nowhere"))) as selector:
+        reason = selector.search(OAK).backend_fallback
     assert reason is not None
     assert all(name in reason.reason for name in ("builtin", "moody", "qmd"))
 
