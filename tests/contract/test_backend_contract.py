@@ -27,6 +27,7 @@ from memory_core.settings import AgentConfig
 from memory_qmd.config import QmdConfig, QmdLimits
 from tests.command import REPOSITORY
 from tests.qmd.conftest import REAL, FakeQmd, real_program
+from tests.waiting import eventually
 
 PATIENT = QmdLimits(timeout_ms=20_000)  # the machine of a test may be busy
 Make = Callable[[AgentConfig, pytest.FixtureRequest], BackendContext]
@@ -110,15 +111,6 @@ def subject(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Subject]
         assert backend.memory_close() is True
         assert backend.memory_close() is True
     assert eventually(lambda: threading.active_count() <= before)
-
-
-def eventually(holds: Callable[[], object], *, seconds: float = 10.0) -> bool:
-    until = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def find(backend: RegisteredBackend, text: str, **query: Any) -> SearchResult:

@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +26,7 @@ from memory_core.settings import AgentConfig, Chunking, SearchSettings, SessionD
 from memory_core.store.rows import log_lines
 from tests.fakes.providers import CountingProvider
 from tests.index import Index
+from tests.waiting import eventually
 
 DELTAS = SessionDeltas(delta_bytes=2000, delta_messages=5)
 KEYS = (
@@ -102,15 +102,6 @@ def hits(backend: BuiltinBackend, text: str) -> list[Hit]:
 def places(backend: BuiltinBackend, text: str) -> list[tuple[str, str, int, int]]:
     """Where a word stands; what is shown around it does not count."""
     return [(hit.source, hit.path, hit.start_line, hit.end_line) for hit in hits(backend, text) if text in hit.snippet]
-
-
-def eventually(what: Callable[[], bool], *, seconds: float = 30.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not what():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 # What is found, and where.

@@ -6,8 +6,7 @@ import json
 import os
 import shlex
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -173,13 +172,3 @@ def children_of(fake: FakeQmd) -> list[str]:
             if ours and ("fake_qmd.py" in line or "time.sleep(600)" in line):
                 found.append(line)
     return found
-
-
-def eventually(holds: Callable[[], object], *, seconds: float = 10.0) -> bool:
-    """Whether it holds before the time is up."""
-    until = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.01)
-    return True

@@ -18,7 +18,8 @@ from memory_core.hookspecs import BackendContext
 from memory_core.settings import ExtraPath, SearchSettings
 from memory_qmd.config import QmdDaemon, QmdLimits, QmdPath, QmdUpdate
 from memory_qmd.plugin import folders
-from tests.qmd.conftest import Bench, FakeQmd, ask, eventually, paths
+from tests.qmd.conftest import Bench, FakeQmd, ask, paths
+from tests.waiting import eventually
 
 NO_DEBOUNCE = QmdUpdate(debounce_ms=0)
 

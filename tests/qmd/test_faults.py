@@ -13,7 +13,8 @@ import pytest
 from memory_core.errors import BackendUnavailable
 from memory_qmd.config import QmdLimits, QmdModels, QmdUpdate
 from memory_qmd.home import QmdHome
-from tests.qmd.conftest import FAULT_WEIGHTS, FAULTS, REAL, Bench, FakeQmd, ask, children_of, eventually, paths
+from tests.qmd.conftest import FAULT_WEIGHTS, FAULTS, REAL, Bench, FakeQmd, ask, children_of, paths
+from tests.waiting import eventually
 
 SHORT = QmdLimits(timeout_ms=700)
 

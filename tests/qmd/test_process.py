@@ -8,12 +8,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from memory_qmd.process import Outcome, Processes
+from tests.waiting import eventually
 
 # Writes the process ids of itself and of a grandchild that ignores SIGTERM, as QMD's worker does, then waits.
 FAMILY = """
@@ -44,15 +45,6 @@ def run(
         timeout_seconds=timeout,
         max_output_bytes=cap,
     )
-
-
-def eventually(holds: Callable[[], bool], *, seconds: float = 10.0) -> bool:
-    until = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def alive(pid: int) -> bool:

@@ -13,7 +13,8 @@ import pytest
 from memory_core.errors import BackendUnavailable
 from memory_qmd.config import QmdDaemon, QmdLimits, QmdPath, QmdUpdate
 from tests.command import SAMPLE
-from tests.qmd.conftest import Bench, ask, eventually, paths
+from tests.qmd.conftest import Bench, ask, paths
+from tests.waiting import eventually
 
 NO_DEBOUNCE = QmdUpdate(debounce_ms=0)
 PATIENT = QmdLimits(timeout_ms=20_000)  # the machine of a test may be busy

@@ -24,25 +24,15 @@ from tests.qmd.conftest import (
     Bench,
     FakeQmd,
     children_of,
-    eventually,
     log,
     message,
 )
+from tests.waiting import Clock, eventually
 
 DEADLINE_MS = 500
 
 # A search waits for builtin's sync however busy the machine of the test is.
 OFFLINE = SearchSettings(provider="none", sync=SyncSettings(on_search_budget_ms=60_000))
-
-
-class Clock:
-    """Seconds that pass when told to."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

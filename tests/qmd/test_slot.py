@@ -12,7 +12,8 @@ import pytest
 
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
-from tests.qmd.conftest import Bench, eventually
+from tests.qmd.conftest import Bench
+from tests.waiting import eventually
 
 DIRECT = CallContext(session_key="agent:main:telegram:direct:1", chat_type="direct")
 GROUP = CallContext(session_key="agent:main:telegram:group:1", chat_type="group")

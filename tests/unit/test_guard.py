@@ -11,16 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.guard import Breaker, BreakerState, Refused, Worker
-
-
-class Clock:
-    """Stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.waiting import Clock, eventually
 
 
 @pytest.fixture
@@ -161,15 +152,6 @@ def _refused(breaker: Breaker) -> bool:
     except Refused:
         return True
     return False
-
-
-def eventually(holds: Callable[[], bool]) -> bool:
-    until = time.monotonic() + 10
-    while not holds():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.001)
-    return True
 
 
 def test_a_worker_hands_on_answers_and_errors() -> None:

@@ -22,6 +22,7 @@ from memory_core.settings import AgentConfig, MemorySettings, SearchSettings
 from tests.fakes import moody
 from tests.fakes.installed import install
 from tests.fakes.moody import TIMEOUT_SECONDS, Mood, MoodyBackend
+from tests.waiting import Clock
 
 OVER_SECONDS = 0.5  # a call may last so much longer than the backend's deadline
 OAK = Query(text="What is the fence made of?")
@@ -29,16 +30,6 @@ BACKENDS = {
     "moody": "PLUGIN", "misspelt": "MISSPELT", "incomplete": "INCOMPLETE", "raising": "RAISING", "slow": "SLOW_TO_OPEN",
     "none": "NO_PLUGIN", "missing": "NOWHERE", "direct": "DIRECT_ONLY", "unscoped": "NO_SCOPE",
 }  # fmt: skip
-
-
-class Clock:
-    """Seconds that pass when told to."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

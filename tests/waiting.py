@@ -1,0 +1,26 @@
+"""Time in tests: a clock that stands still, and waiting for what a thread or process is about to do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+class Clock:
+    """Seconds that pass when told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def eventually(holds: Callable[[], object], *, seconds: float = 30.0) -> bool:
+    """Whether it holds before the time is up."""
+    until = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.005)
+    return True
