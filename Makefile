@@ -1,4 +1,4 @@
-# demo, test, test-qmd, lint, bench, bench-qmd, docs, clean: each sets up what it needs.
+# demo, test, test-local, test-qmd, lint, bench, bench-qmd, docs, clean: each sets up what it needs.
 # Only make and a Python from 3.11 to 3.13 with its venv module must be there; PYTHON=... names another one than is found.
 
 BIN := .venv/bin
@@ -12,8 +12,10 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3 python;
 
 # The real QMD, what it runs on, and an embedding model: 500 MB that `make clean` leaves.
 QMD := $(CURDIR)/.cache/qmd
+# llama-cpp-python is on PyPI as source only: compiled once, in three to four minutes on two cores, and kept by `make clean`.
+LLAMA := .cache/llama-cpp-python
 
-.PHONY: demo test test-qmd lint bench bench-qmd docs clean
+.PHONY: demo test test-local test-qmd lint bench bench-qmd docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/runtime
@@ -29,6 +31,10 @@ demo: .venv/runtime
 
 test: .venv/dev
 	$(BIN)/python -m pytest -n auto
+
+# A real model through llama.cpp, and its download. Needs a C++ compiler, and a network the first time only.
+test-local: .venv/local
+	$(BIN)/python -m pytest tests/local tests/integration/test_embedding_hub.py
 
 # Needs a network the first time only.
 test-qmd: .venv/qmd
@@ -76,6 +82,15 @@ clean:
 	$(PIP) install --upgrade 'pip>=25.1'
 	$(PIP) install --no-compile --editable . --group dev
 	@touch $@ .venv/runtime
+
+$(LLAMA)/built: | .venv/dev
+	$(PIP) wheel --no-deps --wheel-dir $(@D) 'llama-cpp-python>=0.3'
+	@touch $@
+
+.venv/local: .venv/dev $(LLAMA)/built
+	$(PIP) install --no-compile $(LLAMA)/*.whl
+	$(PIP) install --no-compile --editable '.[local]' gguf safetensors
+	@touch $@
 
 .venv/qmd: .venv/dev
 	$(PIP) install --no-compile gguf safetensors
