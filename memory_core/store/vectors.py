@@ -1,7 +1,8 @@
 """Nearest windows of one vector space: an exact scan in memory, or vec0's bits first and exact scores after.
 
-Up to `EXACT_BYTES` the float32 rows are scanned in memory (44,000 x 256: 3.8 ms, and nothing is missed). Above, a vec0 bit column picks
-`OVERSAMPLE` candidates, which are scored exactly from their BLOBs. Without vec0 the exact scan answers at any size.
+Up to `EXACT_BYTES` the float32 rows are scanned in memory (44,000 x 256: 3.8 ms, and nothing is missed). Above, a
+vec0 bit column picks `OVERSAMPLE` candidates, which are scored exactly from their BLOBs. Without vec0 the exact scan
+answers at any size.
 """
 
 from __future__ import annotations
