@@ -127,7 +127,9 @@ class Life:
     def edit(self, kind: str) -> None:
         """What makes the next sync work."""
         if kind == "reindex":
-            self.tokens = 88 - self.tokens  # 40 or 48: both hold a section, so the texts are equal and their cuts are not
+            self.tokens = (
+                88 - self.tokens
+            )  # 40 or 48: both hold a section, so the texts are equal and their cuts are not
         if kind != "force":
             for n in self.dice.sample(range(FILES), 25):
                 self.write(n)
@@ -176,7 +178,9 @@ class Victim:
     def kill(self, target: str) -> str:
         """Kill it in some moment of a phase; where that was, "" when the sync had ended."""
         steps = self.life.dice.randrange(20) if target == "file" else 0
-        began = (letter for letter in self.letters(time.monotonic() + PATIENCE_SECONDS) if LETTERS.get(letter) == target)
+        began = (
+            letter for letter in self.letters(time.monotonic() + PATIENCE_SECONDS) if LETTERS.get(letter) == target
+        )
         next(itertools.islice(began, steps, None), None)
         usual = 0.01 if target == "file" else self.life.seconds.get((self.kind, target), 0.05)
         ended = False

@@ -81,7 +81,7 @@ def test_every_window_has_a_threshold_inside_it(window: int, reserve: int, soft:
     assert 1 <= threshold <= window
     if reserve < window:
         assert threshold <= window - reserve
-    if 2 * soft <= window - reserve:
+    if reserve < window and 2 * soft <= window - reserve:
         assert threshold == window - reserve - soft
 
 
