@@ -139,20 +139,34 @@ class LitellmTransport:
         }
 
     def _own_client(self) -> Any:
-        """A client to be closed with the provider, for the vendors whose code in litellm takes one of this kind.
+        """A client to be closed with the provider, for the vendors whose code in litellm takes one; litellm never closes its own.
 
         It carries the configured headers, because litellm's code for Voyage drops them.
         """
-        if self._endpoint.provider not in {"gemini", "voyage"}:
-            return None
+        endpoint = self._endpoint
+        speaks_openai = model_string(self._plan.space.model).startswith("openai/")
         with _IMPORTING:
-            if self._client is None:
-                from litellm.llms.custom_httpx.http_handler import HTTPHandler
-
-                self._client = HTTPHandler(timeout=self._endpoint.timeout_seconds)
-                headers = {name: value.reveal() for name, value in self._endpoint.headers.items()}
-                self._client.client.headers.update(headers)
+            if self._client is None and endpoint.provider in {"gemini", "voyage"}:
+                self._client = self._new_handler()
+            elif self._client is None and speaks_openai and endpoint.base_url and endpoint.api_key:
+                self._client = self._new_openai_client(endpoint.base_url, endpoint.api_key.reveal())
             return self._client
+
+    def _new_handler(self) -> Any:
+        from litellm.llms.custom_httpx.http_handler import HTTPHandler
+
+        handler = HTTPHandler(timeout=self._endpoint.timeout_seconds)
+        handler.client.headers.update({name: value.reveal() for name, value in self._endpoint.headers.items()})
+        return handler
+
+    def _new_openai_client(self, base_url: str, api_key: str) -> Any:
+        import openai
+
+        headers = {name: value.reveal() for name, value in self._endpoint.headers.items()}
+        seconds = self._endpoint.timeout_seconds
+        return openai.OpenAI(
+            api_key=api_key, base_url=base_url, timeout=seconds, max_retries=0, default_headers=headers
+        )
 
     def _rows(self, response: Any) -> list[Row]:
         provider = self._endpoint.provider
