@@ -271,7 +271,8 @@ class QmdBackend:
     def _ask(
         self, question: Question, names: Sequence[str], contents: Contents | None, limit: int, deadline: float
     ) -> Answer:
-        if not names or (self._settings.search_mode == "search" and not question.known):
+        asked = question.known if self._settings.search_mode == "search" else question.words
+        if not names or not asked:
             return Answer(rows=(), scale="rank", mode="keyword")
         try:
             return self._asker.ask(question, names, contents=contents, limit=limit, deadline=deadline)

@@ -21,9 +21,9 @@ from memory_core.units import split_units
 from memory_qmd.output import Row
 from memory_qmd.questions import Question
 
-# A cosine of the embedding models that QMD runs, as evidence: QMD itself drops vsearch rows below the first, and clear
-# paraphrases lie above the sum.
-COSINE_FLOOR, COSINE_SPAN = 0.30, 0.45
+# A cosine of the embedding models that QMD runs, as evidence: one of .30, below which QMD itself drops rows, passes the
+# default minScore of .35 alone. Its pieces are of 900 tokens, so that even clear paraphrases rarely reach .5.
+COSINE_FLOOR, COSINE_SPAN = 0.10, 0.44
 # Questions in a row meet the same notes, and cutting them is half of what a hit costs; longer notes are cut each time.
 CACHED_CHARS = 50_000
 NEAR_LINE = 0.15  # of the coverage: for the chunk that holds the line QMD names, so that it wins among equals
@@ -114,9 +114,8 @@ class Finder:
 def score(covered: float, row: Row, position: int, scale: Scale) -> tuple[float, float | None, float]:
     """What a hit is worth, 0..1, comparable between questions and modes: whole, vector part, keyword part.
 
-    Words alone count as in memory_core: covered ** .75. With evidence by meaning it is
-    1 - (1 - .7 covered) (1 - meaning), where meaning is the reranker's judgement, or the cosine between the floor and
-    the floor plus the span.
+    Both as in memory_core: `ranking.keyword_score` of words alone, `ranking.hybrid_score` with evidence by meaning, which
+    is the reranker's judgement, or the cosine between the floor and the floor plus the span.
 
     Args:
         covered: The share of the question that the passage holds.
@@ -128,7 +127,7 @@ def score(covered: float, row: Row, position: int, scale: Scale) -> tuple[float,
     meaning = _meaning(row, position, scale)
     if meaning is None:
         return words, None, words
-    return 1 - (1 - ranking.KEYWORD_CEILING * covered) * (1 - meaning), meaning, words
+    return ranking.hybrid_score(covered, meaning), meaning, words
 
 
 def unblended(blended: float, position: int) -> float:

@@ -230,7 +230,7 @@ def test_strong_evidence_passes_the_default_threshold() -> None:
     assert score(1.0, row(0.2), 3, "rank")[0] > 0.9
     assert score(0.0, row(1.0, cosine=0.6), 1, "rank")[0] > 0.35
     assert score(0.0, row(0.5, rerank=0.8), 2, "blend")[0] > 0.35
-    assert score(0.0, row(0.3), 1, "cosine")[0] < 0.35
+    assert score(0.0, row(0.29), 1, "cosine")[0] < 0.35 < score(0.0, row(0.31), 1, "cosine")[0]
 
 
 @pytest.mark.parametrize(
