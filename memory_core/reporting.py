@@ -9,7 +9,7 @@ from memory_core.embeddings import registry
 from memory_core.errors import NotIndexed
 from memory_core.hookspecs import ResolveApiKey, Space
 from memory_core.outage import explained, fingerprint, may_fall_back, read_outage
-from memory_core.records import Fallback, FileFailure, Status
+from memory_core.records import FileFailure, Status
 from memory_core.settings import AgentConfig
 from memory_core.store import Store
 from memory_core.store.connection import Connection
@@ -84,15 +84,12 @@ def _with_outage(status: Status, config: AgentConfig, connection: Connection) ->
     outage, serving = read_outage(connection), serving_space(connection)
     if outage is not None and outage.settings != fingerprint(status.provider, config.search):
         outage = None
-    fallback: Fallback | None = None
-    if (
-        serving is not None
-        and serving[1].provider == config.search.fallback
-        and may_fall_back(status.provider, config.search)
-    ):
-        fallback = explained(outage, status.provider, config.search)
     details = status.details if outage is None else {**status.details, "provider out": outage.told}
-    return replace(status, provider=fallback.to if fallback else status.provider, fallback=fallback, details=details)
+    space = None if serving is None else serving[1]
+    if space is None or space.provider != config.search.fallback or not may_fall_back(status.provider, config.search):
+        return replace(status, details=details)
+    fallback = explained(outage, status.provider, config.search)
+    return replace(status, provider=space.provider, model=space.model, fallback=fallback, details=details)
 
 
 def _count_embeddings(connection: Connection, space_id: int) -> int:
