@@ -122,7 +122,19 @@ class _Splitter:
             return section
         if ranks[best] <= SOFT:
             return best
-        return self._whole_block(start, min(half, full + 1), full, quarter) or best
+        return self._before_fence(start, self._whole_block(start, min(half, full + 1), full, quarter) or best)
+
+    def _before_fence(self, start: int, line: int) -> int:
+        """A cut inside a fence moves before it, when the fence fits a chunk: as in a list item that is too long."""
+        opening = line
+        while opening > start and self.kinds[opening] in {Line.CODE, Line.CLOSE}:
+            opening -= 1
+        if opening in {start, line} or self.kinds[opening] is not Line.OPEN:
+            return line
+        closing = line
+        while closing + 1 < len(self.lines) and self.kinds[closing] is Line.CODE:
+            closing += 1
+        return opening if self.before[closing + 1] - self.before[opening] - 1 <= self.budget else line
 
     def _preference(self, line: int) -> tuple[int, int, int]:
         """Orders lines by how well they open a chunk: by rank, then higher headings, then by content."""
