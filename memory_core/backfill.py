@@ -6,6 +6,7 @@ import logging
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable
@@ -56,8 +57,8 @@ class Backfill:
         work = self._work
         if work.provider is None or not work.embeds:
             return
-        space = self._space(work.provider)
-        if space is None:
+        space = self._space(work.provider, NEXT)
+        if space is None or not work.embeds:
             return
         space_id, _, _ = self._spaces(space)
         with work.store.read() as connection:
@@ -78,7 +79,7 @@ class Backfill:
         space = self._space(work.provider)
         if space is None:
             return
-        space_id, serving, level = self._spaces(space)
+        space_id, _, level = self._spaces(space)
         if level:
             return
         owed, windows = self._owed(space_id, fresh_only=was_level)
@@ -86,8 +87,6 @@ class Backfill:
         if not work.embeds:
             work.tally.owed = len(owed)
             return
-        if serving is None:  # nothing served before: every piece counts at once
-            work.note({SERVING: str(space_id)})
         tried = self._embed(work.provider, space, owed)
         if was_level:
             self._fill_tokens(work.provider, [(chunk_id, _texts(chunk)) for chunk_id, chunk in work.fresh.items()])
@@ -159,23 +158,38 @@ class Backfill:
         with self._work.store.read() as connection:
             return newest_space_like(connection, space)
 
-    def _space(self, provider: EmbeddingProvider) -> Space | None:
-        """The same, asked for with one request where nobody knows; None when it gives no answer, and all is owed."""
+    def _space(self, provider: EmbeddingProvider, prefix: str = "") -> Space | None:
+        """The same, learnt from the first embeddings where nobody knows; None when none came, and all is owed."""
         work = self._work
         space = self._known_space(provider)
         if space is not None or not work.embeds:
             return space
+        with work.store.read() as connection:
+            owed = list(islice(owed_windows(connection, None, prefix), EMBED_STEP))
         try:
-            dimensions = len(provider.embed_query("dimensions"))
+            for offset, rows in provider.embed_documents([window.text for window in owed]):
+                space = space or replace(provider.space, dimensions=rows.shape[1])
+                self._put(space, owed[offset : offset + len(rows)], rows)
         except ProviderError as error:
-            self._owe(self._count_owed(), error)
-            work.embeds = False
-            return None
-        return replace(provider.space, dimensions=dimensions)
+            if space is None or not isinstance(error, REFUSALS):
+                self._owe(self._count_owed(space), error)
+                work.embeds = False
+        return space
 
-    def _count_owed(self) -> int:
+    def _put(self, space: Space, windows: Sequence[OwedWindow], rows: NDArray[np.float32]) -> None:
+        """Commit one piece; where nothing served before, it counts at once."""
+        _check_dimensions(space, rows.shape[1])
+        space_id, serving, _ = self._spaces(space)
+        with self._work.store.write() as writer:
+            writer.put_embeddings(space_id, _stored(windows, rows))
+            if serving is None:
+                writer.set_meta({SERVING: str(space_id)})
+        self._work.tally.embedded += len(rows)
+
+    def _count_owed(self, space: Space | None) -> int:
+        space_id = None if space is None else self._spaces(space)[0]
         with self._work.store.read() as connection:
-            return count_owed(connection, None)
+            return count_owed(connection, space_id)
 
     def _owe(self, count: int, problem: ProviderError) -> None:
         self._work.tally.owed = count
@@ -187,16 +201,12 @@ class Backfill:
     def _embed(self, provider: EmbeddingProvider, space: Space, owed: Sequence[OwedWindow]) -> bool:
         """Embed and commit piece by piece; False when the provider is out of order, so that not all were tried."""
         work, before, problem = self._work, self._work.tally.embedded, None
-        space_id, _, _ = self._spaces(space)
         log.debug("embedding %d texts", len(owed))
         for first in range(0, len(owed), EMBED_STEP):
             step = owed[first : first + EMBED_STEP]
             try:
                 for offset, rows in provider.embed_documents([window.text for window in step]):
-                    _check_dimensions(space, rows.shape[1])
-                    with work.store.write() as writer:
-                        writer.put_embeddings(space_id, _stored(step[offset : offset + len(rows)], rows))
-                    work.tally.embedded += len(rows)
+                    self._put(space, step[offset : offset + len(rows)], rows)
                     done = work.tally.embedded - before
                     work.step(Progress(phase="embeddings", done=done, total=len(owed)))
             except ProviderError as error:

@@ -271,8 +271,8 @@ def _storable(text: str) -> str:
     return text
 
 
-def owed_windows(connection: Connection, space_id: int, prefix: str = "") -> Iterator[OwedWindow]:
-    """Texts whose embedding is missing in a space, each once, in file order."""
+def owed_windows(connection: Connection, space_id: int | None, prefix: str = "") -> Iterator[OwedWindow]:
+    """Texts whose embedding is missing in a space, each once, in file order; all of them for None."""
     rows = connection.execute(
         f"SELECT w.hash, w.first, w.last, c.text, c.units FROM {prefix}windows w JOIN {prefix}chunks c ON c.id = w.chunk_id"
         " WHERE NOT EXISTS (SELECT 1 FROM embedding_cache e WHERE e.space_id = ? AND e.hash = w.hash)"
