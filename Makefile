@@ -72,7 +72,8 @@ clean:
 	@$(PYTHON) -c '$(FITS)' || { echo '$(PYTHON) does not run, has no venv, or is not 3.11 to 3.13.' >&2; exit 1; }
 	$(PYTHON) -m venv .venv
 
-# Compiling all of it ahead would take 20 of 54 seconds; Python compiles what is used when it is.
+# Compiling all of it ahead would take 20 of 54 seconds; Python compiles what is used when it is, and must be let keep it.
+unexport PYTHONDONTWRITEBYTECODE
 .venv/runtime: pyproject.toml | .venv/bin/python
 	$(PIP) install --no-compile --editable .
 	@touch $@
