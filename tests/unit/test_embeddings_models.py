@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import get_args
 
 import pytest
 
+from memory_core.config import load_config
 from memory_core.embeddings.models import MODELS, PROVIDERS, model_row
 from memory_core.settings import ProviderId
+from tests.command import REPOSITORY
 
 
 def test_every_provider_that_makes_requests_has_a_row() -> None:
@@ -56,3 +59,19 @@ def test_voyage_models_have_their_own_token_caps() -> None:
     caps = [model_row(f"voyage/{model}").max_tokens for model in ("voyage-4-lite", "voyage-4", "voyage-4-large")]
 
     assert caps == [1_000_000, 320_000, None]
+
+
+def test_the_readme_has_one_line_for_each_provider_and_names_its_model(tmp_path: Path) -> None:
+    rows = re.findall(
+        r"^\| `(\{ provider: .*\})` \| (.*?) \| (.*?) \|$", (REPOSITORY / "README.md").read_text(), re.MULTILINE
+    )
+    shown: dict[str, tuple[str, str]] = {}
+    for section, model, key in rows:
+        file = tmp_path / "config.json5"
+        file.write_text(f"{{ memorySearch: {section} }}")
+        shown[load_config(file).agent("main").search.provider] = (model, key.strip("`"))
+
+    assert set(shown) == set(get_args(ProviderId)) - {"auto"}
+    for provider, row in PROVIDERS.items():
+        if row.needs_key:
+            assert shown[provider] == (row.default_model, row.environment[0])
