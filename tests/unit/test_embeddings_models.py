@@ -62,14 +62,12 @@ def test_voyage_models_have_their_own_token_caps() -> None:
 
 
 def test_the_readme_has_one_line_for_each_provider_and_names_its_model(tmp_path: Path) -> None:
-    rows = re.findall(
-        r"^\| `(\{ provider: .*\})` \| (.*?) \| (.*?) \|$", (REPOSITORY / "README.md").read_text(), re.MULTILINE
-    )
+    readme = (REPOSITORY / "README.md").read_text()
     shown: dict[str, tuple[str, str]] = {}
-    for section, model, key in rows:
+    for section, model, key in re.findall(r"^\| `(\{ provider: .*\})` \|(.*)\|(.*)\|$", readme, re.MULTILINE):
         file = tmp_path / "config.json5"
         file.write_text(f"{{ memorySearch: {section} }}")
-        shown[load_config(file).agent("main").search.provider] = (model, key.strip("`"))
+        shown[load_config(file).agent("main").search.provider] = (model.strip(), key.strip(" `"))
 
     assert set(shown) == set(get_args(ProviderId)) - {"auto"}
     for provider, row in PROVIDERS.items():
