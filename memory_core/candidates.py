@@ -104,11 +104,11 @@ def nearest(
 
 
 def _dated(query: Query) -> tuple[str, dict[str, str]]:
-    """The date filter as SQL on `f.date`, with its bindings."""
+    """The date filter as SQL on files `f`, with its bindings; a note without a date is of the day it was last changed."""
     clauses, bindings = "", {}
     for name, comparison, day in (("after", ">=", query.after), ("before", "<=", query.before)):
         if day is not None:
-            clauses += f" AND f.date {comparison} :{name}"
+            clauses += f" AND coalesce(f.date, date(f.mtime_ns / 1000000000, 'unixepoch', 'localtime')) {comparison} :{name}"
             bindings[name] = day.isoformat()
     return clauses, bindings
 

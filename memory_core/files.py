@@ -140,6 +140,12 @@ def note_date(path: str, text: str) -> str | None:
     return _first_date(path.rsplit("/", 1)[-1].removesuffix(SUFFIX)) or _heading_date(text)
 
 
+def note_day(file: MemoryFile, text: str) -> date:
+    """The day by which a note is filtered: its date, or where it has none the local day on which it was last changed."""
+    noted = note_date(file.path, text)
+    return date.fromisoformat(noted) if noted else date.fromtimestamp(file.mtime_ns / 1e9)
+
+
 def _absolute(config: AgentConfig, path: str) -> str:
     """A caller's path, absolute and normalised by its letters alone."""
     if not path.strip():

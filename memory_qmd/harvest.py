@@ -99,7 +99,7 @@ class Harvest:
             text = files.read_note(file).text
         except FileUnreadable:
             return None
-        if not _within_dates(files.note_date(file.path, text), query.after, query.before):
+        if not _within_dates(files.note_day(file, text), query.after, query.before):
             return None
         passage = finder.find(text, line=candidate.row.line, title=file.path, max_chars=max_chars)
         if passage is None:
@@ -142,11 +142,5 @@ def _cut(hit: Hit, max_chars: int) -> Hit:
     return replace(hit, snippet=snippet, end_line=min(hit.end_line, hit.start_line + snippet.count("\n")))
 
 
-def _within_dates(noted: str | None, after: date | None, before: date | None) -> bool:
-    """Whether a note's date lies in the range; a note without one does not when any is asked."""
-    if after is None and before is None:
-        return True
-    if noted is None:
-        return False
-    day = date.fromisoformat(noted)
+def _within_dates(day: date, after: date | None, before: date | None) -> bool:
     return (after is None or day >= after) and (before is None or day <= before)

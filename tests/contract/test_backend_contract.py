@@ -6,13 +6,14 @@ A new backend joins with its entry point and its line in `BACKENDS`.
 from __future__ import annotations
 
 import dataclasses
+import os
 import threading
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -200,6 +201,16 @@ def test_dates_bound_what_is_found(subject: Subject) -> None:
     backend = subject.indexed()
     assert paths(find(backend, "paint", after=date(2026, 3, 2))) == ["memory/2026-03-02.md"]
     assert paths(find(backend, "paint", before=date(2026, 3, 1))) == ["memory/2026-03-01.md"]
+
+
+def test_a_note_without_a_date_is_of_the_day_it_was_last_changed(subject: Subject) -> None:
+    noon = datetime(2025, 7, 14, 12).timestamp()
+    os.utime(subject.config.workspace / "memory/projects/kiln.md", (noon, noon))
+    backend = subject.indexed()
+    day = date(2025, 7, 14)
+    assert set(paths(find(backend, "firing cone", after=day, before=day))) == {"memory/projects/kiln.md"}
+    assert paths(find(backend, "firing cone", after=day + timedelta(1))) == []
+    assert paths(find(backend, "firing cone", before=day - timedelta(1))) == []
 
 
 @pytest.mark.parametrize(

@@ -266,7 +266,7 @@ def test_many_files_are_not_looked_at_for_every_question(bench: Bench, monkeypat
 def test_dates_limit_the_hits(bench: Bench) -> None:
     for day in ("2026-01-01", "2026-02-01", "2026-03-01"):
         bench.note(f"memory/{day}.md", "fence")
-    bench.note("memory/undated.md", "fence")
+    bench.note("memory/changed-today.md", "fence")
     result = ask(bench.open(), "fence", after=date(2026, 1, 15), before=date(2026, 2, 15))
     assert paths(result) == ["memory/2026-02-01.md"]
 

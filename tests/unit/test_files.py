@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import date, datetime
 from hashlib import blake2b
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from memory_core import files
 from memory_core.errors import FileUnreadable, PathRefused
-from memory_core.files import list_files, note_date, read_note, resolve
+from memory_core.files import list_files, note_date, note_day, read_note, resolve
 from memory_core.records import MemoryFile
 from memory_core.settings import AgentConfig, Exclude, ExtraPath, NamedFolder, SearchSettings, Source
 
@@ -585,3 +586,10 @@ def assert_unreadable(file: MemoryFile, reason: str) -> None:
 )
 def test_the_date_of_a_note(path: str, text: str, expected: str | None) -> None:
     assert note_date(path, text) == expected
+
+
+def test_a_note_without_a_date_is_of_the_day_it_was_last_changed() -> None:
+    noon = int(datetime(2025, 7, 14, 12).timestamp() * 1e9)
+    note = MemoryFile(source="memory", path="a.md", real_path=Path("/a.md"), size_bytes=0, mtime_ns=noon)
+    assert note_day(note, "") == date(2025, 7, 14)
+    assert note_day(note, "# 2026-01-13") == date(2026, 1, 13)

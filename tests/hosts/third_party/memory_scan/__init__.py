@@ -8,13 +8,14 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge
 
 from memory_core import BackendContext, BackendPlugin, Hit, Probe, Query, SearchResult, Status, SyncReport, hookimpl
 from memory_core.errors import NotIndexed, StoreReadOnly
-from memory_core.files import list_files, note_date, read_note
+from memory_core.files import list_files, note_day, read_note
 from memory_core.hookspecs import ProgressCallback
 from memory_core.reading import get
 from memory_core.records import Document
@@ -139,16 +140,16 @@ class ScanBackend:
         return notes
 
     def _notes(self) -> Notes:
-        notes = {file.path: (file.source, read_note(file).text) for file in list_files(self._config).files}
+        notes = [(file, read_note(file).text) for file in list_files(self._config).files]
         return {
-            path: {"source": source, "date": note_date(path, text), "lines": text.split("\n")}
-            for path, (source, text) in notes.items()
+            file.path: {"source": file.source, "day": note_day(file, text).isoformat(), "lines": text.split("\n")}
+            for file, text in notes
         }
 
 
 def _hits(path: str, note: Mapping[str, Any], words: list[str], query: Query) -> Iterator[Hit]:
-    day = note["date"] or ""
-    if (query.after and day < query.after.isoformat()) or (query.before and not "" < day <= query.before.isoformat()):
+    day = date.fromisoformat(note["day"])
+    if (query.after and day < query.after) or (query.before and day > query.before):
         return
     for number, line in enumerate(note["lines"], start=1):
         there = _words(line)
