@@ -65,6 +65,20 @@ def keyword_score(covered: float, chunks: int = 100) -> float:
     return math.pow(covered, min(max(exponent, 0.6), 1.3))
 
 
+def recency(age_days: float, *, half_life_days: float, floor: float) -> float:
+    """Exponential decay with a floor, max(floor, 2 ** (-age / half-life)): what is left of a note's rank.
+
+    Args:
+        age_days: Days since the note's date; a date to come is not younger than today.
+        half_life_days: Days after which half is left, positive.
+        floor: The least that is left, 0..1.
+
+    Returns:
+        A factor in floor..1.
+    """
+    return max(floor, 2.0 ** (-max(age_days, 0.0) / half_life_days))
+
+
 @dataclass(frozen=True, slots=True)
 class Weights:
     """Shares of the vector side and of the text side; their sum is 1."""

@@ -13,7 +13,8 @@ from memory_core.matches import Matches
 from memory_core.passages import Passage, Piece, pack
 from memory_core.question import Question, ready
 from memory_core.records import Hit, Mode, Query
-from memory_core.settings import Hybrid
+from memory_core.roots import LONGTERM_NAMES
+from memory_core.settings import Hybrid, TemporalDecay
 from memory_core.store.connection import Connection, tokenizer
 from memory_core.store.vectors import VectorIndex
 
@@ -62,7 +63,8 @@ def search(
         The hits, each scoring at least `query.min_score`, no unit of a note twice; and which evidence was used.
     """
     tokenize = tokenizer(connection)
-    question = ready(connection, query.text, tokenize, today or datetime.now().astimezone().date())
+    today = today or datetime.now().astimezone().date()
+    question = ready(connection, query.text, tokenize, today)
     mode: Mode = "keyword" if vectors is None else "hybrid" if hybrid.enabled else "vector"
     if not question.words or not question.chunks:
         return [], mode
@@ -75,6 +77,9 @@ def search(
     words = Matches(question, found, tokenize)
     fused, scores = _judge(connection, question, found, words, weights=weights, vectors=vectors)
     good = [score.whole >= query.min_score for score in scores]
+    if hybrid.temporal_decay.enabled:
+        left = [_recency(candidate, today, hybrid.temporal_decay) for candidate in found]
+        fused = [value * left[chunk] for value, (chunk, _) in zip(fused, words.units, strict=True)]
     order = sorted((i for i, (chunk, _) in enumerate(words.units) if good[chunk]), key=fused.__getitem__, reverse=True)
     pieces = (_piece(found, *words.units[i]) for i in order)
     passages = pack(pieces, count=query.max_results, max_chars=query.max_snippet_chars)
@@ -87,6 +92,14 @@ def _weights(mode: Mode, hybrid: Hybrid) -> ranking.Weights:
     if mode == "vector":
         return ranking.Weights(1.0, 0.0)
     return ranking.Weights.normalised(hybrid.vector_weight, hybrid.text_weight)
+
+
+def _recency(candidate: Candidate, today: date, decay: TemporalDecay) -> float:
+    """What is left of the rank of a note's units; all where nothing says that it ages."""
+    if candidate.date is None or candidate.path in LONGTERM_NAMES:
+        return 1.0
+    age = today - date.fromisoformat(candidate.date)
+    return ranking.recency(age.days, half_life_days=decay.half_life_days, floor=decay.floor)
 
 
 def _judge(

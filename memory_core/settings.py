@@ -45,6 +45,7 @@ __all__ = [
     "Source",
     "StoreSettings",
     "SyncSettings",
+    "TemporalDecay",
     "Vector",
     "about",
     "camel",
@@ -204,6 +205,19 @@ class SyncSettings(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TemporalDecay(Section):
+    """How far older notes rank behind newer ones. `MEMORY.md` and notes without a date stay as they are."""
+
+    enabled: bool = field(
+        default=False, metadata=about("Rank newer notes higher, among what `minScore` lets pass.")
+    )
+    half_life_days: float = field(
+        default=30, metadata=about("Days after which half of a dated note's rank is left.", gt=0)
+    )
+    floor: float = field(default=0.5, metadata=about("The share of its rank that a note keeps at any age.", ge=0, le=1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hybrid(Section):
     """Keyword and vector evidence together. Weights are normalised to sum 1; both None or both 0 mean the defaults."""
 
@@ -219,6 +233,7 @@ class Hybrid(Section):
     candidate_multiplier: int = field(
         default=4, metadata=about("Candidates taken from each side, as a multiple of `maxResults`.", ge=1, le=20)
     )
+    temporal_decay: TemporalDecay = field(default_factory=TemporalDecay)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

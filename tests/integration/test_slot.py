@@ -58,6 +58,12 @@ ELSEWHERE = {
     "::test_a_live_session_is_indexed_when_it_has_grown_enough",
     "memorySearch.sync.sessions.deltaMessages": "tests/integration/test_sessions.py"
     "::test_a_live_session_is_indexed_when_it_has_grown_enough",
+    "memorySearch.query.hybrid.temporalDecay.enabled": "tests/integration/test_recency.py"
+    "::test_an_older_note_ranks_behind_a_newer_one_that_fits_less",
+    "memorySearch.query.hybrid.temporalDecay.halfLifeDays": "tests/integration/test_recency.py"
+    "::test_an_older_note_ranks_behind_a_newer_one_that_fits_less",
+    "memorySearch.query.hybrid.temporalDecay.floor": "tests/integration/test_recency.py"
+    "::test_an_older_note_ranks_behind_a_newer_one_that_fits_less",
     "memorySearch.cache.enabled": "tests/integration/test_sync.py"
     "::test_only_as_many_unused_embeddings_are_kept_as_configured",
     "memorySearch.cache.maxEntries": "tests/integration/test_sync.py"

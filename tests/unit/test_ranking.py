@@ -74,6 +74,23 @@ def test_strong_evidence_of_one_kind_passes_the_default_threshold_alone() -> Non
     assert ranking.hybrid_score(0.0, 0.0) == ranking.keyword_score(0.0) == 0
 
 
+AGES = st.floats(-1e5, 1e5)
+
+
+@given(AGES, AGES, st.floats(0.01, 1e5), SHARES)
+def test_older_notes_keep_less_but_never_less_than_the_floor(
+    age: float, older: float, half_life: float, floor: float
+) -> None:
+    age, older = sorted((age, older))
+    young, old = (ranking.recency(days, half_life_days=half_life, floor=floor) for days in (age, older))
+    assert floor <= old <= young <= 1
+
+
+def test_half_is_left_after_the_half_life() -> None:
+    assert ranking.recency(30, half_life_days=30, floor=0) == pytest.approx(0.5)
+    assert ranking.recency(-3, half_life_days=30, floor=0) == ranking.recency(0, half_life_days=30, floor=0) == 1
+
+
 @given(WEIGHTS, WEIGHTS)
 def test_weights_add_up_to_one(vector: float | None, text: float | None) -> None:
     weights = ranking.Weights.normalised(vector, text)

@@ -1,0 +1,58 @@
+"""Newer notes rank higher where that is asked for; nothing is found or lost by it."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memory_core
+
+QUESTION = "What colour is the garden fence?"
+GOOD, FAIR = "The colour of the garden fence is green.\n", "The colour of the garden fence is the same as the shed.\n"
+
+
+def ago(days: int) -> str:
+    return f"memory/{date.today() - timedelta(days)}.md"  # noqa: DTZ011 -- notes are of local days
+
+
+def found(folder: Path, notes: dict[str, str], **decay: Any) -> list[tuple[str, float]]:
+    """Path and score of every hit at the default minScore, best first."""
+    for path, text in notes.items():
+        (folder / "ws" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "ws" / path).write_text(text, encoding="utf-8")
+    settings = {"provider": "static", "query": {"hybrid": {"temporalDecay": decay}}}
+    config = {"agents": {"defaults": {"memorySearch": settings}}}
+    with memory_core.open_memory(config, workspace=folder / "ws", state_dir=folder / "state") as memory:
+        memory.sync()
+        answer = memory.call_tool("memory_search", {"query": QUESTION})
+        return [(hit["path"], hit["score"]) for hit in answer["results"]]
+
+
+def test_an_older_note_ranks_behind_a_newer_one_that_fits_less(tmp_path: Path) -> None:
+    notes = {ago(90): GOOD, ago(1): FAIR}
+    as_it_is = found(tmp_path, notes)
+    assert [path for path, _ in as_it_is] == [ago(90), ago(1)]
+    assert found(tmp_path, notes, enabled=True) == as_it_is[::-1]
+    assert found(tmp_path, notes, enabled=True, halfLifeDays=10_000) == as_it_is
+    assert found(tmp_path, notes, enabled=True, floor=1) == as_it_is
+
+
+def test_an_old_note_is_found_however_much_it_has_decayed(tmp_path: Path) -> None:
+    """The threshold comes before the decay."""
+    ((path, score),) = found(tmp_path, {ago(3000): GOOD}, enabled=True, halfLifeDays=1, floor=0)
+    assert (path, score) == (ago(3000), pytest.approx(found(tmp_path, {})[0][1]))
+
+
+@pytest.mark.parametrize("evergreen", ["MEMORY.md", "memory/garden.md"])
+def test_what_is_always_true_does_not_age(evergreen: str, tmp_path: Path) -> None:
+    notes = {evergreen: GOOD, ago(400): FAIR}
+    paths = [path for path, _ in found(tmp_path, notes, enabled=True)]
+    assert paths == [evergreen, ago(400)]
+
+
+def test_a_dated_heading_in_memory_md_makes_it_no_older(tmp_path: Path) -> None:
+    notes = {"MEMORY.md": f"# Since 2001-01-01\n\n{GOOD}", ago(1): FAIR}
+    assert found(tmp_path, notes, enabled=True)[0][0] == "MEMORY.md"
