@@ -108,7 +108,9 @@ def _dated(query: Query) -> tuple[str, dict[str, str]]:
     clauses, bindings = "", {}
     for name, comparison, day in (("after", ">=", query.after), ("before", "<=", query.before)):
         if day is not None:
-            clauses += f" AND coalesce(f.date, date(f.mtime_ns / 1000000000, 'unixepoch', 'localtime')) {comparison} :{name}"
+            clauses += (
+                f" AND coalesce(f.date, date(f.mtime_ns / 1000000000, 'unixepoch', 'localtime')) {comparison} :{name}"
+            )
             bindings[name] = day.isoformat()
     return clauses, bindings
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
@@ -143,7 +143,7 @@ def note_date(path: str, text: str) -> str | None:
 def note_day(file: MemoryFile, text: str) -> date:
     """The day by which a note is filtered: its date, or where it has none the local day on which it was last changed."""
     noted = note_date(file.path, text)
-    return date.fromisoformat(noted) if noted else date.fromtimestamp(file.mtime_ns / 1e9)
+    return date.fromisoformat(noted) if noted else datetime.fromtimestamp(file.mtime_ns / 1e9).astimezone().date()
 
 
 def _absolute(config: AgentConfig, path: str) -> str:

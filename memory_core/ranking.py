@@ -76,7 +76,7 @@ def recency(age_days: float, *, half_life_days: float, floor: float) -> float:
     Returns:
         A factor in floor..1.
     """
-    return max(floor, 2.0 ** (-max(age_days, 0.0) / half_life_days))
+    return max(floor, math.exp2(-max(age_days, 0.0) / half_life_days))
 
 
 @dataclass(frozen=True, slots=True)

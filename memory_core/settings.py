@@ -208,9 +208,7 @@ class SyncSettings(Section):
 class TemporalDecay(Section):
     """How far older notes rank behind newer ones. `MEMORY.md` and notes without a date stay as they are."""
 
-    enabled: bool = field(
-        default=False, metadata=about("Rank newer notes higher, among what `minScore` lets pass.")
-    )
+    enabled: bool = field(default=False, metadata=about("Rank newer notes higher, among what `minScore` lets pass."))
     half_life_days: float = field(
         default=30, metadata=about("Days after which half of a dated note's rank is left.", gt=0)
     )

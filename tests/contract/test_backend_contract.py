@@ -204,7 +204,7 @@ def test_dates_bound_what_is_found(subject: Subject) -> None:
 
 
 def test_a_note_without_a_date_is_of_the_day_it_was_last_changed(subject: Subject) -> None:
-    noon = datetime(2025, 7, 14, 12).timestamp()
+    noon = datetime(2025, 7, 14, 12).astimezone().timestamp()
     os.utime(subject.config.workspace / "memory/projects/kiln.md", (noon, noon))
     backend = subject.indexed()
     day = date(2025, 7, 14)

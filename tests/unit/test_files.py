@@ -589,7 +589,7 @@ def test_the_date_of_a_note(path: str, text: str, expected: str | None) -> None:
 
 
 def test_a_note_without_a_date_is_of_the_day_it_was_last_changed() -> None:
-    noon = int(datetime(2025, 7, 14, 12).timestamp() * 1e9)
+    noon = int(datetime(2025, 7, 14, 12).astimezone().timestamp() * 1e9)
     note = MemoryFile(source="memory", path="a.md", real_path=Path("/a.md"), size_bytes=0, mtime_ns=noon)
     assert note_day(note, "") == date(2025, 7, 14)
     assert note_day(note, "# 2026-01-13") == date(2026, 1, 13)
