@@ -42,6 +42,7 @@ log = logging.getLogger(__name__)
 
 EMBED_PAUSE_SECONDS = 30.0  # before owed embeddings are asked for again in the background, not to wait at every search
 MIN_EMBED_SECONDS = 0.1  # for a question, however late it is: enough for a model in this process or on this machine
+FREE = "static"  # the provider that sends nothing anywhere and takes a millisecond a note
 EMPTY = "No memories indexed yet"
 
 
@@ -72,6 +73,7 @@ class BuiltinBackend:
         self._config = context.config
         self._resolve_api_key = context.resolve_api_key
         self._writable = context.access == "rw"
+        self._standby = context.standby
         self._store = Store(context.config.store_path, writable=self._writable)
         self._index = VectorIndex(context.config.search.store.vector)
         self._providers = Providers(self._config, self._store, self._resolve_api_key, clock=clock)
@@ -223,7 +225,8 @@ class BuiltinBackend:
             if force:
                 self._store.reset_damaged()
             acting = self._providers.for_sync(at_once=stop is None)
-            embeds = stop is None or time.monotonic() >= self._embed_again_at.get(acting.role, 0.0)
+            due = stop is None or time.monotonic() >= self._embed_again_at.get(acting.role, 0.0)
+            embeds = due and self._may_embed
             work = Work(
                 config=self._config,
                 store=self._store,
@@ -245,6 +248,11 @@ class BuiltinBackend:
         if embeds and report.owed:
             self._embed_again_at[acting.role] = time.monotonic() + EMBED_PAUSE_SECONDS
         return replace(report, warnings=(*report.warnings, acting.warning)) if acting.warning else report
+
+    @property
+    def _may_embed(self) -> bool:
+        """While another backend serves, only with the model that is here and costs nothing; keywords are kept level."""
+        return not self._standby or self._providers.choice.provider == FREE
 
     def _hear(self, acting: Acting, tally: Tally) -> None:
         self._providers.heard(acting, embedded=tally.embedded, problem=acting.problem or tally.problem)

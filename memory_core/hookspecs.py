@@ -56,12 +56,14 @@ class BackendContext:
         settings: The backend's own section, an instance of the model its plugin supplies; None when it supplies none.
         access: Whether anything may be written: "rw" or "ro".
         resolve_api_key: The host's own keys, asked after the configuration and before the environment; None has none.
+        standby: Another backend serves, and this one only stands in for it: it should spend nothing ahead of that.
     """
 
     config: AgentConfig
     settings: Any = None
     access: Access = "rw"
     resolve_api_key: ResolveApiKey | None = None
+    standby: bool = False
 
 
 class MemoryBackend(Protocol):

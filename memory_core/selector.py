@@ -54,7 +54,8 @@ class Selector:
         if config.memory.backend != BUILTIN:
             self._register_primary(config.memory.backend, clock)
         plugin = find_plugin(BUILTIN)
-        context = replace(self._context(None), config=replace(config, folders=self._folders))
+        noted = replace(config, folders=self._folders)
+        context = replace(self._context(None), config=noted, standby=self._primary is not None)
         self._builtin = add_backend(self._manager, BUILTIN, plugin, context)
         self._opened_with.insert(0, (BUILTIN, plugin, context))
 

@@ -16,7 +16,7 @@ import pytest
 from memory_core.errors import PathRefused
 from memory_core.records import Query
 from memory_core.selector import Selector
-from memory_core.settings import MemorySettings, SearchSettings, SyncSettings
+from memory_core.settings import MemorySettings, ProviderId, Remote, SearchSettings, SyncSettings
 from tests.qmd.conftest import (
     FAULT_WEIGHTS,
     FAULTS,
@@ -27,6 +27,7 @@ from tests.qmd.conftest import (
     log,
     message,
 )
+from tests.servers.openai import OpenAIServer
 from tests.waiting import Clock, eventually
 
 DEADLINE_MS = 500
@@ -146,6 +147,30 @@ def test_what_qmd_searches_is_in_builtins_index_before_it_is_needed(
         fake.fail(any="exit 1 boom")
     assert selector.get(asked["roses"], 3, 1).text == "User: Water the roses."
     selector.close()
+
+
+@pytest.mark.parametrize("provider", ["openai", "static"])
+def test_only_what_costs_nothing_is_embedded_while_another_backend_serves(
+    bench: Bench, fake: FakeQmd, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, provider: ProviderId
+) -> None:
+    bench.note("MEMORY.md", "The fence is of oak.")
+    (tmp_path / "team").mkdir()
+    (tmp_path / "team" / "paint.md").write_text("The paint is green.\n")
+    section = {"command": str(fake.program), "paths": [{"path": str(tmp_path / "team")}]}
+    with OpenAIServer() as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+        search = replace(OFFLINE, provider=provider, remote=Remote(base_url=server.url))
+        selector = opened(bench, clock, section, search=search)
+        selector.sync(force=True)
+        bench.note("memory/a.md", "The gate is of iron.")
+        selector.sync()
+        fake.fail(any="exit 1 boom")
+        for text, path in {"paint": "qmd/team-main/paint.md", "gate": "memory/a.md"}.items():
+            result = selector.search(Query(text=text))
+            assert (result.backend, result.hits[0].path) == ("builtin", path)
+            assert result.mode == ("hybrid" if provider == "static" else "keyword")
+        selector.close()
+        assert server.requests == []
 
 
 def test_every_call_is_answered_in_time_and_nothing_is_left_behind(
