@@ -11,20 +11,19 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-
-from filelock import FileLock, Timeout
 
 from memory_core import chunks, files, sessions, units
 from memory_core.backfill import Backfill
-from memory_core.errors import FileUnreadable, StoreReadOnly, SyncBusy
+from memory_core.errors import FileUnreadable
 from memory_core.rebuild import Rebuild
 from memory_core.records import MemoryFile, Progress, SyncReport
 from memory_core.roots import os_reason
 from memory_core.settings import AgentConfig, Chunking
 from memory_core.store import Store, building
+from memory_core.store.connection import locked
 from memory_core.store.rows import FileRow, PreparedChunk, PreparedFile
 from memory_core.work import GENERATION, IDENTITY, LAST_SYNC, TIDIED, Work
 
@@ -32,7 +31,6 @@ log = logging.getLogger(__name__)
 
 CUT_VERSION = 1  # goes up whenever chunks, units or windows are cut, or sessions read or redacted, differently
 NOTE_SYNC_SECONDS = 60.0  # a sync that changed nothing is noted so often, so that most searches write nothing
-LOCK_POLL_SECONDS = 0.01  # several who wait take turns at it; at filelock's 0.05 one of them waited for 10 s
 VACUUM_PAGES = 1000  # given back in one step: 8 MB
 
 MISSING = os_reason(FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)))  # of an extra path that is gone
@@ -45,32 +43,14 @@ def identity(chunking: Chunking) -> str:
     return json.dumps({"cut": CUT_VERSION, "tokens": chunking.tokens, "overlap": chunking.overlap})
 
 
-@contextmanager
-def sync_lock(store: Store, *, wait_seconds: float = 0.0) -> Iterator[None]:
-    """The right to sync one index; an OS file lock, so it dies with its owner.
+def sync_lock(store: Store, *, wait_seconds: float = 0.0) -> AbstractContextManager[None]:
+    """The right to sync one index, which ends with its owner.
 
     Raises:
         SyncBusy: Another process, or another thread of this one, holds it.
         StoreReadOnly: The lock cannot be made.
     """
-    path = store.path.with_name(store.path.name + ".lock")
-    lock = FileLock(path, thread_local=False)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock.acquire(timeout=wait_seconds, poll_interval=LOCK_POLL_SECONDS)
-    except Timeout as error:
-        message = f"{store.path}: another process is bringing this index level"
-        raise SyncBusy(message, action="try again in a moment") from error
-    except OSError as error:
-        raise StoreReadOnly(
-            store.path,
-            f"the index cannot be written ({error.strerror})",
-            action="make its folder writable, or choose another place: memorySearch.store.path",
-        ) from error
-    try:
-        yield
-    finally:
-        lock.release()
+    return locked(store.path.with_name(store.path.name + ".lock"), wait_seconds=wait_seconds)
 
 
 class Syncer:

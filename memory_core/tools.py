@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any, Literal
@@ -100,16 +101,42 @@ def check_arguments(schema: Schema, arguments: object) -> Mapping[str, Any]:
     Raises:
         InvalidArgument: Names the first argument that is wrong, and what was expected.
     """
-    from jsonschema import Draft202012Validator
-
     if not isinstance(arguments, Mapping):
         raise InvalidArgument("arguments", f"expected an object, not {type(arguments).__name__}")
+    if _are_plainly_right(schema["parameters"], arguments):
+        return arguments
+    from jsonschema import Draft202012Validator
+
     errors = sorted(
         Draft202012Validator(schema["parameters"]).iter_errors(dict(arguments)), key=lambda error: list(error.path)
     )
     if errors:
         raise _named(errors[0], schema)
     return arguments
+
+
+def _are_plainly_right(parameters: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
+    """Whether arguments are right beyond doubt; for all others jsonschema is asked, whose import costs 80 ms."""
+    known = parameters["properties"]
+    return (
+        arguments.keys() <= known.keys()
+        and all(name in arguments for name in parameters["required"])
+        and all(_is_plainly_right(known[name], value) for name, value in arguments.items())
+    )
+
+
+def _is_plainly_right(schema: Mapping[str, Any], value: Any) -> bool:
+    if type(value) is str:
+        return (
+            schema["type"] == "string"
+            and len(value) >= schema.get("minLength", 0)
+            and ("enum" not in schema or value in schema["enum"])
+        )
+    if type(value) is int or (type(value) is float and schema["type"] == "number"):
+        return schema["type"] != "string" and bool(
+            schema.get("minimum", -math.inf) <= value <= schema.get("maximum", math.inf)
+        )
+    return False
 
 
 def _named(error: Any, schema: Schema) -> InvalidArgument:

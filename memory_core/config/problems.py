@@ -9,6 +9,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_core.config.nodes import Node, Path, annotate, dotted, find, plain, type_name
+from memory_core.config.ready import construct
 from memory_core.errors import ConfigError, ConfigProblem
 from memory_core.fields import InvalidField, camel
 from memory_core.settings import ExtraPath
@@ -61,10 +62,12 @@ def adapter(model: type[Any]) -> TypeAdapter[Any]:
 def validate(model: type[Model], node: Node, problems: list[ConfigProblem]) -> Model | None:
     """An instance of a model from an annotated object; None after adding what is wrong with it to `problems`.
 
-    An empty object does not import pydantic when every setting of the model has a default.
+    pydantic is imported only for what is not plainly right.
     """
     if not node.content and _has_defaults(model):
         return model()
+    if (plainly := construct(model, node)) is not None:
+        return plainly
     from pydantic import ValidationError
 
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +21,7 @@ Tokenize: TypeAlias = Callable[[bytes], list[str]]
 APPLICATION_ID = 0x4D454D43  # "MEMC"
 PAGE_SIZE = 8192  # holds a 384-dimension BLOB table at 1.07 times its payload; 4096 takes 1.34
 BUSY_TIMEOUT_MS = 5000
+LOCK_POLL_SECONDS = 0.01  # several who wait take turns at it
 TOKENIZER = ("unicode61", "remove_diacritics", "2")
 
 _REBUILD = "rebuild it from the notes: memory-core index --force"
@@ -51,6 +53,40 @@ def open_writer(path: Path) -> Connection:
     return connection
 
 
+@contextlib.contextmanager
+def locked(path: Path, *, wait_seconds: float) -> Iterator[None]:
+    """Hold a lock file, which is made when missing and stays empty; the system lets go of it when its owner dies.
+
+    It is an empty database in an exclusive transaction: SQLite locks files on every platform, also between threads.
+
+    Raises:
+        SyncBusy: Somebody else holds it.
+        StoreReadOnly: It cannot be made or written.
+    """
+    until = time.monotonic() + wait_seconds
+
+    def goes_on(_attempts: int) -> bool:
+        if time.monotonic() >= until:
+            return False
+        time.sleep(LOCK_POLL_SECONDS)
+        return True
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+    except (OSError, apsw.CantOpenError) as error:
+        raise StoreReadOnly(path, "the lock of the index cannot be made", action=_ELSEWHERE) from error
+    with contextlib.closing(connection):
+        if connection.readonly("main"):  # where SQLite would begin a shared transaction without a word
+            raise StoreReadOnly(path, "the lock of the index cannot be taken", action=_ELSEWHERE)
+        connection.set_busy_handler(goes_on)
+        try:
+            connection.execute("BEGIN EXCLUSIVE")
+        except apsw.BusyError as error:
+            raise SyncBusy(f"{path}: another process is bringing this index level", action=_WAIT) from error
+        yield  # closing the connection rolls back
+
+
 def open_reader(path: Path) -> Connection:
     """Open an existing file for reading only, also where neither it nor its folder can be written.
 
@@ -79,6 +115,7 @@ def open_reader(path: Path) -> Connection:
     raise AssertionError("unreachable")
 
 
+_WAIT = "try again in a moment"
 _ELSEWHERE = "make it writable, or choose another place: memorySearch.store.path"
 _MEANINGS: tuple[tuple[type[apsw.Error], type[StoreError], str, str], ...] = (
     (
@@ -109,7 +146,7 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except apsw.BusyError as error:
-        raise SyncBusy(f"{path}: another process is writing the index", action="try again in a moment") from error
+        raise SyncBusy(f"{path}: another process is writing the index", action=_WAIT) from error
     except apsw.IOError as error:
         raise _io_error(path, error) from error
     except apsw.Error as error:

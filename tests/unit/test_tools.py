@@ -117,6 +117,7 @@ def test_any_arguments_are_taken_or_refused_by_name(schema: tools.Schema, argume
     except InvalidArgument as refused:
         named = refused.argument
     else:
+        assert Draft202012Validator(schema["parameters"]).is_valid(arguments)
         return
     assert named in {*arguments, *schema["parameters"]["required"]}
 
