@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from memory_core.candidates import Candidate
 from memory_core.question import Question
@@ -27,18 +29,15 @@ class Matches:
         self.counts: list[dict[int, int]] = []
         self.lengths: list[int] = []
         self.found: list[list[bool]] = []
-        self._wanted: dict[str, list[tuple[int, tuple[str, ...]]]] = {}  # by first stem
+        wanted: dict[str, list[tuple[int, tuple[str, ...]]]] = {}  # by first stem
         for number, term in enumerate(question.terms):
-            self._wanted.setdefault(term.stems[0], []).append((number, term.stems))
+            wanted.setdefault(term.stems[0], []).append((number, term.stems))
         for number, candidate in enumerate(found):
-            context = f"{candidate.context} {candidate.date} {candidate.path}" if candidate.named else candidate.context
-            held = set(tokenize(cut_cjk(context).encode()))
-            for index, stems in enumerate(_stems_of_units(candidate, tokenize)):
-                self.units.append((number, index))
-                self.lengths.append(len(stems))
-                distinct = set(stems)
-                self.counts.append(self._count(stems, distinct))
-                held |= distinct
+            stems, breaks = _stems(candidate, tokenize)
+            held = set(stems)
+            self.units += [(number, index) for index in range(len(candidate.units))]
+            self.counts += _counts(stems, breaks, {first: wanted[first] for first in wanted.keys() & held})
+            self.lengths += [end - start - 1 for start, end in pairwise([*breaks, len(stems)])]
             self.found.append([word.held_by(held) for word in question.words])
 
     def best(self, weights: Sequence[float]) -> list[float]:
@@ -50,30 +49,47 @@ class Matches:
         whole = sum(weights)
         return [share / whole for share in best]
 
-    def _count(self, stems: list[str], distinct: set[str]) -> dict[int, int]:
-        counts = {}
-        for first in self._wanted.keys() & distinct:
-            for number, wanted in self._wanted[first]:
-                counts[number] = stems.count(first) if len(wanted) == 1 else _count_run(stems, wanted)
-        return counts
+
+def _counts(
+    stems: list[str], breaks: Sequence[int], wanted: Mapping[str, Sequence[tuple[int, tuple[str, ...]]]]
+) -> list[dict[int, int]]:
+    """For every unit, how often it holds which term; terms by their first stem, as (number, stems)."""
+    counts: list[dict[int, int]] = [{} for _ in breaks]
+    for first, terms in wanted.items():
+        for at in _places(stems, first, breaks[0]):
+            held = counts[bisect(breaks, at) - 1]
+            for number, term in terms:
+                if len(term) == 1 or tuple(stems[at : at + len(term)]) == term:
+                    held[number] = held.get(number, 0) + 1
+    return counts
 
 
-def _count_run(stems: list[str], wanted: tuple[str, ...]) -> int:
-    """How often the stems of a phrase stand together."""
-    size = len(wanted)
-    return sum(tuple(stems[at : at + size]) == wanted for at in range(len(stems) - size + 1))
+def _places(stems: list[str], stem: str, start: int) -> Iterator[int]:
+    """Where a stem stands, from a place on."""
+    for _ in range(stems.count(stem)):
+        try:
+            start = stems.index(stem, start) + 1
+        except ValueError:  # the others stand before
+            return
+        yield start - 1
 
 
-def _stems_of_units(candidate: Candidate, tokenize: Tokenize) -> Iterator[list[str]]:
-    """The stems of every unit, through one call of the tokenizer."""
-    texts = [candidate.text[unit.start : unit.end] for unit in candidate.units]
-    stems = tokenize(cut_cjk(f" {_BREAK} ".join(texts)).encode())
-    if stems.count(_BREAK) != len(texts) - 1:  # a note that holds the break itself
-        yield from (tokenize(cut_cjk(text).encode()) for text in texts)
-        return
-    start = 0
-    for _ in texts[1:]:
-        end = stems.index(_BREAK, start)
-        yield stems[start:end]
-        start = end + 1
-    yield stems[start:]
+def _stems(candidate: Candidate, tokenize: Tokenize) -> tuple[list[str], list[int]]:
+    """The stems of the context and of the units, through one call of the tokenizer; a break stands before every unit.
+
+    Returns:
+        All of them, and where the breaks stand.
+    """
+    context = f"{candidate.context} {candidate.date} {candidate.path}" if candidate.named else candidate.context
+    texts = [context, *(candidate.text[unit.start : unit.end] for unit in candidate.units)]
+    if not (candidate.text.isascii() and context.isascii()):
+        texts = [cut_cjk(text) for text in texts]
+    stems = tokenize(f" {_BREAK} ".join(texts).encode())
+    breaks = [at for at, stem in enumerate(stems) if stem == _BREAK]
+    if len(breaks) == len(candidate.units):
+        return stems, breaks
+    stems, breaks = tokenize(texts[0].encode()), []  # a note that holds the break itself
+    for text in texts[1:]:
+        breaks.append(len(stems))
+        stems += [_BREAK, *tokenize(text.encode())]
+    return stems, breaks

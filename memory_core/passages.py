@@ -71,10 +71,7 @@ class Passage:
         return max(piece.last_line for piece in self.pieces)
 
     def near(self, piece: Piece) -> bool:
-        """Whether a unit lies in the same file, within `SPAN` lines of all that is here."""
-        own = self.pieces[0]
-        if (piece.path, piece.source) != (own.path, own.source):
-            return False
+        """Whether a unit of the same file lies within `SPAN` lines of all that is here."""
         return max(self.last_line, piece.last_line) - min(self.first_line, piece.first_line) <= SPAN
 
     def take(self, piece: Piece) -> int | None:
@@ -115,15 +112,20 @@ def pack(ranked: Iterable[Piece], *, count: int, max_chars: int) -> list[Passage
         characters; when that is used up, further places show their best unit only.
     """
     passages: list[Passage] = []
+    by_file: dict[tuple[str, str], list[Passage]] = {}
     room = SHARED * max_chars
     for piece in islice(ranked, LOOK * count):
+        beside = by_file.setdefault((piece.path, piece.source), [])
         if room <= 0:
-            if not any(passage.near(piece) for passage in passages):
-                passages.append(Passage([piece], max_chars))
-        elif (gained := next((gain for held in passages if (gain := held.take(piece)) is not None), None)) is not None:
+            opens = not any(passage.near(piece) for passage in beside)
+        elif (gained := next((gain for held in beside if (gain := held.take(piece)) is not None), None)) is not None:
+            opens = False
             room -= gained
-        elif len(passages) < count:
+        else:
+            opens = len(passages) < count
+        if opens:
             passages.append(Passage([piece], max_chars))
+            beside.append(passages[-1])
             room -= passages[-1].length
         if room <= 0 and len(passages) >= count:
             break
