@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from memory_core.hookspecs import TokenModel
 
+_UNTHREADED = 200_000  # multiplications; OpenBLAS works in one thread up to 262,144 (its interface/gemm.c)
+
 
 @dataclass(frozen=True, slots=True)
 class Cosines:
@@ -64,26 +66,35 @@ def token_similarity(model: TokenModel, question: Question, candidates: Sequence
         return None
     weights = np.array([weight / len(row) for row, weight in zip(ids, question.weights, strict=True) for _ in row])
     asked, lengths = _rows(model, np.array([token for row in ids for token in row], dtype=np.uint16))
+    asked *= (weights / lengths / weights.sum()).astype(np.float32)[:, None]
     flat = np.frombuffer(b"".join(blobs), dtype="<u2")
     distinct, place = _distinct(flat)
     rows, row_lengths = _rows(model, distinct)
-    # einsum, because BLAS wakes threads even for so little, which costs 30 ms on a busy machine. Scaling the products costs
-    # less than scaling the vectors.
-    similarity = (
-        (weights / lengths / weights.sum()).astype(np.float32)[:, None] * np.einsum("qd,td->qt", asked, rows)
-    ) / row_lengths
-    similarity[:, distinct == END_OF_UNIT] = 0  # stands for "nothing here", so that no unit is empty
+    # Scaling the products costs less than scaling the vectors.
+    similarity = _products(rows, asked) / row_lengths[:, None]
+    similarity[distinct == END_OF_UNIT] = 0  # stands for "nothing here", so that no unit is empty
     ends = np.flatnonzero(flat == END_OF_UNIT)
     starts = np.concatenate(([0], ends[:-1] + 1))
-    best: list[float] = np.maximum.reduceat(similarity[:, place], starts, axis=1).sum(axis=0).tolist()
+    best: list[float] = np.maximum.reduceat(similarity[place], starts).sum(axis=1).tolist()
     return best
+
+
+def _products(rows: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
+    """`rows @ others.T` in steps that are too small for BLAS to wake threads for, which costs 30 ms on a busy machine."""
+    step = max(_UNTHREADED // others.size, 1)
+    blocks = -(-len(rows) // step)
+    padded = np.zeros((blocks * step, rows.shape[1]), dtype=np.float32)
+    padded[: len(rows)] = rows
+    products = padded.reshape(blocks, step, -1) @ others.T
+    return products.reshape(blocks * step, -1)[: len(rows)]
 
 
 def _distinct(flat: NDArray[np.uint16]) -> tuple[NDArray[np.uint16], NDArray[np.int32]]:
     """The token ids that occur, ascending, and for every token its place among them; faster than sorting."""
-    place = np.zeros(END_OF_UNIT + 1, dtype=np.int32)
-    place[flat] = 1
-    distinct = np.flatnonzero(place)
+    occurs = np.zeros(END_OF_UNIT + 1, dtype=np.bool_)
+    occurs[flat] = True
+    distinct = np.flatnonzero(occurs)
+    place = np.empty(END_OF_UNIT + 1, dtype=np.int32)
     place[distinct] = np.arange(len(distinct))
     return distinct.astype(np.uint16), place[flat]
 

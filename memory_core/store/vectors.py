@@ -69,7 +69,11 @@ class VectorIndex:
         limit = min(limit, len(cosines))
         best = np.argpartition(-cosines, limit - 1)[:limit]
         best = best[np.argsort(-cosines[best], kind="stable")]
-        return [Near(matrix.hashes[i], float(cosines[i])) for i in best if cosines[i]]
+        return [
+            Near(matrix.hashes[i], cosine)
+            for i, cosine in zip(best.tolist(), cosines[best].tolist(), strict=True)
+            if cosine
+        ]
 
     def level_bits(self, connection: Connection, space_id: int) -> None:
         """Inside a write transaction: bring the bit column level with the space, or drop it where it is not needed."""

@@ -131,3 +131,10 @@ def test_through_the_package_the_vectors_are_the_same_and_the_log_stays_the_host
     for text in TEXTS[:4]:
         assert np.allclose(through.embed_query(text), SHARED.embed_query(text), atol=1e-3)
     assert through.token_ids(TEXTS[:4]) == SHARED.token_ids(TEXTS[:4])
+
+
+def test_every_finite_half_is_widened_exactly() -> None:
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    halves = halves[np.isfinite(halves)]
+    assert len(halves) == 2 * 31 * 1024
+    assert static.widened(halves).tobytes() == halves.astype(np.float32).tobytes()  # also -0.0
