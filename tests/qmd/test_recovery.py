@@ -151,12 +151,11 @@ def test_what_qmd_searches_is_in_builtins_index_before_it_is_needed(
 
 @pytest.mark.parametrize("provider", ["openai", "static"])
 def test_only_what_costs_nothing_is_embedded_while_another_backend_serves(
-    bench: Bench, fake: FakeQmd, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, provider: ProviderId
+    bench: Bench, fake: FakeQmd, clock: Clock, monkeypatch: pytest.MonkeyPatch, provider: ProviderId
 ) -> None:
     bench.note("MEMORY.md", "The fence is of oak.")
-    (tmp_path / "team").mkdir()
-    (tmp_path / "team" / "paint.md").write_text("The paint is green.\n")
-    section = {"command": str(fake.program), "paths": [{"path": str(tmp_path / "team")}]}
+    bench.note("../team/paint.md", "The paint is green.\n")
+    section = {"command": str(fake.program), "paths": [{"path": "../team"}]}
     with OpenAIServer() as server:
         monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
         search = replace(OFFLINE, provider=provider, remote=Remote(base_url=server.url))
