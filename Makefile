@@ -52,9 +52,10 @@ lint: .venv/dev
 bench: .venv/dev
 	$(BIN)/python -m tests.benchmarks.bench
 
-bench-retrieval: .venv/dev
+# With MODEL=file.gguf also the provider local, which needs .venv/local, and a remote one with the same vectors.
+bench-retrieval: .venv/$(if $(MODEL),local,dev)
 	@test -n '$(DATA)' || { echo 'say where the judged conversations are: make bench-retrieval DATA=folder' >&2; exit 2; }
-	$(BIN)/python -m tests.benchmarks.retrieval $(DATA)
+	$(BIN)/python -m tests.benchmarks.retrieval $(DATA) $(if $(MODEL),--model $(MODEL))
 
 bench-qmd: .venv/qmd
 	$(BIN)/python tests/qmd/install.py $(QMD)

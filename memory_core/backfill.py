@@ -9,8 +9,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from memory_core.calibration import SAMPLE, estimated, is_outdated
 from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable
-from memory_core.hookspecs import EmbeddingProvider, Space, TokenModel
+from memory_core.hookspecs import Calibrated, Calibration, EmbeddingProvider, Space, TokenModel
 from memory_core.records import Progress
 from memory_core.store.rows import (
     END_OF_UNIT,
@@ -21,11 +22,10 @@ from memory_core.store.rows import (
     count_owed,
     digest,
     embedded,
-    find_space,
-    newest_space_like,
     owed_windows,
-    serving_space,
 )
+from memory_core.store.spaces import calibration, find_space, newest_space_like, sample, serving_space
+from memory_core.store.vectors import as_rows
 from memory_core.work import GENERATION, LEVEL, OWED_BECAUSE, SERVING, Work
 
 if TYPE_CHECKING:
@@ -122,13 +122,27 @@ class Backfill:
 
     def _let_serve(self, space_id: int) -> None:
         """Let this space serve; where nothing is owed, syncs that find no change need not look again."""
+        worth, windows = self._calibration(space_id)
         with self._work.store.write(content=False) as writer:
+            if worth is not None:
+                writer.put_calibration(space_id, worth, windows=windows)
             self._work.index.level_bits(writer.connection, space_id)
             generation = writer.connection.execute("SELECT value FROM meta WHERE key = ?", (GENERATION,)).get
             level = None if self._work.tally.owed else f"{generation}:{space_id}"
             writer.set_meta({SERVING: str(space_id), LEVEL: level})
             if level is not None:
                 writer.set_meta({OWED_BECAUSE: None})
+
+    def _calibration(self, space_id: int) -> tuple[Calibration | None, int]:
+        """A new estimate of what cosines are worth, and among how many windows; None where the one that is held will do."""
+        with self._work.store.read() as connection:
+            windows = int(connection.execute("SELECT count(*) FROM windows").get)
+            held = calibration(connection, space_id)
+            current = held is not None and not is_outdated(held[1], windows)
+            if current or isinstance(self._work.provider, Calibrated):
+                return None, windows
+            rows = sample(connection, space_id, SAMPLE)
+        return estimated(as_rows(rows), windows), windows
 
     def _without_provider(self) -> None:
         """Count what is owed to a provider that could not be opened; with "none", no space serves any more."""

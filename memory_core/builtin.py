@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from memory_core.calibration import DEFAULT
 from memory_core.errors import (
     MemoryCoreError,
     NotIndexed,
@@ -20,6 +21,9 @@ from memory_core.errors import (
 from memory_core.hookspecs import (
     BackendContext,
     BackendPlugin,
+    Calibrated,
+    Calibration,
+    EmbeddingProvider,
     ProgressCallback,
     Space,
     TokenModel,
@@ -30,12 +34,13 @@ from memory_core.outage import Clock
 from memory_core.providers import Acting, Providers
 from memory_core.records import Document, Fallback, Finding, Hit, Mode, Probe, Query, SearchResult, Status, SyncReport
 from memory_core.store import Store
-from memory_core.store.rows import serving_space
+from memory_core.store.spaces import calibration, serving_space
 from memory_core.store.vectors import VectorIndex
 from memory_core.watching import Watching
 
 if TYPE_CHECKING:
     from memory_core.search import Vectors
+    from memory_core.store.connection import Connection
     from memory_core.work import Tally
 
 log = logging.getLogger(__name__)
@@ -268,12 +273,14 @@ class BuiltinBackend:
                 notes.add(EMPTY)
                 return self._answer((), "keyword", None, notes)
             space = serving_space(connection)
-            vectors = None if space is None else self._vectors(*space, query, notes)
+            vectors = None if space is None else self._vectors(connection, *space, query, notes)
             hits, mode = search(connection, query, self._config.search.query.hybrid, index=self._index, vectors=vectors)
             hits = cite(connection, hits)
         return self._answer(tuple(hits), mode, space[1] if space and vectors else None, notes)
 
-    def _vectors(self, space_id: int, space: Space, query: Query, notes: _Notes) -> Vectors | None:
+    def _vectors(
+        self, connection: Connection, space_id: int, space: Space, query: Query, notes: _Notes
+    ) -> Vectors | None:
         """The vector side of a search in the space that serves; None, with a note, where it cannot be had."""
         from memory_core.search import Vectors
 
@@ -298,7 +305,8 @@ class BuiltinBackend:
         if not vector.any():
             return None
         notes.fallback = asked.fallback
-        return Vectors(space_id, vector, asked.provider if isinstance(asked.provider, TokenModel) else None)
+        tokens = asked.provider if isinstance(asked.provider, TokenModel) else None
+        return Vectors(space_id, vector, _calibration(connection, space_id, asked.provider), tokens)
 
     def _answer(self, hits: tuple[Hit, ...], mode: Mode, space: Space | None, notes: _Notes) -> SearchResult:
         return SearchResult(
@@ -312,6 +320,14 @@ class BuiltinBackend:
             warning="; ".join(notes.warnings) or None,
             action=notes.action or None,
         )
+
+
+def _calibration(connection: Connection, space_id: int, provider: EmbeddingProvider) -> Calibration:
+    """What cosines are worth: as the provider says, else as the index has estimated it."""
+    if isinstance(provider, Calibrated):
+        return provider.calibration
+    held = calibration(connection, space_id)
+    return held[0] if held else DEFAULT
 
 
 def diagnose(context: BackendContext) -> list[Finding]:

@@ -211,6 +211,19 @@ class Space:
         return same and (self.dimensions == other.dimensions or 0 in (self.dimensions, other.dimensions))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """What cosines of one space say of how well a text answers a question.
+
+    Attributes:
+        floor: Cosines of unrelated texts lie below.
+        span: So much above the floor lie clear paraphrases; positive.
+    """
+
+    floor: float
+    span: float
+
+
 @runtime_checkable
 class EmbeddingProvider(Protocol):
     """Makes embeddings. One object belongs to one backend; calls may come from several threads."""
@@ -247,6 +260,16 @@ class EmbeddingProvider(Protocol):
 
     def close(self) -> None:
         """Cancel what runs, let go of the model and connections; may be called twice."""
+        ...
+
+
+@runtime_checkable
+class Calibrated(Protocol):
+    """What a provider may offer besides, when it knows its model: otherwise the index estimates it from the notes."""
+
+    @property
+    def calibration(self) -> Calibration:
+        """Of its space."""
         ...
 
 

@@ -10,6 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from memory_core.hookspecs import Calibration
+
 # BM25 with FTS5's own constants: https://www.sqlite.org/fts5.html#the_bm25_function
 K1, B = 1.2, 0.75
 
@@ -21,11 +23,8 @@ PERIOD_BONUS = 0.2  # for notes of the days that the question speaks of
 NAMED_BONUS = 2.0  # for notes that the question names: more than all else together
 
 # Calibration, on the judged conversations of tests/benchmarks against nonsense (tests/benchmarks/nonsense.py).
-COSINE_FLOOR, COSINE_SPAN = (
-    0.18,
-    0.45,
-)  # of the static model: unrelated text lies below, clear paraphrases above the sum
-STRANGE_FLOOR = 0.14  # on top, when the words of a question are none that are known: gibberish reaches .52
+# What cosines are worth differs from space to space: memory_core/calibration.py.
+STRANGE_SHARE = 0.31  # of the span on top of the floor, when no word of a question is known: gibberish reaches .52
 SPELT_TOKENS = 2.0  # a word, above which they are none: questions have 1.0 to 1.5, gibberish of other alphabets 3 to 8
 KEYWORD_CEILING = 0.7  # of the evidence that keywords alone bring in hybrid mode
 CHANCE = 0.16  # of that evidence is what word salad reaches
@@ -48,9 +47,10 @@ def coverage(weights: Sequence[float], found: Sequence[bool]) -> float:
     return sum(weight for weight, hit in zip(weights, found, strict=True) if hit) / whole if whole else 0.0
 
 
-def vector_score(cosine: float, floor: float = COSINE_FLOOR) -> float:
-    """A cosine as a score in 0..1."""
-    return min(max((cosine - floor) / COSINE_SPAN, 0.0), 1.0)
+def vector_score(cosine: float, calibration: Calibration, *, strange: bool = False) -> float:
+    """A cosine as a score in 0..1; less when the question's words are strange."""
+    score = (cosine - calibration.floor) / calibration.span - STRANGE_SHARE * strange
+    return min(max(score, 0.0), 1.0)
 
 
 def hybrid_score(covered: float, vector: float) -> float:

@@ -13,7 +13,8 @@ from memory_core.records import FileFailure, Status
 from memory_core.settings import AgentConfig
 from memory_core.store import Store
 from memory_core.store.connection import Connection
-from memory_core.store.rows import count_owed, serving_space
+from memory_core.store.rows import count_owed
+from memory_core.store.spaces import serving_space
 from memory_core.store.vectors import VectorIndex
 
 

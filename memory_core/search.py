@@ -22,15 +22,23 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memory_core.hookspecs import TokenModel
+    from memory_core.hookspecs import Calibration, TokenModel
 
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """The vector side of one search: the space that serves, the question's embedding, a token model if there is one."""
+    """The vector side of one search.
+
+    Attributes:
+        space_id: The space that serves.
+        query: The question's embedding in it.
+        calibration: What its cosines are worth.
+        tokens: A token model if there is one.
+    """
 
     space_id: int
     query: NDArray[np.float32]
+    calibration: Calibration
     tokens: TokenModel | None = None
 
 
@@ -131,8 +139,8 @@ def _judge(
         text + weights.vector * ((1 - share) * window + share * token)
         for text, window, token in zip(fused, near, alike, strict=True)
     ]
-    floor = ranking.COSINE_FLOOR + ranking.STRANGE_FLOOR * _is_strange(question, vectors.tokens)
-    near = [ranking.vector_score(cosine, floor) for cosine in cosines.chunks]
+    strange = _is_strange(question, vectors.tokens)
+    near = [ranking.vector_score(cosine, vectors.calibration, strange=strange) for cosine in cosines.chunks]
     return whole, [_score(*each, weights) for each in zip(covered, texts, near, strict=True)]
 
 

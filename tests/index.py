@@ -12,7 +12,7 @@ from memory_core.hookspecs import EmbeddingProvider
 from memory_core.records import SyncReport
 from memory_core.settings import AgentConfig, Chunking, SearchSettings
 from memory_core.store import Store
-from memory_core.store.rows import find_space
+from memory_core.store.spaces import find_space
 from memory_core.store.vectors import VectorIndex
 from memory_core.sync import Syncer, sync_lock
 from memory_core.work import Work

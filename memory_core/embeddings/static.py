@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from memory_core.errors import ProviderUnavailable
-from memory_core.hookspecs import Space
+from memory_core.hookspecs import Calibration, Space
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,6 +26,7 @@ MODEL = "l2_supercat_256"
 DIMENSIONS = 256
 VOCABULARY = 32_000
 BATCH = 512  # texts a step: keeps progress visible and the token arrays small
+CALIBRATION = Calibration(floor=0.18, span=0.45)  # on the judged conversations and the nonsense of tests/benchmarks
 FEW = 16  # texts: a batch of fewer costs more in waking threads than it saves
 
 _REINSTALL = "reinstall memory-core, or choose another provider: memorySearch.provider"
@@ -42,6 +43,11 @@ class StaticProvider:
     def space(self) -> Space:
         """The one space of this model."""
         return Space(provider="static", model=MODEL, dimensions=DIMENSIONS)
+
+    @property
+    def calibration(self) -> Calibration:
+        """See `Calibrated`."""
+        return CALIBRATION
 
     def embed_documents(self, texts: Sequence[str]) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """See `EmbeddingProvider.embed_documents`; raises only when the model cannot be loaded."""

@@ -78,7 +78,15 @@ _SECOND = """
 ALTER TABLE files ADD COLUMN lines BLOB;  -- uint32 for every line of the indexed text: its line in the file; NULL = the same
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND)
+# What cosines of a space are worth. Without `level`, the next sync estimates it for an index that is there already.
+_THIRD = """
+ALTER TABLE spaces ADD COLUMN floor REAL;      -- cosines of unrelated text lie below; NULL = not estimated
+ALTER TABLE spaces ADD COLUMN span REAL;       -- from there to a clear paraphrase
+ALTER TABLE spaces ADD COLUMN judged INTEGER;  -- windows that the index held when these were estimated
+DELETE FROM meta WHERE key = 'level';
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD)
 VERSION = len(MIGRATIONS)
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from memory_core.hookspecs import Space
+from memory_core.hookspecs import Calibration, Space
 from memory_core.records import Chunk, MemoryFile, Unit, Window
 from memory_core.store.connection import Connection
+from memory_core.store.spaces import find_space, space_key
 from memory_core.terms import cut_cjk
 
 NEXT = "next_"  # before the names of the tables that a rebuild fills
@@ -178,11 +179,18 @@ class Writer:
         self._db.execute(
             "INSERT INTO spaces (provider, model, endpoint, input_type, dimensions) VALUES (?, ?, ?, ?, ?)"
             " ON CONFLICT DO NOTHING",
-            _space_key(space),
+            space_key(space),
         )
         found = find_space(self._db, space)
         assert found is not None
         return found
+
+    def put_calibration(self, space_id: int, calibration: Calibration, *, windows: int) -> None:
+        """Store what cosines of a space are worth, as estimated when the index held so many windows."""
+        self._db.execute(
+            "UPDATE spaces SET floor = ?, span = ?, judged = ? WHERE id = ?",
+            (calibration.floor, calibration.span, windows, space_id),
+        )
 
     def put_embeddings(self, space_id: int, rows: Iterable[tuple[bytes, bytes]]) -> None:
         """Store (text hash, float32 bytes); what is there already stays."""
@@ -303,42 +311,6 @@ def count_owed(connection: Connection, space_id: int | None) -> int:
             " WHERE NOT EXISTS (SELECT 1 FROM embedding_cache e WHERE e.space_id = ? AND e.hash = w.hash)",
             (space_id,),
         ).get
-    )
-
-
-def _space_key(space: Space) -> tuple[str, str, str, str, int]:
-    return space.provider, space.model, space.endpoint, space.input_type, space.dimensions
-
-
-def find_space(connection: Connection, space: Space) -> int | None:
-    """The id of a space; None when the index has never seen it."""
-    found = connection.execute(
-        "SELECT id FROM spaces WHERE (provider, model, endpoint, input_type, dimensions) = (?, ?, ?, ?, ?)",
-        _space_key(space),
-    ).get
-    return None if found is None else int(found)
-
-
-def newest_space_like(connection: Connection, space: Space) -> Space | None:
-    """The space last made that is equal but for its dimensions; None when there is none."""
-    found = connection.execute(
-        "SELECT dimensions FROM spaces WHERE (provider, model, endpoint, input_type) = (?, ?, ?, ?) ORDER BY id DESC LIMIT 1",
-        _space_key(space)[:4],
-    ).get
-    return None if found is None else replace(space, dimensions=int(found))
-
-
-def serving_space(connection: Connection) -> tuple[int, Space] | None:
-    """The space whose vectors answer, with its id; None when keyword search answers alone."""
-    row = connection.execute(
-        "SELECT s.id, s.provider, s.model, s.endpoint, s.input_type, s.dimensions FROM spaces s"
-        " JOIN meta m ON m.key = 'serving_space' AND s.id = CAST(m.value AS INTEGER)"
-    ).fetchone()
-    if row is None:
-        return None
-    space_id, provider, model, endpoint, input_type, dimensions = row
-    return space_id, Space(
-        provider=provider, model=model, endpoint=endpoint, input_type=input_type, dimensions=dimensions
     )
 
 

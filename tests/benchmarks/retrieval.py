@@ -1,6 +1,6 @@
 """What share of the evidence a default search shows, on a folder of conversations with judged questions.
 
-    python -m tests.benchmarks.retrieval DATA [--only NAME] [--ablation | --local MODEL.gguf]
+    python -m tests.benchmarks.retrieval DATA [--only NAME] [--ablation | --model MODEL.gguf]
 
 DATA holds one folder a conversation: MEMORY.md, memory/*.md and questions.json, a list of
 {id, question, category, gold: [[path, line], ...]}. Questions of categories 1 to 4 with gold lines are used. Printed are:
@@ -12,16 +12,16 @@ MRR      mean reciprocal rank of the first result that holds a gold line in its 
 nothing  share of questions without any result at the default minScore
 
 Ours, keyword-only and the baselines answer the same questions in the same run; differences come with 95 % intervals from a
-paired bootstrap over questions. --ablation takes one part at a time out of the product instead; --local sets the product with a
-GGUF model beside itself (convert_minilm writes one).
+paired bootstrap over questions. --ablation takes one part at a time out of the product instead. --model sets the product with a
+GGUF model (convert_minilm writes one) beside it, as the provider local and as a remote one that has the same vectors and no
+tokens; and counts what passes the default minScore for all of them: questions, and what no note answers.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import contextlib
 import random
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,19 +33,13 @@ from memory_core import passages, ranking
 from memory_core.builtin import BuiltinBackend
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Hit, Query
-from memory_core.settings import AgentConfig, Local, ProviderId, SearchSettings, SyncSettings
+from memory_core.settings import AgentConfig, Local, ProviderId, Remote, SearchSettings, SyncSettings
+from tests.benchmarks import thresholds
 from tests.benchmarks.baselines import Baselines
+from tests.benchmarks.judged import Judged, collapsed, load_questions, merge
+from tests.benchmarks.replay import ReplayServer
 
 Search = Callable[[Query], Sequence[Hit]]
-
-
-@dataclass(frozen=True)
-class Judged:
-    """One question with its evidence: (path, line, text without the list mark, white space collapsed)."""
-
-    id: str
-    text: str
-    gold: tuple[tuple[str, int, str], ...]
 
 
 @dataclass(frozen=True)
@@ -58,34 +52,6 @@ class Figures:
     reciprocal_rank: float
     nothing: float
     seconds: float
-
-
-def collapsed(text: str) -> str:
-    return " ".join(text.split())
-
-
-def load_questions(folder: Path, prefix: str = "") -> list[Judged]:
-    """The judged questions of one conversation; `prefix` is put before every path."""
-    judged = []
-    for row in json.loads((folder / "questions.json").read_text(encoding="utf-8")):
-        if row["category"] in (1, 2, 3, 4) and row["gold"]:
-            gold = []
-            for path, line in row["gold"]:
-                text = (folder / path).read_text(encoding="utf-8").split("\n")[line - 1]
-                gold.append(
-                    (f"{path[:7]}{prefix}{path[7:]}" if prefix else path, line, collapsed(text.removeprefix("- ")))
-                )
-            judged.append(Judged(row["id"], row["question"], tuple(gold)))
-    return judged
-
-
-def merge(folders: Sequence[Path], target: Path) -> list[Judged]:
-    """All conversations in one workspace, every one in a folder of its own below memory/."""
-    judged = []
-    for folder in folders:
-        shutil.copytree(folder / "memory", target / "memory" / folder.name)
-        judged += load_questions(folder, f"{folder.name}/")
-    return judged
 
 
 def measure(question: Judged, search: Search, *, ranked_chars: int = 700) -> Figures:
@@ -191,18 +157,20 @@ ABLATIONS: dict[str, tuple[object, str, object]] = {
 
 
 def answers(
-    workspace: Path, questions: Sequence[Judged], state: Path, *, ablation: bool, model: Path | None = None
+    workspace: Path, questions: Sequence[Judged], state: Path, *, ablation: bool, model: ReplayServer | None = None
 ) -> dict[str, list[Figures]]:
-    """The figures of all systems, of the product without one part each, or with a local model; the product itself first."""
+    """The figures of all systems, of the product without one part each, or with a model; the product itself first."""
 
     def ours(provider: ProviderId) -> list[Figures]:
-        local = Local(model_path=str(model.absolute()) if model else None)
-        settings = SearchSettings(provider=provider, local=local, sync=SyncSettings(on_search=False))
+        settings = SearchSettings(provider=provider, sync=SyncSettings(on_search=False))
         return evaluate(workspace, questions, state / provider, settings)
 
-    found = {"default (static)": ours("static")}
     if model is not None:
-        return found | {f"local {model.stem}": ours("local")}
+        return {
+            name: evaluate(workspace, questions, state / settings.provider, settings)
+            for name, settings in with_model(model).items()
+        }
+    found = {"default (static)": ours("static")}
     if not ablation:
         return found | {"keyword-only": ours("none")} | evaluate_baselines(questions, state / "static")
     for name, (module, constant, value) in ABLATIONS.items():
@@ -211,30 +179,42 @@ def answers(
     return found | {"without vectors": ours("none")}
 
 
+def with_model(server: ReplayServer) -> dict[str, SearchSettings]:
+    """The product as it comes, with a local model, and with its vectors from a remote provider."""
+    sync, name = SyncSettings(on_search=False), server.model.stem
+    local, remote = Local(model_path=str(server.model)), Remote(base_url=server.url)
+    return {
+        "default (static)": SearchSettings(provider="static", sync=sync),
+        f"local {name}": SearchSettings(provider="local", local=local, sync=sync),
+        f"remote {name}": SearchSettings(provider="openai-compatible", model=name, remote=remote, sync=sync),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--only", help="one conversation, or merged")
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--ablation", action="store_true", help="leave out one part at a time")
-    instead.add_argument("--local", type=Path, metavar="MODEL.gguf", help="the provider local with this model besides")
+    instead.add_argument("--model", type=Path, metavar="MODEL.gguf", help="with this model, local and remote, instead")
     options = parser.parse_args()
-    scratch = Path(tempfile.mkdtemp(prefix="memory-core-bench-"))
     every: dict[str, list[Figures]] = {}
-    try:
+    with contextlib.ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memory-core-bench-")))
+        server = stack.enter_context(ReplayServer(options.model.absolute())) if options.model else None
         for name, workspace, questions in workspaces(options.data, scratch):
             if options.only and name != options.only:
                 continue
-            state = scratch / f"state-{name}"
-            found = answers(workspace, questions, state, ablation=options.ablation, model=options.local)
+            found = answers(workspace, questions, scratch / f"state-{name}", ablation=options.ablation, model=server)
             report(f"{name}, {len(questions)} questions", found)
             if name != "merged":
                 for system, figures in found.items():
                     every.setdefault(system, []).extend(figures)
         if every and not options.only:
             report("all conversations, each in its own workspace", every)
-    finally:
-        shutil.rmtree(scratch)
+        if server is not None and not options.only:
+            for table in thresholds.tables(options.data, scratch, with_model(server)):
+                print(table, flush=True)
 
 
 def report(title: str, found: Mapping[str, Sequence[Figures]]) -> None:

@@ -22,7 +22,7 @@ from memory_core.embeddings.static import StaticProvider
 from memory_core.errors import ProviderUnavailable, SyncBusy, SyncStopped
 from memory_core.records import Progress
 from memory_core.settings import Cache, Chunking, ExtraPath
-from memory_core.store.rows import serving_space
+from memory_core.store.spaces import serving_space
 from memory_core.sync import sync_lock
 from tests.command import REPOSITORY, Command, as_ordinary_owner
 from tests.fakes.providers import CountingProvider

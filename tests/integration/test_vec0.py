@@ -19,7 +19,7 @@ import pytest
 import memory_core
 from memory_core.settings import Cache, Vector
 from memory_core.store.connection import load_vec0
-from memory_core.store.rows import find_space
+from memory_core.store.spaces import find_space
 from memory_core.store.vectors import VectorIndex
 from tests.command import REPOSITORY
 from tests.fakes.providers import CountingProvider

@@ -68,6 +68,10 @@ class OpenAIServer(Server):
         lines = [self.files[job["input_file_id"]].splitlines() for job in self.jobs.values()]
         return [[json.loads(line)["body"]["input"] for line in of_job] for of_job in lines]
 
+    def vector(self, text: str, dimensions: int) -> list[float]:
+        """The vector of a text, the same at every call, not of unit length."""
+        return vector_of(text, dimensions)
+
     def _upload(self, request: Request) -> Reply:
         # One part of a multipart form after the other; the file is the one with a name.
         boundary = request.headers["content-type"].partition("boundary=")[2].encode()
@@ -118,7 +122,7 @@ class OpenAIServer(Server):
         if any(len(text) > self.max_characters for text in texts):
             return openai_error(400, "This model's maximum context length is exceeded.")
         dimensions = body.get("dimensions", body.get("output_dimension", self.dimensions))
-        vectors = [self.replaced.get(text) or vector_of(text, dimensions) for text in texts]
+        vectors = [self.replaced.get(text) or self.vector(text, dimensions) for text in texts]
         encode = _base64 if body.get("encoding_format") == "base64" else list
         data = [{"object": "embedding", "index": n, "embedding": encode(row)} for n, row in enumerate(vectors)]
         return Reply(200, {"object": "list", "model": body["model"], "data": data[::-1], "usage": {"total_tokens": 1}})

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core import ranking
+from memory_core.hookspecs import Calibration
 
 SHARES = st.floats(0, 1)
 COSINES = st.floats(-1, 1)
@@ -50,7 +51,7 @@ def test_coverage_counts_terms_that_no_note_holds() -> None:
 
 @given(SHARES, COSINES, SHARES, st.integers(0, 10**6))
 def test_scores_lie_between_nothing_and_one(covered: float, cosine: float, floor: float, chunks: int) -> None:
-    vector = ranking.vector_score(cosine, floor)
+    vector = ranking.vector_score(cosine, Calibration(floor=floor, span=0.45))
     for score in (vector, ranking.hybrid_score(covered, vector), ranking.keyword_score(covered, chunks)):
         assert 0 <= score <= 1
 

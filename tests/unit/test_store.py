@@ -20,7 +20,8 @@ from memory_core.records import Chunk, MemoryFile, Unit
 from memory_core.store import Store
 from memory_core.store.connection import APPLICATION_ID, is_ours, tokenizer
 from memory_core.store.migrations import VERSION
-from memory_core.store.rows import PreparedChunk, PreparedFile, digest, pack_units, serving_space, unpack_units
+from memory_core.store.rows import PreparedChunk, PreparedFile, digest, pack_units, unpack_units
+from memory_core.store.spaces import serving_space
 
 SPACE = Space(provider="fake", model="m", dimensions=2)
 
