@@ -273,9 +273,41 @@ class Calibrated(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class TokenEmbedding:
+    """One text's embedding with those of its tokens.
+
+    Attributes:
+        row: As `EmbeddingProvider` has it, shape (dimensions,).
+        tokens: float32 vectors of the text's tokens as they stand in it, in order, of any length, shape (n, dimensions);
+            None when the model has none whose mean is the text's.
+        counts: How many of the tokens each part of the text has, in order.
+    """
+
+    row: NDArray[np.float32]
+    tokens: NDArray[np.float32] | None
+    counts: Sequence[int]
+
+
+@runtime_checkable
+class TokenEmbedder(Protocol):
+    """What a provider may offer besides: embeddings of tokens in their context, for late interaction.
+
+    Texts come in parts, which make up the text when they are joined: units of a note, words of a question.
+    """
+
+    def embed_document_tokens(self, texts: Sequence[Sequence[str]]) -> Iterator[tuple[int, Sequence[TokenEmbedding]]]:
+        """As `EmbeddingProvider.embed_documents`, with the tokens."""
+        ...
+
+    def embed_query_tokens(self, parts: Sequence[str], *, timeout_seconds: float | None = None) -> TokenEmbedding:
+        """As `EmbeddingProvider.embed_query`, with the tokens."""
+        ...
+
+
 @runtime_checkable
 class TokenModel(Protocol):
-    """What a provider may offer besides: vectors of single tokens, for late interaction."""
+    """What a provider may offer besides: vectors of tokens from a table, the same in every context, for late interaction."""
 
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The token ids of every text, each 0..65534."""

@@ -1,4 +1,7 @@
-"""A GGUF embedding model in this process, through llama.cpp's C interface: tokens in, pooled vectors out.
+"""A GGUF embedding model in this process, through llama.cpp's C interface: tokens in, vectors out.
+
+Where the model pools by the mean, llama.cpp is told not to pool: it then gives the vectors of all tokens, and the mean is taken
+here. Both come from one pass, which takes as long as the other.
 
 llama.cpp aborts the whole process when a text exceeds the context the model was trained with, or a batch its physical batch
 size. So context, batch and physical batch are one number, at most the trained context, and no batch is ever longer.
@@ -12,6 +15,8 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +28,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Row = NDArray[np.float32]
+    Rows = NDArray[np.float32]
 
 CONTEXT_TOKENS = 512  # longer contexts and larger batches were only slower (all-MiniLM-L6-v2, 2 threads)
 _MAGIC = b"GGUF"
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """What a model makes of one sequence.
+
+    Attributes:
+        pooled: Its vector, not normalised.
+        tokens: The vectors of its tokens, without those that mark its beginning and end; None when the model does not pool
+            by the mean.
+    """
+
+    pooled: Row
+    tokens: Rows | None
 
 
 class GgufModel:
@@ -87,14 +107,12 @@ class GgufModel:
         if start < len(sequences):
             yield range(start, len(sequences))
 
-    def embedded(self, sequences: Sequence[Sequence[int]]) -> list[Row]:
-        """Pooled vectors of sequences that `together` put into one batch, not normalised.
+    def embedded(self, sequences: Sequence[Sequence[int]]) -> list[Computed]:
+        """The vectors of sequences that `together` put into one batch.
 
         Raises:
             ProviderUnavailable: llama.cpp could not compute them.
         """
-        import numpy as np
-
         api = self._api
         first, last = self._framing
         batch = api.llama_batch_init(self.max_tokens, 0, 1)
@@ -105,11 +123,30 @@ class GgufModel:
                 api.llama_memory_clear(memory, True)
             if status := api.llama_decode(self._context, batch):
                 raise ProviderUnavailable("local", f"llama.cpp could not embed: llama_decode returned {status}")
-            pointers = [api.llama_get_embeddings_seq(self._context, number) for number in range(len(sequences))]
-            # Copied, because the memory is llama.cpp's and the next batch overwrites it.
-            return [np.ctypeslib.as_array(pointer, (self.dimensions,)).astype(np.float32) for pointer in pointers]
+            return self._by_token(sequences) if self._has_tokens else self._pooled(len(sequences))
         finally:
             api.llama_batch_free(batch)
+
+    def _by_token(self, sequences: Sequence[Sequence[int]]) -> list[Computed]:
+        first, last = map(len, self._framing)
+        lengths = [first + len(sequence) + last for sequence in sequences]
+        rows = self._copied(self._api.llama_get_embeddings(self._context), sum(lengths), self.dimensions)
+        ends = accumulate(lengths)
+        return [
+            Computed(rows[end - length : end].mean(axis=0), rows[end - length + first : end - last])
+            for length, end in zip(lengths, ends, strict=True)
+        ]
+
+    def _pooled(self, count: int) -> list[Computed]:
+        pointers = (self._api.llama_get_embeddings_seq(self._context, number) for number in range(count))
+        return [Computed(self._copied(pointer, self.dimensions), None) for pointer in pointers]
+
+    @staticmethod
+    def _copied(pointer: Any, *shape: int) -> Rows:
+        """Copied, because the memory is llama.cpp's and the next batch overwrites it."""
+        import numpy as np
+
+        return np.ctypeslib.as_array(pointer, shape).astype(np.float32)
 
     def close(self) -> None:
         """Free context and model; may be called twice."""
@@ -123,15 +160,17 @@ class GgufModel:
     def _open_context(self, path: Path) -> None:
         api = self._api
         self._context = self._new_context(api.LLAMA_POOLING_TYPE_UNSPECIFIED)
-        if self._context and api.llama_pooling_type(self._context) == api.LLAMA_POOLING_TYPE_NONE:
-            api.llama_free(self._context)  # the file does not say how to pool: the mean is the usual way
-            self._context = self._new_context(api.LLAMA_POOLING_TYPE_MEAN)
+        if self._context and api.llama_pooling_type(self._context) == api.LLAMA_POOLING_TYPE_MEAN:
+            api.llama_free(self._context)
+            self._context = self._new_context(api.LLAMA_POOLING_TYPE_NONE)
         reason = "llama.cpp cannot make a context for it" if not self._context else ""
         if not reason and api.llama_pooling_type(self._context) == api.LLAMA_POOLING_TYPE_RANK:
             reason = "it ranks pairs of texts and makes no embeddings"
         if reason:
             self.close()
             raise _unusable(path, reason)
+        # A file that does not say how to pool has none too: the mean is the usual way.
+        self._has_tokens = api.llama_pooling_type(self._context) == api.LLAMA_POOLING_TYPE_NONE
 
     def _new_context(self, pooling: int) -> Any:
         settings = self._api.llama_context_default_params()

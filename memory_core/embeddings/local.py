@@ -11,29 +11,28 @@ import hashlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_core.embeddings import vectors
-from memory_core.embeddings.answers import Answer, Patience, summed_up
+from memory_core.embeddings import packing, vectors
+from memory_core.embeddings.answers import Patience, summed_up
 from memory_core.embeddings.credentials import ResolveApiKey, local_file
 from memory_core.embeddings.failures import lasting
-from memory_core.embeddings.gguf_model import GgufModel
+from memory_core.embeddings.gguf_model import Computed, GgufModel
 from memory_core.embeddings.hub import HubFile, fetched
 from memory_core.embeddings.plan import Plan, plan
 from memory_core.embeddings.requests import Kind
 from memory_core.errors import InvalidEmbedding, ProviderError, ProviderUnavailable, RequestTimeout
-from memory_core.hookspecs import Space
+from memory_core.hookspecs import Space, TokenEmbedding
 from memory_core.settings import AgentConfig
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memory_core.embeddings.answers import Outcome
-
     Row = NDArray[np.float32]
+    Rows = NDArray[np.float32]
 
 # Bytes hashed at the beginning, the middle and the end of a model file to tell it from others of its size.
 _SAMPLE_BYTES = 1 << 16
@@ -107,21 +106,34 @@ class LocalProvider:
         """The space of its vectors; its dimensions are known at the latest when the model is open."""
         return self._space
 
-    def embed_documents(self, texts: Sequence[str]) -> Iterator[tuple[int, Row]]:
+    def embed_documents(self, texts: Sequence[str]) -> Iterator[tuple[int, Rows]]:
         """See `EmbeddingProvider`; a piece for every few texts."""
+        import numpy as np
+
+        for first, found in self.embed_document_tokens([[text] for text in texts]):
+            yield first, np.stack([embedding.row for embedding in found])
+
+    def embed_document_tokens(self, texts: Sequence[Sequence[str]]) -> Iterator[tuple[int, list[TokenEmbedding]]]:
+        """See `TokenEmbedder`; a piece for every few texts."""
         failures: list[ProviderError] = []
         few = self._plan.provider.max_items
         for start in range(0, len(texts), few):
-            group = list(range(start, min(start + few, len(texts))))
-            answer = Answer(group, self._outcomes([texts[index] for index in group], "document", Patience()))
-            failures += answer.failures()
-            yield from answer.pieces()
+            outcomes = dict(enumerate(self._outcomes(texts[start : start + few], "document", Patience()), start))
+            failures += (outcome for outcome in outcomes.values() if isinstance(outcome, ProviderError))
+            good = {number: found for number, found in outcomes.items() if isinstance(found, TokenEmbedding)}
+            numbers, found = list(good), list(good.values())
+            for first, last in packing.runs(numbers):
+                yield numbers[first], found[first:last]
         if failures:
             raise summed_up(failures, len(texts))
 
     def embed_query(self, text: str, *, timeout_seconds: float | None = None) -> Row:
         """See `EmbeddingProvider`."""
-        (outcome,) = self._outcomes([text], "query", Patience.until(timeout_seconds))
+        return self.embed_query_tokens([text], timeout_seconds=timeout_seconds).row
+
+    def embed_query_tokens(self, parts: Sequence[str], *, timeout_seconds: float | None = None) -> TokenEmbedding:
+        """See `TokenEmbedder`."""
+        (outcome,) = self._outcomes([parts], "query", Patience.until(timeout_seconds))
         if isinstance(outcome, ProviderError):
             raise outcome
         return outcome
@@ -135,35 +147,48 @@ class LocalProvider:
             with self._turns.taken("query", Patience.until(_CLOSE_SECONDS)):
                 opening.result().close()
 
-    def _outcomes(self, texts: Sequence[str], kind: Kind, patience: Patience) -> list[Outcome]:
-        """What each text got; a text too long for the model is the mean of its parts, weighted by their tokens."""
+    def _outcomes(
+        self, texts: Sequence[Sequence[str]], kind: Kind, patience: Patience
+    ) -> list[TokenEmbedding | ProviderError]:
+        """What each text got; one too long for the model is the mean of its stretches, weighted by their tokens."""
         model = self._model(patience)
         with self._turn(kind, patience):
-            parts = [self._parts(model, text, kind) for text in texts]
-        rows = iter(self._rows(model, [part for text_parts in parts for part in text_parts], kind, patience))
-        return [self._outcome([next(rows) for _ in text_parts], list(map(len, text_parts))) for text_parts in parts]
+            cuts = [self._cut(model, parts, kind) for parts in texts]
+        made = iter(self._computed(model, [stretch for cut in cuts for stretch in cut.stretches], kind, patience))
+        return [self._outcome([next(made) for _ in cut.stretches], cut) for cut in cuts]
 
-    def _parts(self, model: GgufModel, text: str, kind: Kind) -> list[list[int]]:
-        """The text's tokens, cut where the model's limit demands it; every part begins with the prefix."""
-        whole = model.tokens(self._plan.announce.applied(text, kind))
-        if len(whole) <= model.room:
-            return [whole]
-        prefix, body = model.tokens(self._plan.announce.applied("", kind)), model.tokens(text)
-        size = max(1, model.room - len(prefix))
-        return [[*prefix, *body[start : start + size]] for start in range(0, len(body), size)]
+    def _cut(self, model: GgufModel, parts: Sequence[str], kind: Kind) -> _Cut:
+        """A text's tokens, cut where the model's limit demands it; every stretch begins with the prefix."""
+        prefix = self._plan.announce.applied("", kind)
+        begin, *rest = [model.tokens(part) for part in [prefix + parts[0], *parts[1:]]]
+        skip = len(model.tokens(prefix.rstrip())) if prefix else 0  # white space behind it may go with the text
+        body = [*begin[skip:], *(token for tokens in rest for token in tokens)]
+        size = max(1, model.room - skip)
+        stretches = [[*begin[:skip], *body[start : start + size]] for start in range(0, max(len(body), 1), size)]
+        return _Cut(stretches, skip, [len(begin) - skip, *map(len, rest)])
 
-    def _rows(
+    def _computed(
         self, model: GgufModel, sequences: Sequence[Sequence[int]], kind: Kind, patience: Patience
-    ) -> Iterator[Row]:
+    ) -> Iterator[Computed]:
         for stretch in model.together(sequences):
             with self._turn(kind, patience):
                 yield from model.embedded([sequences[number] for number in stretch])
 
-    def _outcome(self, rows: list[Row], weights: list[int]) -> Outcome:
-        outcomes = [self._checked(row) for row in rows]
+    def _outcome(self, made: Sequence[Computed], cut: _Cut) -> TokenEmbedding | ProviderError:
+        outcomes = [self._checked(computed.pooled) for computed in made]
         failed = next((outcome for outcome in outcomes if isinstance(outcome, ProviderError)), None)
         units = [outcome for outcome in outcomes if not isinstance(outcome, ProviderError)]
-        return failed or (units[0] if len(units) == 1 else vectors.mean(units, weights))
+        if failed:
+            return failed
+        row = units[0] if len(units) == 1 else vectors.mean(units, list(map(len, cut.stretches)))
+        return TokenEmbedding(row, self._tokens(made, cut.skip), cut.counts)
+
+    def _tokens(self, made: Sequence[Computed], skip: int) -> Rows | None:
+        """The vectors of a text's tokens, without those of the prefix."""
+        import numpy as np
+
+        rows = [computed.tokens[skip:] for computed in made if computed.tokens is not None]
+        return np.concatenate(rows)[:, : self._space.dimensions] if rows else None
 
     def _checked(self, row: Row) -> Row | InvalidEmbedding:
         wanted = self._plan.dimensions if self._plan.model.shortens else None
@@ -213,6 +238,21 @@ class LocalProvider:
                 return
         model.close()
         opening.set_exception(lasting(ProviderUnavailable("local", "it was closed while it was opened")))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """One text as the model takes it.
+
+    Attributes:
+        stretches: Its tokens, in sequences that fit.
+        skip: So many tokens at the beginning of each are the prefix.
+        counts: How many tokens each part of the text has.
+    """
+
+    stretches: Sequence[Sequence[int]]
+    skip: int
+    counts: Sequence[int]
 
 
 class _Turns:

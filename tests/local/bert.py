@@ -43,13 +43,17 @@ class Bert:
 
     def embedded(self, tokens: Sequence[int]) -> Array:
         """The vector of a row of tokens, of unit length."""
+        pooled = self.states(tokens).mean(axis=0)
+        return cast("Array", pooled / np.linalg.norm(pooled))
+
+    def states(self, tokens: Sequence[int]) -> Array:
+        """The vector of every token in its context."""
         weight = self.tensors
         state = weight["token_embd.weight"][list(tokens)] + weight["token_types.weight"][0]
         state = self._normed(state + weight["position_embd.weight"][: len(tokens)], "token_embd_norm")
         for layer in range(self.layers):
             state = self._layer(state, f"blk.{layer}.")
-        pooled = state.mean(axis=0)
-        return cast("Array", pooled / np.linalg.norm(pooled))
+        return state
 
     def _layer(self, state: Array, name: str) -> Array:
         length, size = state.shape[0], self.dimensions // self.heads
@@ -102,8 +106,8 @@ def tiny_bert(
     return Bert(vocabulary=(*SPECIAL, *words), tensors=tensors, heads=heads, layers=layers)
 
 
-def write_gguf(bert: Bert, path: Path, *, pooling: bool = True, half: bool = False) -> Path:
-    """Write the model as a GGUF file; without `pooling` the file does not say how to pool, with `half` in float16."""
+def write_gguf(bert: Bert, path: Path, *, pooling: str | None = "MEAN", half: bool = False) -> Path:
+    """Write the model as a GGUF file; `pooling` None does not say how to pool, `half` is in float16."""
     import gguf
 
     writer = gguf.GGUFWriter(str(path), "bert")
@@ -115,7 +119,7 @@ def write_gguf(bert: Bert, path: Path, *, pooling: bool = True, half: bool = Fal
     writer.add_layer_norm_eps(EPSILON)
     writer.add_causal_attention(False)
     if pooling:
-        writer.add_pooling_type(gguf.PoolingType.MEAN)
+        writer.add_pooling_type(gguf.PoolingType[pooling])
     _write_vocabulary(writer, bert.vocabulary)
     for name, tensor in bert.tensors.items():
         # As llama.cpp's converter does: only matrices are stored in half precision, and no position table.

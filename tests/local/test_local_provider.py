@@ -15,6 +15,7 @@ import pytest
 
 from memory_core.embeddings import local
 from memory_core.errors import InvalidEmbedding, ProviderError, ProviderUnavailable, RequestTimeout
+from memory_core.hookspecs import TokenEmbedder
 from memory_core.settings import Local
 from tests.command import REPOSITORY
 from tests.local.bert import Bert, tiny_bert, write_gguf
@@ -60,9 +61,13 @@ def words(*numbers: int) -> str:
     return " ".join(WORDS[number % len(WORDS)] for number in numbers)
 
 
+def ids(bert: Bert, text: str) -> list[int]:
+    numbers = {token: number for number, token in enumerate(bert.vocabulary)}
+    return [numbers["[CLS]"], *(numbers[word] for word in text.split()), numbers["[SEP]"]]
+
+
 def expected(bert: Bert, text: str) -> NDArray[np.float32]:
-    ids = {token: number for number, token in enumerate(bert.vocabulary)}
-    return bert.embedded([ids["[CLS]"], *(ids[word] for word in text.split()), ids["[SEP]"]])
+    return bert.embedded(ids(bert, text))
 
 
 def test_embeddings_equal_a_forward_pass_in_numpy(bert: Bert, model: Path, opened: Open) -> None:
@@ -107,18 +112,57 @@ def test_a_long_text_is_the_weighted_mean_of_its_parts(bert: Bert, model: Path, 
 
 
 def test_a_file_that_does_not_say_how_to_pool_is_pooled_by_the_mean(bert: Bert, tmp_path: Path, opened: Open) -> None:
-    provider = opened(write_gguf(bert, tmp_path / "unpooled.gguf", pooling=False))
+    provider = opened(write_gguf(bert, tmp_path / "unpooled.gguf", pooling=None))
 
     assert float(provider.embed_query(words(1, 2, 3)) @ expected(bert, words(1, 2, 3))) > 0.999
+
+
+def test_tokens_equal_a_forward_pass_and_belong_to_their_parts(bert: Bert, model: Path, opened: Open) -> None:
+    provider = opened(model)
+    parts = [words(3, 4), "\n" + words(5), "\n", "\n" + words(6, 7, 8)]
+    ((_, (found,)),) = provider.embed_document_tokens([parts])
+    states = bert.states(ids(bert, "".join(parts)))
+
+    assert isinstance(provider, TokenEmbedder)
+    assert list(found.counts) == [2, 1, 0, 3]
+    np.testing.assert_allclose(found.row, expected(bert, "".join(parts)), atol=2e-3)
+    assert found.tokens is not None
+    np.testing.assert_allclose(found.tokens, states[1:-1], atol=2e-2)
+    asked = provider.embed_query_tokens(parts).tokens
+    assert asked is not None
+    np.testing.assert_allclose(asked, found.tokens, atol=1e-2)
+
+
+def test_a_long_text_keeps_all_its_tokens(bert: Bert, model: Path, opened: Open) -> None:
+    parts = [words(*range(50)), " " + words(*range(50, 100)), " " + words(1)]
+    found = opened(model).embed_query_tokens(parts)
+    room = bert.context - 2
+
+    assert list(found.counts) == [50, 50, 1]
+    assert found.tokens is not None
+    second = bert.states(ids(bert, words(*range(room, 100), 1)))[1:-1]
+    np.testing.assert_allclose(found.tokens[room:], second, atol=2e-2)
+
+
+@pytest.mark.parametrize("pooling", ["CLS", "LAST"])
+def test_a_model_that_pools_otherwise_has_no_tokens(bert: Bert, tmp_path: Path, opened: Open, pooling: str) -> None:
+    found = opened(write_gguf(bert, tmp_path / "other.gguf", pooling=pooling)).embed_query_tokens([words(1, 2, 3)])
+    state = bert.states(ids(bert, words(1, 2, 3)))[0 if pooling == "CLS" else -1]
+
+    assert found.tokens is None
+    assert float(found.row @ state / np.linalg.norm(state)) > 0.999
 
 
 def test_prefixes_follow_the_file_name_and_vectors_are_shortened(bert: Bert, tmp_path: Path, opened: Open) -> None:
     wide = tiny_bert(["task", ":", "search", "result", "|", "query", "title", "none", "text", *WORDS], dimensions=128)
     provider = opened(write_gguf(wide, tmp_path / "embeddinggemma-tiny.gguf"), output_dimensionality=64)
     query = provider.embed_query(words(1))
+    tokens = provider.embed_query_tokens([words(1), " " + words(2)])
     whole = expected(wide, f"task : search result | query : {words(1)}")[:64]
 
     assert query.shape == (64,)
+    assert tokens.tokens is not None
+    assert (tokens.tokens.shape, list(tokens.counts)) == ((2, 64), [1, 1])
     assert float(query @ whole / np.linalg.norm(whole)) > 0.999
     assert float(collected(provider, [words(1)])[0] @ query) < 0.999
 
