@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import logging
 import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from memory_core import __version__
@@ -19,10 +21,16 @@ from memory_core.records import CallContext
 if TYPE_CHECKING:
     from mcp.server import Server
     from mcp.server.context import ServerRequestContext
+    from mcp.shared._stream_protocols import ReadStream, WriteStream
+    from mcp.shared.message import SessionMessage
     from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams
+
+    Incoming = ReadStream[SessionMessage | Exception]
+    Outgoing = WriteStream[SessionMessage]
 
 log = logging.getLogger(__name__)
 
+LAST_ANSWERS_SECONDS = 60.0  # for what was asked before the input ended; longer than any tool takes
 _INSTALL = "install it: pip install 'memory-core[mcp]'"
 
 
@@ -82,9 +90,53 @@ async def _serve(slot: MemorySlot, context: CallContext, server: Server[Any]) ->
         group.start_soon(_end_on_signal, slot)
         slot.start()
         slot.session_started(context)
-        async with stdio_server() as (incoming, outgoing):
+        async with stdio_server() as streams, _until_answered(*streams) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
         group.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _until_answered(incoming: Incoming, outgoing: Outgoing) -> AsyncIterator[tuple[Incoming, Outgoing]]:
+    """Streams between these and a server, which would drop what it still works at when its input ends.
+
+    The input that it sees ends when every request has its answer: `memory-core mcp < requests` prints all of them.
+    """
+    import anyio
+    from mcp.shared.message import SessionMessage
+    from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+
+    open_requests: set[int | str | None] = set()
+    settled = anyio.Condition()
+    to_server, seen = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    said, from_server = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def listen() -> None:
+        async with to_server:
+            async for item in incoming:
+                message = item.message if isinstance(item, SessionMessage) else None
+                if isinstance(message, JSONRPCRequest):
+                    open_requests.add(message.id)
+                elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+                    open_requests.discard((message.params or {}).get("requestId"))
+                await to_server.send(item)
+            with anyio.move_on_after(LAST_ANSWERS_SECONDS):
+                async with settled:
+                    while open_requests:
+                        await settled.wait()
+
+    async def speak() -> None:
+        async with outgoing, from_server:
+            async for item in from_server:
+                await outgoing.send(item)
+                if isinstance(item.message, JSONRPCResponse | JSONRPCError):
+                    async with settled:
+                        open_requests.discard(item.message.id)
+                        settled.notify_all()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(listen)
+        group.start_soon(speak)
+        yield seen, said
 
 
 async def _end_on_signal(slot: MemorySlot) -> None:

@@ -194,6 +194,20 @@ def test_a_signal_ends_it_cleanly(server: Server, number: signal.Signals, busy: 
     assert b"Traceback" not in err
 
 
+def test_what_was_asked_before_the_input_ended_is_answered(server: Server) -> None:
+    server.send(
+        "initialize", 1, protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "t", "version": "1"}
+    )
+    server.send("notifications/initialized")
+    for number in (2, 3, 4):
+        server.send("tools/call", number, name="memory_search", arguments={"query": "retired teacher"})
+    code, out, _ = server.wait()
+    answers = {answer["id"]: answer for answer in map(json.loads, out.splitlines())}
+    assert code == 0
+    assert answers.keys() == {1, 2, 3, 4}
+    assert all(answers[number]["result"]["structuredContent"]["results"] for number in (2, 3, 4))
+
+
 def test_an_input_that_ends_at_once_ends_it(command: Command) -> None:
     done = command("mcp")
     assert (done.code, done.out) == (0, "")
