@@ -155,6 +155,7 @@ def _mcp(options: Options) -> int:
 def _chat(options: Options) -> int:
     from memory_core.hosts import reference
 
+    lines = None if options.script is None else _lines(options.script)
     host = reference.open_host(
         options.config,
         agent=options.agent,
@@ -165,11 +166,22 @@ def _chat(options: Options) -> int:
         context_window=options.context_window,
     )
     with host:
-        if options.script is not None:
-            reference.play(host, options.script.read_text(encoding="utf-8").split("\n"))
+        if lines is not None:
+            reference.play(host, lines)
         else:
             reference.converse(host)
     return 0
+
+
+def _lines(script: Path) -> list[str]:
+    from memory_core.roots import os_reason
+
+    try:
+        return script.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise InvalidArgument("--script", f"{script} is not UTF-8 text") from error
+    except OSError as error:
+        raise InvalidArgument("--script", f"{script} cannot be read: {os_reason(error)}") from error
 
 
 def _flush(options: Options) -> int:

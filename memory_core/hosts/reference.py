@@ -245,14 +245,21 @@ def open_host(
 
 
 def converse(host: ReferenceHost) -> None:
-    """Ask for lines at the terminal until it is closed; a model that gives no answer is told of, and the chat goes on."""
+    """Ask for lines until the input ends; at a terminal, a model that gives no answer is told of and the chat goes on.
+
+    Raises:
+        EndpointFailed: The model gives no answer, and nobody is there to read of it.
+    """
+    prompt = "> " if sys.stdin.isatty() else ""
     while True:
         try:
-            play(host, [input("> ")])
+            play(host, [input(prompt)])
         except EOFError:
             return
         except EndpointFailed as error:
-            _print(f"{error}. {error.action}\n")
+            if not sys.stdin.isatty():
+                raise
+            print(f"{error}. {error.action}", file=sys.stderr)
 
 
 def _print(text: str) -> None:

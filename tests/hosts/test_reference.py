@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -143,6 +144,33 @@ def test_an_endpoint_that_fails_is_one_line(chatting: Chat, status: int) -> None
     assert told.code == 1
     assert f"answered {status}" in told.error
     assert chatting.messages() == [("user", QUESTION)]
+
+
+def test_lines_that_are_piped_in_end_with_the_first_failure(chatting: Chat, tmp_path: Path) -> None:
+    lines = tmp_path / "lines.txt"
+    lines.write_text(f"{QUESTION}\nAnd when?\n", encoding="utf-8")
+    command = [*chatting.command.start(), "chat", "--model", "rules", "--base-url", chatting.server.url]
+    variables = chatting.command.variables()
+    with lines.open() as piped:
+        told = subprocess.run(
+            command, stdin=piped, capture_output=True, check=True, text=True, env=variables, timeout=60
+        )
+    assert told.stdout.count("\n") == 2
+    assert "> " not in told.stdout
+
+    chatting.server.status = 500
+    with lines.open() as piped:
+        told = subprocess.run(
+            command, stdin=piped, capture_output=True, check=False, text=True, env=variables, timeout=60
+        )
+    assert (told.returncode, told.stdout) == (1, "")
+    assert "answered 500" in told.stderr
+
+
+def test_a_script_that_cannot_be_read_is_named(chatting: Chat) -> None:
+    told = chatting.command("chat", "--model", "rules", "--script", "nowhere.txt")
+    assert told.code == 2
+    assert told.error == "memory-core: --script: nowhere.txt cannot be read: no such file or directory."
 
 
 SMALL = {"compaction": {"reserveTokensFloor": 1000, "memoryFlush": {"softThresholdTokens": 1000}}}
