@@ -11,9 +11,10 @@ import json
 import logging
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import cast
 
 from memory_core import chunks, files, sessions, units
 from memory_core.backfill import Backfill
@@ -25,7 +26,7 @@ from memory_core.settings import AgentConfig, Chunking
 from memory_core.store import Store, building
 from memory_core.store.connection import locked
 from memory_core.store.rows import FileRow, PreparedChunk, PreparedFile
-from memory_core.work import GENERATION, IDENTITY, LAST_SYNC, TIDIED, Work
+from memory_core.work import GENERATION, IDENTITY, LAST_SYNC, TIDIED, WORKSPACE, Work
 
 log = logging.getLogger(__name__)
 
@@ -99,9 +100,9 @@ class Syncer:
         listing = _listing(work.config)
         work.tally.failures += listing.failures
         known = self._known_files()
+        self._follow_workspace(known)
         wanted = identity(work.config.search.chunking)
-        with work.store.read() as connection:
-            held = connection.execute("SELECT value FROM meta WHERE key = ?", (IDENTITY,)).get
+        held = self._held(IDENTITY)
         if known and (force or held != wanted):
             Rebuild(work, self._cut).run(listing.files, _hidden(known, listing), wanted)
             work.tally.removed = len(_gone(known, listing))
@@ -110,6 +111,22 @@ class Syncer:
             work.note({IDENTITY: wanted})
         self._update(listing, known)
         return False
+
+    def _follow_workspace(self, known: Mapping[FileKey, FileRow]) -> None:
+        """Tell when the notes are those of another workspace now: two that share an index push each other out of it."""
+        held, workspace = self._held(WORKSPACE), str(self._work.config.workspace)
+        if held == workspace:
+            return
+        if held is not None and known:
+            self._work.tally.warnings.append(
+                f"this index held the notes of {held}, which those of {workspace} replace; to keep both, name an agent for"
+                " each with --agent"
+            )
+        self._work.note({WORKSPACE: workspace})
+
+    def _held(self, key: str) -> str | None:
+        with self._work.store.read() as connection:
+            return cast("str | None", connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).get)
 
     def _known_files(self) -> dict[FileKey, FileRow]:
         with self._work.store.read() as connection:

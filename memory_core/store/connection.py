@@ -81,8 +81,10 @@ def locked(path: Path, *, wait_seconds: float) -> Iterator[None]:
             raise StoreReadOnly(path, "the lock of the index cannot be taken", action=_ELSEWHERE)
         connection.set_busy_handler(goes_on)
         try:
-            connection.execute("BEGIN EXCLUSIVE")
-        except apsw.BusyError as error:
+            with translated(path):
+                connection.pragma("journal_mode", "MEMORY")  # nothing is written, and so nothing to recover
+                connection.execute("BEGIN EXCLUSIVE")
+        except SyncBusy as error:
             raise SyncBusy(f"{path}: another process is bringing this index level", action=_WAIT) from error
         yield  # closing the connection rolls back
 

@@ -464,6 +464,17 @@ def test_an_extra_path_that_is_gone_is_reported(index: Index, tmp_path: Path) ->
 # One at a time, and stopped between two steps.
 
 
+def test_notes_of_another_workspace_replace_those_of_the_first_with_a_word(index: Index, tmp_path: Path) -> None:
+    index.note("MEMORY.md", "The fence is green.")
+    assert index.sync().warnings == ()
+    index.workspace = tmp_path / "another"
+    index.note("MEMORY.md", "The gate is red.")
+    (warning,) = index.sync().warnings
+    assert str(tmp_path / "another") in warning
+    assert "--agent" in warning
+    assert index.sync().warnings == ()
+
+
 def test_only_one_syncs_at_a_time(index: Index) -> None:
     index.note("memory/a.md", prose(5))
     with sync_lock(index.store), pytest.raises(SyncBusy), sync_lock(index.store):
