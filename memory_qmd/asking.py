@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from memory_core.errors import BackendUnavailable
 from memory_core.records import Mode
@@ -20,8 +21,22 @@ from memory_qmd.questions import Question, document, typed
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 60.0, 3600.0
 OLD_WORDS = 3  # an old QMD is asked once a word and collection
 
-# Rows for typed lines from a warm server: lines, collections, limit, deadline.
-Warm = Callable[[Sequence[tuple[str, str]], Sequence[str], int, float], list[Row] | None]
+
+class Warm(Protocol):
+    """A warm server: rows for a question in collections, at most so many; None when QMD is to be run instead."""
+
+    def words(
+        self, lines: Sequence[tuple[str, str]], names: Sequence[str], limit: int, deadline: float
+    ) -> list[Row] | None:
+        """For typed lines without a "vec" one."""
+
+    def meaning(
+        self, lines: Sequence[tuple[str, str]], names: Sequence[str], limit: int, deadline: float
+    ) -> list[Row] | None:
+        """For any typed lines, with cosines."""
+
+    def reranked(self, text: str, names: Sequence[str], limit: int, deadline: float) -> list[Row] | None:
+        """For a question as it was asked, expanded and with the reranker's judgement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +135,7 @@ class Asker:
         lines = typed(question, by_meaning=False)
         if not lines:
             return Answer(rows=(), scale="rank", mode="keyword")
-        rows = self._warm(lines, names, limit, deadline)
+        rows = self._warm.words(lines, names, limit, deadline)
         if rows is None and self._client.typed():
             command = ["query", "--no-rerank", *_options(names, limit)]
             rows = self._client.search(command, document(lines), deadline=deadline)
@@ -138,22 +153,29 @@ class Asker:
         return list(found.values())
 
     def _meaning(self, question: Question, names: Sequence[str], limit: int, deadline: float) -> Answer:
-        if self._mode == "vsearch" and self._client.typed():
-            command = ["query", "--no-rerank", "--explain", *_options(names, limit)]
-            rows = self._client.search(command, document(typed(question, by_meaning=True)), deadline=deadline)
+        if not self._client.typed():
+            return self._one_collection_a_time(question, names, limit, deadline)
+        options = ["--explain", *_options(names, limit)]
+        if self._mode == "vsearch":
+            lines = typed(question, by_meaning=True)
+            rows = self._warm.meaning(lines, names, limit, deadline)
+            if rows is None:
+                rows = self._client.search(["query", "--no-rerank", *options], document(lines), deadline=deadline)
             return Answer(rows=rows, scale="rank", mode="hybrid")
-        scale: Scale = "cosine" if self._mode == "vsearch" else "blend"
-        mode: Mode = "vector" if self._mode == "vsearch" else "hybrid"
-        explain = ["--explain"] if self._client.typed() else []
-        if self._client.typed():
-            rows = self._client.search(
-                [self._mode, *explain, *_options(names, limit)], question.text, deadline=deadline
-            )
-            return Answer(rows=rows, scale=scale, mode=mode)
+        rows = self._warm.reranked(question.text, names, limit, deadline)
+        if rows is None:
+            rows = self._client.search(["query", *options], question.text, deadline=deadline)
+        return Answer(rows=rows, scale="blend", mode="hybrid")
+
+    def _one_collection_a_time(self, question: Question, names: Sequence[str], limit: int, deadline: float) -> Answer:
+        """For a QMD that takes no typed lines."""
         found: list[Row] = []
         for name in names:
             found += self._client.search([self._mode, *_options([name], limit)], question.text, deadline=deadline)
-        return Answer(rows=sorted(found, key=lambda row: -row.score), scale=scale, mode=mode)
+        rows = sorted(found, key=lambda row: -row.score)
+        if self._mode == "vsearch":
+            return Answer(rows=rows, scale="cosine", mode="vector")
+        return Answer(rows=rows, scale="blend", mode="hybrid")
 
 
 def _options(names: Sequence[str], limit: int) -> list[str]:

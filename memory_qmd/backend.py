@@ -58,11 +58,11 @@ class QmdBackend:
         self._writable = context.access == "rw"
         self._client = Client(settings.command, home, probe_timeout_seconds=settings.update.command_timeout_ms / 1000)
         self._collections = Collections(config, settings, home)
-        self._warm = WarmServer(self._client)
+        self._warm = WarmServer(self._client, settings.search_mode)
         self._upkeep = Upkeep(
             config, settings, client=self._client, collections=self._collections, on_rebuild=self._warm.stop
         )
-        self._asker = Asker(self._client, self._upkeep.models, settings.search_mode, self._warm.ask)
+        self._asker = Asker(self._client, self._upkeep.models, settings.search_mode, self._warm)
         self._harvest = Harvest(config, settings, self._collections, self._upkeep.database)
         self._updating = Job("memory-qmd-update", self._update)
         self._embedding = Job("memory-qmd-embed", lambda: self._upkeep.embed(download=True))

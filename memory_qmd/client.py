@@ -6,7 +6,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -142,13 +142,15 @@ class Client:
         except OSError as error:
             raise unavailable(Failure(reason=f"it cannot be started: {error}", action=INSTALL)) from error
 
-    def serve(self, arguments: Sequence[str]) -> Server:
-        """Start a command that stays; raises BackendUnavailable when it cannot be started."""
+    def serve(self, arguments: Sequence[str], environment: Mapping[str, str]) -> Server:
+        """Start a command that stays, with some more variables; raises BackendUnavailable when it cannot be started."""
         program = self.program()
         try:
             self._home.create()
             return self._processes.serve(
-                [program, "--index", "index", *arguments], env=self._home.environment(), cwd=self._home.path
+                [program, "--index", "index", *arguments],
+                env={**self._home.environment(), **environment},
+                cwd=self._home.path,
             )
         except OSError as error:
             raise unavailable(Failure(reason=f"it cannot be started: {error}", action=INSTALL)) from error

@@ -1,9 +1,11 @@
-// Preloaded into `qmd mcp --http` (NODE_OPTIONS=--import=...). QMD's server answers without its evidence: no cosine, no
-// judgement of the reranker, and a score that is no more than the rank. QMD's SDK tells them, as `qmd query --explain`
-// does, so this adds one route to the server that asks the SDK in the same process:
+// Loaded into `qmd mcp --http` before QMD itself (NODE_OPTIONS=--import=...). QMD's server answers without its evidence: no
+// cosine, no judgement of the reranker, and without a reranker a score that only counts places. Its SDK tells them, as
+// `qmd query --explain` does; so this adds a route to QMD's server that asks the SDK in the same process:
 //
-//   GET /evidence   200 once the models are loaded, 503 until then, 404 by a QMD that this was not loaded into.
+//   GET /evidence   200 when the models are loaded, 503 while they are, 500 when they cannot be; the first one begins.
 //   POST /evidence  {query | queries, collections, limit, rerank} -> {results: [{file, line, score, explain}]}
+//
+// A QMD that does not run on Node leaves this out and answers 404.
 import http from "node:http";
 import { realpathSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
@@ -11,25 +13,24 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 const SNIPPET_CHARS = 300; // as on the command line, so that the line is the same
-const { INDEX_PATH, QMD_CONFIG_DIR, MEMORY_QMD_TOKEN, MEMORY_QMD_WARM } = process.env;
+const { INDEX_PATH, MEMORY_QMD_TOKEN, MEMORY_QMD_WARM_UP, QMD_CONFIG_DIR } = process.env;
 
 async function open() {
   const sdk = await import(new URL("../index.js", pathToFileURL(realpathSync(process.argv[1]))));
   const store = await sdk.createStore({ dbPath: INDEX_PATH, configPath: join(QMD_CONFIG_DIR, "index.yml") });
-  await store.search(JSON.parse(MEMORY_QMD_WARM));
+  await store.search(JSON.parse(MEMORY_QMD_WARM_UP));
   return { sdk, store };
 }
 
 async function search({ sdk, store }, question) {
   const results = await store.search({ ...question, explain: true });
-  const typed = question.queries ?? [];
-  const first = (type) => typed.find((one) => one.type === type)?.query;
+  const first = (type) => question.queries?.find((one) => one.type === type)?.query;
   const shown = question.query ?? first("lex") ?? first("vec") ?? "";
   return results.map(({ body, bestChunk, bestChunkPos, displayPath, explain, score }) => ({
     file: `qmd://${displayPath.split("/").map(encodeURIComponent).join("/")}`,
     line: sdk.extractSnippet(body, shown, SNIPPET_CHARS, bestChunkPos, bestChunk.length).line,
     score,
-    explain: { vectorScores: explain?.vectorScores ?? [], rerankScore: explain?.rerankScore },
+    explain: { vectorScores: explain?.vectorScores, rerankScore: explain?.rerankScore },
   }));
 }
 
@@ -43,19 +44,30 @@ function reply(response, status, document) {
   response.writeHead(status, { "Content-Type": "application/json" }).end(JSON.stringify(document));
 }
 
-function route() {
-  let ready = false;
-  const opening = open();
-  // llama.cpp hangs when two texts are embedded at once.
-  let last = opening.then(() => { ready = true; }).catch((error) => console.error("no evidence:", error));
+function evidence() {
+  let opening;
+  let state = 503;
+  let last = Promise.resolve();
+
+  function begin() {
+    opening ??= open();
+    opening.then(() => { state = 200; }, (error) => { state = 500; console.error(error); });
+  }
+
+  // One after the other: llama.cpp hangs when two texts are embedded at once. Who has gone is not waited for.
+  function inTurn(response, question) {
+    const turn = last.then(async () => (response.destroyed ? [] : search(await opening, question)));
+    last = turn.catch(() => {});
+    return turn;
+  }
+
   return async (request, response) => {
+    // The guard of QMD's own routes against other sites' scripts does not stand before this one.
     if (request.headers["x-memory-qmd-token"] !== MEMORY_QMD_TOKEN) return reply(response, 403, {});
-    if (request.method === "GET") return reply(response, ready ? 200 : 503, {});
+    begin();
+    if (request.method === "GET") return reply(response, state, {});
     try {
-      const question = await read(request);
-      const turn = last.then(async () => (response.destroyed ? [] : search(await opening, question)));
-      last = turn.catch(() => {});
-      reply(response, 200, { results: await turn });
+      reply(response, 200, { results: await inTurn(response, await read(request)) });
     } catch (error) {
       reply(response, 500, { error: String(error) });
     }
@@ -65,10 +77,8 @@ function route() {
 if (process.argv.includes("mcp")) {
   const { createServer } = http;
   http.createServer = (listener) => {
-    const evidence = route();
-    return createServer((request, response) =>
-      request.url === "/evidence" ? evidence(request, response) : listener(request, response),
-    );
+    const answer = evidence();
+    return createServer((request, response) => (request.url === "/evidence" ? answer : listener)(request, response));
   };
   syncBuiltinESMExports();
 }

@@ -238,10 +238,15 @@ def query(rest: list[str]) -> int:
     if any(kind == "vec" for kind, _, _ in lines) and stale_vectors():
         print("vectors of another model", file=sys.stderr)
         return 1
-    rows = fused(connect(), [(kind, value) for kind, _, value in lines], names)[:limit]
-    return answer(
-        list(enumerate(rows, start=1)), explain="--explain" in flags and "lex" not in {k for k, _, _ in lines}
-    )
+    typed = [(kind, value) for kind, _, value in lines]
+    rows = fused(connect(), typed, names)[:limit]
+    return answer(list(enumerate(rows, start=1)), typed if "--explain" in flags else None)
+
+
+def evidence(rank: int, lines: list[tuple[str, str]]) -> dict[str, Any]:
+    """What `--explain` adds; here a cosine by the place, of questions that have no words to ask for."""
+    by_meaning = "lex" not in {kind for kind, _ in lines}
+    return {"explain": {"vectorScores": [0.8 / rank] if by_meaning else [], "rerankScore": 0}}
 
 
 def stale_vectors() -> bool:
@@ -274,7 +279,7 @@ def matching(connection: sqlite3.Connection, words: list[str], names: list[str])
     )
 
 
-def answer(ranked: list[tuple[int, tuple[str, str, str]]], *, explain: bool = False) -> int:
+def answer(ranked: list[tuple[int, tuple[str, str, str]]], explained: list[tuple[str, str]] | None = None) -> int:
     rows = []
     for rank, (collection, path, text) in ranked:
         digest = hashlib.sha256(text.encode()).hexdigest()
@@ -286,8 +291,8 @@ def answer(ranked: list[tuple[int, tuple[str, str, str]]], *, explain: bool = Fa
         if version() >= "2.5":
             row["line"] = 1
         row |= {"title": "t", "snippet": "@@ -1,2 @@ (0 before, 0 after)\n\ud83d"}
-        if explain:
-            row["explain"] = {"vectorScores": [0.8 / rank], "rerankScore": 0}
+        if explained is not None:
+            row |= evidence(rank, explained)
         rows.append(row)
     if not rows and version() < "2":
         print("No results found.")
@@ -298,24 +303,32 @@ def answer(ranked: list[tuple[int, tuple[str, str, str]]], *, explain: bool = Fa
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        self.reply({"status": "ok"})
+        if self.path == "/evidence":
+            fault = next_fault("GET /evidence")
+            self.reply({}, status=int(fault) if fault else 200 if os.environ.get("NODE_OPTIONS") else 404)
+        else:
+            self.reply({"status": "ok"})
 
     def do_POST(self) -> None:
-        fault = next_fault("/query")
+        fault = next_fault(self.path)
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if fault == "die":
             os._exit(1)
-        lines = [(item["type"], item["query"]) for item in body["searches"]]
-        rows = fused(self.server.connection, lines, body["collections"])  # type: ignore[attr-defined]
+        if fault == "hang":
+            time.sleep(600)
+        items = body.get("searches") or body.get("queries") or [{"type": "vec", "query": body.get("query")}]
+        lines = [(item["type"], item["query"]) for item in items]
+        rows = fused(self.server.connection, lines, body["collections"])[: body["limit"]]  # type: ignore[attr-defined]
         results = [
             {"file": f"qmd://{collection}/{path.replace(' ', '%20')}", "score": 1 / rank, "line": 1}
+            | (evidence(rank, lines) if self.path == "/evidence" else {})
             for rank, (collection, path, _) in enumerate(rows, start=1)
         ]
         self.reply({"results": results} if fault != "garbage" else {"error": "no"})
 
-    def reply(self, document: object) -> None:
+    def reply(self, document: object, *, status: int = 200) -> None:
         data = json.dumps(document).encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)

@@ -7,11 +7,13 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memory_core.errors import BackendUnavailable
-from memory_qmd.config import QmdLimits, QmdModels, QmdUpdate
+from memory_qmd.backend import QmdBackend
+from memory_qmd.config import QmdDaemon, QmdLimits, QmdModels, QmdUpdate, SearchMode
 from memory_qmd.home import QmdHome
 from tests.qmd.conftest import FAULT_WEIGHTS, FAULTS, REAL, Bench, FakeQmd, ask, children_of, paths
 from tests.waiting import eventually
@@ -158,6 +160,59 @@ def test_a_slow_mode_is_demoted(fence: Bench, fake: FakeQmd, tmp_path: Path) -> 
     assert (paths(result), result.mode) == (["MEMORY.md"], "keyword")
     assert result.warning is not None
     assert "no answer within" in result.warning
+
+
+def warmed(fence: Bench, tmp_path: Path, mode: SearchMode = "vsearch", **settings: Any) -> QmdBackend:
+    """A backend whose warm server is ready for questions by meaning."""
+    models = QmdModels(**{kind: gguf(tmp_path, f"{kind}.gguf") for kind in ("embed", "generate", "rerank")})
+    backend = fence.open(search_mode=mode, models=models, daemon=QmdDaemon(enabled=True), **settings)
+    backend.memory_sync(force=False, progress=None)
+    backend.memory_start()
+
+    def ready() -> bool:
+        ask(backend, "fence")
+        return str(backend.memory_status().details["warm server"]).startswith("ready")
+
+    assert eventually(ready)
+    return backend
+
+
+@pytest.mark.parametrize("mode", ["vsearch", "query"])
+def test_the_warm_server_answers_by_meaning_as_qmd_does(
+    fence: Bench, fake: FakeQmd, tmp_path: Path, mode: SearchMode
+) -> None:
+    backend = warmed(fence, tmp_path, mode)
+    assert backend.memory_status().details["warm server"] == "ready"
+    calls = len(fake.calls())
+    warm = ask(backend, "the fence", min_score=0.0)
+    assert len(fake.calls()) == calls
+    assert warm == ask(fence.open(search_mode=mode, models=backend._settings.models), "the fence", min_score=0.0)
+    assert len(fake.calls("query")) > 0
+    assert (paths(warm), warm.mode) == (["MEMORY.md"], "hybrid")
+
+
+@pytest.mark.parametrize("fault", ["hang", "die", "garbage"])
+def test_a_warm_server_that_fails_by_meaning_is_replaced_in_the_same_call(
+    fence: Bench, fake: FakeQmd, tmp_path: Path, fault: str
+) -> None:
+    backend = warmed(fence, tmp_path, limits=QmdLimits(timeout_ms=3000))
+    fake.fail(_evidence=fault)
+    began = time.monotonic()
+    result = ask(backend, "fence")
+    assert time.monotonic() - began < 3.5
+    assert (paths(result), result.mode, result.warning) == (["MEMORY.md"], "hybrid", None)
+    assert "failed" in str(backend.memory_status().details["warm server"])
+    assert not [line for line in children_of(fake) if " mcp " in line]
+
+
+@pytest.mark.parametrize("status", [404, 500])
+def test_a_warm_server_without_evidence_serves_words(fence: Bench, fake: FakeQmd, tmp_path: Path, status: int) -> None:
+    fake.fail(**{"GET /evidence": str(status)})
+    backend = warmed(fence, tmp_path)
+    calls = len(fake.calls("query"))
+    assert ask(backend, "fence").mode == "hybrid"
+    assert len(fake.calls("query")) == calls + 1
+    assert "words only" in str(backend.memory_status().details["warm server"])
 
 
 def test_a_new_model_is_tried_before_the_old_vectors_go(fence: Bench, fake: FakeQmd, tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from memory_qmd.config import QmdLimits, QmdModels, QmdUpdate, SearchMode
+from memory_qmd.config import QmdDaemon, QmdLimits, QmdModels, QmdUpdate, SearchMode
 from memory_qmd.home import QmdHome
 from tests.command import SAMPLE
 from tests.qmd.conftest import EMBED_MODEL, Bench, ask, paths
+from tests.waiting import eventually
 
 PATIENT = QmdLimits(timeout_ms=60_000)
 NO_DEBOUNCE = QmdUpdate(debounce_ms=0)
@@ -66,6 +67,32 @@ def test_query_expands_and_reranks(notes: Bench, models: QmdModels) -> None:
     result = ask(backend, "puppy", min_score=0.0)
     assert paths(result)[0] == "memory/a.md"
     assert (result.mode, result.warning) == ("hybrid", None)
+
+
+@pytest.mark.parametrize("mode", ["vsearch", "query"])
+def test_the_warm_server_gives_the_hits_of_the_command(
+    notes: Bench, models: QmdModels, mode: SearchMode, tmp_path: Path
+) -> None:
+    log, launcher = tmp_path / "calls", tmp_path / "qmd"
+    launcher.write_text(f'#!/bin/sh\necho "$3" >> {log}\nexec {notes.settings.command} "$@"\n')
+    launcher.chmod(0o755)
+    questions = ("dog sitter", "fence", "quantum", "Who walks the puppy near the shed?")
+    command = notes.open(search_mode=mode, models=models, limits=PATIENT)
+    command.memory_sync(force=False, progress=None)
+    warm = notes.open(
+        command=str(launcher), search_mode=mode, models=models, limits=PATIENT, daemon=QmdDaemon(enabled=True)
+    )
+    warm.memory_start()
+
+    def ready() -> bool:
+        ask(warm, "puppy")
+        return warm.memory_status().details["warm server"] == "ready"
+
+    assert eventually(ready, seconds=120)
+    log.unlink()
+    answers = [ask(warm, one, min_score=0.0) for one in questions]
+    assert not log.exists()
+    assert answers == [ask(command, one, min_score=0.0) for one in questions]
 
 
 def test_a_model_that_does_not_load_is_reported_and_kept(notes: Bench, tmp_path: Path) -> None:
