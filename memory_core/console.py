@@ -73,6 +73,8 @@ def _write(text: str) -> None:
 
 def print_hits(result: Mapping[str, Any]) -> None:
     """Print the result of memory_search: place, score and snippet of every hit, best first."""
+    for fallback in filter(None, (result.get("fallback"), result.get("backendFallback"))):
+        complain(f"{fallback['to']} stands in for {fallback['from']}: {fallback['reason']}")
     hits = result["results"]
     warning = result.get("warning") or ("the index is not level with the notes" if result.get("stale") else None)
     if not hits:

@@ -245,11 +245,13 @@ class BackendError(MemoryCoreError):
 
     Attributes:
         backend: The name under which it was asked for.
+        reason: The message, where it is plain which backend is meant.
     """
 
     def __init__(self, backend: str, message: str, *, action: str = "") -> None:
         super().__init__(f"backend {backend!r}: {message}", action=action)
         self.backend = backend
+        self.reason = message
 
 
 class BackendUnavailable(BackendError):

@@ -165,8 +165,8 @@ class Selector:
             raise
         except Exception as error:  # noqa: BLE001 -- a stranger's code may raise anything; builtin answers, the reason is shown
             named = error if isinstance(error, BackendError) else BackendError(name, str(error) or type(error).__name__)
-            self._problem = str(named)
-            log.warning("left out: %s", self._problem)
+            self._problem = _reason(named)
+            log.warning("backend %r is left out: %s", name, self._problem)
             return
         self._primary = _Guarded(registered, plugin, Breaker(clock=clock))
 
@@ -203,7 +203,7 @@ class Selector:
         except NOT_FAILURES:
             raise
         except Exception as error:  # noqa: BLE001 -- a stranger's code may raise anything; builtin answers, the reason is shown
-            reason = str(error) or type(error).__name__
+            reason = _reason(error)
             log.warning("backend %r failed, builtin answers: %s", self._config.memory.backend, reason)
             return None, reason
 
@@ -281,4 +281,11 @@ class _Guarded:
         if isinstance(error, NOT_FAILURES) or (isinstance(error, BackendUnavailable) and not error.counts_as_failure):
             self.breaker.abstained()
         else:
-            self.breaker.failed(str(error) or type(error).__name__)
+            self.breaker.failed(_reason(error))
+
+
+def _reason(error: BaseException) -> str:
+    """Why a backend does not answer and what to do about it; which one stands beside it wherever this is shown."""
+    if isinstance(error, BackendError):
+        return f"{error.reason}; {error.action}" if error.action else error.reason
+    return str(error) or type(error).__name__

@@ -119,7 +119,7 @@ class Asker:
         try:
             answer = self._meaning(question, names, limit, deadline)
         except BackendUnavailable as error:
-            self.demotion.failed(str(error))
+            self.demotion.failed(error.reason)
             raise
         self.demotion.succeeded()
         return answer

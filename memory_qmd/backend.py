@@ -144,7 +144,7 @@ class QmdBackend:
             vector="vec0" if by_meaning and contents and contents.vectors else "off",
             vector_reason=None if by_meaning else 'memory.qmd.searchMode is "search"',
             failures=look.listing.failures,
-            warnings=tuple(self._models_warnings()),
+            warnings=tuple(self._warnings()),
             last_sync=state.updated_at or None,
             details={
                 "QMD version": state.version or None,
@@ -169,7 +169,7 @@ class QmdBackend:
             problems = self._upkeep.models.problems(self._settings.search_mode, typed=self._client.typed())
             error, action = (problems[0] if problems else None), None
         except BackendUnavailable as failure:
-            error, action = str(failure), failure.action
+            error, action = failure.reason, failure.action
         return Probe(
             ok=error is None,
             provider=BACKEND,
@@ -317,9 +317,13 @@ class QmdBackend:
             totals[item.source] = totals.get(item.source, 0) + count
         return totals
 
-    def _models_warnings(self) -> list[str]:
+    def _warnings(self) -> list[str]:
+        """What can be told without running QMD: that there is none, or that it lacks a model."""
+        try:
+            self._client.program()
+        except BackendUnavailable as error:
+            return [f"{error.reason}, so builtin answers; {error.action}"]
         if self._settings.search_mode == "search":
             return []
-        return [
-            f"{problem}; QMD searches for words only" for problem in self._upkeep.models.problems("vsearch", typed=True)
-        ]
+        problems = self._upkeep.models.problems("vsearch", typed=True)
+        return [f"{problem}; QMD searches for words only" for problem in problems]

@@ -163,7 +163,7 @@ class WarmServer:
             try:
                 self._server = self._client.serve(["mcp", "--http", "--port", str(self._port)], self._environment())
             except BackendUnavailable as error:
-                self._broken.failed(str(error))
+                self._broken.failed(error.reason)
 
     def _environment(self) -> dict[str, str]:
         """What loads the module into QMD's Node; nothing where no question is asked by meaning."""

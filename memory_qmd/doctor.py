@@ -9,7 +9,7 @@ from typing import Literal
 from memory_core.errors import BackendUnavailable, StoreCorrupt
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Finding
-from memory_qmd.client import INSTALL, OLD_NODE, TYPED_SINCE, Client, explain
+from memory_qmd.client import INSTALL, TYPED_SINCE, Client, explain
 from memory_qmd.collections import Collections, config_is_level
 from memory_qmd.config import QmdConfig
 from memory_qmd.database import Database
@@ -53,7 +53,7 @@ class _Doctor:
         try:
             program = self.client.program()
         except BackendUnavailable as error:
-            yield Finding(subject="program", level="fail", message=str(error), action=error.action)
+            yield Finding(subject="program", level="fail", message=error.reason, action=error.action)
             return
         yield Finding(subject="program", level="ok", message=program)
         running = self._opens_a_database()
@@ -85,14 +85,14 @@ class _Doctor:
         shown = ".".join(map(str, version)) or "unknown"
         if version[:2] >= MIN_NODE:
             return f"the node on PATH is {shown}, which is new enough: QMD's launcher may use another"
-        return f"the node on PATH is {shown}, QMD needs {'.'.join(map(str, MIN_NODE))} ({OLD_NODE})"
+        return f"the node on PATH is {shown}, QMD needs {'.'.join(map(str, MIN_NODE))}"
 
     def _version(self) -> Finding:
         self.client.forget_version()
         try:
             version = self.client.version()
         except BackendUnavailable as error:
-            return Finding(subject="version", level="fail", message=str(error), action=error.action)
+            return Finding(subject="version", level="fail", message=error.reason, action=error.action)
         shown = ".".join(map(str, version)) or "unknown"
         if version >= TYPED_SINCE:
             return Finding(subject="version", level="ok", message=f"QMD {shown}")

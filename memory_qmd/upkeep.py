@@ -138,7 +138,7 @@ class Upkeep:
                 failures = state.embed_failures + 1
                 pause = min(FIRST_PAUSE_SECONDS * 2 ** (failures - 1), LONGEST_PAUSE_SECONDS)
                 self._home.save_state(replace(state, embed_failures=failures, embed_not_before=time.time() + pause))
-                return str(error)
+                return error.reason
             self._home.save_state(
                 replace(
                     state,

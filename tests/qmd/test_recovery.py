@@ -55,36 +55,44 @@ def selector(bench: Bench, clock: Clock) -> Iterator[Selector]:
     selector.close()
 
 
-def test_builtin_answers_while_qmd_is_down_and_qmd_gets_its_place_back(
+# Seconds after an outage began at which QMD is asked, once a second being wanted: three failures open the breaker, and
+# its pauses double from five seconds on.
+TRIALS = (0, 1, 2, 7, 17, 37, 77)
+BACK_AT = 60
+
+
+def test_status_tells_each_step_of_an_outage_and_of_the_way_back(
     bench: Bench, fake: FakeQmd, clock: Clock, selector: Selector
 ) -> None:
     bench.note("MEMORY.md", "The fence is of oak.")
     assert selector.search(Query(text="fence")).backend == "qmd"
-    assert selector.status().backend_fallback is None
+    assert (selector.status().backend, selector.status().backend_fallback) == ("qmd", None)
 
     fake.fail(any="exit 1 SqliteError: boom")
-    down_until = clock.now + 60
-    while clock.now < down_until:
+    began = clock.now
+    for second in range(TRIALS[-1]):
+        if second == BACK_AT:
+            fake.fail()
+        clock.now = began + second
+        calls = len(fake.log.read_text().splitlines())
         result = selector.search(Query(text="fence"))
+        status = selector.status()
+        assert (len(fake.log.read_text().splitlines()) > calls) == (second in TRIALS)
         assert (result.backend, [hit.path for hit in result.hits]) == ("builtin", ["MEMORY.md"])
-        assert result.backend_fallback is not None
-        assert (result.backend_fallback.origin, result.backend_fallback.to) == ("qmd", "builtin")
-        assert result.backend_fallback.reason
-        clock.now += 1
-    status = selector.status()
-    assert status.backend_fallback is not None
-    assert "boom" in status.backend_fallback.reason
-    asked = len(fake.calls("query"))
-    assert asked < 20  # the breaker spared most of the sixty
+        for told in (result.backend_fallback, status.backend_fallback):
+            assert told is not None
+            assert (told.origin, told.to, "boom" in told.reason) == ("qmd", "builtin", True)
+        due = next(trial for trial in TRIALS if trial > second) - second
+        open_ = second >= TRIALS[2]
+        assert status.backend == "builtin"
+        assert status.details["breaker"] == ("open" if open_ else "closed")
+        assert status.details["next retry in seconds"] == (due if open_ else 0)
 
-    fake.fail()
-    served = []
-    for _ in range(60):
-        served.append(selector.search(Query(text="fence")).backend)
-        clock.now += 5
-    assert served[-1] == "qmd"
-    assert served == sorted(served)  # "builtin" up to the trial, "qmd" from then on
-    assert selector.status().backend_fallback is None
+    clock.now = began + TRIALS[-1]
+    waiting = selector.status()
+    assert (waiting.backend, waiting.details["breaker"]) == ("builtin", "half-open")
+    assert selector.search(Query(text="fence")).backend == "qmd"
+    assert (selector.status().backend, selector.status().backend_fallback) == ("qmd", None)
 
 
 def test_an_empty_index_does_not_move_the_breaker(bench: Bench, fake: FakeQmd, selector: Selector) -> None:
