@@ -86,6 +86,8 @@ unexport PYTHONDONTWRITEBYTECODE
 	@touch $@ .venv/runtime
 
 $(LLAMA)/built: | .venv/dev
+	@for compiler in $${CXX:-c++ g++ clang++}; do command -v "$$compiler" >/dev/null && exit 0; done; \
+		echo 'llama-cpp-python is compiled here: install a C++ compiler (g++ or clang++), or name one: CXX=...' >&2; exit 1
 	$(PIP) wheel --no-deps --wheel-dir $(@D) 'llama-cpp-python>=0.3'
 	@touch $@
 
