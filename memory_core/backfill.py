@@ -206,6 +206,7 @@ class Backfill:
             return count_owed(connection, space_id)
 
     def _owe(self, count: int, problem: ProviderError) -> None:
+        self._work.check_stop()
         self._work.tally.owed = count
         self._work.tally.problem = problem
         self._work.tally.warnings.append(f"{count} texts wait for their embedding ({problem})")

@@ -55,8 +55,10 @@ EMPTY = "No memories indexed yet"
 class _Notes:
     """What was worse than usual while one question was answered."""
 
+    begun: float  # by the monotonic clock
     warnings: list[str] = field(default_factory=list)
     stale: bool = False
+    unfinished: bool = False  # a sync goes on in the background
     action: str = ""
     problem: MemoryCoreError | None = None
     fallback: Fallback | None = None
@@ -64,6 +66,11 @@ class _Notes:
     def add(self, sentence: str, action: str = "") -> None:
         self.warnings.append(sentence)
         self.action = self.action or action
+
+    def degraded(self, error: ProviderError, reason: str = "") -> None:
+        """Keywords answer, because of an error, whose reason the sync may have told already."""
+        told = any((reason or str(error)) in warning for warning in self.warnings)
+        self.add("keyword search only" if told else f"keyword search only: {error}", error.action)
 
 
 class BuiltinBackend:
@@ -93,7 +100,7 @@ class BuiltinBackend:
     @hookimpl
     def memory_search(self, query: Query) -> SearchResult:
         """Bring level, embed the question, search; a provider that fails leaves keyword search."""
-        notes = _Notes()
+        notes = _Notes(begun=time.monotonic())
         self._level_before_search(query, notes)
         try:
             return self._search(query, notes)
@@ -178,8 +185,9 @@ class BuiltinBackend:
     @hookimpl
     def memory_close(self) -> bool:
         """Stop a running sync, close providers and connections."""
-        self._providers.close()
         self._watching.close()
+        self._keeper.stop()
+        self._providers.close()  # cancels the request that the sync may wait for, so that it ends at once
         self._keeper.close()
         self._store.close()
         return True
@@ -202,7 +210,7 @@ class BuiltinBackend:
             notes.add(f"the index is not level with the notes: {error}", error.action)
             return
         if report is None:
-            notes.stale = True
+            notes.stale = notes.unfinished = True
             return
         for warning in report.warnings:
             notes.add(warning)
@@ -230,8 +238,7 @@ class BuiltinBackend:
             if force:
                 self._store.reset_damaged()
             acting = self._providers.for_sync(at_once=stop is None)
-            due = stop is None or time.monotonic() >= self._embed_again_at.get(acting.role, 0.0)
-            embeds = due and self._may_embed
+            embeds = self._may_embed(acting, asked=stop is None)
             work = Work(
                 config=self._config,
                 store=self._store,
@@ -254,10 +261,15 @@ class BuiltinBackend:
             self._embed_again_at[acting.role] = time.monotonic() + EMBED_PAUSE_SECONDS
         return replace(report, warnings=(*report.warnings, acting.warning)) if acting.warning else report
 
+    def _may_embed(self, acting: Acting, *, asked: bool) -> bool:
+        """Whether a sync may ask for embeddings now; one that was asked for may at any time."""
+        due = time.monotonic() >= self._embed_again_at.get(acting.role, 0.0)
+        return not self._spares and (asked or (due and self._providers.may_send(acting)))
+
     @property
-    def _may_embed(self) -> bool:
-        """While another backend serves, only with the model that is here and costs nothing; keywords are kept level."""
-        return not self._standby or self._providers.choice.provider == FREE
+    def _spares(self) -> bool:
+        """While another backend serves, only a model that is here and costs nothing embeds; keywords are kept level."""
+        return self._standby and self._providers.choice.provider != FREE
 
     def _hear(self, acting: Acting, tally: Tally) -> None:
         self._providers.heard(acting, embedded=tally.embedded, problem=acting.problem or tally.problem)
@@ -273,6 +285,8 @@ class BuiltinBackend:
                 notes.add(EMPTY)
                 return self._answer((), "keyword", None, notes)
             space = serving_space(connection)
+            if space is None:
+                self._explain_missing(query, notes)
             vectors = None if space is None else self._vectors(connection, *space, query, notes)
             hits, mode = search(connection, query, self._config.search.query.hybrid, index=self._index, vectors=vectors)
             hits = cite(connection, hits)
@@ -284,14 +298,11 @@ class BuiltinBackend:
         """The vector side of a search in the space that serves; None, with a note, where it cannot be had."""
         from memory_core.search import Vectors
 
-        timeout_seconds = self._config.search.query.embed_timeout_ms / 1000
-        if query.deadline is not None:
-            timeout_seconds = min(timeout_seconds, max(query.deadline - time.monotonic(), MIN_EMBED_SECONDS))
         try:
-            asked = self._providers.embed_question(space, query.text, timeout_seconds=timeout_seconds)
+            asked = self._providers.embed_question(space, query.text, timeout_seconds=self._embed_seconds(query, notes))
         except ProviderError as error:
             log.warning("keyword search answers: %s", error)
-            notes.add(f"keyword search only: {error}", error.action)
+            notes.degraded(error)
             return None
         if asked is None:
             notes.add("embeddings are being rebuilt; keyword search answers meanwhile")
@@ -307,6 +318,25 @@ class BuiltinBackend:
         notes.fallback = asked.fallback
         tokens = asked.provider if isinstance(asked.provider, TokenModel) else None
         return Vectors(space_id, vector, _calibration(connection, space_id, asked.provider), tokens)
+
+    def _explain_missing(self, query: Query, notes: _Notes) -> None:
+        """Say why there are no vectors; where a sync goes on, its provider may be what it waits for."""
+        seconds = self._embed_seconds(query, notes) if notes.unfinished and not self._spares else None
+        problem = self._providers.missing(query.text, timeout_seconds=seconds)
+        if problem is not None:
+            outage = self._providers.outages.current()
+            notes.degraded(problem, outage.reason if outage else "")
+
+    def _embed_seconds(self, query: Query, notes: _Notes) -> float:
+        """How long the question's embedding may take.
+
+        What the search has waited for a sync counts, up to half of it: a provider that is down is waited for once.
+        """
+        whole = self._config.search.query.embed_timeout_ms / 1000
+        seconds = max(whole - (time.monotonic() - notes.begun), whole / 2)
+        if query.deadline is None:
+            return seconds
+        return min(seconds, max(query.deadline - time.monotonic(), MIN_EMBED_SECONDS))
 
     def _answer(self, hits: tuple[Hit, ...], mode: Mode, space: Space | None, notes: _Notes) -> SearchResult:
         return SearchResult(

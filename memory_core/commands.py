@@ -90,7 +90,9 @@ def _search(options: Options) -> int:
 
 
 def _finish_sync(memory: Memory) -> bool:
-    """Wait for what a search leaves to the background: a command has none. False where the index cannot be levelled."""
+    """Wait for what a search leaves to the background: a command has none. False where waiting is of no use."""
+    if "provider out" in memory.status().details:
+        return False
     with console.SyncProgress() as progress:
         try:
             memory.sync(progress=progress)

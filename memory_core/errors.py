@@ -16,7 +16,8 @@ MemoryCoreError
 ├── SyncBusy                    another process syncs this index
 ├── SyncStopped                 the memory was closed while it was being brought level
 ├── ProviderError               embeddings cannot be had; carries the provider
-│   ├── ProviderUnavailable     not installed, no key, no model file, unreachable
+│   ├── ProviderUnavailable     not installed, no key, no model file, out of order
+│   │   └── ProviderUnreachable no connection could be made
 │   ├── AuthenticationFailed    the key was refused; not retried
 │   ├── QuotaExhausted          no credit left; not retried
 │   ├── RateLimited             asked to slow down; carries the pause
@@ -195,9 +196,13 @@ class ProviderError(MemoryCoreError):
 
 
 class ProviderUnavailable(ProviderError):
-    """The provider cannot be reached or opened: not installed, no key, no model file, no network."""
+    """The provider cannot be opened, or is out of order: not installed, no key, no model file, a server error."""
 
     retryable = True
+
+
+class ProviderUnreachable(ProviderUnavailable):
+    """No connection could be made: no network, no such host, nobody listens."""
 
 
 class AuthenticationFailed(ProviderError):

@@ -130,13 +130,17 @@ class Keeper:
             if seconds:
                 self._ensure_thread()
 
-    def close(self) -> None:
-        """Stop a running sync between two steps, end the thread; may be called twice."""
+    def stop(self) -> None:
+        """Begin no other sync, and stop a running one between two steps; returns at once."""
         with self._wake:
             self._closed = True
             self._stop.set()
             self._wake.notify_all()
-            thread = self._thread
+
+    def close(self) -> None:
+        """Stop, and wait until the thread has ended; may be called twice."""
+        self.stop()
+        thread = self._thread
         if thread is not None:
             thread.join()
 

@@ -1,7 +1,8 @@
 """How long the provider has given no embeddings: a record in the index file, so that every process knows it.
 
-It begins with the first failure after a success, of a question or of notes, and ends with the next success. Once it has lasted
-`PATIENCE_SECONDS`, the provider that `memorySearch.fallback` names may take over; the other is then tried with growing pauses.
+It begins with the first failure after a success, of a question or of notes, and ends with the next success. Meanwhile the
+provider is tried with growing pauses, in which nobody waits for it. Once it has lasted `PATIENCE_SECONDS`, the provider that
+`memorySearch.fallback` names may take over.
 """
 
 from __future__ import annotations
@@ -13,7 +14,14 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
-from memory_core.errors import InputTooLarge, MemoryCoreError, ProviderError
+from memory_core.errors import (
+    InputTooLarge,
+    InvalidEmbedding,
+    MemoryCoreError,
+    ProviderError,
+    ProviderUnavailable,
+    RateLimited,
+)
 from memory_core.records import Fallback
 from memory_core.settings import AgentConfig, SearchSettings
 from memory_core.store import Store
@@ -23,8 +31,18 @@ log = logging.getLogger(__name__)
 
 OUTAGE = "outage"  # the key of meta
 PATIENCE_SECONDS = 600.0
-FIRST_PAUSE_SECONDS = 60.0  # between two tries of a provider whose place is taken; doubled each time
-LONGEST_PAUSE_SECONDS = 1800.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """Seconds until a provider that is out is tried again: the first pause, doubled each time up to the longest."""
+
+    first: float
+    longest: float
+
+
+AWAITED = Pauses(10.0, 300.0)  # every question waits for its recovery, and a try costs one of them some seconds
+REPLACED = Pauses(60.0, 1800.0)  # another provider serves in its place
 
 Clock = Callable[[], float]  # Unix seconds: processes must agree
 
@@ -39,8 +57,8 @@ class Outage:
         since: Unix seconds of the first failure.
         reason: What the last failure said.
         moved: Whether another provider has taken over.
-        try_at: Unix seconds from which the provider is tried again, once another has taken over.
-        pause_seconds: Until the try after that one.
+        try_at: Unix seconds from which the provider is tried again; 0 where a try costs nobody time.
+        pause_seconds: From the next try in vain until the one after it.
     """
 
     provider: str
@@ -49,22 +67,41 @@ class Outage:
     reason: str
     moved: bool = False
     try_at: float = 0.0
-    pause_seconds: float = FIRST_PAUSE_SECONDS
+    pause_seconds: float = AWAITED.first
 
     def is_long(self, now: float) -> bool:
         """Whether the provider has had its time."""
         return self.moved or now - self.since >= PATIENCE_SECONDS
 
-    def tried(self, now: float, reason: str) -> Outage:
-        """After one more try in vain, when another provider takes over or has done so."""
-        longer = min(2 * self.pause_seconds, LONGEST_PAUSE_SECONDS)
-        return replace(self, reason=reason, moved=True, try_at=now + self.pause_seconds, pause_seconds=longer)
+    def is_due(self, now: float) -> bool:
+        """Whether the provider is to be tried again; also where the clock was put back by more than any pause."""
+        return not now < self.try_at <= now + REPLACED.longest
+
+    def tried(self, now: float, reason: str, *, moved: bool, asked_seconds: float = 0.0) -> Outage:
+        """After one more try in vain.
+
+        Args:
+            now: Unix seconds.
+            reason: What the try said.
+            moved: Whether another provider takes over, or has done so.
+            asked_seconds: The pause that the provider asked for.
+        """
+        pauses = REPLACED if moved else AWAITED
+        pause = self.pause_seconds if moved == self.moved else pauses.first
+        wait = min(max(pause, asked_seconds), REPLACED.longest)
+        longer = min(2 * pause, pauses.longest)
+        return replace(self, reason=reason, moved=moved, try_at=now + wait, pause_seconds=longer)
+
+    def error(self, now: float) -> ProviderUnavailable:
+        """As whoever wanted an embedding is told."""
+        again = "" if self.is_due(now) else f"; it is tried again in {self.try_at - now:.0f} s"
+        return ProviderUnavailable(self.provider, f"{self.told}{again}", action="to try it now: memory-core probe")
 
     @property
     def told(self) -> str:
         """Since when and why, for people."""
         since = datetime.fromtimestamp(self.since, UTC).strftime("%Y-%m-%d %H:%M UTC")
-        return f"no embeddings since {since}: {self.reason}"
+        return f"no embeddings since {since}: {self.reason.removeprefix(f'{self.provider}: ')}"
 
 
 class Outages:
@@ -72,38 +109,51 @@ class Outages:
 
     def __init__(self, config: AgentConfig, provider: str, store: Store, clock: Clock) -> None:
         self._provider = provider
-        self._settings = fingerprint(provider, config.search)
+        self._settings = fingerprint(provider, config)
         self._store = store
         self._clock = clock
+        self._unwritten: Outage | None = None  # of a session that may not write
 
     def held(self, connection: Connection) -> Outage | None:
         """The outage of the provider as it is configured now; None when it is not known to be out."""
         found = read_outage(connection)
-        return found if found is not None and found.settings == self._settings else None
+        return found if found is not None and found.settings == self._settings else self._unwritten
 
     def current(self) -> Outage | None:
-        """The same on a connection of its own; None also where there is no index."""
+        """The same on a connection of its own, where there is an index."""
         try:
             with self._store.read() as connection:
                 return self.held(connection)
         except MemoryCoreError:  # whoever needs the index hears of it there
-            return None
+            return self._unwritten
 
-    def failed(self, error: ProviderError) -> None:
-        """The provider gave nothing; the first time is what counts. That a text is too large says nothing about it."""
-        if not isinstance(error, InputTooLarge) and self.current() is None:
-            first = Outage(provider=self._provider, settings=self._settings, since=self._clock(), reason=str(error))
-            self._write(first)
+    def failed(self, error: ProviderError, *, pause: bool = True) -> None:
+        """The provider gave nothing. That a text is too large says nothing about it.
+
+        Args:
+            pause: Leave it alone for a while, if the error is one that costs its callers time.
+        """
+        if isinstance(error, InputTooLarge):
+            return
+        now, held = self._clock(), self.current()
+        outage = held or Outage(provider=self._provider, settings=self._settings, since=now, reason=str(error))
+        if not outage.is_due(now):  # another one tried at the same time
+            return
+        if pause and (outage.moved or (error.retryable and not isinstance(error, InvalidEmbedding))):
+            asked = error.retry_after_seconds if isinstance(error, RateLimited) else None
+            outage = outage.tried(now, str(error), moved=outage.moved, asked_seconds=asked or 0.0)
+        if outage != held:
+            self._write(outage)
 
     def answered(self) -> None:
         """The provider gave an embedding."""
         if self.current() is not None:
             self._write(None)
 
-    def tried(self, error: ProviderError) -> None:
+    def replaced(self, error: ProviderError) -> None:
         """The provider was tried in vain, and another one stands in for it."""
         if (outage := self.current()) is not None:
-            self._write(outage.tried(self._clock(), str(error)))
+            self._write(outage.tried(self._clock(), str(error), moved=True))
 
     def is_long(self, outage: Outage | None) -> bool:
         """Whether another provider may take over, or has."""
@@ -111,10 +161,21 @@ class Outages:
 
     def is_due(self, outage: Outage) -> bool:
         """Whether the provider is to be tried again."""
-        return self._clock() >= outage.try_at
+        return outage.is_due(self._clock())
+
+    def problem(self) -> ProviderUnavailable | None:
+        """What is known to be wrong with the provider."""
+        outage = self.current()
+        return None if outage is None else outage.error(self._clock())
+
+    def rest(self) -> ProviderUnavailable | None:
+        """Why the provider is left alone now; None when it may be asked."""
+        outage = self.current()
+        return None if outage is None or self.is_due(outage) else outage.error(self._clock())
 
     def _write(self, outage: Outage | None) -> None:
         if not self._store.writable:
+            self._unwritten = outage
             return
         try:
             with self._store.write(content=False) as writer:
@@ -132,9 +193,10 @@ def read_outage(connection: Connection) -> Outage | None:
         return None
 
 
-def fingerprint(provider: str, search: SearchSettings) -> str:
+def fingerprint(provider: str, config: AgentConfig) -> str:
     """Names how a provider is configured, as a hash: a URL may hold a token."""
-    how = (provider, search.model, search.output_dimensionality, search.remote.base_url, search.local.model_path)
+    search, urls = config.search, sorted((name, account.base_url) for name, account in config.providers.items())
+    how = (provider, search.model, search.output_dimensionality, search.remote.base_url, search.local.model_path, urls)
     return hashlib.blake2s(repr(how).encode(), digest_size=8).hexdigest()
 
 

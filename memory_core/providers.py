@@ -67,6 +67,7 @@ class Providers:
         self._clock = clock
         self._lock = threading.Lock()
         self._opened: dict[str, EmbeddingProvider] = {}
+        self._closed = False
 
     @cached_property
     def choice(self) -> registry.Choice:
@@ -107,7 +108,8 @@ class Providers:
                 log.info("provider %s answers again", outage.provider)
                 return self._acting(CONFIGURED)
             log.warning("provider %s is out: %s", outage.provider, problem)
-            self.outages.tried(problem)
+            if not self._closed:
+                self.outages.replaced(problem)
         return stand_in
 
     def try_configured(self) -> ProviderError | None:
@@ -133,7 +135,28 @@ class Providers:
         if embedded:
             self.outages.answered()
         if problem is not None:
-            self.outages.failed(problem)
+            self._failed(problem, pause=not embedded)
+
+    def may_send(self, acting: Acting) -> bool:
+        """Whether a sync that nobody asked for may send notes: not while the configured provider is left alone."""
+        return acting.role != CONFIGURED or self.outages.rest() is None
+
+    def missing(self, text: str, *, timeout_seconds: float | None) -> ProviderError | None:
+        """Why the index holds no embeddings yet; None where nothing is known to be wrong.
+
+        Args:
+            text: What the configured provider is asked to embed, to find out.
+            timeout_seconds: How long that may take; None asks nobody and tells what is known.
+        """
+        try:
+            provider = self.configured()
+            if provider is None:
+                return None
+            if timeout_seconds is not None:
+                self._ask_configured(provider, text, timeout_seconds=timeout_seconds)
+        except ProviderError as error:
+            return error
+        return self.outages.problem()
 
     def embed_question(self, space: Space, text: str, *, timeout_seconds: float) -> Asked | None:
         """Embed a question for a space; None when nobody here can.
@@ -141,27 +164,43 @@ class Providers:
         Raises:
             ProviderError: The provider of that space gave no embedding, or cannot be opened.
         """
-        role = CONFIGURED
         try:
             found = self._for_space(space)
-            if found is None:
-                return None
-            role, provider = found
-            vector = provider.embed_query(text, timeout_seconds=timeout_seconds)
         except ProviderError as error:
-            if role == CONFIGURED:
-                self.outages.failed(error)
+            self._failed(error)
             raise
+        if found is None:
+            return None
+        role, provider = found
         if role == CONFIGURED:
-            self.outages.answered()
+            return Asked(self._ask_configured(provider, text, timeout_seconds=timeout_seconds), provider, None)
+        vector = provider.embed_query(text, timeout_seconds=timeout_seconds)
         return Asked(vector, provider, self._explained() if role == FALLBACK else None)
 
     def close(self) -> None:
-        """Close all that were opened; may be called twice."""
+        """Close all that were opened; may be called twice. What fails from now on says nothing about a provider."""
         with self._lock:
+            self._closed = True
             opened, self._opened = list(self._opened.values()), {}
         for provider in opened:
             provider.close()
+
+    def _ask_configured(self, provider: EmbeddingProvider, text: str, *, timeout_seconds: float) -> NDArray[np.float32]:
+        """Embed a question, unless the provider is left alone; what comes of it is noted."""
+        resting = self.outages.rest()
+        if resting is not None:
+            raise resting
+        try:
+            vector = provider.embed_query(text, timeout_seconds=timeout_seconds)
+        except ProviderError as error:
+            self._failed(error)
+            raise
+        self.outages.answered()
+        return vector
+
+    def _failed(self, error: ProviderError, *, pause: bool = True) -> None:
+        if not self._closed:
+            self.outages.failed(error, pause=pause)
 
     @cached_property
     def _may_fall_back(self) -> bool:

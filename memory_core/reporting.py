@@ -83,7 +83,7 @@ def _with_outage(status: Status, config: AgentConfig, connection: Connection) ->
     from dataclasses import replace
 
     outage, serving = read_outage(connection), serving_space(connection)
-    if outage is not None and outage.settings != fingerprint(status.provider, config.search):
+    if outage is not None and outage.settings != fingerprint(status.provider, config):
         outage = None
     details = status.details if outage is None else {**status.details, "provider out": outage.told}
     space = None if serving is None else serving[1]

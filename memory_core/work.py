@@ -79,10 +79,14 @@ class Work:
         Raises:
             SyncStopped: It was asked to stop.
         """
-        if self.stop is not None and self.stop.is_set():
-            raise SyncStopped("the memory was closed while it was being brought level")
+        self.check_stop()
         if self.progress is not None:
             self.progress(progress)
+
+    def check_stop(self) -> None:
+        """Raises SyncStopped once the sync was asked to stop: what fails then fails because of that."""
+        if self.stop is not None and self.stop.is_set():
+            raise SyncStopped("the memory was closed while it was being brought level")
 
     def failed(self, file: MemoryFile, error: FileUnreadable) -> bool:
         """A file stays as it was; False when it only went after it was listed, which the next sync sees."""

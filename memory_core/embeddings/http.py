@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from memory_core.embeddings.credentials import Endpoint, origin, scrubbed
 from memory_core.embeddings.failures import from_status, lasting, message_of
-from memory_core.errors import ProviderError, ProviderUnavailable, RequestTimeout
+from memory_core.errors import ProviderError, ProviderUnavailable, ProviderUnreachable, RequestTimeout
 
 if TYPE_CHECKING:
     import httpx
@@ -42,7 +42,8 @@ class Http:
             raise RequestTimeout(provider, f"{origin(url)} did not answer within {timeout:g} s") from error
         except httpx.TransportError as error:
             reason = scrubbed(str(error), self._endpoint.secrets) or type(error).__name__
-            raise ProviderUnavailable(
+            kind = ProviderUnreachable if isinstance(error, httpx.ConnectError) else ProviderUnavailable
+            raise kind(
                 provider,
                 f"{origin(url)} cannot be reached: {reason}",
                 action="Check that it runs and that memorySearch.remote.baseUrl is right.",

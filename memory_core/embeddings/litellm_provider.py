@@ -24,7 +24,13 @@ from memory_core.embeddings.loop import in_daemon_thread
 from memory_core.embeddings.plan import Plan, plan
 from memory_core.embeddings.requests import Backfill, Kind, RequestProvider, Retries
 from memory_core.embeddings.vectors import decoded, shortened
-from memory_core.errors import InvalidEmbedding, ProviderError, ProviderUnavailable, RequestTimeout
+from memory_core.errors import (
+    InvalidEmbedding,
+    ProviderError,
+    ProviderUnavailable,
+    ProviderUnreachable,
+    RequestTimeout,
+)
 from memory_core.settings import AgentConfig
 
 if TYPE_CHECKING:
@@ -106,6 +112,10 @@ class LitellmTransport:
         shown = scrubbed(message_of(str(failure)), self._endpoint.secrets)
         raise self._mapped(failure, shown) from Foreign.of(failure, shown)
 
+    def waits_for(self) -> str:
+        """See `Transport`."""
+        return "" if "litellm" in sys.modules and not _IMPORTING.locked() else "litellm is still being imported"
+
     async def close(self) -> None:
         """See `Transport`."""
         if self._client is not None:
@@ -182,6 +192,8 @@ class LitellmTransport:
         status, kind = getattr(error, "status_code", None), type(error).__name__
         if kind == "Timeout":
             return RequestTimeout(provider, f"no answer within {self._endpoint.timeout_seconds:g} s")
+        if _never_connected(error):
+            return ProviderUnreachable(provider, f"it cannot be reached: {shown}")
         if kind == "APIConnectionError" or not isinstance(status, int):
             return ProviderUnavailable(provider, f"the request failed: {shown}")
         headers = getattr(error, "litellm_response_headers", None) or {}
@@ -218,6 +230,16 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def _never_connected(error: BaseException) -> bool:
+    """Whether httpx, which all vendors' code in litellm uses, could make no connection; litellm itself does not tell."""
+    import httpx
+
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, httpx.ConnectError):
+        cause = cause.__cause__ or cause.__context__
+    return cause is not None
 
 
 def _not_installed(provider: str, error: ImportError) -> ProviderError:

@@ -86,6 +86,10 @@ class OpenAITransport:
             raise self._http.refusal(status, headers, body)
         return self._rows(body, headers)
 
+    def waits_for(self) -> str:
+        """See `Transport`."""
+        return ""
+
     async def close(self) -> None:
         """See `Transport`."""
         await self._http.close()

@@ -23,6 +23,7 @@ from memory_core.errors import (
     InvalidEmbedding,
     ProviderError,
     ProviderUnavailable,
+    ProviderUnreachable,
     RateLimited,
     RequestTimeout,
 )
@@ -53,6 +54,10 @@ class Transport(Protocol):
         Raises:
             ProviderError: The request failed; its `retryable` says whether to try again.
         """
+        ...
+
+    def waits_for(self) -> str:
+        """What on this machine the first request still waits for; "" is nothing. Callable from any thread."""
         ...
 
     async def close(self) -> None:
@@ -128,6 +133,7 @@ class RequestProvider:
         self._announce = announce or Announce()
         self._retries = retries or Retries()
         self._backfill = backfill
+        self._answered = False
         self._loop = BackgroundLoop(f"memory-core-{space.provider}")
 
     @property
@@ -229,12 +235,17 @@ class RequestProvider:
             async with asyncio.timeout(timeout_seconds):
                 (outcome,), _ = await self._outcomes([text], "query", patience)
         except TimeoutError as error:
-            because = f"; before that: {patience.last}" if patience.last else ""
-            message = f"no embedding within {timeout_seconds:g} s{because}"
-            raise RequestTimeout(self._space.provider, message) from error
+            raise self._too_late(timeout_seconds or 0.0, patience) from error
         if isinstance(outcome, ProviderError):
             raise outcome
         return outcome
+
+    def _too_late(self, timeout_seconds: float, patience: Patience) -> RequestTimeout:
+        local = self._transport.waits_for()
+        because = f": {local}" if local else f"; before that: {patience.last}" if patience.last else ""
+        error = RequestTimeout(self._space.provider, f"no embedding within {round(timeout_seconds, 2):g} s{because}")
+        error.retryable = not local  # the provider was not even asked
+        return error
 
     async def _outcomes(self, texts: Sequence[str], kind: Kind, patience: Patience) -> tuple[list[Outcome], bool]:
         """What each text got, and whether one request was enough for that."""
@@ -272,7 +283,9 @@ class RequestProvider:
         import tenacity
 
         async def once() -> list[Outcome]:
-            return self._checked(await self._transport.send(texts, kind), len(texts))
+            rows = await self._transport.send(texts, kind)
+            self._answered = True
+            return self._checked(rows, len(texts))
 
         return await tenacity.AsyncRetrying(
             retry=tenacity.retry_if_exception(lambda error: self._worth_a_retry(error, patience)),
@@ -285,6 +298,9 @@ class RequestProvider:
         if not isinstance(error, ProviderError):
             return False
         patience.last = error
+        # Where there is no network a retry only costs time; in the middle of a backfill the network may come back.
+        if isinstance(error, ProviderUnreachable) and (patience.ends_at is not None or not self._answered):
+            return False
         named = error.retry_after_seconds if isinstance(error, RateLimited) else None
         return error.retryable and (named is None or named <= min(self._retries.patience_seconds, patience.left()))
 

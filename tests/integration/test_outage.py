@@ -213,9 +213,9 @@ def test_the_primary_is_tried_with_growing_pauses_in_the_background(world: World
             tries.append(world.clock.now - begun)
 
     assert tries[:5] == [60, 180, 420, 900, 1860]
-    assert {after - before for before, after in pairwise(tries[4:])} == {outage.LONGEST_PAUSE_SECONDS}
+    assert {after - before for before, after in pairwise(tries[4:])} == {outage.REPLACED.longest}
     world.primary.faults.clear()
-    world.clock.now += outage.LONGEST_PAUSE_SECONDS
+    world.clock.now += outage.REPLACED.longest
     world.background_sync()
     assert world.ask().fallback is None
 

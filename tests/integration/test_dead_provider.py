@@ -1,0 +1,327 @@
+"""A provider that is configured and cannot be had: one search waits for it and tells, the next ones do not even ask."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_core.builtin import BuiltinBackend
+from memory_core.hookspecs import BackendContext
+from memory_core.outage import AWAITED, REPLACED, Outage
+from memory_core.records import Access, Query, SearchResult
+from memory_core.settings import AgentConfig, QuerySettings, Remote, SearchSettings, Secret, SyncSettings
+from tests.command import Command
+from tests.servers.loopback import Reply, openai_error
+from tests.servers.openai import OpenAIServer
+from tests.servers.port import Port
+from tests.waiting import Clock, eventually
+
+EMBED_SECONDS, BUDGET_SECONDS = 0.8, 0.3
+BUSY_SECONDS = 5.0  # on top, where a machine is shared
+QUESTION = Query(text="harbour office", min_score=0.0)
+NEVER = threading.Event()
+SILENCE = (Reply(after=NEVER),) * 1000
+
+
+@dataclass
+class World:
+    """Notes that every search meets in a process of its own, as the command line does: only the index file remembers."""
+
+    folder: Path
+    url: str
+    clock: Clock = field(default_factory=Clock)
+    access: Access = "rw"
+    seconds: float = 0.0  # the last search took
+
+    def note(self, name: str, text: str) -> None:
+        path = self.folder / "notes" / "memory" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def opened(self) -> BuiltinBackend:
+        search = SearchSettings(
+            provider="openai",
+            remote=Remote(base_url=self.url, api_key=Secret("sk-loopback")),
+            sync=SyncSettings(on_search_budget_ms=round(BUDGET_SECONDS * 1000)),
+            query=QuerySettings(embed_timeout_ms=round(EMBED_SECONDS * 1000)),
+        )
+        notes, store = self.folder / "notes", self.folder / "main.sqlite"
+        config = AgentConfig(agent="main", workspace=notes, state_dir=self.folder, store_path=store, search=search)
+        return BuiltinBackend(BackendContext(config=config, access=self.access), clock=self.clock)
+
+    def ask(self, query: Query = QUESTION) -> SearchResult:
+        backend, begun = self.opened(), time.monotonic()
+        try:
+            return backend.memory_search(query)
+        finally:
+            backend.memory_close()
+            self.seconds = time.monotonic() - begun
+
+    def sync(self) -> None:
+        backend = self.opened()
+        backend.memory_sync(force=False, progress=None)
+        backend.memory_close()
+
+    def details(self) -> Mapping[str, Any]:
+        return self.opened().memory_status().details
+
+
+def made(folder: Path, url: str) -> World:
+    world = World(folder, url)
+    world.note("2026-02-01.md", "# Harbour\n\nThe harbour office opens at dawn.\n")
+    return world
+
+
+@pytest.fixture
+def port() -> Iterator[Port]:
+    with Port() as reserved:
+        yield reserved
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer(dimensions=1536) as running:
+        yield running
+
+
+def assert_keywords(answer: SearchResult, *told: str) -> None:
+    assert (answer.mode, answer.hits[0].path) == ("keyword", "memory/2026-02-01.md")
+    for words in ("keyword search only", *told):
+        assert words in str(answer.warning)
+
+
+def test_a_closed_port_is_met_once_and_then_left_alone(tmp_path: Path, port: Port) -> None:
+    world = made(tmp_path, port.url)
+    assert_keywords(world.ask(), "cannot be reached")
+    assert world.seconds < EMBED_SECONDS + BUSY_SECONDS
+
+    port.open()  # whoever comes now is counted
+    for passed in (0, 4, 4):
+        world.clock.now += passed
+        assert_keywords(world.ask(), "no embeddings since", "cannot be reached", "it is tried again in")
+    assert port.connections == 0
+    world.clock.now += 4
+    world.ask()
+    assert port.connections > 0
+
+
+def test_a_silent_port_is_waited_for_once_and_then_left_alone(tmp_path: Path, port: Port) -> None:
+    world = made(tmp_path, port.open().url)
+    assert_keywords(world.ask(), "no embedding within")
+    assert world.seconds < EMBED_SECONDS + BUSY_SECONDS
+
+    seen = port.connections
+    assert seen
+    for _ in range(3):
+        assert_keywords(world.ask(), "no embeddings since", "it is tried again in")
+    assert port.connections == seen
+
+
+def test_an_index_that_has_embeddings_is_searched_by_keyword_meanwhile(tmp_path: Path, server: OpenAIServer) -> None:
+    world = made(tmp_path, server.url)
+    assert world.ask().mode == "hybrid"
+    server.fail(*SILENCE)
+    world.note("2026-02-02.md", "# New\n\nThe ferry sails at noon.\n")
+    assert_keywords(world.ask(), "no embedding within")
+    assert world.seconds < EMBED_SECONDS + BUSY_SECONDS
+
+    seen = len(server.requests)
+    assert_keywords(world.ask(), "no embeddings since")
+    assert len(server.requests) == seen
+    assert world.ask(Query(text="ferry noon", min_score=0.0)).hits[0].path == "memory/2026-02-02.md"
+
+
+def test_recovery_is_noticed_at_the_next_try(tmp_path: Path, server: OpenAIServer) -> None:
+    world = made(tmp_path, server.url)
+    server.fail(*SILENCE)
+    world.ask()
+    server.faults.clear()
+    assert_keywords(world.ask(), "it is tried again in 10 s")
+    world.clock.now += AWAITED.first
+
+    assert world.ask().mode == "hybrid"
+    assert world.ask().warning is None
+    assert "provider out" not in world.details()
+
+
+@pytest.mark.parametrize("way", ["sync", "probe"])
+def test_who_asks_for_it_gets_a_try_at_once(way: str, tmp_path: Path, server: OpenAIServer) -> None:
+    world = made(tmp_path, server.url)
+    server.fail(*SILENCE)
+    world.ask()
+    server.faults.clear()
+    with closing(_Closing(world.opened())) as process:
+        if way == "sync":
+            assert process.backend.memory_sync(force=False, progress=None).owed == 0
+        else:
+            assert process.backend.memory_probe().ok
+
+    assert world.ask().mode == "hybrid"
+
+
+@dataclass
+class _Closing:
+    backend: BuiltinBackend
+
+    def close(self) -> None:
+        self.backend.memory_close()
+
+
+def test_a_refused_key_is_tried_each_time_since_that_takes_no_time(tmp_path: Path, server: OpenAIServer) -> None:
+    world = made(tmp_path, server.url)
+    server.fail(openai_error(401, "no such key"))
+    assert_keywords(world.ask(), "no such key")
+
+    assert world.ask().mode == "hybrid"
+
+
+def test_one_text_that_gets_no_embedding_keeps_no_question_from_the_provider(
+    tmp_path: Path, server: OpenAIServer
+) -> None:
+    world = made(tmp_path, server.url)
+    world.sync()
+    world.note("bad.md", "A text that the model fails on.\n")
+    server.replaced["A text that the model fails on."] = [float("nan")] * 1536
+    for _ in range(3):
+        assert world.ask().mode == "hybrid"
+
+
+def test_a_session_that_may_not_write_remembers_by_itself(tmp_path: Path, server: OpenAIServer) -> None:
+    world = made(tmp_path, server.url)
+    world.sync()
+    server.fail(*SILENCE)
+    world.access = "ro"
+    with closing(_Closing(world.opened())) as process:
+        assert_keywords(process.backend.memory_search(QUESTION), "no embedding within")
+        seen = len(server.requests)
+        assert_keywords(process.backend.memory_search(QUESTION), "no embeddings since")
+        assert len(server.requests) == seen
+        server.faults.clear()
+        world.clock.now += AWAITED.first
+        assert process.backend.memory_search(QUESTION).mode == "hybrid"
+    assert "provider out" not in world.details()
+
+
+def outage(**known: Any) -> Outage:
+    return Outage(provider="openai", settings="", since=0.0, reason="it is away", **known)
+
+
+@pytest.mark.parametrize(("moved", "pauses"), [(False, AWAITED), (True, REPLACED)])
+def test_pauses_grow_to_a_bound(moved: bool, pauses: Any) -> None:
+    tries, held, now = [0.0], outage(), 0.0
+    for _ in range(12):
+        held = held.tried(now, "still away", moved=moved)
+        assert not held.is_due(held.try_at - 0.1)
+        assert held.is_due(held.try_at)
+        now = held.try_at
+        tries.append(now)
+    waits = [after - before for before, after in pairwise(tries)]
+
+    assert waits[:4] == [pauses.first * 2**n for n in range(4)]
+    assert set(waits[8:]) == {pauses.longest}
+
+
+def test_a_pause_that_was_asked_for_is_kept_and_a_clock_put_back_cannot_hold_it_for_ever() -> None:
+    held = outage().tried(1000.0, "slow down", moved=False, asked_seconds=120.0)
+
+    assert held.try_at == 1120.0
+    assert held.tried(1120.0, "away", moved=False).try_at == 1120.0 + 2 * AWAITED.first
+    assert held.is_due(1120.0 - 2 * REPLACED.longest)
+
+
+# The command line itself.
+
+
+def command(folder: Path, url: str) -> Command:
+    document = {
+        "models": {"providers": {"openai": {"baseUrl": url}}},
+        "memorySearch": {"query": {"embedTimeoutMs": round(EMBED_SECONDS * 1000)}},
+    }
+    (folder / "config.json5").write_text(json.dumps(document))
+    variables = {
+        "OPENAI_API_KEY": "sk-loopback",
+        "MEMORY_CORE_PROVIDER": "auto",
+        "MEMORY_CORE_CONFIG": str(folder / "config.json5"),
+    }
+    return Command(folder / "notes", folder / "state", variables)
+
+
+@pytest.mark.parametrize("silent", [False, True], ids=["closed", "silent"])
+def test_the_command_line_with_a_key_and_no_network(silent: bool, tmp_path: Path, port: Port) -> None:
+    made(tmp_path, port.url)
+    run = command(tmp_path, port.open().url if silent else port.url)
+    first = run("search", "harbour office", "--json")
+    assert first.json["mode"] == "keyword"
+    assert first.json["results"]
+    assert "no embedding within" in first.err + first.out if silent else "cannot be reached" in first.json["warning"]
+
+    seen = port.connections if silent else port.open().connections
+    for words in ("harbour office", "nothing like it"):
+        again = run("search", words)
+        assert again.code == 0
+        assert "no embeddings since" in again.out + again.err
+    assert port.connections == seen
+
+
+def test_a_command_that_finds_nothing_does_not_wait_for_a_silent_provider(tmp_path: Path, port: Port) -> None:
+    """What a search leaves to the background is finished by a command, but not with a provider that is dead."""
+    made(tmp_path, port.url)
+    done = command(tmp_path, port.open().url)("search", "nothing like it", timeout_seconds=30)
+
+    assert done.code == 0
+    assert "no embedding within" in done.out + done.err
+
+
+# Closing in the middle.
+
+
+def test_closing_while_notes_are_embedded_is_quick_and_says_nothing_about_the_provider(
+    tmp_path: Path, server: OpenAIServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = made(tmp_path, server.url)
+    server.fail(*SILENCE)
+    backend = world.opened()
+    with caplog.at_level(logging.WARNING):
+        backend.memory_sync_soon()
+        assert eventually(lambda: server.requests)
+        begun = time.monotonic()
+        backend.memory_close()
+    assert time.monotonic() - begun < BUSY_SECONDS
+
+    assert not caplog.records
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("memory-")]
+    details = world.details()
+    assert "provider out" not in details
+    assert "owed because" not in details
+    server.faults.clear()
+    assert world.ask().mode == "hybrid"
+
+
+def test_closing_while_a_question_is_embedded_says_nothing_about_the_provider(
+    tmp_path: Path, server: OpenAIServer
+) -> None:
+    world = made(tmp_path, server.url)
+    world.sync()
+    seen = len(server.requests)
+    server.fail(*SILENCE)
+    backend = world.opened()
+    answers: list[SearchResult] = []
+    patient = replace(QUESTION, deadline=time.monotonic() + 60)
+    asking = threading.Thread(target=lambda: answers.append(backend.memory_search(patient)))
+    asking.start()
+    assert eventually(lambda: len(server.requests) > seen)
+    backend.memory_close()
+    asking.join()
+
+    assert answers[0].mode == "keyword"
+    assert "provider out" not in world.details()
