@@ -22,6 +22,7 @@ class Matches:
         counts: For every unit, how often it holds which term.
         lengths: Words of every unit.
         found: For every candidate, which words of the question it holds, its headings, date and name included.
+        identified: For every candidate, whether it or its headings hold an identifier of the question.
     """
 
     def __init__(self, question: Question, found: Sequence[Candidate], tokenize: Tokenize) -> None:
@@ -29,6 +30,7 @@ class Matches:
         self.counts: list[dict[int, int]] = []
         self.lengths: list[int] = []
         self.found: list[list[bool]] = []
+        self.identified: list[bool] = []
         wanted: dict[str, list[tuple[int, tuple[str, ...]]]] = {}  # by first stem
         for number, term in enumerate(question.terms):
             wanted.setdefault(term.stems[0], []).append((number, term.stems))
@@ -39,6 +41,7 @@ class Matches:
             self.counts += _counts(stems, breaks, {first: wanted[first] for first in wanted.keys() & held})
             self.lengths += [end - start - 1 for start, end in pairwise([*breaks, len(stems)])]
             self.found.append([word.held_by(held) for word in question.words])
+            self.identified.append(any(_holds(stems, question.terms[number].stems) for number in question.identifiers))
 
     def best(self, weights: Sequence[float]) -> list[float]:
         """For every candidate, the largest share of the question's words that one of its units holds, 0..1."""
@@ -62,6 +65,11 @@ def _counts(
                 if len(term) == 1 or tuple(stems[at : at + len(term)]) == term:
                     held[number] = held.get(number, 0) + 1
     return counts
+
+
+def _holds(stems: list[str], run: tuple[str, ...]) -> bool:
+    """Whether the stems of a term stand together somewhere."""
+    return any(tuple(stems[at : at + len(run)]) == run for at in _places(stems, run[0], 0))
 
 
 def _places(stems: list[str], stem: str, start: int) -> Iterator[int]:

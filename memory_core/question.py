@@ -10,7 +10,17 @@ from datetime import date
 from memory_core import ranking
 from memory_core.dates import Period, period
 from memory_core.store.connection import Connection, Tokenize
-from memory_core.terms import cut_cjk, file_names, is_seam, is_single_cjk, match_expression, phrases, question_words
+from memory_core.terms import (
+    cut_cjk,
+    file_names,
+    identifiers,
+    is_question,
+    is_seam,
+    is_single_cjk,
+    match_expression,
+    phrases,
+    question_words,
+)
 
 MAX_TERMS = 48  # of a question; the rarest stay
 MAX_PHRASES = 16
@@ -52,6 +62,8 @@ class Question:
         chunks: How many chunks the index holds.
         names: File names and dates, as paths end with them.
         period: The days it speaks of.
+        identifiers: The numbers, among its terms, of those that name one thing exactly and that some chunk holds.
+        is_sentence: Whether it is asked in a sentence, rather than a list of words.
     """
 
     words: tuple[Term, ...]
@@ -59,6 +71,8 @@ class Question:
     chunks: int
     names: tuple[str, ...] = ()
     period: Period | None = None
+    identifiers: frozenset[int] = frozenset()
+    is_sentence: bool = False
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -93,12 +107,19 @@ def ready(connection: Connection, text: str, tokenize: Tokenize, today: date) ->
     words = {stem: Term(word, (stem,), counts.get(stem, 0)) for stem, word in stems.items()}
     kept = sorted(words.values(), key=lambda term: (term.documents == 0, term.documents))[:MAX_TERMS]
     found = (_phrase(connection, phrase, tokenize) for phrase in phrases(text)[:MAX_PHRASES])
+    single = tuple(term for term in words.values() if term in kept)
+    several = tuple(term for term in found if term.documents)
+    exact = set(identifiers(text))
     return Question(
-        words=tuple(term for term in words.values() if term in kept),
-        phrases=tuple(term for term in found if term.documents),
+        words=single,
+        phrases=several,
         chunks=chunks,
         names=tuple(file_names(text)),
         period=period(text, today),
+        identifiers=frozenset(
+            number for number, term in enumerate(single + several) if term.documents and term.text.lower() in exact
+        ),
+        is_sentence=is_question(text),
     )
 
 

@@ -27,8 +27,12 @@ NAMED_BONUS = 2.0  # for notes that the question names: more than all else toget
 STRANGE_SHARE = 0.31  # of the span on top of the floor, when no word of a question is known: gibberish reaches .52
 SPELT_TOKENS = 2.0  # a word, above which they are none: questions have 1.0 to 1.5, gibberish of other alphabets 3 to 8
 KEYWORD_CEILING = 0.7  # of the evidence that keywords alone bring in hybrid mode
-CHANCE = 0.16  # of that evidence is what word salad reaches
-KEYWORD_EXPONENT, KEYWORD_GROWTH = 0.78, 0.3  # at 100 chunks, and a tenfold of them
+CHANCE, CHANCE_GROWTH = 0.18, 0.1  # of that evidence is what word salad reaches among 100 chunks, and a tenfold of them
+KEYWORD_EXPONENT, KEYWORD_GROWTH = 0.82, 0.3  # at 100 chunks, and a tenfold of them
+QUESTION_EXPONENT = 0.8  # as a share of that, for a question in a sentence
+# Chunks about other things that every index is taken to hold besides: a name that is in all of three is still rare.
+BACKGROUND = 10
+IDENTIFIED = 0.5  # the least score of a chunk that holds an identifier of the question
 
 
 def inverse_document_frequency(documents: int, containing: int) -> float:
@@ -37,8 +41,8 @@ def inverse_document_frequency(documents: int, containing: int) -> float:
 
 
 def coverage_weight(documents: int, containing: int) -> float:
-    """ln(1 + (N + .5) / (n + .5)): how much of a question one term is; a term in every note still counts ln 2."""
-    return math.log(1 + (documents + 0.5) / (containing + 0.5))
+    """ln(1 + (N + 10 + .5) / (n + .5)): how much of a question one term is; a term in every note still counts ln 2."""
+    return math.log(1 + (documents + BACKGROUND + 0.5) / (containing + 0.5))
 
 
 def coverage(weights: Sequence[float], found: Sequence[bool]) -> float:
@@ -53,16 +57,34 @@ def vector_score(cosine: float, calibration: Calibration, *, strange: bool = Fal
     return min(max(score, 0.0), 1.0)
 
 
-def hybrid_score(covered: float, vector: float) -> float:
-    """Two independent pieces of evidence, less what chance brings: 1 - (1 - .7 covered) (1 - vector), from .16 on."""
-    evidence = 1 - (1 - KEYWORD_CEILING * covered) * (1 - vector)
-    return max((evidence - CHANCE) / (1 - CHANCE), 0.0)
+def chance(chunks: int) -> float:
+    """The evidence, 0 to .3, that unconnected words find by chance: the more chunks, the more of any words one of them holds."""
+    return min(max(CHANCE + CHANCE_GROWTH * math.log10(max(chunks, 1) / 100), 0.0), 0.3)
 
 
-def keyword_score(covered: float, chunks: int = 100) -> float:
-    """covered ** .78 among 100 chunks; the more chunks, the more of any words one of them holds by chance."""
+def hybrid_score(covered: float, vector: float, chunks: int = 100, *, question: bool = False) -> float:
+    """Two independent pieces of evidence together, as a score in 0..1.
+
+    Args:
+        covered: The share of the question's words that was found, 0..1.
+        vector: The evidence by meaning, 0..1.
+        chunks: How many the index holds.
+        question: Whether the words were a sentence. Those are not together by chance: the evidence counts as it is,
+            1 - (1 - covered) (1 - vector). Of other words the keyword side counts .7, less what chance brings.
+    """
+    if question:
+        return 1 - (1 - covered) * (1 - vector)
+    evidence, less = 1 - (1 - KEYWORD_CEILING * covered) * (1 - vector), chance(chunks)
+    return max((evidence - less) / (1 - less), 0.0)
+
+
+def keyword_score(covered: float, chunks: int = 100, *, question: bool = False) -> float:
+    """covered ** .82 among 100 chunks; the more chunks, the more of any words one of them holds by chance.
+
+    A question in a sentence is no chance collection of words: its exponent is smaller by a fifth.
+    """
     exponent = KEYWORD_EXPONENT + KEYWORD_GROWTH * math.log10(max(chunks, 1) / 100)
-    return math.pow(covered, min(max(exponent, 0.6), 1.3))
+    return math.pow(covered, min(max(exponent, 0.6), 1.3) * (QUESTION_EXPONENT if question else 1.0))
 
 
 def recency(age_days: float, *, half_life_days: float, floor: float) -> float:

@@ -122,9 +122,10 @@ def _judge(
     """The rank value of every unit and the score of every candidate."""
     fused = _text_side(question, found, words, weights)
     covered = [ranking.coverage(question.weights, held) for held in words.found]
+    least = [ranking.IDENTIFIED * identified for identified in words.identified]
     texts = [
-        ranking.keyword_score((share + best) / 2, question.chunks)
-        for share, best in zip(covered, words.best(question.weights), strict=True)
+        max(ranking.keyword_score((share + best) / 2, question.chunks, question=question.is_sentence), floor)
+        for share, best, floor in zip(covered, words.best(question.weights), least, strict=True)
     ]
     if vectors is None or not found:
         return fused, [Score(text, None, text) for text in texts]
@@ -141,7 +142,15 @@ def _judge(
     ]
     strange = _is_strange(question, vectors.tokens)
     near = [ranking.vector_score(cosine, vectors.calibration, strange=strange) for cosine in cosines.chunks]
-    return whole, [_score(*each, weights) for each in zip(covered, texts, near, strict=True)]
+    if not weights.text:
+        return whole, [Score(vector, vector, None) for vector in near]
+    scores = [
+        ranking.hybrid_score(share, vector, question.chunks, question=question.is_sentence)
+        for share, vector in zip(covered, near, strict=True)
+    ]
+    return whole, [
+        Score(max(score, floor), *parts) for score, floor, *parts in zip(scores, least, near, texts, strict=True)
+    ]
 
 
 def _is_strange(question: Question, tokens: TokenModel | None) -> bool:
@@ -166,12 +175,6 @@ def _text_side(question: Question, found: Sequence[Candidate], words: Matches, w
         bonus[chunk] + weights.text * (share * unit + (1 - share) * chunks[chunk])
         for unit, (chunk, _) in zip(own, words.units, strict=True)
     ]
-
-
-def _score(covered: float, text: float, vector: float, weights: ranking.Weights) -> Score:
-    if not weights.text:
-        return Score(vector, vector, None)
-    return Score(ranking.hybrid_score(covered, vector), vector, text)
 
 
 def _piece(found: Sequence[Candidate], chunk: int, index: int) -> Piece:

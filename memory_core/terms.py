@@ -14,6 +14,9 @@ _WORD = re.compile(rf"[^\W_{_CJK_CLASS}]+|[{_CJK_CLASS}]+")
 _QUOTED = re.compile(r'"([^"]+)"')
 _COMPOUND = re.compile(r"\w[-_./\\:@#=+~%$]+\w")
 _EDGES = ".,;:!?()[]{}<>\"'`“”‘’"
+# Words of letters and digits, such as E11000 or a828e60, but not 10am, 2nd or 24-hour; underscores, colons, inner capitals.
+_CODE = re.compile(r"(?=.*[^\W\d_])(?=.*\d)(?!\d+[-.]?[^\W\d_]+$)\w[-\w./:#+]{2,}\w|\d{6,}")
+_NAME = re.compile(r"\w*[^\W_]_+[^\W_]\w*|[\w:]*\w::\w[\w:]*|[^\W_]*(?:[a-z][A-Z][^\W_]*){2,}")
 _FILE_NAME = re.compile(r"[\w./-]*\w\.md\b")
 _ISO_DATE = re.compile(r"(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])")
 
@@ -34,6 +37,9 @@ STOP_WORDS = frozenset(
     """.split()  # noqa: SIM905 -- five times shorter
 )
 
+_OPENERS = frozenset(
+    "what who whom whose when where which why how is are was were do does did has have had can could will would should".split()  # noqa: SIM905
+)
 
 # Small talk: a text of nothing else asks for nothing.
 _PRAISE = r"(?:great|good|nice|cool|awesome|perfect|wonderful|amazing|excellent|lovely|fantastic|funny|fine|right|true|okay|ok)"
@@ -99,6 +105,23 @@ def phrases(text: str) -> list[str]:
     found += [token for token in (raw.strip(_EDGES) for raw in text.split()) if _COMPOUND.search(token)]
     clean = (" ".join(phrase.replace('"', " ").split()) for phrase in found)
     return [phrase for phrase in dict.fromkeys(clean) if len(_WORD.findall(phrase)) > 1 and not _CJK_RUN.search(phrase)]
+
+
+def identifiers(text: str) -> list[str]:
+    """The words that name one thing exactly, as codes, hashes, variables and classes do; in order, each once, lower case."""
+    tokens = (raw.strip(_EDGES) for raw in text.split())
+    return list(dict.fromkeys(token.lower() for token in tokens if _CODE.fullmatch(token) or _NAME.fullmatch(token)))
+
+
+def is_question(text: str) -> bool:
+    """Whether a text asks in an English sentence: it has the form of a question, and a third of its words are function words.
+
+    Someone who asks so may well use other words than the notes; a bare list of words is meant as it stands.
+    """
+    words = _WORD.findall(text.lower())
+    functional = sum(word in STOP_WORDS for word in words)
+    asks = text.rstrip().endswith("?") or (bool(words) and words[0] in _OPENERS)
+    return asks and functional >= 2 and 3 * functional >= len(words)
 
 
 def file_names(text: str) -> list[str]:

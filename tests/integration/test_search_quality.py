@@ -178,6 +178,30 @@ def test_nonsense_finds_nothing(sample: Memory) -> None:
 
 
 @pytest.mark.parametrize(
+    "query", ["PRS-2209 wobbling gizmo", "flumphing PRS-2209 quazzle snorf blibber", "prs-2209 zorp vintle"]
+)
+def test_an_identifier_is_found_among_words_that_nobody_knows(query: str, sample: Memory) -> None:
+    found = results(sample, query)
+    assert {hit["path"] for hit in found} == {"memory/projects/statement-redesign.md"}
+    assert "PRS-2209" in found[0]["snippet"]
+    assert results(sample, query.upper().replace("PRS-2209", "ZQX-9981")) == []
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_code_in_a_heading_or_the_text_is_found_among_words_that_nobody_knows(provider: str, tmp_path: Path) -> None:
+    (tmp_path / "notes" / "memory").mkdir(parents=True)
+    (tmp_path / "notes" / "MEMORY.md").write_text("# Queue\n\nThe worker died of E11000, a duplicate key.\n")
+    (tmp_path / "notes" / "memory" / "disk.md").write_text("# Alarm DSK-77\n\nThe volume was full.\n")
+    (tmp_path / "notes" / "memory" / "cat.md").write_text("The cat sleeps on the printer.\n")
+    config = {"agents": {"defaults": {"memorySearch": {"provider": provider}}}}
+    with memory_core.open_memory(config, workspace=tmp_path / "notes", state_dir=tmp_path / "state") as memory:
+        memory.sync()
+        assert [hit["path"] for hit in results(memory, "error E11000 blorp")] == ["MEMORY.md"]
+        assert [hit["path"] for hit in results(memory, "DSK-77 wobbling gizmo")] == ["memory/disk.md"]
+        assert results(memory, "error E11001 blorp") == results(memory, "DSK-78 wobbling gizmo") == []
+
+
+@pytest.mark.parametrize(
     "query", [" ", "?!...", '"*(:^-+', "the of and is to", "What is it?", "How about you and me?", "\0\0", "🦊🦊"]
 )
 def test_what_asks_for_nothing_finds_nothing(query: str, sample: Memory) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -27,8 +28,14 @@ def test_idf_is_never_negative_and_falls_with_frequency(documents: int, containi
 
 
 def test_a_term_in_every_note_still_counts_for_coverage() -> None:
-    assert ranking.coverage_weight(1, 1) == pytest.approx(math.log(2))
+    assert ranking.coverage_weight(10**6, 10**6) == pytest.approx(math.log(2), abs=1e-4)
     assert ranking.coverage([ranking.coverage_weight(3, 3)], [True]) == 1
+
+
+@given(st.integers(1, 5))
+def test_in_an_index_of_a_few_chunks_a_name_in_all_of_them_is_a_quarter_of_two_words(chunks: int) -> None:
+    found, unseen = ranking.coverage_weight(chunks, chunks), ranking.coverage_weight(chunks, 0)
+    assert found / (found + unseen) > 0.25
 
 
 @given(st.lists(st.tuples(st.floats(0, 10), st.booleans())))
@@ -52,19 +59,35 @@ def test_coverage_counts_terms_that_no_note_holds() -> None:
 @given(SHARES, COSINES, SHARES, st.integers(0, 10**6))
 def test_scores_lie_between_nothing_and_one(covered: float, cosine: float, floor: float, chunks: int) -> None:
     vector = ranking.vector_score(cosine, Calibration(floor=floor, span=0.45))
-    for score in (vector, ranking.hybrid_score(covered, vector), ranking.keyword_score(covered, chunks)):
-        assert 0 <= score <= 1
+    assert 0 <= vector <= 1
+    for question in (False, True):
+        assert 0 <= ranking.hybrid_score(covered, vector, chunks, question=question) <= 1
+        assert 0 <= ranking.keyword_score(covered, chunks, question=question) <= 1
 
 
-@given(SHARES, SHARES, SHARES, SHARES, st.integers(0, 10**6))
-def test_more_evidence_never_scores_less(
-    covered: float, more: float, vector: float, nearer: float, chunks: int
+@given(SHARES, SHARES, SHARES, SHARES, st.integers(0, 10**6), st.booleans())
+def test_more_evidence_never_scores_less(  # noqa: PLR0917 - given by hypothesis
+    covered: float, more: float, vector: float, nearer: float, chunks: int, question: bool
 ) -> None:
     covered, more = sorted((covered, more))
     vector, nearer = sorted((vector, nearer))
-    assert ranking.hybrid_score(more, nearer) >= ranking.hybrid_score(covered, vector) - 1e-12
-    assert ranking.keyword_score(more, chunks) >= ranking.keyword_score(covered, chunks)
-    assert ranking.keyword_score(more, chunks) >= ranking.keyword_score(more, 10 * chunks) - 1e-12
+    hybrid, keyword = (
+        partial(ranking.hybrid_score, question=question),
+        partial(ranking.keyword_score, question=question),
+    )
+    assert hybrid(more, nearer, chunks) >= hybrid(covered, vector, chunks) - 1e-12
+    assert keyword(more, chunks) >= keyword(covered, chunks)
+    for score in (
+        keyword(more, chunks) - keyword(more, 10 * chunks),
+        hybrid(more, 0, chunks) - hybrid(more, 0, 10 * chunks),
+    ):
+        assert score >= -1e-12
+
+
+@given(SHARES, SHARES, st.integers(0, 10**6))
+def test_a_sentence_scores_no_less_than_its_words(covered: float, vector: float, chunks: int) -> None:
+    assert ranking.hybrid_score(covered, vector, chunks, question=True) >= ranking.hybrid_score(covered, vector, chunks)
+    assert ranking.keyword_score(covered, chunks, question=True) >= ranking.keyword_score(covered, chunks)
 
 
 def test_strong_evidence_of_one_kind_passes_the_default_threshold_alone() -> None:

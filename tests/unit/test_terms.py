@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.terms import STOP_WORDS, cut_cjk, is_single_cjk, match_expression, question_words
+from memory_core.terms import (
+    STOP_WORDS,
+    cut_cjk,
+    identifiers,
+    is_question,
+    is_single_cjk,
+    match_expression,
+    question_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -73,6 +81,50 @@ def test_a_single_cjk_character_is_a_prefix() -> None:
     assert not is_single_cjk("a")
     assert match_expression(["港", "near", "盐田"]) == '"港"* OR "near" OR "盐田"'
     assert match_expression([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("PRS-2209 wobbling gizmo", ["prs-2209"]),
+        ("error E11000 blorp", ["e11000"]),
+        ("What about commit a828e60? And 4f1c31c.", ["a828e60", "4f1c31c"]),
+        ("`idle_in_transaction`, TileCache::get", ["idle_in_transaction", "tilecache::get"]),
+        ("(CooperativeStickyAssignor)", ["cooperativestickyassignor"]),
+        ("order 20417733 of v2.11.4", ["20417733", "v2.11.4"]),
+        ("at 10am on the 2nd, a 24-hour race of 100km in 2023", []),
+        ("well-being and self-care on YouTube, an iPhone 12", []),
+        ("会议室 A1 是什么", []),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_what_names_one_thing_exactly(text: str, expected: list[str]) -> None:
+    assert identifiers(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("What is the correct treatment for burns?", True),
+        ("why did the insurance refuse to cover the equipment", True),
+        ("Do we restore the backup by hand?", True),
+        ("treatment burns", False),
+        ("ribbon paint paint tomato?", False),
+        ("I took the ribbon to the tower and it was yellow", False),
+        ("where apple anchor autumn balloon", False),
+        ("Wie hoch ist der Deich?", False),
+        ("?", False),
+        ("", False),
+    ],
+)
+def test_what_is_a_question_in_a_sentence(text: str, asks: bool) -> None:
+    assert is_question(text) is asks
+
+
+@given(st.text())
+def test_any_text_has_or_has_not_identifiers_and_a_question(text: str) -> None:
+    assert all(word in text.lower() for word in identifiers(text))
+    assert not is_question(text) or text.strip()
 
 
 @given(st.text())
