@@ -39,11 +39,17 @@ def period(text: str, today: date) -> Period | None:
     "yesterday", "last week", "this month", "three days ago", "on Tuesday" (the latest before today), "in 2023".
     A day that never was is read as its month. None when there is nothing of the kind.
     """
+    found = named_period(text, today)
+    return found[0] if found else None
+
+
+def named_period(text: str, today: date) -> tuple[Period, str] | None:
+    """The same with the words that name it, in lower case."""
     lowered = text.lower()
     for pattern, read in _READERS:
         for match in pattern.finditer(lowered):
             try:
-                return read(match, today)
+                return read(match, today), match[0]
             except (ValueError, OverflowError):
                 continue
     return None

@@ -21,7 +21,8 @@ class Matches:
         units: (number of the candidate, number of the unit in it) of every unit, in order.
         counts: For every unit, how often it holds which term.
         lengths: Words of every unit.
-        found: For every candidate, which words of the question it holds, its headings, date and name included.
+        found: For every candidate, which words of the question it holds, its headings, date and name included; words that
+            name a period are held by the notes of its days.
         identified: For every candidate, whether it or its headings hold an identifier of the question.
     """
 
@@ -40,7 +41,8 @@ class Matches:
             self.units += [(number, index) for index in range(len(candidate.units))]
             self.counts += _counts(stems, breaks, {first: wanted[first] for first in wanted.keys() & held})
             self.lengths += [end - start - 1 for start, end in pairwise([*breaks, len(stems)])]
-            self.found.append([word.held_by(held) for word in question.words])
+            dated = question.period_words if candidate.date in (question.period or ()) else ()
+            self.found.append([word.held_by(held) or n in dated for n, word in enumerate(question.words)])
             self.identified.append(any(_holds(stems, question.terms[number].stems) for number in question.identifiers))
 
     def best(self, weights: Sequence[float]) -> list[float]:

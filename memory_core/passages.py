@@ -8,11 +8,11 @@ worth: on the benchmark that shows .05 more of the evidence than one passage a c
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 
-from memory_core.snippets import GAP
+from memory_core.snippets import GAP, Mark, around
 
 SPAN = 16  # lines, from the first to the last of a passage; 8 to 24 show the same within .006
 LOOK = 20  # units a passage asked for: those that rank behind show nothing more
@@ -33,6 +33,8 @@ class Piece:
         chunk: Number of its chunk among the candidates.
         index: Of the unit in its chunk.
         text: The chunk's text.
+        cut_before: Part of the unit, before what is shown, is left out.
+        cut_after: And behind it.
     """
 
     first_line: int
@@ -44,9 +46,27 @@ class Piece:
     chunk: int
     index: int
     text: str
+    cut_before: bool = False
+    cut_after: bool = False
 
     def __len__(self) -> int:
-        return self.end - self.start
+        return self.end - self.start + self.cut_before + self.cut_after
+
+    @property
+    def shown(self) -> str:
+        """Its text, with a `GAP` where it is cut."""
+        return GAP * self.cut_before + self.text[self.start : self.end] + GAP * self.cut_after
+
+    def fitting(self, max_chars: int, found: Callable[[Piece], Sequence[Mark]]) -> Piece:
+        """The same, cut to a length around the words of the question, which are only looked for when it is too long."""
+        if len(self) <= max_chars:
+            return self
+        start, end = around(self.text, (self.start, self.end), max_chars, found(self))
+        first = self.first_line + self.text.count("\n", self.start, start)
+        return replace(
+            self, first_line=first, last_line=first + self.text.count("\n", start, end), start=start, end=end,
+            cut_before=start > self.start, cut_after=end < self.end,
+        )  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -58,7 +78,8 @@ class Passage:
     length: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.length = min(len(self.pieces[0]), self.max_chars)
+        own = self.pieces[0]
+        self.length = self.max_chars if own.cut_before or own.cut_after else len(own)
 
     @property
     def first_line(self) -> int:
@@ -91,19 +112,18 @@ class Passage:
 
     @property
     def snippet(self) -> str:
-        """The text shown: neighbours as they stand in the file, others joined by a gap line; cut when one unit is too long."""
-        parts = [self.pieces[0].text[self.pieces[0].start : self.pieces[0].end]]
+        """The text shown: neighbours as they stand in the file, others joined by a gap line."""
+        parts = [self.pieces[0].shown]
         for joint, piece in zip(_joints(self.pieces), self.pieces[1:], strict=True):
-            parts += [joint, piece.text[piece.start : piece.end]]
-        shown = "".join(parts)
-        return shown if len(shown) <= self.max_chars else shown[: self.max_chars - 1].rstrip() + GAP
+            parts += [joint, piece.shown]
+        return "".join(parts)
 
 
 def pack(ranked: Iterable[Piece], *, count: int, max_chars: int) -> list[Passage]:
     """Fill at most `count` passages with units.
 
     Args:
-        ranked: The units, best first.
+        ranked: The units, best first, none longer than a snippet.
         count: So many passages at most.
         max_chars: A snippet is at most so long.
 

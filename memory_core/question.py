@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from memory_core import ranking
-from memory_core.dates import Period, period
+from memory_core.dates import Period, named_period
 from memory_core.store.connection import Connection, Tokenize
 from memory_core.terms import (
     cut_cjk,
@@ -62,6 +62,7 @@ class Question:
         chunks: How many chunks the index holds.
         names: File names and dates, as paths end with them.
         period: The days it speaks of.
+        period_words: The numbers of the words that name them.
         identifiers: The numbers, among its terms, of those that name one thing exactly and that some chunk holds.
         is_sentence: Whether it is asked in a sentence, rather than a list of words.
     """
@@ -71,6 +72,7 @@ class Question:
     chunks: int
     names: tuple[str, ...] = ()
     period: Period | None = None
+    period_words: frozenset[int] = frozenset()
     identifiers: frozenset[int] = frozenset()
     is_sentence: bool = False
 
@@ -110,12 +112,15 @@ def ready(connection: Connection, text: str, tokenize: Tokenize, today: date) ->
     single = tuple(term for term in words.values() if term in kept)
     several = tuple(term for term in found if term.documents)
     exact = set(identifiers(text))
+    period, named = named_period(text, today) or (None, "")
+    naming = set(question_words(named))
     return Question(
         words=single,
         phrases=several,
         chunks=chunks,
         names=tuple(file_names(text)),
-        period=period(text, today),
+        period=period,
+        period_words=frozenset(number for number, word in enumerate(single) if word.text in naming),
         identifiers=frozenset(
             number for number, term in enumerate(single + several) if term.documents and term.text.lower() in exact
         ),

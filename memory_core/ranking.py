@@ -30,6 +30,10 @@ KEYWORD_CEILING = 0.7  # of the evidence that keywords alone bring in hybrid mod
 CHANCE, CHANCE_GROWTH = 0.18, 0.1  # of that evidence is what word salad reaches among 100 chunks, and a tenfold of them
 KEYWORD_EXPONENT, KEYWORD_GROWTH = 0.82, 0.3  # at 100 chunks, and a tenfold of them
 QUESTION_EXPONENT = 0.8  # as a share of that, for a question in a sentence
+FEW_EXPONENT, FEW_GROWTH = (
+    0.8,
+    0.1,
+)  # of a sentence's evidence in an index of one chunk, and a tenfold: few hold few words
 # Chunks about other things that every index is taken to hold besides: a name that is in all of three is still rare.
 BACKGROUND = 10
 IDENTIFIED = 0.5  # the least score of a chunk that holds an identifier of the question
@@ -69,11 +73,14 @@ def hybrid_score(covered: float, vector: float, chunks: int = 100, *, question: 
         covered: The share of the question's words that was found, 0..1.
         vector: The evidence by meaning, 0..1.
         chunks: How many the index holds.
-        question: Whether the words were a sentence. Those are not together by chance: the evidence counts as it is,
-            1 - (1 - covered) (1 - vector). Of other words the keyword side counts .7, less what chance brings.
+        question: Whether the words were a sentence. Those are not together by chance, so the evidence counts as it is,
+            1 - (1 - covered) (1 - vector), and a little more below 100 chunks; of other words the keyword side counts .7,
+            less what chance brings.
     """
     if question:
-        return 1 - (1 - covered) * (1 - vector)
+        return math.pow(
+            1 - (1 - covered) * (1 - vector), min(FEW_EXPONENT + FEW_GROWTH * math.log10(max(chunks, 1)), 1.0)
+        )
     evidence, less = 1 - (1 - KEYWORD_CEILING * covered) * (1 - vector), chance(chunks)
     return max((evidence - less) / (1 - less), 0.0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING
@@ -15,8 +15,10 @@ from memory_core.question import Question, ready
 from memory_core.records import Hit, Mode, Query
 from memory_core.roots import LONGTERM_NAMES
 from memory_core.settings import Hybrid, TemporalDecay
-from memory_core.store.connection import Connection, tokenizer
+from memory_core.snippets import Mark, marks
+from memory_core.store.connection import Connection, Tokenize, tokenizer
 from memory_core.store.vectors import VectorIndex
+from memory_core.terms import cut_cjk
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,7 +91,7 @@ def search(
         left = [_recency(candidate, today, hybrid.temporal_decay) for candidate in found]
         fused = [value * left[chunk] for value, (chunk, _) in zip(fused, words.units, strict=True)]
     order = sorted((i for i, (chunk, _) in enumerate(words.units) if good[chunk]), key=fused.__getitem__, reverse=True)
-    pieces = (_piece(found, *words.units[i]) for i in order)
+    pieces = _pieces(found, (words.units[i] for i in order), question, tokenize, query.max_snippet_chars)
     passages = pack(pieces, count=query.max_results, max_chars=query.max_snippet_chars)
     return [_hit(passage, scores) for passage in passages], mode
 
@@ -177,13 +179,26 @@ def _text_side(question: Question, found: Sequence[Candidate], words: Matches, w
     ]
 
 
-def _piece(found: Sequence[Candidate], chunk: int, index: int) -> Piece:
-    candidate = found[chunk]
-    unit = candidate.units[index]
-    return Piece(
-        candidate.start_line + unit.first_line, candidate.start_line + unit.last_line, unit.start, unit.end,
-        candidate.path, candidate.source, chunk, index, candidate.text,
-    )  # fmt: skip
+def _pieces(
+    found: Sequence[Candidate],
+    units: Iterable[tuple[int, int]],
+    question: Question,
+    tokenize: Tokenize,
+    max_chars: int,
+) -> Iterator[Piece]:
+    """The units, given by their candidates' numbers and their own; those that are too long cut around what was asked."""
+    asked = dict(zip((word.stems[0] for word in question.words), question.weights, strict=True))
+
+    def marked(piece: Piece) -> list[Mark]:
+        return marks(piece.text, (piece.start, piece.end), asked, lambda word: tokenize(cut_cjk(word).encode()))
+
+    for chunk, index in units:
+        candidate = found[chunk]
+        unit = candidate.units[index]
+        yield Piece(
+            candidate.start_line + unit.first_line, candidate.start_line + unit.last_line, unit.start, unit.end,
+            candidate.path, candidate.source, chunk, index, candidate.text,
+        ).fitting(max_chars, marked)  # fmt: skip
 
 
 def _hit(passage: Passage, scores: Sequence[Score]) -> Hit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 # Han, kana, Hangul syllables and the iteration and length marks that stand inside words.
 _CJK_CLASS = (
@@ -74,6 +74,16 @@ def cut_cjk(text: str) -> str:
 def _pairs(match: re.Match[str]) -> str:
     run = match.group()
     return " " + " ".join([*(run[i : i + 2] for i in range(len(run) - 1)), run[-1]]) + " "
+
+
+def words_at(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
+    """The words in a part of a text with their offsets, as the keyword index sees them: CJK runs as pairs."""
+    for match in _WORD.finditer(text, start, end):
+        word, at = match.group(), match.start()
+        if len(word) > 2 and _CJK_RUN.match(word):
+            yield from ((at + i, at + i + 2, word[i : i + 2]) for i in range(len(word) - 1))
+        else:
+            yield at, match.end(), word
 
 
 def question_words(text: str) -> list[str]:

@@ -59,6 +59,11 @@ def split_units(text: str, *, skip_lines: int = 0, fence: str = "") -> list[Unit
     return units
 
 
+def sentence_starts(text: str, start: int, end: int) -> list[int]:
+    """Where sentences behind the first one begin in a part of a text, in order; `end` is among them if one ends there."""
+    return [match.end() for match in _SENTENCE_END.finditer(text, start, end) if _ends_sentence(text, start, match)]
+
+
 _PROSE = frozenset({Line.TEXT, Line.MORE})
 
 
@@ -144,7 +149,7 @@ def _prose(text: str, span: Span) -> list[Span]:
     start, end = span
     if _is_short(text, start, end):
         return [span]
-    cuts = [match.end() for match in _SENTENCE_END.finditer(text, start, end) if _ends_sentence(text, start, match)]
+    cuts = sentence_starts(text, start, end)
     if text.find("\n", start, end) >= 0:
         cuts = sorted({*cuts, *_hard_breaks(text, start, end)})
     return _join_short(text, [start, *(cut for cut in cuts if cut < end), end])

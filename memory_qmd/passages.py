@@ -15,7 +15,7 @@ from memory_core import ranking
 from memory_core.chunks import split_chunks
 from memory_core.records import Chunk, Unit
 from memory_core.settings import Chunking
-from memory_core.snippets import choose_units, passage
+from memory_core.snippets import choose_units, marks, passage
 from memory_core.terms import cut_cjk, is_single_cjk
 from memory_core.units import split_units
 from memory_qmd.output import Row
@@ -83,7 +83,10 @@ class Finder:
         units = _units(chunk.text)
         if not units:
             return None
-        shown = passage(chunk.text, units, choose_units(units, self._ranked(chunk, units, line), max_chars), max_chars)
+        chosen = choose_units(units, self._ranked(chunk, units, line), max_chars)
+        span = units[chosen[0]].start, units[chosen[0]].end
+        weights = {stem: weight for (stem, _), weight in zip(self._terms, self._weights, strict=True)}
+        shown = passage(chunk.text, units, chosen, max_chars, marks(chunk.text, span, weights, self._stems))
         return Passage(
             start_line=chunk.start_line + shown.first_line,
             end_line=chunk.start_line + shown.last_line,

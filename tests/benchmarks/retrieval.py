@@ -12,9 +12,9 @@ MRR      mean reciprocal rank of the first result that holds a gold line in its 
 nothing  share of questions without any result at the default minScore
 
 Ours, keyword-only and the baselines answer the same questions in the same run; differences come with 95 % intervals from a
-paired bootstrap over questions. --ablation takes one part at a time out of the product instead. --model sets the product with a
-GGUF model (convert_minilm writes one) beside it, as the provider local and as a remote one that has the same vectors and no
-tokens; and counts what passes the default minScore for all of them: questions, and what no note answers.
+paired bootstrap over questions. At the end stands what passes the default minScore: questions, and what no note answers.
+--ablation takes one part at a time out of the product instead. --model sets the product with a GGUF model (convert_minilm writes
+one) beside it, as the provider local and as a remote one that has the same vectors and no tokens.
 """
 
 from __future__ import annotations
@@ -212,8 +212,10 @@ def main() -> None:
                     every.setdefault(system, []).extend(figures)
         if every and not options.only:
             report("all conversations, each in its own workspace", every)
-        if server is not None and not options.only:
-            for table in thresholds.tables(options.data, scratch, with_model(server)):
+        if not options.only:
+            systems = with_model(server) if server else thresholds.OFFLINE
+            passing = thresholds.ablated if options.ablation else thresholds.tables
+            for table in passing(options.data, scratch, systems):
                 print(table, flush=True)
 
 

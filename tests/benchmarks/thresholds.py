@@ -1,19 +1,36 @@
-"""What passes the default minScore, on one note, on 30, and on all conversations: questions, nonsense, small talk."""
+"""What passes the default minScore, on one note, on 30, and on all conversations: questions, nonsense, small talk.
+
+Thirty notes are looked at alone and amid the 200 of tests/data/retrieval/distractors, which are about other things.
+"""
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from unittest import mock
 
-from memory_core.builtin import BuiltinBackend
-from memory_core.hookspecs import BackendContext
-from memory_core.records import Query
-from memory_core.settings import AgentConfig, SearchSettings
+from memory_core import question, ranking
+from memory_core.settings import SearchSettings, SyncSettings
 from tests.benchmarks.judged import Judged, conversations, excerpt, merge
 from tests.benchmarks.nonsense import EVERYDAY_WORDS, SMALL_TALK, nonsense
+from tests.retrieval_sets import DISTRACTORS, amid_others, searching
 
 NONSENSE = nonsense(300, EVERYDAY_WORDS)
 Workspace = tuple[Path, Sequence[Judged]]
+OFFLINE = {
+    "default (static)": SearchSettings(provider="static", sync=SyncSettings(on_search=False)),
+    "keyword-only": SearchSettings(provider="none", sync=SyncSettings(on_search=False)),
+}
+# What is taken out of the score, and how: (module, constant, value).
+ABLATIONS: dict[str, tuple[object, str, object]] = {
+    "the product": (ranking, "IDENTIFIED", ranking.IDENTIFIED),
+    "without the benefit of sentences": (question, "is_question", lambda _: False),
+    "without the growth of chance": (ranking, "CHANCE_GROWTH", 0.0),
+    "without the background of small indexes": (ranking, "BACKGROUND", 0),
+    "without identifiers": (ranking, "IDENTIFIED", 0.0),
+}
 
 
 def tables(data: Path, scratch: Path, systems: Mapping[str, SearchSettings]) -> Iterator[str]:
@@ -25,6 +42,26 @@ def tables(data: Path, scratch: Path, systems: Mapping[str, SearchSettings]) -> 
             states = (scratch / f"passing-{size}-{number}-{place}" for place in range(len(workspaces)))
             lines.append(f"{name:28s} {_line(workspaces, states, settings)}")
         yield "\n".join(lines)
+    yield "\nat the default minScore, of the questions of tests/data/retrieval amid others, found among the first three"
+    for name, settings in systems.items():
+        yield f"{name:28s} {_sets(scratch / f'sets-{name}', settings)}"
+
+
+def _sets(scratch: Path, settings: SearchSettings) -> str:
+    shares = []
+    for name in ("prose", "code", "cjk"):
+        questions = amid_others(name, scratch / name)
+        with searching(scratch / name, scratch / f"{name}.sqlite", settings) as search:
+            shares.append(f"{name} {sum(question.is_found(search(question.text)) for question in questions)}")
+    return "  ".join(shares)
+
+
+def ablated(data: Path, scratch: Path, systems: Mapping[str, SearchSettings]) -> Iterator[str]:
+    """The same tables without one part of the score each."""
+    for name, (module, constant, value) in ABLATIONS.items():
+        with mock.patch.object(module, constant, value), tempfile.TemporaryDirectory(dir=scratch) as folder:
+            for table in tables(data, Path(folder), systems):
+                yield f"\n{name}{table}"
 
 
 def _line(workspaces: Sequence[Workspace], states: Iterator[Path], settings: SearchSettings) -> str:
@@ -45,19 +82,12 @@ def _line(workspaces: Sequence[Workspace], states: Iterator[Path], settings: Sea
 
 def _passing(workspace: Path, state: Path, settings: SearchSettings, kinds: Sequence[Sequence[str]]) -> list[int]:
     """How many texts of each kind get a result."""
-    config = AgentConfig(
-        agent="main", workspace=workspace, state_dir=state, store_path=state / "index.sqlite", search=settings
-    )
-    backend = BuiltinBackend(BackendContext(config=config))
-    try:
-        backend.memory_sync(force=False, progress=None)
-        return [sum(bool(backend.memory_search(Query(text=text)).hits) for text in texts) for texts in kinds]
-    finally:
-        backend.memory_close()
+    with searching(workspace, state, settings) as search:
+        return [sum(bool(search(text)) for text in texts) for texts in kinds]
 
 
 def _sizes(data: Path, scratch: Path) -> Iterator[tuple[str, list[Workspace]]]:
-    """Three single notes of every conversation, thirty notes of all, everything."""
+    """Three single notes of every conversation; thirty notes of all, alone and amid others; everything."""
     folders = conversations(data)
     notes = [(folder, path) for folder in folders for path in _notes(folder)]
     single: list[Workspace] = []
@@ -68,7 +98,11 @@ def _sizes(data: Path, scratch: Path) -> Iterator[tuple[str, list[Workspace]]]:
             single.append((target, excerpt([(folder, own[len(own) * quarter // 4])], target)))
     yield "one note", single
     thirty = [notes[len(notes) * number // 30] for number in range(30)]
-    yield "30 notes", [(scratch / "thirty", excerpt(thirty, scratch / "thirty"))]
+    few = excerpt(thirty, scratch / "thirty")
+    yield "30 notes", [(scratch / "thirty", few)]
+    amid = shutil.copytree(scratch / "thirty", scratch / "amid")
+    shutil.copytree(DISTRACTORS, amid / "memory", dirs_exist_ok=True)
+    yield "30 notes amid others", [(amid, few)]
     yield "all notes", [(scratch / "everything", merge(folders, scratch / "everything"))]
 
 

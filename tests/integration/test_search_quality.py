@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +202,20 @@ def test_a_code_in_a_heading_or_the_text_is_found_among_words_that_nobody_knows(
         assert results(memory, "error E11001 blorp") == results(memory, "DSK-78 wobbling gizmo") == []
 
 
+def test_words_that_name_a_day_are_found_in_its_note(tmp_path: Path) -> None:
+    """No note says "yesterday", and the word must not count against the note that is meant."""
+    day = date.today() - timedelta(1)  # noqa: DTZ011 -- notes are of local days
+    (tmp_path / "notes" / "memory").mkdir(parents=True)
+    (tmp_path / "notes" / "memory" / f"{day}.md").write_text("Ordered gravel.\n")
+    (tmp_path / "notes" / "memory" / "2020-01-01.md").write_text("Ordered gravel.\n")
+    config = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
+    with memory_core.open_memory(config, workspace=tmp_path / "notes", state_dir=tmp_path / "state") as memory:
+        memory.sync()
+        scores = {hit["path"]: hit["score"] for hit in results(memory, "gravel yesterday", minScore=0)}
+    assert scores[f"memory/{day}.md"] == 1
+    assert scores["memory/2020-01-01.md"] < 1
+
+
 @pytest.mark.parametrize(
     "query", [" ", "?!...", '"*(:^-+', "the of and is to", "What is it?", "How about you and me?", "\0\0", "🦊🦊"]
 )
@@ -235,8 +250,8 @@ def test_hits_quote_their_lines_and_show_none_twice(count: int, sample: Memory) 
         for hit in found:
             lines = (SAMPLE / hit["path"]).read_text().split("\n")[hit["startLine"] - 1 : hit["endLine"]]
             snippet = hit["snippet"].rpartition("\n\nSource: ")[0].split("\n")
-            assert all(line.rstrip("…") in "\n".join(lines) for line in snippet)
+            assert all(line.strip("…") in "\n".join(lines) for line in snippet)
             shown.setdefault(hit["path"], []).extend(line for line in snippet if line.strip("… |-"))
         for path, every in shown.items():
             text = (SAMPLE / path).read_text()
-            assert all(every.count(line) <= text.count(line.rstrip("…")) for line in every)
+            assert all(every.count(line) <= text.count(line.strip("…")) for line in every)

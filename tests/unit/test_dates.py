@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.dates import Period, period
+from memory_core.dates import Period, named_period, period
 
 TODAY = date(2026, 3, 18)  # a Wednesday
 
@@ -70,3 +70,11 @@ def test_every_iso_day_is_its_own_period(day: date) -> None:
 def test_any_text_on_any_day_is_read_without_error(text: str, today: date) -> None:
     found = period(text, today)
     assert found is None or found.first <= found.last
+
+
+def test_the_words_that_name_a_period() -> None:
+    assert named_period("What changed in April 2022, exactly?", TODAY) == (
+        Period(date(2022, 4, 1), date(2022, 4, 30)),
+        "april 2022",
+    )
+    assert named_period("What changed?", TODAY) is None

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.passages import SHARED, SPAN, Piece, pack
-from memory_core.snippets import GAP
+from memory_core.snippets import GAP, Mark, marks
 
 LINES = [
     "# Harbour",
@@ -30,6 +30,15 @@ def piece(
     place = sum(bool(text.strip()) for text in lines[: line - 1]) if index is None else index
     text = "\n".join(lines)
     return Piece(line, line, start, start + len(lines[line - 1]), path, "memory", chunk, place, text)
+
+
+def fitting(ranked: list[Piece], max_chars: int, *words: str) -> list[Piece]:
+    """Cut to a length around some words."""
+
+    def marked(piece: Piece) -> list[Mark]:
+        return marks(piece.text, (piece.start, piece.end), dict.fromkeys(words, 1.0), lambda word: [word.lower()])
+
+    return [piece.fitting(max_chars, marked) for piece in ranked]
 
 
 def test_units_of_one_place_make_one_passage_in_file_order() -> None:
@@ -72,7 +81,7 @@ def test_no_more_passages_than_asked_for_but_those_are_filled() -> None:
 
 def test_a_unit_that_is_too_long_alone_is_cut_and_others_get_their_own_place() -> None:
     lines = ["word " * 100, "Paint the fence."]
-    first, second = pack([piece(1, lines=lines), piece(2, lines=lines)], count=6, max_chars=50)
+    first, second = pack(fitting([piece(1, lines=lines), piece(2, lines=lines)], 50), count=6, max_chars=50)
     assert len(first.snippet) <= 50
     assert first.snippet.endswith(GAP)
     assert lines[0].startswith(first.snippet.removesuffix(GAP))
@@ -81,9 +90,18 @@ def test_a_unit_that_is_too_long_alone_is_cut_and_others_get_their_own_place() -
 
 def test_a_unit_that_does_not_fit_leaves_room_for_a_smaller_one() -> None:
     lines = ["Paint the fence.", "word " * 20, "Call the school."]
-    (passage, long) = pack([piece(1, lines=lines), piece(2, lines=lines), piece(3, lines=lines)], count=2, max_chars=60)
+    ranked = fitting([piece(1, lines=lines), piece(2, lines=lines), piece(3, lines=lines)], 60)
+    (passage, long) = pack(ranked, count=2, max_chars=60)
     assert passage.snippet == f"Paint the fence.\n{GAP}\nCall the school."
     assert long.snippet.startswith("word")
+
+
+def test_a_unit_that_is_cut_around_its_match_tells_the_lines_that_are_shown() -> None:
+    text = "The fence was green for years and\nnobody minded that at all. Since\nMay the gate is blue, though.\nSo it goes."
+    whole = Piece(5, 8, 0, len(text), "a.md", "memory", 0, 0, text)
+    (passage,) = pack(fitting([whole], 50, "gate", "blue"), count=6, max_chars=50)
+    assert passage.snippet == f"{GAP}Since\nMay the gate is blue, though.\nSo it goes."
+    assert (passage.first_line, passage.last_line) == (6, 8)
 
 
 def test_nothing_is_packed_from_nothing() -> None:
@@ -123,16 +141,16 @@ def test_a_long_list_shows_the_best_unit_of_places_that_no_longer_fit() -> None:
 def test_passages_quote_within_their_size(lines: list[str], data: st.DataObject, count: int, max_chars: int) -> None:
     numbers = [number for number, line in enumerate(lines, 1) if line.strip()]
     ranked = [piece(number, lines=lines) for number in data.draw(st.permutations(numbers))]
-    passages = pack(ranked, count=count, max_chars=max_chars)
+    passages = pack(fitting(ranked, max_chars), count=count, max_chars=max_chars)
     assert len(passages) <= count
     assert bool(passages) == bool(ranked)
     if ranked:
-        assert ranked[0] in passages[0].pieces
+        assert ranked[0].index in {shown.index for shown in passages[0].pieces}
     shown = [number for passage in passages for number in (found.first_line for found in passage.pieces)]
     assert len(shown) == len(set(shown))
     for passage in passages:
         assert len(passage.snippet) <= max_chars
         assert passage.last_line - passage.first_line <= SPAN
         assert passage.pieces == sorted(passage.pieces)
-        if len(passage.pieces[0]) <= max_chars:
+        if not any(shown.cut_before or shown.cut_after for shown in passage.pieces):
             assert all(line in lines or line == GAP for line in passage.snippet.split("\n"))
