@@ -212,8 +212,7 @@ def test_words_that_name_a_day_are_found_in_its_note(tmp_path: Path) -> None:
     with memory_core.open_memory(config, workspace=tmp_path / "notes", state_dir=tmp_path / "state") as memory:
         memory.sync()
         scores = {hit["path"]: hit["score"] for hit in results(memory, "gravel yesterday", minScore=0)}
-    assert scores[f"memory/{day}.md"] == 1
-    assert scores["memory/2020-01-01.md"] < 1
+    assert scores[f"memory/{day}.md"] > scores["memory/2020-01-01.md"] + 0.1
 
 
 @pytest.mark.parametrize(
