@@ -53,6 +53,9 @@ __all__ = [
 ]
 
 Source = Literal["memory", "workspace", "sessions"]
+# Bounds of durations: what is longer is a slip, and far longer ones overflow the timers of the operating system.
+DAY_SECONDS, DAY_MS, WEEK_MINUTES = 86_400, 86_400_000, 10_080
+
 ProviderId = Literal[
     "auto",
     "local",
@@ -111,8 +114,12 @@ class Batch(Section):
     enabled: bool = field(default=False, metadata=about("Embed large backfills by batch jobs, cheaper and slower."))
     wait: bool = field(default=True, metadata=about("Whether a sync waits until its jobs are done."))
     concurrency: int = field(default=2, metadata=about("Jobs submitted at a time.", ge=1, le=32))
-    poll_interval_ms: int = field(default=2000, metadata=about("Milliseconds between two looks at a job.", ge=1))
-    timeout_minutes: float = field(default=60, metadata=about("Minutes after which a job is given up.", gt=0))
+    poll_interval_ms: int = field(
+        default=2000, metadata=about("Milliseconds between two looks at a job.", ge=1, le=DAY_MS)
+    )
+    timeout_minutes: float = field(
+        default=60, metadata=about("Minutes after which a job is given up.", gt=0, le=WEEK_MINUTES)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +133,9 @@ class Remote(Section):
     headers: Mapping[str, Secret] = field(
         default_factory=dict, metadata=about("Headers added to every request; `${NAME}` works in their values.")
     )
-    timeout_seconds: float = field(default=60, metadata=about("Seconds after which a request is given up.", gt=0))
+    timeout_seconds: float = field(
+        default=60, metadata=about("Seconds after which a request is given up.", gt=0, le=DAY_SECONDS)
+    )
     batch: Batch = field(default_factory=Batch)
 
 
@@ -194,13 +203,17 @@ class SyncSettings(Section):
     on_search: bool = field(default=True, metadata=about("Sync before a search when files have changed."))
     on_search_budget_ms: int = field(
         default=1500,
-        metadata=about("Milliseconds a search waits for that sync; then it answers from what is there.", ge=0),
+        metadata=about(
+            "Milliseconds a search waits for that sync; then it answers from what is there.", ge=0, le=DAY_MS
+        ),
     )
     watch: bool = field(default=True, metadata=about("Watch the files and sync when they change."))
     watch_debounce_ms: int = field(
-        default=1500, metadata=about("Milliseconds without a change before the watcher syncs.", ge=0)
+        default=1500, metadata=about("Milliseconds without a change before the watcher syncs.", ge=0, le=DAY_MS)
     )
-    interval_minutes: float = field(default=0, metadata=about("Minutes between two syncs; 0 is never.", ge=0))
+    interval_minutes: float = field(
+        default=0, metadata=about("Minutes between two syncs; 0 is never.", ge=0, le=WEEK_MINUTES)
+    )
     sessions: SessionDeltas = field(default_factory=SessionDeltas)
 
 
@@ -242,7 +255,8 @@ class QuerySettings(Section):
     min_score: float = field(default=0.35, metadata=about("Hits with a lower score are left out.", ge=0, le=1))
     max_snippet_chars: int = field(default=700, metadata=about("A snippet is at most so long.", ge=50))
     embed_timeout_ms: int = field(
-        default=4000, metadata=about("Milliseconds for the query's embedding; then keywords answer alone.", gt=0)
+        default=4000,
+        metadata=about("Milliseconds for the query's embedding; then keywords answer alone.", gt=0, le=DAY_MS),
     )
     hybrid: Hybrid = field(default_factory=Hybrid)
 

@@ -128,7 +128,7 @@ def _message(model: type[Any], errors: list[ErrorDetails]) -> str:
         return f"expected {' or '.join(_expected(each) for each in errors)}, not {type_name(given)}"
     if kind in _BOUNDS:
         bound, words = _BOUNDS[kind]
-        return f"expected {words} {facts[bound]:g}, not {given:g}"
+        return f"expected {words} {facts[bound]:.15g}, not {given:.15g}"
     if kind in _UNKNOWN:
         return _unknown(model, error["loc"])
     if kind == "literal_error":
@@ -149,7 +149,7 @@ def _not_a_choice(expected: str, given: object) -> str:
     told = f"expected one of {_quoted(choices)}"
     if not isinstance(given, str):
         return f"{told}, not {type_name(given)}"
-    return told + _did_you_mean(given, choices)
+    return told + _did_you_mean(given, choices, likeness=0.75)  # of a few values a far one is a guess
 
 
 def _unknown(model: type[Any], path: Path) -> str:
@@ -167,11 +167,11 @@ def unknown_key(name: str, known: Collection[str], elsewhere: Collection[str] = 
     return f"unknown key{meant or f'; expected one of {_quoted(known)}'}"
 
 
-def _did_you_mean(name: str, known: Collection[str]) -> str:
+def _did_you_mean(name: str, known: Collection[str], *, likeness: float = 0.6) -> str:
     from difflib import get_close_matches
 
     spelled = {_letters(key): key for key in known}
-    close = get_close_matches(_letters(name), list(spelled), 1)
+    close = get_close_matches(_letters(name), list(spelled), 1, likeness)
     return f'; did you mean "{spelled[close[0]]}"?' if close else ""
 
 

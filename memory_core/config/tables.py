@@ -152,12 +152,13 @@ def _documented(key: str, section: Any) -> Iterator[tuple[str, str, str]]:
 
 
 def _bounds(metadata: Mapping[str, Any]) -> str:
-    low, high = metadata.get("ge"), metadata.get("le")
+    low, above, high = (metadata.get(name) for name in ("ge", "gt", "le"))
+    lowest = "" if low is None else f"{low:.15g}"
+    if above is not None:
+        lowest = f"More than {above:.15g}"
     if high is not None:
-        return f"{low:g} to {high:g}"
-    if "gt" in metadata:
-        return f"More than {metadata['gt']:g}"
-    return "" if low is None else f"At least {low:g}"
+        return f"{lowest}{', at most' if above is not None else ' to'} {high:.15g}"
+    return lowest if above is not None or low is None else f"At least {lowest}"
 
 
 def _choices(hint: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,14 @@ import pytest
 
 from memory_core.embeddings import litellm_provider, openai_http
 from memory_core.embeddings.batch import SMALLEST, Switch
+from memory_core.embeddings.batch_openai import OpenAIBatches
 from memory_core.errors import ProviderUnavailable
 from memory_core.settings import Batch, Remote, Secret
 from tests.servers.clients import KEY, QUICK, agent_config, assert_right, collected, texts_of
 from tests.servers.gemini import GeminiServer
 from tests.servers.loopback import openai_error
 from tests.servers.openai import OpenAIServer
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from memory_core.embeddings.requests import RequestProvider
@@ -48,7 +51,7 @@ def opened(tmp_path: Path, switch: Switch) -> Iterator[Open]:
     providers: list[RequestProvider] = []
 
     def open_one(provider: str, url: str, **batch: Any) -> RequestProvider:
-        settings = Batch(enabled=True, poll_interval_ms=5, **batch)
+        settings = Batch(enabled=True, **{"poll_interval_ms": 5, **batch})
         remote = Remote(base_url=url, api_key=Secret(KEY), batch=settings)
         config = agent_config(tmp_path, provider, remote=remote, output_dimensionality=64)
         module = litellm_provider if provider == "gemini" else openai_http
@@ -158,6 +161,54 @@ def test_two_failures_turn_batches_off(openai: OpenAIServer, opened: Open, switc
     assert switch.off
     assert len(openai.jobs) == (2 if stage == "job" else 0)
     assert len(openai.sent("/embeddings")) == 4
+
+
+def polls(server: OpenAIServer) -> int:
+    return sum(request.method == "GET" and "/batches/" in request.path for request in server.requests)
+
+
+def in_background(provider: RequestProvider, texts: list[str]) -> tuple[threading.Thread, list[Any]]:
+    """Embed in a thread; what came of it is put in the list: the rows, or the error."""
+    outcome: list[Any] = []
+
+    def run() -> None:
+        try:
+            outcome.append(collected(provider, texts))
+        except ProviderUnavailable as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, outcome
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_so_many_jobs_as_configured_run_at_a_time(
+    openai: OpenAIServer, opened: Open, monkeypatch: pytest.MonkeyPatch, concurrency: int
+) -> None:
+    monkeypatch.setattr(OpenAIBatches, "max_texts", 100)
+    openai.polls_until_done = 10**9
+    thread, outcome = in_background(opened("openai", openai.url, concurrency=concurrency), texts_of(500))
+    assert eventually(lambda: len(openai.jobs) == concurrency and polls(openai) > 10 * concurrency)
+    assert len(openai.jobs) == concurrency
+    openai.polls_until_done = 0
+    thread.join()
+
+    assert len(openai.jobs) == 5
+    assert_right(outcome[0], texts_of(500), 64)
+
+
+def test_a_job_is_looked_at_as_often_as_configured(openai: OpenAIServer, opened: Open) -> None:
+    openai.polls_until_done = 1
+    provider = opened("openai", openai.url, poll_interval_ms=3_600_000)
+    thread, outcome = in_background(provider, TEXTS)
+    assert eventually(lambda: polls(openai))
+    provider.close()
+    thread.join()
+
+    assert polls(openai) == 1
+    assert isinstance(outcome[0], ProviderUnavailable)
+    assert_right(collected(opened("openai", openai.url), TEXTS), TEXTS, 64)  # every 5 ms
 
 
 def test_a_job_that_takes_too_long_is_cancelled(openai: OpenAIServer, opened: Open) -> None:

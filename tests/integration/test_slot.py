@@ -1,4 +1,4 @@
-"""Every key of the configuration changes something that can be seen: here, in the test that is named, or not yet.
+"""Every key of the configuration changes something that can be seen: here, or in the test that is named.
 
 Defaults, overrides, bounds, wrong types and unknown keys have their own table in `tests/unit/test_config_keys.py`.
 """
@@ -21,6 +21,7 @@ from memory_core.records import CallContext
 from tests.command import REPOSITORY
 from tests.servers.loopback import Reply
 from tests.servers.openai import OpenAIServer
+from tests.waiting import eventually
 
 # Where the change is seen, for keys that have a test of their own.
 ELSEWHERE = {
@@ -29,6 +30,8 @@ ELSEWHERE = {
     "memory.citations": "tests/unit/test_plugin.py::test_citations_by_chat_type",
     "memory.scope.default": "tests/unit/test_plugin.py::test_scope_covers_every_tool_and_the_opening_notes",
     "memory.scope.rules": "tests/unit/test_plugin.py::test_scope_covers_every_tool_and_the_opening_notes",
+    "memorySearch.fallback": "tests/integration/test_outage.py"
+    "::test_after_ten_minutes_the_fallback_takes_over_with_its_own_model",
     "memorySearch.model": "tests/integration/test_embedding_providers.py::test_the_key_the_headers_and_the_model_are_sent",
     "memorySearch.outputDimensionality": "tests/integration/test_embedding_providers.py"
     "::test_a_matryoshka_model_on_a_server_that_cannot_shorten_is_shortened_here",
@@ -46,6 +49,10 @@ ELSEWHERE = {
     "::test_a_large_backfill_is_one_job_and_no_request",
     "memorySearch.remote.batch.wait": "tests/integration/test_embedding_batches.py"
     "::test_a_job_that_still_runs_is_not_sent_again",
+    "memorySearch.remote.batch.concurrency": "tests/integration/test_embedding_batches.py"
+    "::test_so_many_jobs_as_configured_run_at_a_time",
+    "memorySearch.remote.batch.pollIntervalMs": "tests/integration/test_embedding_batches.py"
+    "::test_a_job_is_looked_at_as_often_as_configured",
     "memorySearch.remote.batch.timeoutMinutes": "tests/integration/test_embedding_batches.py"
     "::test_a_job_that_takes_too_long_is_cancelled",
     "memorySearch.local.modelPath": "tests/local/test_local_provider.py::test_embeddings_equal_a_forward_pass_in_numpy",
@@ -83,19 +90,13 @@ ELSEWHERE = {
     "::test_remote_beats_the_account_and_headers_merge",
 }
 
-# What another issue brings, by its title.
-SYNC, PROVIDERS = "Sync that keeps up and never loses", "Embedding providers: remote, local, batch, cache, fallback"
-RETRIEVAL = "Retrieval that finds what the agent needs to read"
-WAITING = {
-    "memorySearch.fallback": PROVIDERS,
-    "memorySearch.remote.batch.concurrency": PROVIDERS,
-    "memorySearch.remote.batch.pollIntervalMs": PROVIDERS,
-    "memorySearch.sync.watch": SYNC,
-    "memorySearch.sync.watchDebounceMs": SYNC,
-    "memorySearch.sync.intervalMinutes": SYNC,
-    "memorySearch.query.hybrid.vectorWeight": RETRIEVAL,
-    "memorySearch.query.hybrid.textWeight": RETRIEVAL,
-    "memorySearch.query.hybrid.candidateMultiplier": RETRIEVAL,
+# Tested below, each by a test that names it.
+OF_THEIR_OWN = {
+    "memorySearch.query.embedTimeoutMs",
+    "memorySearch.query.hybrid.candidateMultiplier",
+    "memorySearch.query.hybrid.textWeight",
+    "memorySearch.query.hybrid.vectorWeight",
+    "memorySearch.sync.watchDebounceMs",
 }
 
 ONLY_ONE_VALUE = {"memorySearch.store.driver"}
@@ -198,7 +199,22 @@ def indexed_by_a_session(slot: MemorySlot) -> bool:
     return slot.status().indexed
 
 
+def watching(slot: MemorySlot) -> object:
+    slot.start()
+    return slot.status().details["watching"]
+
+
+def indexed_by_the_clock(slot: MemorySlot) -> bool:
+    """Whether notes are indexed though nobody asks; where nothing is to come, no thread has begun."""
+    others = threading.enumerate()
+    slot.start()
+    if not any(thread.name == "memory-keeper" for thread in threading.enumerate() if thread not in others):
+        return slot.status().indexed
+    return eventually(lambda: slot.status().indexed)
+
+
 STATIC = {"memorySearch__provider": "static"}
+UNWATCHED = {"memorySearch__sync__watch": False}
 ALL_SOURCES = {"memorySearch__sources": ["memory", "workspace"]}
 
 
@@ -226,6 +242,14 @@ ROWS = [
     Row("memorySearch.sync.onSessionStart", (True, False), indexed_by_a_session, (True, False)),
     Row("memorySearch.sync.onSearch", (True, False), files, (2, 0)),
     Row("memorySearch.sync.onSearchBudgetMs", (20_000, 0), first_answer_is_stale, (False, True)),
+    Row("memorySearch.sync.watch", (True, False), watching, ("events", "off")),
+    Row(
+        "memorySearch.sync.intervalMinutes",
+        (0, 0.001),
+        indexed_by_the_clock,
+        (False, True),
+        {"memorySearch__sync__watch": False},
+    ),
     Row("memorySearch.query.maxResults", (1, 2), hits, (1, 2), {"memorySearch__query__minScore": 0}),
     Row("memorySearch.query.minScore", (0, 0.99), hits, None, STATIC),
     Row("memorySearch.query.maxSnippetChars", (700, 50), longest_snippet),
@@ -270,10 +294,71 @@ def test_a_question_waits_for_its_embedding_no_longer_than_is_said(
     assert ("warning" in answer) is (expected == "keyword")
 
 
+@pytest.mark.parametrize(("debounce_ms", "soon"), [(10, True), (86_400_000, False)])
+def test_a_change_is_indexed_once_nothing_has_changed_for_so_long(bench: Bench, debounce_ms: int, soon: bool) -> None:
+    """`memorySearch.sync.watchDebounceMs`."""
+    slot = bench.slot(memorySearch__sync={"watchDebounceMs": debounce_ms, "onSearch": False})
+    others = threading.enumerate()
+    slot.start()
+    (bench.folder / "ws/memory/new.md").write_text("A gate was added.\n")
+    assert eventually(
+        lambda: any(thread.name == "memory-keeper" for thread in threading.enumerate() if thread not in others)
+    )
+    assert eventually(lambda: slot.status().indexed, seconds=30 if soon else 0.3) is soon
+
+
+class Grove:
+    """Notes that stand for three kinds of evidence for the question "oak"."""
+
+    WORDS, MEANING, BOTH = "words", "meaning", "both"
+
+    def __init__(self, bench: Bench, server: OpenAIServer) -> None:
+        self._bench, self._server = bench, server
+        server.replaced["oak"] = [1.0, 0.0]
+        for n in range(60):
+            self._note(f"{self.WORDS}-{n}", f"oak oak oak {n}.", [0.0, 1.0])
+            self._note(f"{self.MEANING}-{n}", f"Birch {n}.", [1.0, 0.0])
+        self._note(self.BOTH, "The oak by the river is taller than the others.", [0.9, 0.4])
+
+    def _note(self, name: str, text: str, vector: list[float]) -> None:
+        (self._bench.folder / f"ws/memory/{name}.md").write_text(f"{text}\n")
+        self._server.replaced[text] = vector
+
+    def found(self, **hybrid: float) -> list[str]:
+        """Which kinds are found, best first."""
+        slot = self._bench.slot(
+            memorySearch__provider="openai-compatible",
+            memorySearch__model="m",
+            memorySearch__remote={"baseUrl": self._server.url},
+            memorySearch__query={"minScore": 0, "hybrid": hybrid},
+            memorySearch__sync={"onSearchBudgetMs": 60_000},
+        )
+        answer = slot.call_tool("memory_search", {"query": "oak"})
+        assert answer["mode"] == "hybrid"
+        return [Path(hit["path"]).stem.partition("-")[0] for hit in answer["results"]]
+
+
+@pytest.fixture
+def grove(bench: Bench) -> Iterator[Grove]:
+    with OpenAIServer(dimensions=2) as server:
+        yield Grove(bench, server)
+
+
+def test_weights_decide_which_side_ranks(grove: Grove) -> None:
+    """`memorySearch.query.hybrid.vectorWeight` and `.textWeight`."""
+    assert set(grove.found(vectorWeight=0, textWeight=1)) == {Grove.WORDS}
+    assert Grove.WORDS not in grove.found(vectorWeight=1, textWeight=0)
+
+
+def test_a_chunk_that_is_good_on_both_sides_and_best_on_none_needs_enough_candidates(grove: Grove) -> None:
+    """`memorySearch.query.hybrid.candidateMultiplier`."""
+    assert Grove.BOTH not in grove.found(candidateMultiplier=1)
+    assert grove.found(candidateMultiplier=20)[0] == Grove.BOTH
+
+
 def test_every_key_is_in_one_of_the_lists() -> None:
     known = set(re.findall(r"^\| `([^`]+)`", settings_table(), re.MULTILINE))
-    here = {row.key for row in ROWS} | {"memorySearch.query.embedTimeoutMs"}
-    lists = [here, set(ELSEWHERE), set(WAITING), ONLY_ONE_VALUE]
+    lists = [{row.key for row in ROWS} | OF_THEIR_OWN, set(ELSEWHERE), ONLY_ONE_VALUE]
     assert set().union(*lists) == known
     assert sum(map(len, lists)) == len(set().union(*lists))
 

@@ -46,6 +46,7 @@ def number(key: str, default: float | None, low: float, high: float | None = Non
     bad: list[tuple[Any, str]] = [(low - 0.5, f"not {low - 0.5:g}"), ("0.5", "a number, not a string"), ([1], "a list")]
     bad += [(float("nan"), "expected"), (float("inf"), "expected")]
     bad += [(low, f"expected more than {low:g}, not {low:g}")] if above else []
+    bad += [] if high is None else [(high + 1, f"expected at most {high:.15g}, not {high + 1:.15g}")]
     return Key(key, default, [low + 0.25, 1 if high is None else high], bad)
 
 
@@ -102,12 +103,12 @@ KEYS = [
     text("memorySearch.remote.baseUrl"),
     text("memorySearch.remote.apiKey"),
     Key("memorySearch.remote.headers", {}, [{"X-A": "b"}], [([], "an object, not a list"), ({"X-A": 5}, "a string")]),
-    number("memorySearch.remote.timeoutSeconds", 60, 0, above=True),
+    number("memorySearch.remote.timeoutSeconds", 60, 0, 86_400, above=True),
     switch("memorySearch.remote.batch.enabled", default=False),
     switch("memorySearch.remote.batch.wait", default=True),
     whole("memorySearch.remote.batch.concurrency", 2, 1, 32),
-    whole("memorySearch.remote.batch.pollIntervalMs", 2000, 1),
-    number("memorySearch.remote.batch.timeoutMinutes", 60, 0, above=True),
+    whole("memorySearch.remote.batch.pollIntervalMs", 2000, 1, 86_400_000),
+    number("memorySearch.remote.batch.timeoutMinutes", 60, 0, 10_080, above=True),
     text("memorySearch.local.modelPath"),
     text("memorySearch.local.modelCacheDir"),
     whole("memorySearch.local.contextTokens", None, 16),
@@ -129,16 +130,16 @@ KEYS = [
     ),
     switch("memorySearch.sync.onSessionStart", default=True),
     switch("memorySearch.sync.onSearch", default=True),
-    whole("memorySearch.sync.onSearchBudgetMs", 1500, 0),
+    whole("memorySearch.sync.onSearchBudgetMs", 1500, 0, 86_400_000),
     switch("memorySearch.sync.watch", default=True),
-    whole("memorySearch.sync.watchDebounceMs", 1500, 0),
-    number("memorySearch.sync.intervalMinutes", 0, 0),
+    whole("memorySearch.sync.watchDebounceMs", 1500, 0, 86_400_000),
+    number("memorySearch.sync.intervalMinutes", 0, 0, 10_080),
     whole("memorySearch.sync.sessions.deltaBytes", 100_000, 0),
     whole("memorySearch.sync.sessions.deltaMessages", 50, 0),
     whole("memorySearch.query.maxResults", 6, 1, 100),
     number("memorySearch.query.minScore", 0.35, 0, 1),
     whole("memorySearch.query.maxSnippetChars", 700, 50),
-    whole("memorySearch.query.embedTimeoutMs", 4000, 1),
+    whole("memorySearch.query.embedTimeoutMs", 4000, 1, 86_400_000),
     switch("memorySearch.query.hybrid.enabled", default=True),
     number("memorySearch.query.hybrid.vectorWeight", None, 0),
     number("memorySearch.query.hybrid.textWeight", None, 0),
@@ -337,6 +338,17 @@ def test_all_problems_are_told_in_the_order_of_the_document() -> None:
         "memory.citations",
     ]
     assert 'did you mean "openai"?' in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [("gemni", "gemini"), ("Open_AI", "openai"), ("nonesuch", ""), ("cloud", "")]
+)
+def test_only_a_near_name_is_suggested_for_a_value(given: str, meant: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config({}, environ={"MEMORY_CORE_PROVIDER": given})
+
+    assert ("did you mean" in str(caught.value)) is bool(meant)
+    assert meant in str(caught.value)
 
 
 @settings(deadline=None)  # the first one builds the validators
