@@ -166,6 +166,11 @@ def hits(slot: MemorySlot) -> int:
     return len(ask(slot)["results"])
 
 
+def half_hits(slot: MemorySlot) -> int:
+    """How many hits hold a part of what is asked."""
+    return len(slot.call_tool("memory_search", {"query": "the fence, the hedge and the lawn of the garden"})["results"])
+
+
 def longest_snippet(slot: MemorySlot) -> int:
     return max(len(hit["snippet"].split("\n\nSource: ")[0]) for hit in ask(slot)["results"])
 
@@ -251,7 +256,7 @@ ROWS = [
         {"memorySearch__sync__watch": False},
     ),
     Row("memorySearch.query.maxResults", (1, 2), hits, (1, 2), {"memorySearch__query__minScore": 0}),
-    Row("memorySearch.query.minScore", (0, 0.99), hits, None, STATIC),
+    Row("memorySearch.query.minScore", (0, 0.99), half_hits, None, STATIC),
     Row("memorySearch.query.maxSnippetChars", (700, 50), longest_snippet),
     Row("memorySearch.query.hybrid.enabled", (True, False), mode, ("hybrid", "vector"), STATIC),
 ]
