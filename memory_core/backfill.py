@@ -5,24 +5,25 @@ from __future__ import annotations
 import logging
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from memory_core.calibration import SAMPLE, estimated, is_outdated
 from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable
-from memory_core.hookspecs import Calibrated, Calibration, EmbeddingProvider, Space, TokenModel
+from memory_core.hookspecs import Calibrated, Calibration, EmbeddingProvider, Space, TokenEmbedder, TokenModel
 from memory_core.records import Progress
+from memory_core.store import token_bits
 from memory_core.store.rows import (
     END_OF_UNIT,
     NEXT,
     OwedWindow,
-    PreparedChunk,
     chunks_without_tokens,
     count_owed,
     digest,
     embedded,
     owed_windows,
+    texts_of,
 )
 from memory_core.store.spaces import calibration, find_space, newest_space_like, sample, serving_space
 from memory_core.store.vectors import as_rows
@@ -62,7 +63,7 @@ class Backfill:
             return
         space_id, _, _ = self._spaces(space)
         with work.store.read() as connection:
-            owed = list(owed_windows(connection, space_id, NEXT))
+            owed = list(owed_windows(connection, space_id, NEXT, tokens=isinstance(work.provider, TokenEmbedder)))
         self._embed(work.provider, space, owed)
         self._fill_missing_tokens(work.provider, NEXT)
 
@@ -89,7 +90,8 @@ class Backfill:
             return
         tried = self._embed(work.provider, space, owed)
         if was_level:
-            self._fill_tokens(work.provider, [(chunk_id, _texts(chunk)) for chunk_id, chunk in work.fresh.items()])
+            fresh = [(number, texts_of(item.chunk.text, item.units)) for number, item in work.fresh.items()]
+            self._fill_tokens(work.provider, fresh)
         else:
             self._fill_missing_tokens(work.provider)
         if tried:
@@ -110,15 +112,18 @@ class Backfill:
 
     def _owed(self, space_id: int, *, fresh_only: bool) -> tuple[list[OwedWindow], int]:
         """What is owed, and among how many texts."""
+        tokens = isinstance(self._work.provider, TokenEmbedder)
         with self._work.store.read() as connection:
             if not fresh_only:
-                owed = list(owed_windows(connection, space_id))
+                owed = list(owed_windows(connection, space_id, tokens=tokens))
                 return owed, int(connection.execute("SELECT count(DISTINCT hash) FROM windows").get)
             wanted = {
-                digest(window.text): window.text for chunk in self._work.fresh.values() for window in chunk.windows
+                digest(window.text): texts_of(chunk.chunk.text, chunk.units[window.first : window.last + 1])
+                for chunk in self._work.fresh.values()
+                for window in chunk.windows
             }
-            have = embedded(connection, space_id, wanted)
-        return [OwedWindow(key, text) for key, text in wanted.items() if key not in have], len(wanted)
+            have = embedded(connection, space_id, wanted, tokens=tokens)
+        return [OwedWindow(key, units) for key, units in wanted.items() if key not in have], len(wanted)
 
     def _let_serve(self, space_id: int) -> None:
         """Let this space serve; where nothing is owed, syncs that find no change need not look again."""
@@ -181,24 +186,27 @@ class Backfill:
         with work.store.read() as connection:
             owed = list(islice(owed_windows(connection, None, prefix), EMBED_STEP))
         try:
-            for offset, rows in provider.embed_documents([window.text for window in owed]):
-                space = space or replace(provider.space, dimensions=rows.shape[1])
-                self._put(space, owed[offset : offset + len(rows)], rows)
+            for offset, made in _made(provider, owed):
+                space = space or replace(provider.space, dimensions=made.rows.shape[1])
+                self._put(space, owed[offset : offset + len(made.rows)], made)
         except ProviderError as error:
             if space is None or not isinstance(error, REFUSALS):
                 self._owe(self._count_owed(space), error)
                 work.embeds = False
         return space
 
-    def _put(self, space: Space, windows: Sequence[OwedWindow], rows: NDArray[np.float32]) -> None:
+    def _put(self, space: Space, windows: Sequence[OwedWindow], made: _Made) -> None:
         """Commit one piece; where nothing served before, it counts at once."""
-        _check_dimensions(space, rows.shape[1])
+        _check_dimensions(space, made.rows.shape[1])
         space_id, serving, _ = self._spaces(space)
         with self._work.store.write() as writer:
-            writer.put_embeddings(space_id, _stored(windows, rows))
+            writer.put_embeddings(space_id, _stored(windows, made.rows))
+            token_bits.put(
+                writer.connection, space_id, zip((window.hash for window in windows), made.bits, strict=False)
+            )
             if serving is None:
                 writer.set_meta({SERVING: str(space_id)})
-        self._work.tally.embedded += len(rows)
+        self._work.tally.embedded += len(made.rows)
 
     def _count_owed(self, space: Space | None) -> int:
         space_id = None if space is None else self._spaces(space)[0]
@@ -220,8 +228,8 @@ class Backfill:
         for first in range(0, len(owed), EMBED_STEP):
             step = owed[first : first + EMBED_STEP]
             try:
-                for offset, rows in provider.embed_documents([window.text for window in step]):
-                    self._put(space, step[offset : offset + len(rows)], rows)
+                for offset, made in _made(provider, step):
+                    self._put(space, step[offset : offset + len(made.rows)], made)
                     done = work.tally.embedded - before
                     work.step(Progress(phase="embeddings", done=done, total=len(owed)))
             except ProviderError as error:
@@ -254,6 +262,26 @@ class Backfill:
                 (writer.building() if prefix else writer).put_tokens(packed)
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """Embeddings of consecutive windows, with the bits of their tokens where the provider offers tokens."""
+
+    rows: NDArray[np.float32]
+    bits: Sequence[bytes] = ()
+
+
+def _made(provider: EmbeddingProvider, owed: Sequence[OwedWindow]) -> Iterator[tuple[int, _Made]]:
+    """What the provider makes of windows, as it comes: the number of a first one, and what it and some after it got."""
+    if not isinstance(provider, TokenEmbedder):
+        for offset, rows in provider.embed_documents([window.text for window in owed]):
+            yield offset, _Made(rows)
+        return
+    import numpy as np
+
+    for offset, found in provider.embed_document_tokens([window.parts for window in owed]):
+        yield offset, _Made(np.stack([embedding.row for embedding in found]), [*map(token_bits.packed, found)])
+
+
 def _check_dimensions(space: Space, dimensions: int) -> None:
     """A model that changed under its name must not be mixed with what it was; the next sync finds another space.
 
@@ -266,10 +294,6 @@ def _check_dimensions(space: Space, dimensions: int) -> None:
             f"its vectors have {dimensions} dimensions now, and had {space.dimensions}",
             action="sync again",
         )
-
-
-def _texts(chunk: PreparedChunk) -> list[str]:
-    return [chunk.chunk.text[unit.start : unit.end] for unit in chunk.units]
 
 
 def _stored(step: Sequence[OwedWindow], rows: NDArray[np.float32]) -> Iterator[tuple[bytes, bytes]]:

@@ -36,6 +36,7 @@ from memory_core.records import Document, Fallback, Finding, Hit, Mode, Probe, Q
 from memory_core.store import Store
 from memory_core.store.spaces import calibration, serving_space
 from memory_core.store.vectors import VectorIndex
+from memory_core.terms import question_parts
 from memory_core.watching import Watching
 
 if TYPE_CHECKING:
@@ -299,7 +300,8 @@ class BuiltinBackend:
         from memory_core.search import Vectors
 
         try:
-            asked = self._providers.embed_question(space, query.text, timeout_seconds=self._embed_seconds(query, notes))
+            parts = [part for part, _ in question_parts(query.text)]
+            asked = self._providers.embed_question(space, parts, timeout_seconds=self._embed_seconds(query, notes))
         except ProviderError as error:
             log.warning("keyword search answers: %s", error)
             notes.degraded(error)
@@ -316,8 +318,10 @@ class BuiltinBackend:
         if not vector.any():
             return None
         notes.fallback = asked.fallback
-        tokens = asked.provider if isinstance(asked.provider, TokenModel) else None
-        return Vectors(space_id, vector, _calibration(connection, space_id, asked.provider), tokens)
+        return Vectors(
+            space_id, vector, _calibration(connection, space_id, asked.provider), asked.tokens,
+            asked.provider if isinstance(asked.provider, TokenModel) else None,
+        )  # fmt: skip
 
     def _explain_missing(self, query: Query, notes: _Notes) -> None:
         """Say why there are no vectors; where a sync goes on, its provider may be what it waits for."""

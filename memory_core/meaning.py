@@ -6,20 +6,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from memory_core.candidates import Candidate
 from memory_core.question import Question
+from memory_core.store import token_bits
 from memory_core.store.connection import Connection
 from memory_core.store.rows import END_OF_UNIT
+from memory_core.store.token_bits import WindowBits
 from memory_core.store.vectors import as_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from memory_core.hookspecs import TokenModel
+    from memory_core.hookspecs import TokenEmbedding, TokenModel
 
 _UNTHREADED = 200_000  # multiplications; OpenBLAS works in one thread up to 262,144 (its interface/gemm.c)
 
@@ -52,7 +55,51 @@ def cosines(
     return Cosines([cosine for own in units for cosine in own], [max(own) for own in units])
 
 
-def token_similarity(model: TokenModel, question: Question, candidates: Sequence[Candidate]) -> list[float] | None:
+def token_similarity(
+    connection: Connection, space_id: int, asked: TokenEmbedding, question: Question, candidates: Sequence[Candidate]
+) -> list[float] | None:
+    """Late interaction of the question's tokens with those that the index holds, each in its context.
+
+    As `table_similarity`, but for what the unit's vectors are: their signs, so that all are of one length.
+
+    Args:
+        asked: The question by its parts, with tokens.
+    """
+    windows = token_bits.of_chunks(connection, space_id, [candidate.id for candidate in candidates])
+    weights = np.repeat(np.array(question.part_weights) / np.maximum(asked.counts, 1), asked.counts)
+    if windows is None or asked.tokens is None or not weights.any():
+        return None
+    rows, weights = asked.tokens[weights > 0], weights[weights > 0]
+    lengths = np.sqrt(np.einsum("qd,qd->q", rows, rows) * rows.shape[1])
+    rows = rows * (weights / weights.sum() / np.maximum(lengths, 1e-9))[:, None].astype(np.float32)
+    signs = np.unpackbits(np.concatenate([window.signs for window in windows]), axis=1, count=rows.shape[1])
+    # A sign is 2 bit - 1. einsum, because BLAS wakes threads.
+    similarity = 2 * np.einsum("qd,td->qt", rows, signs.astype(np.float32)) - rows.sum(axis=1)[:, None]
+    counts = np.concatenate([window.counts for window in windows]).astype(np.int64)
+    filled = np.flatnonzero(counts)
+    starts = (np.cumsum(counts) - counts)[filled]
+    nearness = np.zeros(len(counts), dtype=np.float32)
+    nearness[filled] = np.maximum.reduceat(similarity, starts, axis=1).sum(axis=0)
+    return _in_order(windows, nearness, candidates)
+
+
+def _in_order(
+    windows: Sequence[WindowBits], nearness: NDArray[np.float32], candidates: Sequence[Candidate]
+) -> list[float]:
+    """What was found for the units of windows, for the units of the candidates."""
+    firsts = accumulate((len(candidate.units) for candidate in candidates), initial=0)
+    place = {candidate.id: first for candidate, first in zip(candidates, firsts, strict=False)}
+    ordered = np.zeros(sum(len(candidate.units) for candidate in candidates), dtype=np.float32)
+    begin = 0
+    for window in windows:
+        first, size = place[window.chunk_id] + window.first, len(window.counts)
+        ordered[first : first + size] = nearness[begin : begin + size]
+        begin += size
+    found: list[float] = ordered.tolist()
+    return found
+
+
+def table_similarity(model: TokenModel, question: Question, candidates: Sequence[Candidate]) -> list[float] | None:
     """Late interaction: for every token of the question the most similar token of the unit, weighted mean over the question.
 
     Tokens weigh what their word weighs. See ColBERT (Khattab and Zaharia, https://arxiv.org/abs/2004.12832).

@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from memory_core.embeddings import registry
 from memory_core.errors import ProviderError
-from memory_core.hookspecs import EmbeddingProvider, ResolveApiKey, Space
+from memory_core.hookspecs import EmbeddingProvider, ResolveApiKey, Space, TokenEmbedder, TokenEmbedding
 from memory_core.outage import Clock, Outages, explained, may_fall_back
 from memory_core.records import Fallback
 from memory_core.settings import AgentConfig
@@ -48,11 +48,19 @@ class Acting:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The embedding of a question, with who made it."""
+    """The embedding of a question, with who made it; also by token where that one offers it."""
 
     vector: NDArray[np.float32]
     provider: EmbeddingProvider
     fallback: Fallback | None
+    tokens: TokenEmbedding | None = None
+
+
+def _asked(provider: EmbeddingProvider, parts: Sequence[str], timeout_seconds: float) -> Asked:
+    if not isinstance(provider, TokenEmbedder):
+        return Asked(provider.embed_query("".join(parts), timeout_seconds=timeout_seconds), provider, None)
+    found = provider.embed_query_tokens(parts, timeout_seconds=timeout_seconds)
+    return Asked(found.row, provider, None, found)
 
 
 class Providers:
@@ -153,13 +161,13 @@ class Providers:
             if provider is None:
                 return None
             if timeout_seconds is not None:
-                self._ask_configured(provider, text, timeout_seconds=timeout_seconds)
+                self._ask_configured(provider, [text], timeout_seconds=timeout_seconds)
         except ProviderError as error:
             return error
         return self.outages.problem()
 
-    def embed_question(self, space: Space, text: str, *, timeout_seconds: float) -> Asked | None:
-        """Embed a question for a space; None when nobody here can.
+    def embed_question(self, space: Space, parts: Sequence[str], *, timeout_seconds: float) -> Asked | None:
+        """Embed a question, given in its parts, for a space; None when nobody here can.
 
         Raises:
             ProviderError: The provider of that space gave no embedding, or cannot be opened.
@@ -173,9 +181,9 @@ class Providers:
             return None
         role, provider = found
         if role == CONFIGURED:
-            return Asked(self._ask_configured(provider, text, timeout_seconds=timeout_seconds), provider, None)
-        vector = provider.embed_query(text, timeout_seconds=timeout_seconds)
-        return Asked(vector, provider, self._explained() if role == FALLBACK else None)
+            return self._ask_configured(provider, parts, timeout_seconds=timeout_seconds)
+        asked = _asked(provider, parts, timeout_seconds)
+        return replace(asked, fallback=self._explained()) if role == FALLBACK else asked
 
     def close(self) -> None:
         """Close all that were opened; may be called twice. What fails from now on says nothing about a provider."""
@@ -185,18 +193,18 @@ class Providers:
         for provider in opened:
             provider.close()
 
-    def _ask_configured(self, provider: EmbeddingProvider, text: str, *, timeout_seconds: float) -> NDArray[np.float32]:
+    def _ask_configured(self, provider: EmbeddingProvider, parts: Sequence[str], *, timeout_seconds: float) -> Asked:
         """Embed a question, unless the provider is left alone; what comes of it is noted."""
         resting = self.outages.rest()
         if resting is not None:
             raise resting
         try:
-            vector = provider.embed_query(text, timeout_seconds=timeout_seconds)
+            asked = _asked(provider, parts, timeout_seconds)
         except ProviderError as error:
             self._failed(error)
             raise
         self.outages.answered()
-        return vector
+        return asked
 
     def _failed(self, error: ProviderError, *, pause: bool = True) -> None:
         if not self._closed:

@@ -19,6 +19,7 @@ from memory_core.terms import (
     is_single_cjk,
     match_expression,
     phrases,
+    question_parts,
     question_words,
 )
 
@@ -65,6 +66,7 @@ class Question:
         period_words: The numbers of the words that name them.
         identifiers: The numbers, among its terms, of those that name one thing exactly and that some chunk holds.
         is_sentence: Whether it is asked in a sentence, rather than a list of words.
+        parts: For every part of `terms.question_parts` the words in it.
     """
 
     words: tuple[Term, ...]
@@ -75,6 +77,7 @@ class Question:
     period_words: frozenset[int] = frozenset()
     identifiers: frozenset[int] = frozenset()
     is_sentence: bool = False
+    parts: tuple[tuple[str, ...], ...] = ()
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -91,6 +94,12 @@ class Question:
             ranking.coverage_weight(self.chunks, word.documents) * (0.5 if is_seam(word.text, word.documents) else 1.0)
             for word in self.words
         ]
+
+    @property
+    def part_weights(self) -> list[float]:
+        """What share each part has: that of the words in it."""
+        share = {word.text: weight for word, weight in zip(self.words, self.weights, strict=True)}
+        return [sum(share.get(word, 0.0) for word in words) for words in self.parts]
 
     @property
     def rarities(self) -> list[float]:
@@ -125,6 +134,7 @@ def ready(connection: Connection, text: str, tokenize: Tokenize, today: date) ->
             number for number, term in enumerate(single + several) if term.documents and term.text.lower() in exact
         ),
         is_sentence=is_question(text),
+        parts=tuple(tuple(words) for _, words in question_parts(text)),
     )
 
 

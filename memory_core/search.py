@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memory_core.hookspecs import Calibration, TokenModel
+    from memory_core.hookspecs import Calibration, TokenEmbedding, TokenModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,15 @@ class Vectors:
         space_id: The space that serves.
         query: The question's embedding in it.
         calibration: What its cosines are worth.
-        tokens: A token model if there is one.
+        asked: The question's parts with their tokens, where the provider offers them.
+        table: Its table of tokens, where it offers one.
     """
 
     space_id: int
     query: NDArray[np.float32]
     calibration: Calibration
-    tokens: TokenModel | None = None
+    asked: TokenEmbedding | None = None
+    table: TokenModel | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ def _judge(
     from memory_core import meaning
 
     cosines = meaning.cosines(connection, vectors.space_id, vectors.query, found)
-    tokens = meaning.token_similarity(vectors.tokens, question, found) if vectors.tokens and weights.vector else None
+    tokens = _late_interaction(connection, question, found, vectors) if weights.vector else None
     share = ranking.TOKEN_SHARE if tokens else 0.0
     near = ranking.spread(cosines.units)
     alike = ranking.scaled(tokens or [0.0] * len(near))
@@ -142,7 +144,7 @@ def _judge(
         text + weights.vector * ((1 - share) * window + share * token)
         for text, window, token in zip(fused, near, alike, strict=True)
     ]
-    strange = _is_strange(question, vectors.tokens)
+    strange = _is_strange(question, vectors)
     near = [ranking.vector_score(cosine, vectors.calibration, strange=strange) for cosine in cosines.chunks]
     if not weights.text:
         return whole, [Score(vector, vector, None) for vector in near]
@@ -155,12 +157,31 @@ def _judge(
     ]
 
 
-def _is_strange(question: Question, tokens: TokenModel | None) -> bool:
-    """Whether the index holds none of the words, and the token model, if there is one, has to spell them out."""
+def _late_interaction(
+    connection: Connection, question: Question, found: Sequence[Candidate], vectors: Vectors
+) -> list[float] | None:
+    """How near every unit is by its tokens; None where there are none."""
+    from memory_core import meaning
+
+    if vectors.table is not None:
+        return meaning.table_similarity(vectors.table, question, found)
+    if vectors.asked is None or vectors.asked.tokens is None:
+        return None
+    return meaning.token_similarity(connection, vectors.space_id, vectors.asked, question, found)
+
+
+def _is_strange(question: Question, vectors: Vectors) -> bool:
+    """Whether the index holds none of the words, and the model, if it shows its tokens, has to spell them out."""
     if any(word.documents for word in question.words):
         return False
     words = [word.text for word in question.words]
-    return tokens is None or sum(map(len, tokens.token_ids(words))) > ranking.SPELT_TOKENS * len(words)
+    if vectors.table is not None:
+        spelt = sum(map(len, vectors.table.token_ids(words)))
+    elif vectors.asked is not None:
+        spelt = sum(count for count, own in zip(vectors.asked.counts, question.parts, strict=True) if own)
+    else:
+        return True
+    return spelt > ranking.SPELT_TOKENS * len(words)
 
 
 def _text_side(question: Question, found: Sequence[Candidate], words: Matches, weights: ranking.Weights) -> list[float]:

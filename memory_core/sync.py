@@ -23,7 +23,7 @@ from memory_core.rebuild import Rebuild
 from memory_core.records import MemoryFile, Progress, SyncReport
 from memory_core.roots import os_reason
 from memory_core.settings import AgentConfig, Chunking
-from memory_core.store import Store, building
+from memory_core.store import Store, building, token_bits
 from memory_core.store.connection import locked
 from memory_core.store.rows import FileRow, PreparedChunk, PreparedFile
 from memory_core.work import GENERATION, IDENTITY, LAST_SYNC, TIDIED, WORKSPACE, Work
@@ -210,12 +210,16 @@ class Syncer:
             work.note({LAST_SYNC: f"{now:.3f}", TIDIED: generation or "0"})
 
     def _evict(self) -> None:
-        """Drop embeddings that nothing refers to, beyond what the cache may keep."""
+        """Drop embeddings that nothing refers to, beyond what the cache may keep; of vectors of tokens it keeps none."""
         cache = self._work.config.search.cache
         keep = cache.max_entries if cache.enabled else 0
         with self._work.store.read() as connection:
             held = int(connection.execute("SELECT count(*) FROM embedding_cache").get)
             used = int(connection.execute("SELECT count(*) FROM windows").get)
+            tokens = token_bits.any_stored(connection)
+        if tokens:
+            with self._work.store.write(content=False) as writer:
+                token_bits.drop_strays(writer.connection)
         if held - used > keep:  # at least so many are unused; to find them, all are read
             with self._work.store.write(content=False) as writer:
                 self._work.index.forget(writer.connection, writer.evict_embeddings(keep=keep))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 # Han, kana, Hangul syllables and the iteration and length marks that stand inside words.
 _CJK_CLASS = (
@@ -97,13 +98,22 @@ def question_words(text: str) -> list[str]:
     if all(word in STOP_WORDS for word in _WORD.findall(_COURTESY.sub(" ", lowered))):
         return []
     for word in _WORD.findall(lowered):
-        if _CJK_RUN.match(word):
-            found.update(
-                dict.fromkeys(word[i : i + 2] for i in range(len(word) - 1)) if len(word) > 1 else {word: None}
-            )
-        elif word not in STOP_WORDS:
-            found[word] = None
+        found.update(dict.fromkeys(_terms(word)))
     return list(found)
+
+
+def _terms(word: str) -> list[str]:
+    """What a lower-case word, or a CJK run, is looked for as."""
+    if _CJK_RUN.match(word):
+        return [word[i : i + 2] for i in range(len(word) - 1)] or [word]
+    return [] if word in STOP_WORDS else [word]
+
+
+def question_parts(text: str) -> list[tuple[str, list[str]]]:
+    """A question cut behind every word: each part, together the text, with those of `question_words` that stand in it."""
+    ends = [match.end() for match in _WORD.finditer(text)]
+    parts = (text[start:end] for start, end in pairwise([0, *ends, len(text)]) if start < end)
+    return [(part, [term for word in _WORD.findall(part.lower()) for term in _terms(word)]) for part in parts]
 
 
 def phrases(text: str) -> list[str]:

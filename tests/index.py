@@ -111,6 +111,9 @@ def held(path: Path, space_id: int | None = None) -> dict[str, Any]:
                 " WHERE e.space_id = ? ORDER BY 1",
                 (space_id,),
             ).fetchall(),
+            "token_bits": db.execute(
+                "SELECT e.hash, t.bits FROM token_bits t JOIN embedding_cache e ON e.id = t.embedding_id ORDER BY 1, 2"
+            ).fetchall(),
             "identity": db.execute("SELECT value FROM meta WHERE key = 'identity'").fetchall(),
         }
     finally:

@@ -86,7 +86,16 @@ ALTER TABLE spaces ADD COLUMN judged INTEGER;  -- windows that the index held wh
 DELETE FROM meta WHERE key = 'level';
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD)
+# What late interaction compares. Without `level`, the next sync computes it for an index that is there already.
+_FOURTH = """
+CREATE TABLE token_bits (
+  embedding_id INTEGER PRIMARY KEY REFERENCES embedding_cache(id) ON DELETE CASCADE,
+  bits         BLOB NOT NULL            -- see token_bits.py; empty = the model has no vectors of tokens
+) STRICT;
+DELETE FROM meta WHERE key = 'level';
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD, _FOURTH)
 VERSION = len(MIGRATIONS)
 
 

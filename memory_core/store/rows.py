@@ -70,10 +70,20 @@ class FileRow:
 
 @dataclass(frozen=True, slots=True)
 class OwedWindow:
-    """A window without an embedding in one space."""
+    """A window without an embedding in one space: the texts of its units."""
 
     hash: bytes
-    text: str
+    units: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """What is embedded."""
+        return "\n".join(self.units)
+
+    @property
+    def parts(self) -> list[str]:
+        """One for each unit; joined, they are the text."""
+        return [self.units[0], *("\n" + unit for unit in self.units[1:])]
 
 
 def pack_units(units: Iterable[Unit]) -> bytes:
@@ -85,6 +95,15 @@ def unpack_units(blob: bytes) -> list[Unit]:
     """The inverse of `pack_units`."""
     numbers = array("i", blob)
     return [Unit(*numbers[i : i + 4]) for i in range(0, len(numbers), 4)]
+
+
+def texts_of(text: str, units: Iterable[Unit]) -> tuple[str, ...]:
+    """The texts of a chunk's units."""
+    return tuple(text[unit.start : unit.end] for unit in units)
+
+
+# What holds embeddings as e, and those only that have vectors of tokens.
+_EMBEDDINGS = ("embedding_cache e", "embedding_cache e JOIN token_bits t ON t.embedding_id = e.id")
 
 
 class Writer:
@@ -279,11 +298,18 @@ def _storable(text: str) -> str:
     return text
 
 
-def owed_windows(connection: Connection, space_id: int | None, prefix: str = "") -> Iterator[OwedWindow]:
-    """Texts whose embedding is missing in a space, each once, in file order; all of them for None."""
+def owed_windows(
+    connection: Connection, space_id: int | None, prefix: str = "", *, tokens: bool = False
+) -> Iterator[OwedWindow]:
+    """Windows whose embedding is missing in a space, each text once, in file order; all of them for None.
+
+    Args:
+        prefix: Before the names of the tables, `NEXT` for those of a rebuild.
+        tokens: Also those whose vectors of tokens are missing.
+    """
     rows = connection.execute(
         f"SELECT w.hash, w.first, w.last, c.text, c.units FROM {prefix}windows w JOIN {prefix}chunks c ON c.id = w.chunk_id"
-        " WHERE NOT EXISTS (SELECT 1 FROM embedding_cache e WHERE e.space_id = ? AND e.hash = w.hash)"
+        f" WHERE NOT EXISTS (SELECT 1 FROM {_EMBEDDINGS[tokens]} WHERE e.space_id = ? AND e.hash = w.hash)"
         " ORDER BY c.file_id, c.start_line, w.first",
         (space_id,),
     )
@@ -291,8 +317,7 @@ def owed_windows(connection: Connection, space_id: int | None, prefix: str = "")
     for key, first, last, text, blob in rows:
         if key not in seen:
             seen.add(key)
-            units = unpack_units(blob)[first : last + 1]
-            yield OwedWindow(key, "\n".join(text[unit.start : unit.end] for unit in units))
+            yield OwedWindow(key, texts_of(text, unpack_units(blob)[first : last + 1]))
 
 
 def chunks_without_tokens(connection: Connection, prefix: str = "") -> Iterator[tuple[int, Sequence[str]]]:
@@ -300,7 +325,7 @@ def chunks_without_tokens(connection: Connection, prefix: str = "") -> Iterator[
     for chunk_id, text, blob in connection.execute(
         f"SELECT id, text, units FROM {prefix}chunks WHERE tokens IS NULL ORDER BY id"
     ):
-        yield chunk_id, [text[unit.start : unit.end] for unit in unpack_units(blob)]
+        yield chunk_id, texts_of(text, unpack_units(blob))
 
 
 def count_owed(connection: Connection, space_id: int | None) -> int:
@@ -314,13 +339,10 @@ def count_owed(connection: Connection, space_id: int | None) -> int:
     )
 
 
-def embedded(connection: Connection, space_id: int, hashes: Iterable[bytes]) -> set[bytes]:
-    """Which of some texts have an embedding in a space."""
-    return {
-        key
-        for key in hashes
-        if connection.execute("SELECT 1 FROM embedding_cache WHERE space_id = ? AND hash = ?", (space_id, key)).get
-    }
+def embedded(connection: Connection, space_id: int, hashes: Iterable[bytes], *, tokens: bool = False) -> set[bytes]:
+    """Which of some texts have an embedding in a space, and with `tokens` also vectors of their tokens."""
+    query = f"SELECT 1 FROM {_EMBEDDINGS[tokens]} WHERE e.space_id = ? AND e.hash = ?"
+    return {key for key in hashes if connection.execute(query, (space_id, key)).get}
 
 
 def prepared_from_index(connection: Connection, file: MemoryFile) -> PreparedFile | None:
@@ -361,8 +383,5 @@ def _chunk_from_index(connection: Connection, row: tuple[Any, ...]) -> PreparedC
     return PreparedChunk(
         Chunk(start, end, 0, context, text),
         tuple(own),
-        tuple(
-            Window(first, last, "\n".join(text[unit.start : unit.end] for unit in own[first : last + 1]))
-            for first, last in windows
-        ),
+        tuple(Window(first, last, "\n".join(texts_of(text, own[first : last + 1]))) for first, last in windows),
     )

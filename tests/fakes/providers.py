@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from memory_core.errors import InputTooLarge, ProviderError, RequestTimeout
-from memory_core.hookspecs import Space
+from memory_core.hookspecs import Space, TokenEmbedding
 
 if TYPE_CHECKING:
     import numpy as np
@@ -105,6 +105,36 @@ class CountingProvider:
 
         seed = int.from_bytes(blake2b(f"{self.model} {word}".encode(), digest_size=8).digest(), "big")
         return np.random.default_rng(seed).standard_normal(self.dimensions)
+
+
+@dataclass
+class TokenProvider(CountingProvider):
+    """A `TokenEmbedder` whose tokens are words, each a little like the text it stands in.
+
+    Attributes:
+        pools_by_mean: Otherwise it has no vectors of tokens.
+    """
+
+    model: str = "fake-tokens"
+    dimensions: int = 36  # no whole number of bytes
+    pools_by_mean: bool = True
+
+    def embed_document_tokens(self, texts: Sequence[Sequence[str]]) -> Iterator[tuple[int, list[TokenEmbedding]]]:
+        """See `TokenEmbedder.embed_document_tokens`."""
+        for first, rows in self.embed_documents(["".join(parts) for parts in texts]):
+            yield first, [self._by_token(parts, row) for parts, row in zip(texts[first:], rows, strict=False)]
+
+    def embed_query_tokens(self, parts: Sequence[str], *, timeout_seconds: float | None = None) -> TokenEmbedding:
+        """See `TokenEmbedder.embed_query_tokens`."""
+        return self._by_token(parts, self.embed_query("".join(parts), timeout_seconds=timeout_seconds))
+
+    def _by_token(self, parts: Sequence[str], row: NDArray[np.float32]) -> TokenEmbedding:
+        import numpy as np
+
+        words = [_words(part) for part in parts]
+        tokens = [self._word(word) + row for word in chain.from_iterable(words)]
+        table = np.array(tokens, dtype=np.float32).reshape(-1, self.dimensions)
+        return TokenEmbedding(row, table if self.pools_by_mean else None, [*map(len, words)])
 
 
 def _words(text: str) -> list[str]:

@@ -113,6 +113,7 @@ def _undo_migrations(path: Path, version: int) -> None:
     assert len(MIGRATIONS) > version
     db = apsw.Connection(str(path))
     try:
+        db.execute("DROP TABLE token_bits")
         for column in ("floor", "span", "judged"):
             db.execute(f"ALTER TABLE spaces DROP COLUMN {column}")
         db.pragma("user_version", version)

@@ -1,0 +1,242 @@
+"""Vectors of tokens in the index: for every unit, as a calculation by hand has them, for as long as its chunk is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import date
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import apsw
+import numpy as np
+import pytest
+
+from memory_core.calibration import DEFAULT
+from memory_core.candidates import Candidate, candidates, nearest
+from memory_core.hookspecs import TokenEmbedder
+from memory_core.meaning import token_similarity
+from memory_core.question import Question, ready
+from memory_core.ranking import Weights
+from memory_core.records import Hit, Query
+from memory_core.search import Vectors, search
+from memory_core.settings import Cache, Chunking, Hybrid
+from memory_core.store.connection import tokenizer
+from memory_core.store.spaces import serving_space
+from memory_core.store.token_bits import MAX_TOKENS
+from memory_core.store.vectors import VectorIndex
+from memory_core.terms import question_parts
+from tests.fakes.providers import CountingProvider, TokenProvider
+from tests.index import Index
+from tests.integration.test_sync import prose
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+QUESTION = "Where did the kettle, the violin and the lantern go?"
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    made = Index(tmp_path / "notes", tmp_path / "state")
+    made.note("memory/a.md", prose(30))
+    made.note("memory/b.md", "- kettle\n- ...\n- A violin, a lantern: 2024-05-01!\n\n```\nmarble = copper\n```\n")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def provider() -> TokenProvider:
+    return TokenProvider()
+
+
+def bits(index: Index) -> Any:
+    return index.content()["token_bits"]
+
+
+def compared(index: Index, provider: TokenProvider) -> tuple[list[float] | None, list[Candidate], Question]:
+    """The nearness of the units of all candidates."""
+    parts = [part for part, _ in question_parts(QUESTION)]
+    with index.store.read() as connection:
+        serving = serving_space(connection)
+        assert serving is not None
+        asked = provider.embed_query_tokens(parts)
+        question = ready(connection, QUESTION, tokenizer(connection), _today())
+        near = nearest(connection, _vectors(index), serving[0], asked.row, Query(text=QUESTION), multiplier=4)
+        query = Query(text=QUESTION, max_results=100)
+        found = candidates(connection, question, query, Weights(0.5, 0.5), multiplier=4, near=near)
+        return token_similarity(connection, serving[0], asked, question, found), found, question
+
+
+def by_hand(provider: TokenProvider, question: Question, units: Sequence[str], windows: Sequence[str]) -> list[float]:
+    """What late interaction is: for every word asked for its best cosine with the signs of the unit's tokens, weighted."""
+    asked = provider.embed_query_tokens([part for part, _ in question_parts(QUESTION)])
+    assert asked.tokens is not None
+    ends = list(accumulate(asked.counts))
+    found = []
+    for unit, window in zip(units, windows, strict=True):
+        row = provider.embed_query(window)
+        made = provider._by_token([unit], row).tokens
+        assert made is not None
+        total = 0.0
+        for end, count, weight in zip(ends, asked.counts, question.part_weights, strict=True):
+            for token in asked.tokens[end - count : end]:
+                best = max((_cosine(token, np.where(own > 0, 1.0, -1.0)) for own in made), default=0.0)
+                total += weight / count * best
+        found.append(total / sum(question.part_weights))
+    return found
+
+
+def _cosine(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
+    return float(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
+
+
+def _vectors(index: Index) -> VectorIndex:
+    return VectorIndex(index.search.store.vector)
+
+
+def _today() -> date:
+    return date(2024, 5, 2)
+
+
+def _windows(index: Index, found: Sequence[Candidate]) -> list[str]:
+    """For every unit of the candidates the text of its window."""
+    texts = []
+    with index.store.read() as connection:
+        for candidate in found:
+            own = [candidate.text[unit.start : unit.end] for unit in candidate.units]
+            rows = connection.execute("SELECT first, last FROM windows WHERE chunk_id = ? ORDER BY 1", (candidate.id,))
+            texts += ["\n".join(own[first : last + 1]) for first, last in rows for _ in range(first, last + 1)]
+    return texts
+
+
+def test_units_are_compared_as_by_hand(index: Index, provider: TokenProvider) -> None:
+    assert isinstance(provider, TokenEmbedder)
+    index.sync(provider)
+    nearness, found, question = compared(index, provider)
+    units = [text for candidate in found for text in _texts(candidate)]
+
+    assert nearness == pytest.approx(by_hand(provider, question, units, _windows(index, found)), abs=1e-5)
+    assert nearness is not None
+    assert nearness[units.index("- ...")] == 0
+
+
+def _texts(candidate: Candidate) -> list[str]:
+    return [candidate.text[unit.start : unit.end] for unit in candidate.units]
+
+
+def test_every_window_has_its_tokens_and_they_go_with_the_note(index: Index, provider: TokenProvider) -> None:
+    index.sync(provider)
+    windows = {row[-1] for row in index.content()["windows"]}
+    assert {key for key, _ in bits(index)} == windows
+
+    sent = len(provider.sent)
+    (index.workspace / "memory" / "a.md").rename(index.workspace / "memory" / "moved.md")
+    before = bits(index)
+    index.sync(provider)
+    assert (bits(index), len(provider.sent)) == (before, sent)
+
+    (index.workspace / "memory" / "moved.md").unlink()
+    index.sync(provider)
+    assert {key for key, _ in bits(index)} == {row[-1] for row in index.content()["windows"]} < windows
+
+    index.note("memory/a.md", prose(30))
+    index.sync(provider)
+    assert bits(index) == before
+
+
+def test_a_rebuild_and_another_provider_and_back_cost_nothing(index: Index, provider: TokenProvider) -> None:
+    index.sync(provider)
+    before, sent = bits(index), len(provider.sent)
+    index.sync(provider, force=True)
+    index.sync(CountingProvider())
+    report = index.sync(provider)
+
+    assert (bits(index), len(provider.sent), report.owed) == (before, sent, 0)
+
+
+def test_other_chunks_get_tokens_of_their_own(index: Index, provider: TokenProvider) -> None:
+    index.sync(provider)
+    index.set(chunking=Chunking(tokens=30, overlap=0))
+    index.sync(provider)
+    twin = Index(index.workspace, index.state / "twin", index.search)
+    with closing(twin):
+        twin.sync(TokenProvider())
+        assert bits(index) == bits(twin)
+
+
+def test_tokens_of_evicted_embeddings_go_too(index: Index, provider: TokenProvider) -> None:
+    index.set(cache=Cache(enabled=False))
+    index.sync(provider)
+    index.note("memory/a.md", prose(1))
+    index.sync(provider)
+    with index.store.read() as connection:
+        strays = connection.execute(
+            "SELECT count(*) FROM token_bits WHERE embedding_id NOT IN (SELECT id FROM embedding_cache)"
+        ).get
+    assert strays == 0
+
+
+def test_an_index_without_tokens_gets_them_at_the_next_sync(index: Index, provider: TokenProvider) -> None:
+    index.sync(provider)
+    before = bits(index)
+    with closing(apsw.Connection(str(index.config.store_path))) as db:
+        db.execute("DELETE FROM token_bits WHERE embedding_id % 2")
+        db.execute("DELETE FROM meta WHERE key = 'level'")
+    assert compared(index, provider)[0] is None  # cosines answer alone meanwhile
+    report = index.sync(provider)
+
+    assert bits(index) == before
+    assert 0 < report.embedded < len(before)
+    assert index.sync(provider).embedded == 0
+
+
+def test_a_model_without_tokens_is_asked_once_and_does_without(index: Index) -> None:
+    provider = TokenProvider(pools_by_mean=False)
+    index.sync(provider)
+    sent = len(provider.sent)
+    index.sync(provider)
+    index.note("memory/c.md", "- A lantern was found.\n")
+    index.sync(provider)
+
+    assert len(provider.sent) == sent + 1
+    assert compared(index, provider)[0] is None
+    assert next(hit.path for hit in searched(index, provider, "Was a lantern found?")) == "memory/c.md"
+
+
+def test_a_unit_of_very_many_tokens_keeps_the_first(index: Index) -> None:
+    index.note("memory/c.md", "- " + " ".join(["1", "2", "3", "4", "5", "6", "7", "8", "9"] * 60) + " kettle\n")
+    provider = TokenProvider()
+    index.sync(provider)
+    size = (provider.dimensions + 7) // 8
+
+    assert max(len(blob) for _, blob in bits(index)) <= 2 + MAX_TOKENS * size + 2 * 40
+    assert compared(index, provider)[0] is not None
+
+
+def test_tokens_tell_units_of_one_window_apart(index: Index) -> None:
+    """Without keywords and with one vector for all of them, only their tokens can."""
+    items = [f"- {word}\n" for word in ("harbour", "dentist", "fence", "paint", "school", "kettle", "marble", "violin")]
+    index.note("memory/a.md", "".join(items))
+    (index.workspace / "memory" / "b.md").unlink()
+    plain, tokens = TokenProvider(pools_by_mean=False), TokenProvider()
+    hybrid = Hybrid(vector_weight=1.0, text_weight=0.0)
+    index.sync(tokens)
+    assert searched(index, tokens, "marble", hybrid=hybrid)[0].snippet.startswith("- marble")
+    with closing(Index(index.workspace, index.state / "plain", index.search)) as twin:
+        twin.sync(plain)
+        assert not searched(twin, plain, "marble", hybrid=hybrid)[0].snippet.startswith("- marble")
+
+
+def searched(index: Index, provider: TokenProvider, text: str, *, hybrid: Hybrid | None = None) -> list[Hit]:
+    """A search in the space that serves, without a threshold and one line a passage."""
+    asked = provider.embed_query_tokens([part for part, _ in question_parts(text)])
+    query = replace(Query(text=text), min_score=0.0, max_snippet_chars=10)
+    with index.store.read() as connection:
+        serving = serving_space(connection)
+        assert serving is not None
+        vectors = Vectors(serving[0], asked.row, DEFAULT, asked)
+        hits, _ = search(connection, query, hybrid or Hybrid(), index=_vectors(index), vectors=vectors)
+    return hits
