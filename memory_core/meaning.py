@@ -65,9 +65,11 @@ def token_similarity(
     Args:
         asked: The question by its parts, with tokens.
     """
+    if asked.tokens is None:
+        return None
     windows = token_bits.of_chunks(connection, space_id, [candidate.id for candidate in candidates])
     weights = np.repeat(np.array(question.part_weights) / np.maximum(asked.counts, 1), asked.counts)
-    if windows is None or asked.tokens is None or not weights.any():
+    if windows is None or not weights.any():
         return None
     rows, weights = asked.tokens[weights > 0], weights[weights > 0]
     lengths = np.sqrt(np.einsum("qd,qd->q", rows, rows) * rows.shape[1])

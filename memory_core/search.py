@@ -136,12 +136,13 @@ def _judge(
     from memory_core import meaning
 
     cosines = meaning.cosines(connection, vectors.space_id, vectors.query, found)
-    tokens = _late_interaction(connection, question, found, vectors) if weights.vector else None
-    share = ranking.TOKEN_SHARE if tokens else 0.0
+    tokens, (window_share, token_share) = None, ranking.WITHOUT_TOKENS
+    if weights.vector:
+        tokens, (window_share, token_share) = _late_interaction(connection, question, found, vectors)
     near = ranking.spread(cosines.units)
     alike = ranking.scaled(tokens or [0.0] * len(near))
     whole = [
-        text + weights.vector * ((1 - share) * window + share * token)
+        text + weights.vector * (window_share * window + token_share * token)
         for text, window, token in zip(fused, near, alike, strict=True)
     ]
     strange = _is_strange(question, vectors)
@@ -159,15 +160,18 @@ def _judge(
 
 def _late_interaction(
     connection: Connection, question: Question, found: Sequence[Candidate], vectors: Vectors
-) -> list[float] | None:
-    """How near every unit is by its tokens; None where there are none."""
+) -> tuple[list[float] | None, tuple[float, float]]:
+    """How near every unit is by its tokens, None where there are none; and what that and the cosine of its window count."""
     from memory_core import meaning
 
     if vectors.table is not None:
-        return meaning.table_similarity(vectors.table, question, found)
-    if vectors.asked is None or vectors.asked.tokens is None:
-        return None
-    return meaning.token_similarity(connection, vectors.space_id, vectors.asked, question, found)
+        tokens, shares = meaning.table_similarity(vectors.table, question, found), ranking.WITH_TABLE
+    elif vectors.asked is not None:
+        tokens = meaning.token_similarity(connection, vectors.space_id, vectors.asked, question, found)
+        shares = ranking.WITH_CONTEXT
+    else:
+        tokens = None
+    return (tokens, shares) if tokens else (None, ranking.WITHOUT_TOKENS)
 
 
 def _is_strange(question: Question, vectors: Vectors) -> bool:

@@ -146,8 +146,8 @@ def compare(ours: Sequence[Figures], name: str, theirs: Sequence[Figures]) -> st
 
 # What is taken out, and how: (module, constant, value).
 ABLATIONS: dict[str, tuple[object, str, object]] = {
-    "late interaction": (ranking, "TOKEN_SHARE", 0.0),
-    "cosines of windows": (ranking, "TOKEN_SHARE", 1.0),
+    "late interaction": (ranking, "WITH_TABLE", ranking.WITHOUT_TOKENS),
+    "cosines of windows": (ranking, "WITH_TABLE", (0.0, 1.0)),
     "BM25 of units": (ranking, "UNIT_SHARE", 0.0),
     "BM25 of chunks": (ranking, "UNIT_SHARE", 1.0),
     "dates in questions": (ranking, "PERIOD_BONUS", 0.0),
