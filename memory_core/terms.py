@@ -15,9 +15,9 @@ _WORD = re.compile(rf"[^\W_{_CJK_CLASS}]+|[{_CJK_CLASS}]+")
 _QUOTED = re.compile(r'"([^"]+)"')
 _COMPOUND = re.compile(r"\w[-_./\\:@#=+~%$]+\w")
 _EDGES = ".,;:!?()[]{}<>\"'`“”‘’"
-# Words of letters and digits, such as E11000 or a828e60, but not 10am, 2nd or 24-hour; underscores, colons, inner capitals.
-_CODE = re.compile(r"(?=.*[^\W\d_])(?=.*\d)(?!\d+[-.]?[^\W\d_]+$)\w[-\w./:#+]{2,}\w|\d{6,}")
-_NAME = re.compile(r"\w*[^\W_]_+[^\W_]\w*|[\w:]*\w::\w[\w:]*|[^\W_]*(?:[a-z][A-Z][^\W_]*){2,}")
+_CODE = re.compile(r"[\w./:#+-]{4,}", re.ASCII)
+_QUANTITY = re.compile(r"\d+[-.]?[a-z]+", re.ASCII | re.IGNORECASE)
+_HUMP = re.compile(r"[a-z][A-Z]")
 _FILE_NAME = re.compile(r"[\w./-]*\w\.md\b")
 _ISO_DATE = re.compile(r"(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])")
 
@@ -130,7 +130,16 @@ def phrases(text: str) -> list[str]:
 def identifiers(text: str) -> list[str]:
     """The words that name one thing exactly, as codes, hashes, variables and classes do; in order, each once, lower case."""
     tokens = (raw.strip(_EDGES) for raw in text.split())
-    return list(dict.fromkeys(token.lower() for token in tokens if _CODE.fullmatch(token) or _NAME.fullmatch(token)))
+    return list(dict.fromkeys(token.lower() for token in tokens if _CODE.fullmatch(token) and _is_identifier(token)))
+
+
+def _is_identifier(token: str) -> bool:
+    """Letters with digits, such as E11000 or a828e60, but not 10am, 2nd or 24-hour; long numbers; underscores, colons, humps."""
+    if token.isdigit():
+        return len(token) >= 6
+    if any(map(str.isdigit, token)) and any(map(str.isalpha, token)):
+        return not _QUANTITY.fullmatch(token)
+    return "_" in token.strip("_") or "::" in token.strip(":") or len(_HUMP.findall(token)) >= 2
 
 
 def is_question(text: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import apsw
 import pytest
 from hypothesis import given
@@ -119,6 +121,14 @@ def test_what_names_one_thing_exactly(text: str, expected: list[str]) -> None:
 )
 def test_what_is_a_question_in_a_sentence(text: str, asks: bool) -> None:
     assert is_question(text) is asks
+
+
+@pytest.mark.parametrize("part", ["aA", "a_", "a:", "a::", "_", "1a", "aAbB", "ab-", "a.1", "9", "a"])
+def test_identifiers_are_told_in_linear_time(part: str) -> None:
+    """Long runs once made a pattern try every way to divide them."""
+    started = time.process_time()
+    identifiers(part * 5000 + "!x")
+    assert time.process_time() - started < 0.5
 
 
 @given(st.text())
