@@ -34,7 +34,7 @@ def findings(config: AgentConfig, probe: Probe) -> Iterator[Finding]:
     yield _workspace(config)
     yield _index(config.store_path)
     yield _vectors(config)
-    yield _provider(probe)
+    yield _provider(probe, config.search.fallback)
     yield _events(config)
 
 
@@ -96,9 +96,10 @@ def _vectors(config: AgentConfig) -> Finding:
     return Finding(subject="vectors", level="warn" if vector.enabled else "ok", message=message)
 
 
-def _provider(probe: Probe) -> Finding:
+def _provider(probe: Probe, fallback: str) -> Finding:
     if not probe.ok:
-        message = f"{probe.provider} makes no embeddings, so keywords answer alone: {probe.error}"
+        others = "" if fallback == "none" else f", and {fallback} takes over when that lasts"
+        message = f"{probe.provider} makes no embeddings, so keywords answer alone{others}: {probe.error}"
         return Finding(subject="provider", level="fail", message=message, action=probe.action or "")
     if probe.provider == "none":
         return Finding(subject="provider", level="ok", message="none is configured: keywords answer alone")

@@ -185,6 +185,7 @@ class ProviderError(MemoryCoreError):
 
     Attributes:
         provider: The provider's id, such as `openai`.
+        told: The message without that id before it.
         retryable: Whether the same request may succeed later without a change by the user.
     """
 
@@ -193,6 +194,7 @@ class ProviderError(MemoryCoreError):
     def __init__(self, provider: str, message: str, *, action: str = "") -> None:
         super().__init__(f"{provider}: {message}", action=action)
         self.provider = provider
+        self.told = message
 
 
 class ProviderUnavailable(ProviderError):

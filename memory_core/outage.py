@@ -101,7 +101,7 @@ class Outage:
     def told(self) -> str:
         """Since when and why, for people."""
         since = datetime.fromtimestamp(self.since, UTC).strftime("%Y-%m-%d %H:%M UTC")
-        return f"no embeddings since {since}: {self.reason.removeprefix(f'{self.provider}: ')}"
+        return f"no embeddings since {since}: {self.reason}"
 
 
 class Outages:
@@ -136,12 +136,12 @@ class Outages:
         if isinstance(error, InputTooLarge):
             return
         now, held = self._clock(), self.current()
-        outage = held or Outage(provider=self._provider, settings=self._settings, since=now, reason=str(error))
+        outage = held or Outage(provider=self._provider, settings=self._settings, since=now, reason=error.told)
         if not outage.is_due(now):  # another one tried at the same time
             return
         if pause and (outage.moved or (error.retryable and not isinstance(error, InvalidEmbedding))):
             asked = error.retry_after_seconds if isinstance(error, RateLimited) else None
-            outage = outage.tried(now, str(error), moved=outage.moved, asked_seconds=asked or 0.0)
+            outage = outage.tried(now, error.told, moved=outage.moved, asked_seconds=asked or 0.0)
         if outage != held:
             self._write(outage)
 
@@ -150,10 +150,15 @@ class Outages:
         if self.current() is not None:
             self._write(None)
 
-    def replaced(self, error: ProviderError) -> None:
-        """The provider was tried in vain, and another one stands in for it."""
+    def replaced(self) -> None:
+        """The provider is tried once more, in vain unless `answered` follows, and another one stands in for it."""
         if (outage := self.current()) is not None:
-            self._write(outage.tried(self._clock(), str(error), moved=True))
+            self._write(outage.tried(self._clock(), outage.reason, moved=True))
+
+    def explain(self, error: ProviderError) -> None:
+        """What the last try said."""
+        if (outage := self.current()) is not None and outage.reason != error.told:
+            self._write(replace(outage, reason=error.told))
 
     def is_long(self, outage: Outage | None) -> bool:
         """Whether another provider may take over, or has."""

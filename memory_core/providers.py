@@ -111,13 +111,14 @@ class Providers:
             log.warning("the fallback cannot take over: %s", stand_in.problem)
             return replace(self._acting(CONFIGURED), warning=f"the fallback cannot take over: {stand_in.problem}")
         if at_once or self.outages.is_due(outage):
+            self.outages.replaced()  # before the try: a command may end first, and the next one is not to try again
             problem = self.try_configured()
             if problem is None:
                 log.info("provider %s answers again", outage.provider)
                 return self._acting(CONFIGURED)
             log.warning("provider %s is out: %s", outage.provider, problem)
             if not self._closed:
-                self.outages.replaced(problem)
+                self.outages.explain(problem)
         return stand_in
 
     def try_configured(self) -> ProviderError | None:

@@ -90,6 +90,7 @@ def _with_outage(status: Status, config: AgentConfig, connection: Connection) ->
     if space is None or space.provider != config.search.fallback or not may_fall_back(status.provider, config.search):
         return replace(status, details=details)
     fallback = explained(outage, status.provider, config.search)
+    details = {name: value for name, value in details.items() if name != "serving"}  # it is the status's provider now
     return replace(status, provider=space.provider, model=space.model, fallback=fallback, details=details)
 
 

@@ -242,7 +242,7 @@ class RequestProvider:
 
     def _too_late(self, timeout_seconds: float, patience: Patience) -> RequestTimeout:
         local = self._transport.waits_for()
-        because = f": {local}" if local else f"; before that: {patience.last}" if patience.last else ""
+        because = f": {local}" if local else f"; before that: {patience.last.told}" if patience.last else ""
         error = RequestTimeout(self._space.provider, f"no embedding within {round(timeout_seconds, 2):g} s{because}")
         error.retryable = not local  # the provider was not even asked
         return error

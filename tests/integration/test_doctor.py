@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import resource
 import sys
@@ -115,6 +116,7 @@ def test_memory_that_is_off_and_what_was_dropped(index: Index) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts descriptors in /proc")
 def test_events_that_the_system_refuses(index: Index) -> None:
+    importlib.import_module("watchdog.observers")  # which would need descriptors too
     looking = checks.findings(index.config, Probe(ok=True, provider="none"))
     while next(looking).subject != "provider":
         pass

@@ -220,6 +220,19 @@ def test_the_primary_is_tried_with_growing_pauses_in_the_background(world: World
     assert world.ask().fallback is None
 
 
+def test_a_try_that_a_command_does_not_wait_for_is_not_repeated_by_the_next(world: World) -> None:
+    world.moved()
+    world.primary.faults[:] = [Reply(after=threading.Event())] * 1000
+    world.search = {"fallback": "mistral", "sync": SyncSettings(on_search_budget_ms=200)}
+    world.clock.now += outage.REPLACED.first
+    before = len(world.primary.requests)
+    for _ in range(3):
+        world.restart()
+        answer = world.ask()
+        assert (answer.provider, answer.mode) == ("mistral", "hybrid")
+    assert len(world.primary.requests) == before + 1
+
+
 def test_any_success_begins_the_ten_minutes_anew(world: World) -> None:
     world.sync()
     world.primary.fail(REFUSED)
