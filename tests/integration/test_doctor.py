@@ -58,14 +58,15 @@ def test_a_workspace_that_is_missing_empty_or_partly_unreadable(index: Index, tm
     assert "../nothing: no such file or directory, and 1 more" in partly.message
 
 
-@pytest.mark.parametrize("damage", ["no database", "torn page"])
+@pytest.mark.parametrize("damage", ["no database", "torn pages"])
 def test_a_damaged_index(index: Index, damage: str) -> None:
     index.sync()
     index.store.close()
     path = index.config.store_path
-    if damage == "torn page":
+    if damage == "torn pages":
         data = bytearray(path.read_bytes())
-        data[len(data) // 2 : len(data) // 2 + 4096] = b"\xff" * 4096
+        half = len(data) // 2  # one page alone may be free, and then nothing is lost
+        data[half:] = b"\xff" * len(data[half:])
         path.write_bytes(data)
     else:
         path.write_bytes(b"garbage " * 1000)
