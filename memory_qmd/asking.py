@@ -13,9 +13,9 @@ from memory_core.records import Mode
 from memory_qmd.client import Client
 from memory_qmd.config import SearchMode
 from memory_qmd.database import Contents
+from memory_qmd.meaning import Scale
 from memory_qmd.models import Models
 from memory_qmd.output import Row
-from memory_qmd.passages import Scale
 from memory_qmd.questions import Question, document, typed
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 60.0, 3600.0
@@ -134,14 +134,14 @@ class Asker:
     def _words(self, question: Question, names: Sequence[str], limit: int, deadline: float) -> Answer:
         lines = typed(question, by_meaning=False)
         if not lines:
-            return Answer(rows=(), scale="rank", mode="keyword")
+            return Answer(rows=(), scale="words", mode="keyword")
         rows = self._warm.words(lines, names, limit, deadline)
         if rows is None and self._client.typed():
             command = ["query", "--no-rerank", *_options(names, limit)]
             rows = self._client.search(command, document(lines), deadline=deadline)
         elif rows is None:
             rows = self._one_by_one(question.known[:OLD_WORDS], names, limit, deadline)
-        return Answer(rows=rows, scale="rank", mode="keyword")
+        return Answer(rows=rows, scale="words", mode="keyword")
 
     def _one_by_one(self, words: Sequence[str], names: Sequence[str], limit: int, deadline: float) -> list[Row]:
         """For a QMD that joins words with AND and takes one collection: each word in each, a file's first row each."""
@@ -161,7 +161,7 @@ class Asker:
             rows = self._warm.meaning(lines, names, limit, deadline)
             if rows is None:
                 rows = self._client.search(["query", "--no-rerank", *options], document(lines), deadline=deadline)
-            return Answer(rows=rows, scale="rank", mode="hybrid")
+            return Answer(rows=rows, scale="explained", mode="hybrid")
         rows = self._warm.reranked(question.text, names, limit, deadline)
         if rows is None:
             rows = self._client.search(["query", *options], question.text, deadline=deadline)

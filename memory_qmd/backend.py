@@ -273,7 +273,7 @@ class QmdBackend:
     ) -> Answer:
         asked = question.known if self._settings.search_mode == "search" else question.words
         if not names or not asked:
-            return Answer(rows=(), scale="rank", mode="keyword")
+            return Answer(rows=(), scale="words", mode="keyword")
         try:
             return self._asker.ask(question, names, contents=contents, limit=limit, deadline=deadline)
         except BackendUnavailable:

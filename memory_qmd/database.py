@@ -14,6 +14,7 @@ from memory_core.terms import cut_cjk
 if TYPE_CHECKING:
     from memory_core.store.connection import Connection
 
+VECTORS = "vectors_vec"  # QMD's vec0 table
 _LOOK_TIMEOUT_MS = 500  # readers of a WAL database wait for nobody, except while it is recovered
 
 
@@ -98,6 +99,23 @@ class Database:
                 return {}
             query = "SELECT path, hash FROM documents WHERE collection = ? AND active = 1"
             return {str(path): str(hash_) for path, hash_ in connection.execute(query, (collection,))}
+
+    def pieces(self) -> int:
+        """How many pieces of documents have embeddings."""
+        with self._reading() as connection:
+            if connection is None or not _has(connection, "content_vectors"):
+                return 0
+            return int(connection.execute("SELECT count(*) FROM content_vectors").get)
+
+    def sample(self, limit: int, extension_path: str | None) -> list[bytes]:
+        """Embeddings of at most so many pieces, float32; none where sqlite-vec cannot be loaded."""
+        from memory_core.store.connection import load_vec0
+
+        with self._reading() as connection:
+            if connection is None or not _has(connection, VECTORS) or load_vec0(connection, extension_path):
+                return []
+            rows = connection.execute(f"SELECT embedding FROM {VECTORS} LIMIT ?", (limit,))  # noqa: S608 - our own word
+            return [bytes(row[0]) for row in rows]
 
     def delete(self) -> None:
         """Remove it with its -wal and -shm, so that QMD builds a new one."""

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
 from memory_core import files, ranking
+from memory_core.calibration import DEFAULT, SAMPLE, estimated, is_outdated
 from memory_core.errors import FileUnreadable, MemoryCoreError
+from memory_core.hookspecs import Calibration
 from memory_core.records import Hit, MemoryFile, Query
 from memory_core.settings import AgentConfig
 from memory_core.snippets import GAP
+from memory_core.store.vectors import as_rows
 from memory_qmd.asking import Answer
 from memory_qmd.collections import Collections
 from memory_qmd.config import QmdConfig
 from memory_qmd.database import Database
+from memory_qmd.meaning import Judge, whole
 from memory_qmd.output import Row
-from memory_qmd.passages import Finder, Scale, score
+from memory_qmd.passages import Finder
 from memory_qmd.questions import Question
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +34,12 @@ class _Candidate:
 
     Attributes:
         row: The row.
-        position: Where it stood in QMD's answer, from 1.
+        told: QMD's evidence by meaning, of `Judge.told`.
         most: What its hit can score at most.
     """
 
     row: Row
-    position: int
+    told: float | None
     most: float
 
 
@@ -44,31 +51,33 @@ class Harvest:
         self._limits = settings.limits
         self._collections = collections
         self._database = database
+        self._estimate: tuple[Calibration, int] | None = None
 
     def hits(self, query: Query, question: Question, answer: Answer) -> list[Hit]:
         """Hits, best first, each file once, no more than the query and the limits allow.
 
         Files are read in the order of what they can score at most, until none of the rest can be among the best.
         """
-        finder = Finder(question, self._config.search.chunking)
+        judge = Judge(question, answer.scale, self._calibration(answer))
+        finder = Finder(question, self._config.search.chunking, judge)
         wanted = min(query.max_results, self._limits.max_results)
         max_chars = min(query.max_snippet_chars, self._limits.max_snippet_chars)
         hits: list[Hit] = []
         seen: set[Path] = set()
-        for candidate in self._candidates(question, answer):
+        for candidate in self._candidates(question, answer, judge):
             if candidate.most < query.min_score or candidate.most <= _least(hits, wanted):
                 break
             file = self._collections.locate(candidate.row.collection, candidate.row.path, self._hashes)
             if file is None or file.real_path in seen:
                 continue
             seen.add(file.real_path)
-            hit = self._hit(file, candidate, query, finder, answer.scale, max_chars)
+            hit = self._hit(file, candidate, query, finder, max_chars)
             if hit is not None:
                 hits.append(hit)
         hits.sort(key=lambda hit: -hit.score)
         return _within(hits[:wanted], self._limits.max_injected_chars)
 
-    def _candidates(self, question: Question, answer: Answer) -> list[_Candidate]:
+    def _candidates(self, question: Question, answer: Answer, judge: Judge) -> list[_Candidate]:
         """The rows, those that can score most first, in QMD's order among equals."""
         held = self._holding(question.words, [(row.collection, row.path) for row in answer.rows])
         candidates = []
@@ -76,7 +85,8 @@ class Harvest:
             words = held.get((row.collection, row.path))
             found = [words is None or word in words for word in question.words]
             covered = ranking.coverage(question.weights, found)
-            candidates.append(_Candidate(row, position, score(covered, row, position, answer.scale)[0]))
+            told = judge.told(row, position)
+            candidates.append(_Candidate(row, told, whole(covered, judge.meaning(told, None))))
         return sorted(candidates, key=lambda candidate: -candidate.most)
 
     def _holding(self, words: Sequence[str], rows: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
@@ -85,15 +95,27 @@ class Harvest:
         except MemoryCoreError:
             return {}
 
+    def _calibration(self, answer: Answer) -> Calibration:
+        """What cosines of QMD's model are worth; estimated anew when there are many more vectors, or fewer."""
+        if answer.scale not in {"explained", "cosine"}:
+            return DEFAULT
+        try:
+            pieces = self._database.pieces()
+            if self._estimate is None or is_outdated(self._estimate[1], pieces):
+                rows = as_rows(self._database.sample(SAMPLE, self._config.search.store.vector.extension_path))
+                self._estimate = (estimated(rows, pieces), pieces)
+        except MemoryCoreError as error:
+            log.info("QMD's vectors cannot be looked at: %s", error)
+            return DEFAULT
+        return self._estimate[0]
+
     def _hashes(self, collection: str) -> dict[str, str]:
         try:
             return self._database.hashes(collection)
         except MemoryCoreError:
             return {}
 
-    def _hit(  # noqa: PLR0917 - all of one question
-        self, file: MemoryFile, candidate: _Candidate, query: Query, finder: Finder, scale: Scale, max_chars: int
-    ) -> Hit | None:
+    def _hit(self, file: MemoryFile, candidate: _Candidate, query: Query, finder: Finder, max_chars: int) -> Hit | None:
         """The hit of one file; None when it is gone, of another date, or scores too low."""
         try:
             text = files.read_note(file).text
@@ -101,20 +123,18 @@ class Harvest:
             return None
         if not _within_dates(files.note_day(file, text), query.after, query.before):
             return None
-        passage = finder.find(text, line=candidate.row.line, title=file.path, max_chars=max_chars)
-        if passage is None:
-            return None
-        whole, vector, words = score(passage.covered, candidate.row, candidate.position, scale)
-        if whole < query.min_score:
+        line, told = candidate.row.line, candidate.told
+        passage = finder.find(text, line=line, title=file.path, max_chars=max_chars, told=told)
+        if passage is None or whole(passage.covered, passage.meaning) < query.min_score:
             return None
         return Hit(
             path=file.path,
             source=file.source,
             start_line=passage.start_line,
             end_line=passage.end_line,
-            score=round(whole, 4),
-            vector_score=None if vector is None else round(vector, 4),
-            text_score=round(words, 4),
+            score=round(whole(passage.covered, passage.meaning), 4),
+            vector_score=None if passage.meaning is None else round(passage.meaning, 4),
+            text_score=round(ranking.keyword_score(passage.covered), 4),
             snippet=passage.snippet,
         )
 

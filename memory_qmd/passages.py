@@ -1,15 +1,14 @@
-"""The passage of a note that answers a question, cut from the file on disk, and how much of the question it covers.
+"""The passage of a note that answers a question, cut from the file on disk, and what speaks for it.
 
-QMD names a file and a line. Its snippet may miss the match, and its scores cannot be compared between modes: so both
-are made here, the passage from chunks and units as in memory_core, the score from the share of the question it holds.
+QMD names a file and a line. Its snippet may miss the match, and its scores cannot be compared between modes: so the passage
+is made here, from chunks and units as in memory_core, and judged by the words it holds and by its meaning.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
 
 from memory_core import ranking
 from memory_core.chunks import split_chunks
@@ -18,18 +17,12 @@ from memory_core.settings import Chunking
 from memory_core.snippets import choose_units, marks, passage
 from memory_core.terms import cut_cjk, is_single_cjk
 from memory_core.units import split_units
-from memory_qmd.output import Row
+from memory_qmd.meaning import Judge, whole
 from memory_qmd.questions import Question
 
-# A cosine of the embedding models that QMD runs, as evidence: one of .30, below which QMD itself drops rows, passes the
-# default minScore of .35 alone. Its pieces are of 900 tokens, so that even clear paraphrases rarely reach .5.
-COSINE_FLOOR, COSINE_SPAN = 0.10, 0.44
 # Questions in a row meet the same notes, and cutting them is half of what a hit costs; longer notes are cut each time.
 CACHED_CHARS = 50_000
 NEAR_LINE = 0.15  # of the coverage: for the chunk that holds the line QMD names, so that it wins among equals
-
-# What QMD's score means: 1 / rank, a cosine, or position and reranker blended.
-Scale = Literal["rank", "cosine", "blend"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,25 +34,28 @@ class Passage:
         end_line: Last line shown, included.
         snippet: Its text.
         covered: The share of the question, by weight, that its chunk holds, 0..1.
+        meaning: What speaks for its chunk by meaning, 0..1; None where words alone were asked for.
     """
 
     start_line: int
     end_line: int
     snippet: str
-    covered: float
+    covered: float = 0.0
+    meaning: float | None = None
 
 
 class Finder:
     """Finds passages for one question."""
 
-    def __init__(self, question: Question, chunking: Chunking) -> None:
+    def __init__(self, question: Question, chunking: Chunking, judge: Judge) -> None:
+        self._judge = judge
         self._chunking = chunking
         self._stems = _stemmer()
         self._weights = question.weights
         # A word of two CJK characters is one pair, with its last character behind.
         self._terms = [("".join(self._stems(word)[:1]), is_single_cjk(word)) for word in question.words]
 
-    def find(self, text: str, *, line: int | None, title: str, max_chars: int) -> Passage | None:
+    def find(self, text: str, *, line: int | None, title: str, max_chars: int, told: float | None) -> Passage | None:
         """The best passage of a note; None for a blank one.
 
         Args:
@@ -67,19 +63,23 @@ class Finder:
             line: Where QMD saw the match, from 1; None when it did not say.
             title: The note's name, which counts as text of every chunk.
             max_chars: A snippet is at most so long.
+            told: QMD's evidence by meaning for the note, of `Judge.told`.
         """
-        best: tuple[float, Chunk, list[bool]] | None = None
+        best: tuple[float, Chunk, float, float | None] | None = None
         split = _chunks if len(text) <= CACHED_CHARS else _chunks.__wrapped__
         for chunk in split(text, self._chunking, title):
-            found = self._found(f"{chunk.context}\n{chunk.text}")
-            covered = ranking.coverage(self._weights, found)
+            covered = ranking.coverage(self._weights, self._found(f"{chunk.context}\n{chunk.text}"))
+            meaning = self._judge.meaning(told, chunk)
             near = line is not None and chunk.start_line <= line <= chunk.end_line
-            worth = covered + NEAR_LINE * near
+            worth = whole(covered, meaning) + NEAR_LINE * near
             if best is None or worth > best[0]:
-                best = (worth, chunk, found)
-        return None if best is None else self._cut(best[1], best[2], line, max_chars)
+                best = (worth, chunk, covered, meaning)
+        if best is None:
+            return None
+        cut = self._cut(best[1], line, max_chars)
+        return cut and replace(cut, covered=best[2], meaning=best[3])
 
-    def _cut(self, chunk: Chunk, found: Sequence[bool], line: int | None, max_chars: int) -> Passage | None:
+    def _cut(self, chunk: Chunk, line: int | None, max_chars: int) -> Passage | None:
         units = _units(chunk.text)
         if not units:
             return None
@@ -91,7 +91,6 @@ class Finder:
             start_line=chunk.start_line + shown.first_line,
             end_line=chunk.start_line + shown.last_line,
             snippet=shown.text,
-            covered=ranking.coverage(self._weights, found),
         )
 
     def _ranked(self, chunk: Chunk, units: Sequence[Unit], line: int | None) -> list[int]:
@@ -112,42 +111,6 @@ class Finder:
         return [
             any(other.startswith(stem) for other in held) if prefix else stem in held for stem, prefix in self._terms
         ]
-
-
-def score(covered: float, row: Row, position: int, scale: Scale) -> tuple[float, float | None, float]:
-    """What a hit is worth, 0..1, comparable between questions and modes: whole, vector part, keyword part.
-
-    Both as in memory_core: `ranking.keyword_score` of words alone, `ranking.hybrid_score` with evidence by meaning, which
-    is the reranker's judgement, or the cosine between the floor and the floor plus the span.
-
-    Args:
-        covered: The share of the question that the passage holds.
-        row: With QMD's score, and what evidence it told.
-        position: Of the row in QMD's answer, from 1.
-        scale: What QMD's score means in the mode that was asked.
-    """
-    words = ranking.keyword_score(covered)
-    meaning = _meaning(row, position, scale)
-    if meaning is None:
-        return words, None, words
-    return ranking.hybrid_score(covered, meaning), meaning, words
-
-
-def unblended(blended: float, position: int) -> float:
-    """The reranker's part of a score of `qmd query`, which is w / rank + (1 - w) rerank.
-
-    w is .75 up to rank 3, .6 up to 10, .4 behind. The rank before reranking is not told; the position afterwards stands
-    for it, so the best row gets what is left of .75 and not the .75 itself.
-    """
-    share = 0.75 if position <= 3 else 0.6 if position <= 10 else 0.4
-    return min(max((blended - share / position) / (1 - share), 0.0), 1.0)
-
-
-def _meaning(row: Row, position: int, scale: Scale) -> float | None:
-    if scale == "blend":
-        return unblended(row.score, position) if row.rerank is None else min(max(row.rerank, 0.0), 1.0)
-    cosine = row.score if scale == "cosine" else row.cosine
-    return None if cosine is None else min(max((cosine - COSINE_FLOOR) / COSINE_SPAN, 0.0), 1.0)
 
 
 @lru_cache(maxsize=100)

@@ -14,11 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
+from memory_core.calibration import DEFAULT
+from memory_core.records import Chunk
 from memory_core.settings import Chunking
 from memory_qmd.collections import slugs
 from memory_qmd.config import DIRECT_CHATS_ONLY, QmdConfig, seconds
+from memory_qmd.meaning import AGREEMENT, Judge, Scale, unblended, whole
 from memory_qmd.output import Counts, Row, UnreadableOutput, parse_counts, parse_rows, parse_version, rows_of
-from memory_qmd.passages import Finder, score, unblended
+from memory_qmd.passages import Finder
 from memory_qmd.plugin import PLUGIN
 from memory_qmd.questions import MAX_WORDS, document, plain, prepare, typed, words_of
 
@@ -178,29 +181,30 @@ NOTE = "# Garden\n\n## Fence\n\nThe fence is of oak.\n\n## Shed\n\nThe shed is b
 
 
 def finder(text: str, **counts: int) -> Finder:
-    return Finder(prepare(text, words_of(text), counts, 10), Chunking())
+    question = prepare(text, words_of(text), counts, 10)
+    return Finder(question, Chunking(), Judge(question, "words", DEFAULT))
 
 
 def test_a_passage_is_cut_around_the_words() -> None:
-    passage = finder("what colour is the shed").find(NOTE, line=None, title="garden.md", max_chars=40)
+    passage = finder("what colour is the shed").find(NOTE, line=None, title="garden.md", max_chars=40, told=None)
     assert passage is not None
     assert (passage.start_line, passage.end_line, passage.snippet) == (9, 9, "The shed is blue. It has a gate.")
 
 
 def test_without_words_the_line_decides() -> None:
-    passage = finder("Zaun").find(NOTE, line=5, title="garden.md", max_chars=20)
+    passage = finder("Zaun").find(NOTE, line=5, title="garden.md", max_chars=20, told=None)
     assert passage is not None
     assert (passage.start_line, passage.snippet, passage.covered) == (5, "The fence is of oak.", 0)
 
 
 def test_a_blank_note_has_no_passage() -> None:
-    assert finder("shed").find("\n \n", line=1, title="a.md", max_chars=100) is None
+    assert finder("shed").find("\n \n", line=1, title="a.md", max_chars=100, told=None) is None
 
 
 @given(st.text(), st.integers(1, 50) | st.none(), st.integers(50, 200))
 def test_any_note_gives_a_passage_within_it(text: str, line: int | None, max_chars: int) -> None:
     text = text.replace("\r", " ")
-    passage = finder("shed fence").find(text, line=line, title="a.md", max_chars=max_chars)
+    passage = finder("shed fence").find(text, line=line, title="a.md", max_chars=max_chars, told=None)
     if passage is None:
         return
     assert 1 <= passage.start_line <= passage.end_line <= len(text.split("\n"))
@@ -212,25 +216,63 @@ def row(value: float, **evidence: float) -> Row:
     return Row(collection="c", path="p", score=value, **evidence)  # type: ignore[arg-type]
 
 
-@given(st.floats(0, 1), st.floats(-1, 1), st.integers(1, 100), st.sampled_from(["rank", "cosine", "blend"]))
-def test_scores_stay_in_bounds(covered: float, value: float, position: int, scale: Any) -> None:
-    whole, vector, words = score(covered, row(value), position, scale)
-    assert 0 <= whole <= 1
-    assert 0 <= words <= 1
-    assert vector is None or 0 <= vector <= 1
+def judge(text: str, scale: Scale, *known: str) -> Judge:
+    counts = dict.fromkeys(words_of(text), 0) | dict.fromkeys(known, 1)
+    return Judge(prepare(text, words_of(text), counts, 10), scale, DEFAULT)
 
 
-def test_rank_alone_is_no_evidence() -> None:
-    assert score(0.0, row(1.0), 1, "rank")[0] == 0
-    assert score(0.0, row(0.75), 1, "blend")[0] == 0  # the best of bad rows gets .75 from QMD
+def chunk(text: str) -> Chunk:
+    return Chunk(start_line=1, end_line=1, overlap_lines=0, context="", text=text)
+
+
+@given(
+    st.floats(0, 1), st.floats(-1, 1), st.integers(1, 100), st.sampled_from(["words", "explained", "cosine", "blend"])
+)
+def test_scores_stay_in_bounds_and_none_is_above_what_is_expected_of_its_row(
+    covered: float, value: float, position: int, scale: Scale
+) -> None:
+    judged = judge("Who is our dog sitter?", scale)
+    told = judged.told(row(value, cosine=value), position)
+    meaning = judged.meaning(told, chunk("Maria walks the puppy."))
+    assert 0 <= whole(covered, meaning) <= whole(covered, judged.meaning(told, None)) <= 1
+    assert (meaning is None) == (scale == "words")
+    assert meaning is None or 0 <= meaning <= 1
+
+
+def test_a_place_alone_is_no_evidence() -> None:
+    assert whole(0.0, judge("fence", "words").told(row(1.0), 1)) == 0
+    assert judge("fence", "blend").told(row(0.75), 1) == 0  # the best of bad rows gets .75 from QMD
     assert unblended(0.75 + 0.25 * 0.9, 1) == pytest.approx(0.9)
+    assert judge("fence", "explained").told(row(1.0), 1) == 0  # found by a word only
 
 
-def test_strong_evidence_passes_the_default_threshold() -> None:
-    assert score(1.0, row(0.2), 3, "rank")[0] > 0.9
-    assert score(0.0, row(1.0, cosine=0.6), 1, "rank")[0] > 0.35
-    assert score(0.0, row(0.5, rerank=0.8), 2, "blend")[0] > 0.35
-    assert score(0.0, row(0.29), 1, "cosine")[0] < 0.35 < score(0.0, row(0.31), 1, "cosine")[0]
+def test_strong_evidence_of_one_kind_passes_the_default_threshold() -> None:
+    fence = chunk("The hedge is of beech.")
+    by_cosine = judge("guitar", "explained", "guitar")
+    assert whole(1.0, None) > 0.9
+    assert whole(0.0, by_cosine.meaning(by_cosine.told(row(0.2, cosine=0.6), 4), fence)) > 0.35
+    by_reranker = judge("guitar", "blend")
+    assert by_reranker.meaning(by_reranker.told(row(0.5, rerank=0.8), 2), fence) == 0.8
+    assert whole(0.0, 0.8) > 0.35
+
+
+def test_a_paraphrase_passes_by_the_passage_where_the_cosine_of_its_file_is_low() -> None:
+    judged = judge("Which car parts were replaced?", "explained", "parts")
+    told = judged.told(row(0.3, cosine=0.27), 3)
+    assert told is not None
+    assert whole(0.0, told * AGREEMENT) < 0.35
+    found = chunk("The mechanic fitted new brake pads to the vehicle and replaced a tyre of the automobile.")
+    other = chunk("Lunch with the customer: lentil curry and rice.")
+    assert whole(0.0, judged.meaning(told, other)) < 0.35 < whole(0.0, judged.meaning(told, found))
+
+
+def test_words_that_nobody_knows_count_for_less() -> None:
+    strange, known = judge("zxqvia brflot", "explained"), judge("zxqvia brflot", "explained", "zxqvia")
+    text = chunk("Zxqvi brflo tzx qvia.")
+    as_known, as_strange = known.meaning(0.0, text), strange.meaning(0.0, text)
+    assert as_known is not None
+    assert as_strange is not None
+    assert as_strange < as_known
 
 
 @pytest.mark.parametrize(

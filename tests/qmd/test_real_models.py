@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from memory_qmd.backend import QmdBackend
 from memory_qmd.config import QmdDaemon, QmdLimits, QmdModels, QmdUpdate, SearchMode
 from memory_qmd.home import QmdHome
+from tests.benchmarks.nonsense import EVERYDAY_WORDS, SMALL_TALK, nonsense
 from tests.command import SAMPLE
 from tests.qmd.conftest import EMBED_MODEL, Bench, ask, paths
 from tests.waiting import eventually
@@ -42,7 +44,7 @@ def test_vsearch_finds_by_meaning(notes: Bench, models: QmdModels) -> None:
     result = ask(backend, "dog sitter")
     assert (paths(result), result.mode, result.warning) == (["memory/a.md"], "hybrid", None)
     assert result.hits[0].vector_score is not None
-    assert result.hits[0].vector_score > 0.9
+    assert result.hits[0].vector_score > 0.75
     assert paths(ask(backend, "fence")) == ["memory/b.md"]
     assert paths(ask(backend, "quantum")) == []
 
@@ -69,6 +71,10 @@ def test_query_expands_and_reranks(notes: Bench, models: QmdModels) -> None:
     assert (result.mode, result.warning) == ("hybrid", None)
 
 
+def _is_ready(backend: QmdBackend) -> bool:
+    return backend.memory_status().details["warm server"] == "ready"
+
+
 @pytest.mark.parametrize("mode", ["vsearch", "query"])
 def test_the_warm_server_gives_the_hits_of_the_command(
     notes: Bench, models: QmdModels, mode: SearchMode, tmp_path: Path
@@ -84,11 +90,7 @@ def test_the_warm_server_gives_the_hits_of_the_command(
     )
     warm.memory_start()
 
-    def ready() -> bool:
-        ask(warm, "puppy")
-        return warm.memory_status().details["warm server"] == "ready"
-
-    assert eventually(ready, seconds=120)
+    assert eventually(lambda: ask(warm, "puppy").hits and _is_ready(warm), seconds=120)
     log.unlink()
     answers = [ask(warm, one, min_score=0.0) for one in questions]
     assert not log.exists()
@@ -108,25 +110,27 @@ def test_a_model_that_does_not_load_is_reported_and_kept(notes: Bench, tmp_path:
 SAMPLE_QUESTIONS = json.loads(SAMPLE.with_name("sample_questions.json").read_text(encoding="utf-8"))
 
 
-TOO_FAR = {"Which car parts were replaced?"}  # a cosine of .27; QMD itself takes none below .30 for a hit
+def test_the_questions_of_the_sample_find_their_note_by_words(real: Bench) -> None:
+    """Among the first three at the default minScore."""
+    backend = real.open(limits=PATIENT)
+    asked = [one for one in SAMPLE_QUESTIONS if one["kind"] != "meaning"]
+    assert [one["question"] for one in asked if one["path"] not in paths(ask(backend, one["question"]))[:3]] == []
 
 
 @pytest.mark.skipif(EMBED_MODEL is None, reason="`make test-qmd` converts a real model: MEMORY_CORE_QMD_EMBED_MODEL")
-@pytest.mark.parametrize("mode", ["search", "vsearch"])
-def test_the_questions_of_the_sample_find_their_note(real: Bench, mode: SearchMode) -> None:
-    """In words alone those that share words with their note, by meaning all, and nearly all above the default minScore."""
-    backend = real.open(search_mode=mode, models=QmdModels(embed=EMBED_MODEL), limits=PATIENT)
+def test_by_meaning_all_questions_find_their_note_and_nonsense_finds_none(real: Bench) -> None:
+    """Among the first three at the default minScore; asked of the warm server, because a process each takes minutes."""
+    models, daemon = QmdModels(embed=EMBED_MODEL), QmdDaemon(enabled=True)
+    backend = real.open(search_mode="vsearch", models=models, limits=PATIENT, daemon=daemon)
     backend.memory_sync(force=False, progress=None)
-    asked = [one for one in SAMPLE_QUESTIONS if mode == "vsearch" or one["kind"] != "meaning"]
-    first = {one["question"]: ask(backend, one["question"], min_score=0.0).hits[:3] for one in asked}
-    for min_score, missed in ((0.0, set()), (0.35, TOO_FAR if mode == "vsearch" else set())):
-        found = {question: [hit.path for hit in hits if hit.score >= min_score] for question, hits in first.items()}
-        assert {one["question"] for one in asked if one["path"] not in found[one["question"]]} == missed
-
-
-@pytest.mark.skipif(EMBED_MODEL is None, reason="`make test-qmd` converts a real model: MEMORY_CORE_QMD_EMBED_MODEL")
-def test_nonsense_and_small_talk_find_nothing_by_meaning(real: Bench) -> None:
-    backend = real.open(search_mode="vsearch", models=QmdModels(embed=EMBED_MODEL), limits=PATIENT)
-    backend.memory_sync(force=False, progress=None)
-    for text in ("purple quantum giraffe sandwich", "volcano eruption in Iceland", "Good morning!"):
-        assert paths(ask(backend, text)) == []
+    backend.memory_start()
+    assert eventually(lambda: ask(backend, "guitar").hits and _is_ready(backend), seconds=120)
+    asked = [one for one in SAMPLE_QUESTIONS if one["path"] not in paths(ask(backend, one["question"]))[:3]]
+    assert [one["question"] for one in asked] == []
+    empty = [
+        *nonsense(15, EVERYDAY_WORDS),
+        *SMALL_TALK[:3],
+        "purple quantum giraffe sandwich",
+        "volcano eruption in Iceland",
+    ]
+    assert {text: paths(ask(backend, text)) for text in empty} == {text: [] for text in empty}
