@@ -27,7 +27,7 @@ from memory_core.store.rows import (
 )
 from memory_core.store.spaces import calibration, find_space, newest_space_like, sample, serving_space
 from memory_core.store.vectors import as_rows
-from memory_core.work import GENERATION, LEVEL, OWED_BECAUSE, SERVING, Work
+from memory_core.work import GENERATION, LEVEL, OWED_BECAUSE, SERVING, WANTED, Work
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,8 +79,10 @@ class Backfill:
             return
         space = self._space(work.provider)
         if space is None:
+            self._note(WANTED, "")
             return
-        space_id, _, level = self._spaces(space)
+        space_id, serving, level = self._spaces(space)
+        self._note(WANTED, None if serving in (None, space_id) else str(space_id))
         if level:
             return
         owed, windows = self._owed(space_id, fresh_only=was_level)
@@ -134,7 +136,7 @@ class Backfill:
             self._work.index.level_bits(writer.connection, space_id)
             generation = writer.connection.execute("SELECT value FROM meta WHERE key = ?", (GENERATION,)).get
             level = None if self._work.tally.owed else f"{generation}:{space_id}"
-            writer.set_meta({SERVING: str(space_id), LEVEL: level})
+            writer.set_meta({SERVING: str(space_id), LEVEL: level, WANTED: None})
             if level is not None:
                 writer.set_meta({OWED_BECAUSE: None})
 
@@ -158,16 +160,16 @@ class Backfill:
                 work.tally.owed = count_owed(connection, serving[0] if serving else None)
                 work.tally.warnings.append(str(work.problem))
         if work.problem is not None:
-            self._note_reason(str(work.problem))
+            self._note(OWED_BECAUSE, str(work.problem))
         elif serving is not None:
-            work.note({SERVING: None, LEVEL: None, OWED_BECAUSE: None})
+            work.note({SERVING: None, LEVEL: None, WANTED: None, OWED_BECAUSE: None})
 
-    def _note_reason(self, reason: str) -> None:
+    def _note(self, key: str, value: str | None) -> None:
         """For the status, in whatever process it is asked for."""
         with self._work.store.read() as connection:
-            noted = connection.execute("SELECT value FROM meta WHERE key = ?", (OWED_BECAUSE,)).get
-        if noted != reason:  # most searches write nothing
-            self._work.note({OWED_BECAUSE: reason})
+            noted = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).get
+        if noted != value:  # most searches write nothing
+            self._work.note({key: value})
 
     def _known_space(self, provider: EmbeddingProvider) -> Space | None:
         """The provider's space; what it does not know of its dimensions, the index may. None when neither does."""
@@ -218,7 +220,7 @@ class Backfill:
         self._work.tally.owed = count
         self._work.tally.problem = problem
         self._work.tally.warnings.append(f"{count} texts wait for their embedding ({problem})")
-        self._note_reason(str(problem))
+        self._note(OWED_BECAUSE, str(problem))
         log.warning("%d embeddings are owed: %s", count, problem)
 
     def _embed(self, provider: EmbeddingProvider, space: Space, owed: Sequence[OwedWindow]) -> bool:

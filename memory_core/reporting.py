@@ -48,19 +48,23 @@ def _filled(blank: Status, config: AgentConfig, connection: Connection, index: V
     reason = index.unavailable_reason(connection) if blank.provider != "none" else None
     last_sync = cast("str | None", connection.execute("SELECT value FROM meta WHERE key = 'last_sync'").get)
     rows = connection.execute("SELECT path, error FROM files WHERE error IS NOT NULL ORDER BY path")
-    because = connection.execute("SELECT value FROM meta WHERE key = 'owed_because'").get
+    because, wanted = (
+        connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).get
+        for key in ("owed_because", "wanted_space")
+    )
+    moving = serving is not None and (serving[1].provider != blank.provider or wanted is not None)
     return replace(
         blank,
-        details=_details(blank, serving[1] if serving else None, because),
+        details=_details(blank, serving[1] if serving and moving else None, because),
         indexed=True,
         store_bytes=sum(path.stat().st_size for path in (config.store_path,) if path.exists()),
         files=sum(by_source.values()),
         chunks=int(connection.execute("SELECT count(*) FROM chunks").get),
         embeddings=_count_embeddings(connection, serving[0]) if serving else 0,
-        owed=count_owed(connection, serving[0] if serving else None) if blank.provider != "none" else 0,
+        owed=_count_owed(connection, wanted, serving[0] if serving else None) if blank.provider != "none" else 0,
         sources=by_source,
         dirty=_dirty(config, connection),
-        model=serving[1].model if serving and serving[1].provider == blank.provider else blank.model,
+        model=serving[1].model if serving and not moving else blank.model,
         vector="off" if blank.provider == "none" else "vec0" if reason is None else "exact",
         vector_reason=reason,
         failures=tuple(FileFailure(path=path, reason=error) for path, error in rows),
@@ -69,9 +73,9 @@ def _filled(blank: Status, config: AgentConfig, connection: Connection, index: V
 
 
 def _details(blank: Status, serving: Space | None, because: object) -> dict[str, str | int | float | bool | None]:
-    """What stands beside the counts: who serves while the configured provider cannot, and why texts wait."""
+    """What stands beside the counts: who serves while the configured model cannot, and why texts wait."""
     told = dict(blank.details)
-    if serving is not None and serving.provider != blank.provider:
+    if serving is not None:
         told["serving"] = f"{serving.provider} {serving.model}"
     if because is not None:
         told["owed because"] = str(because)
@@ -102,6 +106,13 @@ def _count_embeddings(connection: Connection, space_id: int) -> int:
             (space_id,),
         ).get
     )
+
+
+def _count_owed(connection: Connection, wanted: object, serving: int | None) -> int:
+    """What waits for an embedding: in the space that a sync works towards, where that is not the one that serves."""
+    if wanted is None:
+        return count_owed(connection, serving)
+    return count_owed(connection, int(str(wanted)) if wanted else None)
 
 
 def _dirty(config: AgentConfig, connection: Connection) -> bool:

@@ -23,6 +23,9 @@ LEVEL = "level"  # generation and space at which nothing is owed
 LAST_SYNC = "last_sync"
 GENERATION = "generation"
 OWED_BECAUSE = "owed_because"  # why the last sync that owed embeddings could not have them
+WANTED = (
+    "wanted_space"  # that a sync works towards while another one serves; "" is one whose dimensions nobody knows yet
+)
 WORKSPACE = "workspace"  # whose notes these are
 TIDIED = "tidied"  # generation after which space was given back
 

@@ -368,3 +368,21 @@ def test_the_static_model_takes_over_without_a_network(world: World) -> None:
     answer = world.ask()
     assert (answer.provider, answer.mode) == ("static", "hybrid")
     assert answer.fallback is not None
+
+
+def test_status_tells_what_waits_for_a_model_that_does_not_serve_yet(world: World) -> None:
+    report = world.sync()
+    world.restart()
+    world.primary.fail(*DOWN)
+    world.search = {"model": "another-model"}
+    world.sync()
+
+    status = world.status()
+    assert (status.model, status.owed) == ("another-model", report.embedded)
+    assert status.details["serving"] == "openai-compatible primary-model"
+    assert world.ask().mode == "keyword"
+    world.restart()
+    world.search = {}
+    world.sync()
+    assert (world.status().model, world.status().owed) == ("primary-model", 0)
+    assert "serving" not in world.status().details
