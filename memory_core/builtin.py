@@ -307,7 +307,8 @@ class BuiltinBackend:
             notes.degraded(error)
             return None
         if asked is None:
-            notes.add("embeddings are being rebuilt; keyword search answers meanwhile")
+            if not self._explain_missing(query, notes):
+                notes.add("embeddings are being rebuilt; keyword search answers meanwhile")
             return None
         vector = asked.vector
         if space.dimensions != len(vector):
@@ -323,13 +324,17 @@ class BuiltinBackend:
             asked.provider if isinstance(asked.provider, TokenModel) else None,
         )  # fmt: skip
 
-    def _explain_missing(self, query: Query, notes: _Notes) -> None:
-        """Say why there are no vectors; where a sync goes on, its provider may be what it waits for."""
+    def _explain_missing(self, query: Query, notes: _Notes) -> bool:
+        """Say why the configured provider has given no vectors yet; False where nothing is known to be wrong with it.
+
+        Where a sync goes on, the provider may be what it waits for, and is asked.
+        """
         seconds = self._embed_seconds(query, notes) if notes.unfinished and not self._spares else None
         problem = self._providers.missing(query.text, timeout_seconds=seconds)
         if problem is not None:
             outage = self._providers.outages.current()
             notes.degraded(problem, outage.reason if outage else "")
+        return problem is not None
 
     def _embed_seconds(self, query: Query, notes: _Notes) -> float:
         """How long the question's embedding may take.

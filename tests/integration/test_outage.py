@@ -380,7 +380,8 @@ def test_status_tells_what_waits_for_a_model_that_does_not_serve_yet(world: Worl
     status = world.status()
     assert (status.model, status.owed) == ("another-model", report.embedded)
     assert status.details["serving"] == "openai-compatible primary-model"
-    assert world.ask().mode == "keyword"
+    answer = world.ask()
+    assert (answer.mode, "no such account" in str(answer.warning)) == ("keyword", True)
     world.restart()
     world.search = {}
     world.sync()
