@@ -120,7 +120,7 @@ def ready(connection: Connection, text: str, tokenize: Tokenize, today: date) ->
     found = (_phrase(connection, phrase, tokenize) for phrase in phrases(text)[:MAX_PHRASES])
     single = tuple(term for term in words.values() if term in kept)
     several = tuple(term for term in found if term.documents)
-    exact = set(identifiers(text))
+    exact = {one.lower() for one in identifiers(text)}
     period, named = named_period(text, today) or (None, "")
     naming = set(question_words(named))
     return Question(

@@ -128,9 +128,9 @@ def phrases(text: str) -> list[str]:
 
 
 def identifiers(text: str) -> list[str]:
-    """The words that name one thing exactly, as codes, hashes, variables and classes do; in order, each once, lower case."""
+    """The words that name one thing exactly, as codes, hashes, variables and classes do; in order, each once, as they are spelt."""
     tokens = (raw.strip(_EDGES) for raw in text.split())
-    return list(dict.fromkeys(token.lower() for token in tokens if _CODE.fullmatch(token) and _is_identifier(token)))
+    return list(dict.fromkeys(token for token in tokens if _CODE.fullmatch(token) and _is_identifier(token)))
 
 
 def _is_identifier(token: str) -> bool:

@@ -36,14 +36,19 @@ class Placed:
         )
 
 
+def placed(name: str) -> list[Placed]:
+    """The questions of one set."""
+    rows = json.loads((SETS / name / "questions.json").read_text(encoding="utf-8"))
+    return [Placed(row["question"], row["path"], row["line"], row.get("end_line", row["line"])) for row in rows]
+
+
 def amid_others(name: str, target: Path) -> list[Placed]:
     """A workspace of one set and the distractors, and the set's questions; "" is the distractors alone."""
     shutil.copytree(DISTRACTORS, target / "memory")
     if not name:
         return []
     shutil.copytree(SETS / name / "memory", target / "memory", dirs_exist_ok=True)
-    rows = json.loads((SETS / name / "questions.json").read_text(encoding="utf-8"))
-    return [Placed(row["question"], row["path"], row["line"], row.get("end_line", row["line"])) for row in rows]
+    return placed(name)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
-"""What passes the default minScore, on one note, on 30, and on all conversations: questions, nonsense, small talk.
+"""What passes the default minScore, on one note, on 30, and on all conversations.
 
-Thirty notes are looked at alone and amid the 200 of tests/data/retrieval/distractors, which are about other things.
+Asked are the questions, as they are and as bare lists of their words, nonsense, small talk, and questions about other things:
+those of tests/data/retrieval. Thirty notes are looked at alone and amid the 200 distractors from there.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from unittest import mock
 
 from memory_core import question, ranking
 from memory_core.settings import SearchSettings, SyncSettings
+from memory_core.terms import identifiers, question_words
 from tests.benchmarks.judged import Judged, conversations, excerpt, merge
 from tests.benchmarks.nonsense import EVERYDAY_WORDS, SMALL_TALK, nonsense
-from tests.retrieval_sets import DISTRACTORS, amid_others, searching
+from tests.retrieval_sets import DISTRACTORS, amid_others, placed, searching
 
 NONSENSE = nonsense(300, EVERYDAY_WORDS)
+OTHERS = [question.text for name in ("prose", "code") for question in placed(name)]
 Workspace = tuple[Path, Sequence[Judged]]
 OFFLINE = {
     "default (static)": SearchSettings(provider="static", sync=SyncSettings(on_search=False)),
@@ -53,6 +56,10 @@ def _sets(scratch: Path, settings: SearchSettings) -> str:
         questions = amid_others(name, scratch / name)
         with searching(scratch / name, scratch / f"{name}.sqlite", settings) as search:
             shares.append(f"{name} {sum(question.is_found(search(question.text)) for question in questions)}")
+            if name == "code":
+                named = [(one, question) for question in questions for one in identifiers(question.text)]
+                hits = sum(any(hit.path == q.path for hit in search(f"{one} wobbling gizmo")[:1]) for one, q in named)
+                shares.append(f"identifiers beside unknown words {hits} of {len(named)}")
     return "  ".join(shares)
 
 
@@ -65,25 +72,29 @@ def ablated(data: Path, scratch: Path, systems: Mapping[str, SearchSettings]) ->
 
 
 def _line(workspaces: Sequence[Workspace], states: Iterator[Path], settings: SearchSettings) -> str:
-    shares = [
-        _passing(workspace, state, settings, ([question.text for question in questions], NONSENSE, SMALL_TALK))
+    passing = [
+        _passing(workspace, state, settings, questions)
         for (workspace, questions), state in zip(workspaces, states, strict=True)
     ]
     asked = sum(len(questions) for _, questions in workspaces)
-    empty = asked - sum(questions for questions, _, _ in shares)
-    odd, talk = (
-        [found[kind] / count for found in shares] for kind, count in ((1, len(NONSENSE)), (2, len(SMALL_TALK)))
+    empty, empty_lists = (1 - sum(each[kind] for each in passing) / asked for kind in (0, 1))
+    odd, talk, other = (
+        [each[kind + 2] / len(texts) for each in passing] for kind, texts in enumerate((NONSENSE, SMALL_TALK, OTHERS))
     )
     return (
-        f"questions without result {empty / asked:.3f}  nonsense {sum(odd) / len(odd):.3f} (at most {max(odd):.3f})"
+        f"without result: questions {empty:.3f}, as lists of words {empty_lists:.3f}"
+        f"  with one: nonsense {sum(odd) / len(odd):.3f} (at most {max(odd):.3f})"
         f"  small talk {sum(talk) / len(talk):.3f} (at most {max(talk):.3f})"
+        f"  about other things {sum(other) / len(other):.3f}"
     )
 
 
-def _passing(workspace: Path, state: Path, settings: SearchSettings, kinds: Sequence[Sequence[str]]) -> list[int]:
+def _passing(workspace: Path, state: Path, settings: SearchSettings, questions: Sequence[Judged]) -> list[int]:
     """How many texts of each kind get a result."""
+    asked = [question.text for question in questions]
+    lists = [" ".join(question_words(text)) for text in asked]
     with searching(workspace, state, settings) as search:
-        return [sum(bool(search(text)) for text in texts) for texts in kinds]
+        return [sum(bool(search(text)) for text in texts) for texts in (asked, lists, NONSENSE, SMALL_TALK, OTHERS)]
 
 
 def _sizes(data: Path, scratch: Path) -> Iterator[tuple[str, list[Workspace]]]:
