@@ -128,7 +128,7 @@ def phrases(text: str) -> list[str]:
 
 
 def identifiers(text: str) -> list[str]:
-    """The words that name one thing exactly, as codes, hashes, variables and classes do; in order, each once, as they are spelt."""
+    """The words that name one thing exactly, as codes, hashes, variables and classes do; in order, each once, as spelt."""
     tokens = (raw.strip(_EDGES) for raw in text.split())
     return list(dict.fromkeys(token for token in tokens if _CODE.fullmatch(token) and _is_identifier(token)))
 
