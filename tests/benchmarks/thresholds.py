@@ -6,6 +6,7 @@ those of tests/data/retrieval. Thirty notes are looked at alone and amid the 200
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -92,7 +93,7 @@ def _line(workspaces: Sequence[Workspace], states: Iterator[Path], settings: Sea
 def _passing(workspace: Path, state: Path, settings: SearchSettings, questions: Sequence[Judged]) -> list[int]:
     """How many texts of each kind get a result."""
     asked = [question.text for question in questions]
-    lists = [" ".join(question_words(text)) for text in asked]
+    lists = [" ".join(word for word in re.findall(r"\w+", text) if question_words(word)) for text in asked]
     with searching(workspace, state, settings) as search:
         return [sum(bool(search(text)) for text in texts) for texts in (asked, lists, NONSENSE, SMALL_TALK, OTHERS)]
 
