@@ -88,7 +88,9 @@ class QmdBackend:
         answer = self._ask(question, names, contents, limit, deadline)
         if answer.warning:
             notes.warnings.append(answer.warning)
-        return self._result(self._harvest.hits(query, question, answer), answer.mode, notes)
+        size_bytes = contents.size_bytes if contents else 0
+        hits = self._harvest.hits(query, question, answer, indexed_bytes=size_bytes)
+        return self._result(hits, answer.mode, notes)
 
     @hookimpl
     def memory_get(self, path: str, from_line: int, lines: int) -> Document:

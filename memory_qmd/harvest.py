@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -20,12 +21,14 @@ from memory_qmd.asking import Answer
 from memory_qmd.collections import Collections
 from memory_qmd.config import QmdConfig
 from memory_qmd.database import Database
-from memory_qmd.meaning import Judge, whole
+from memory_qmd.meaning import Judge
 from memory_qmd.output import Row
 from memory_qmd.passages import Finder
 from memory_qmd.questions import Question
 
 log = logging.getLogger(__name__)
+
+CHARS_A_TOKEN = 4  # as chunks are measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +56,16 @@ class Harvest:
         self._database = database
         self._estimate: tuple[Calibration, int] | None = None
 
-    def hits(self, query: Query, question: Question, answer: Answer) -> list[Hit]:
+    def hits(self, query: Query, question: Question, answer: Answer, *, indexed_bytes: int) -> list[Hit]:
         """Hits, best first, each file once, no more than the query and the limits allow.
 
         Files are read in the order of what they can score at most, until none of the rest can be among the best.
+        `indexed_bytes` is the size of all text in the index: the more there is, the more is found by chance.
         """
-        judge = Judge(question, answer.scale, self._calibration(answer))
+        chunks = math.ceil(indexed_bytes / (CHARS_A_TOKEN * self._config.search.chunking.tokens))
+        judge = Judge(question, answer.scale, self._calibration(answer), chunks=chunks)
         finder = Finder(question, self._config.search.chunking, judge)
         wanted = min(query.max_results, self._limits.max_results)
-        max_chars = min(query.max_snippet_chars, self._limits.max_snippet_chars)
         hits: list[Hit] = []
         seen: set[Path] = set()
         for candidate in self._candidates(question, answer, judge):
@@ -71,7 +75,7 @@ class Harvest:
             if file is None or file.real_path in seen:
                 continue
             seen.add(file.real_path)
-            hit = self._hit(file, candidate, query, finder, max_chars)
+            hit = self._hit(file, candidate, query, finder, judge)
             if hit is not None:
                 hits.append(hit)
         hits.sort(key=lambda hit: -hit.score)
@@ -86,7 +90,7 @@ class Harvest:
             found = [words is None or word in words for word in question.words]
             covered = ranking.coverage(question.weights, found)
             told = judge.told(row, position)
-            candidates.append(_Candidate(row, told, whole(covered, judge.meaning(told, None))))
+            candidates.append(_Candidate(row, told, judge.whole(covered, judge.meaning(told, None))))
         return sorted(candidates, key=lambda candidate: -candidate.most)
 
     def _holding(self, words: Sequence[str], rows: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
@@ -115,7 +119,7 @@ class Harvest:
         except MemoryCoreError:
             return {}
 
-    def _hit(self, file: MemoryFile, candidate: _Candidate, query: Query, finder: Finder, max_chars: int) -> Hit | None:
+    def _hit(self, file: MemoryFile, candidate: _Candidate, query: Query, finder: Finder, judge: Judge) -> Hit | None:
         """The hit of one file; None when it is gone, of another date, or scores too low."""
         try:
             text = files.read_note(file).text
@@ -124,17 +128,21 @@ class Harvest:
         if not _within_dates(files.note_day(file, text), query.after, query.before):
             return None
         line, told = candidate.row.line, candidate.told
+        max_chars = min(query.max_snippet_chars, self._limits.max_snippet_chars)
         passage = finder.find(text, line=line, title=file.path, max_chars=max_chars, told=told)
-        if passage is None or whole(passage.covered, passage.meaning) < query.min_score:
+        if passage is None:
+            return None
+        score = judge.whole(passage.covered, passage.meaning)
+        if score < query.min_score:
             return None
         return Hit(
             path=file.path,
             source=file.source,
             start_line=passage.start_line,
             end_line=passage.end_line,
-            score=round(whole(passage.covered, passage.meaning), 4),
+            score=round(score, 4),
             vector_score=None if passage.meaning is None else round(passage.meaning, 4),
-            text_score=round(ranking.keyword_score(passage.covered), 4),
+            text_score=round(judge.by_words(passage.covered), 4),
             snippet=passage.snippet,
         )
 

@@ -17,7 +17,7 @@ from memory_core.settings import Chunking
 from memory_core.snippets import choose_units, marks, passage
 from memory_core.terms import cut_cjk, is_single_cjk
 from memory_core.units import split_units
-from memory_qmd.meaning import Judge, whole
+from memory_qmd.meaning import Judge
 from memory_qmd.questions import Question
 
 # Questions in a row meet the same notes, and cutting them is half of what a hit costs; longer notes are cut each time.
@@ -71,7 +71,7 @@ class Finder:
             covered = ranking.coverage(self._weights, self._found(f"{chunk.context}\n{chunk.text}"))
             meaning = self._judge.meaning(told, chunk)
             near = line is not None and chunk.start_line <= line <= chunk.end_line
-            worth = whole(covered, meaning) + NEAR_LINE * near
+            worth = self._judge.whole(covered, meaning) + NEAR_LINE * near
             if best is None or worth > best[0]:
                 best = (worth, chunk, covered, meaning)
         if best is None:

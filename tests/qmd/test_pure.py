@@ -19,7 +19,7 @@ from memory_core.records import Chunk
 from memory_core.settings import Chunking
 from memory_qmd.collections import slugs
 from memory_qmd.config import DIRECT_CHATS_ONLY, QmdConfig, seconds
-from memory_qmd.meaning import AGREEMENT, Judge, Scale, unblended, whole
+from memory_qmd.meaning import AGREEMENT, Judge, Scale, unblended
 from memory_qmd.output import Counts, Row, UnreadableOutput, parse_counts, parse_rows, parse_version, rows_of
 from memory_qmd.passages import Finder
 from memory_qmd.plugin import PLUGIN
@@ -182,7 +182,7 @@ NOTE = "# Garden\n\n## Fence\n\nThe fence is of oak.\n\n## Shed\n\nThe shed is b
 
 def finder(text: str, **counts: int) -> Finder:
     question = prepare(text, words_of(text), counts, 10)
-    return Finder(question, Chunking(), Judge(question, "words", DEFAULT))
+    return Finder(question, Chunking(), Judge(question, "words", DEFAULT, chunks=100))
 
 
 def test_a_passage_is_cut_around_the_words() -> None:
@@ -218,7 +218,7 @@ def row(value: float, **evidence: float) -> Row:
 
 def judge(text: str, scale: Scale, *known: str) -> Judge:
     counts = dict.fromkeys(words_of(text), 0) | dict.fromkeys(known, 1)
-    return Judge(prepare(text, words_of(text), counts, 10), scale, DEFAULT)
+    return Judge(prepare(text, words_of(text), counts, 10), scale, DEFAULT, chunks=100)
 
 
 def chunk(text: str) -> Chunk:
@@ -234,13 +234,14 @@ def test_scores_stay_in_bounds_and_none_is_above_what_is_expected_of_its_row(
     judged = judge("Who is our dog sitter?", scale)
     told = judged.told(row(value, cosine=value), position)
     meaning = judged.meaning(told, chunk("Maria walks the puppy."))
-    assert 0 <= whole(covered, meaning) <= whole(covered, judged.meaning(told, None)) <= 1
+    assert 0 <= judged.whole(covered, meaning) <= judged.whole(covered, judged.meaning(told, None)) <= 1
     assert (meaning is None) == (scale == "words")
     assert meaning is None or 0 <= meaning <= 1
 
 
 def test_a_place_alone_is_no_evidence() -> None:
-    assert whole(0.0, judge("fence", "words").told(row(1.0), 1)) == 0
+    assert judge("fence", "words").told(row(1.0), 1) is None
+    assert judge("fence", "words").whole(0.0, None) == 0
     assert judge("fence", "blend").told(row(0.75), 1) == 0  # the best of bad rows gets .75 from QMD
     assert unblended(0.75 + 0.25 * 0.9, 1) == pytest.approx(0.9)
     assert judge("fence", "explained").told(row(1.0), 1) == 0  # found by a word only
@@ -249,21 +250,21 @@ def test_a_place_alone_is_no_evidence() -> None:
 def test_strong_evidence_of_one_kind_passes_the_default_threshold() -> None:
     fence = chunk("The hedge is of beech.")
     by_cosine = judge("guitar", "explained", "guitar")
-    assert whole(1.0, None) > 0.9
-    assert whole(0.0, by_cosine.meaning(by_cosine.told(row(0.2, cosine=0.6), 4), fence)) > 0.35
+    assert by_cosine.whole(1.0, None) > 0.9
+    assert by_cosine.whole(0.0, by_cosine.meaning(by_cosine.told(row(0.2, cosine=0.6), 4), fence)) > 0.35
     by_reranker = judge("guitar", "blend")
     assert by_reranker.meaning(by_reranker.told(row(0.5, rerank=0.8), 2), fence) == 0.8
-    assert whole(0.0, 0.8) > 0.35
+    assert by_reranker.whole(0.0, 0.8) > 0.35
 
 
 def test_a_paraphrase_passes_by_the_passage_where_the_cosine_of_its_file_is_low() -> None:
     judged = judge("Which car parts were replaced?", "explained", "parts")
     told = judged.told(row(0.3, cosine=0.27), 3)
     assert told is not None
-    assert whole(0.0, told * AGREEMENT) < 0.35
+    assert judged.whole(0.0, told * AGREEMENT) < 0.35
     found = chunk("The mechanic fitted new brake pads to the vehicle and replaced a tyre of the automobile.")
     other = chunk("Lunch with the customer: lentil curry and rice.")
-    assert whole(0.0, judged.meaning(told, other)) < 0.35 < whole(0.0, judged.meaning(told, found))
+    assert judged.whole(0.0, judged.meaning(told, other)) < 0.35 < judged.whole(0.0, judged.meaning(told, found))
 
 
 def test_words_that_nobody_knows_count_for_less() -> None:
