@@ -1,7 +1,8 @@
 """Providers with a protocol of their own, through litellm: gemini, voyage, and whatever else litellm knows by a model string.
 
-Importing litellm takes 3.6 s and 180 MB, so it is imported when the first request is sent, in a thread, where a query's
-deadline does not wait for it. litellm on its own reads `.env` files, fetches a price list and prints hints: none of that here.
+Importing litellm takes 3.6 s and 180 MB, so it is imported when the first request is sent, in a thread; the first question
+waits for it, and is asked however long that took. litellm on its own reads `.env` files, fetches a price list and prints
+hints: none of that here.
 """
 
 from __future__ import annotations
@@ -112,9 +113,12 @@ class LitellmTransport:
         shown = scrubbed(message_of(str(failure)), self._endpoint.secrets)
         raise self._mapped(failure, shown) from Foreign.of(failure, shown)
 
-    def waits_for(self) -> str:
+    async def ready(self) -> None:
         """See `Transport`."""
-        return "" if "litellm" in sys.modules and not _IMPORTING.locked() else "litellm is still being imported"
+        try:
+            await in_daemon_thread(quiet_litellm)
+        except ImportError as error:
+            raise _not_installed(self._endpoint.provider, error) from error
 
     async def close(self) -> None:
         """See `Transport`."""

@@ -86,9 +86,8 @@ class OpenAITransport:
             raise self._http.refusal(status, headers, body)
         return self._rows(body, headers)
 
-    def waits_for(self) -> str:
-        """See `Transport`."""
-        return ""
+    async def ready(self) -> None:
+        """See `Transport`; httpx is imported in no time."""
 
     async def close(self) -> None:
         """See `Transport`."""

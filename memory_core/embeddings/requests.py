@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import random
+import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, replace
@@ -43,6 +44,7 @@ T = TypeVar("T")
 
 # A text alone is cut in two at most down to this many characters; a model that refuses less takes no text at all.
 SHORTEST_PART = 64
+SHORTEST_WAIT_SECONDS = 1.5  # for the answer to a question, after loading what it takes to ask
 
 
 class Transport(Protocol):
@@ -56,8 +58,12 @@ class Transport(Protocol):
         """
         ...
 
-    def waits_for(self) -> str:
-        """What on this machine the first request still waits for; "" is nothing. Callable from any thread."""
+    async def ready(self) -> None:
+        """Load what the first request needs.
+
+        Raises:
+            ProviderError: It cannot be loaded.
+        """
         ...
 
     async def close(self) -> None:
@@ -230,22 +236,26 @@ class RequestProvider:
         return Answer(indices, outcomes)
 
     async def _query(self, text: str, timeout_seconds: float | None) -> Row:
+        timeout_seconds = await self._left_when_ready(timeout_seconds)
         patience = Patience.until(timeout_seconds)
         try:
             async with asyncio.timeout(timeout_seconds):
                 (outcome,), _ = await self._outcomes([text], "query", patience)
         except TimeoutError as error:
-            raise self._too_late(timeout_seconds or 0.0, patience) from error
+            because = f"; before that: {patience.last.told}" if patience.last else ""
+            message = f"no embedding within {round(timeout_seconds or 0, 2):g} s{because}"
+            raise RequestTimeout(self._space.provider, message) from error
         if isinstance(outcome, ProviderError):
             raise outcome
         return outcome
 
-    def _too_late(self, timeout_seconds: float, patience: Patience) -> RequestTimeout:
-        local = self._transport.waits_for()
-        because = f": {local}" if local else f"; before that: {patience.last.told}" if patience.last else ""
-        error = RequestTimeout(self._space.provider, f"no embedding within {round(timeout_seconds, 2):g} s{because}")
-        error.retryable = not local  # the provider was not even asked
-        return error
+    async def _left_when_ready(self, timeout_seconds: float | None) -> float | None:
+        """What is left of a deadline after loading; enough to ask the provider, who is not to blame for that."""
+        begun = time.monotonic()
+        await self._transport.ready()
+        if timeout_seconds is None:
+            return None
+        return max(timeout_seconds - (time.monotonic() - begun), min(timeout_seconds, SHORTEST_WAIT_SECONDS))
 
     async def _outcomes(self, texts: Sequence[str], kind: Kind, patience: Patience) -> tuple[list[Outcome], bool]:
         """What each text got, and whether one request was enough for that."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,8 @@ import numpy as np
 import pytest
 
 from memory_core.embeddings import openai_http
-from memory_core.embeddings.requests import RequestProvider
+from memory_core.embeddings.packing import Limits
+from memory_core.embeddings.requests import Kind, RequestProvider
 from memory_core.errors import (
     AuthenticationFailed,
     InputTooLarge,
@@ -25,7 +27,7 @@ from memory_core.errors import (
     RateLimited,
     RequestTimeout,
 )
-from memory_core.hookspecs import EmbeddingProvider
+from memory_core.hookspecs import EmbeddingProvider, Space
 from memory_core.settings import Remote, Secret
 from tests.servers.clients import KEY, QUICK, agent_config, assert_right, collected, texts_of, unit, wait_until
 from tests.servers.loopback import Reply, openai_error
@@ -420,3 +422,25 @@ class TestSecrets:
         assert space.endpoint.startswith("https://gateway.example:8443/")
         other = opened(remote=replace(remote, base_url="https://gateway.example:8443/other/v1")).space
         assert other.endpoint != space.endpoint
+
+
+class Loading:
+    """A transport that takes longer to load than a question may wait, as litellm does."""
+
+    async def ready(self) -> None:
+        await asyncio.sleep(0.3)
+
+    async def send(self, texts: Sequence[str], kind: Kind) -> Sequence[NDArray[np.float32]]:
+        return [unit(text) for text in texts]
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def test_what_has_to_be_loaded_first_does_not_keep_a_question_from_the_provider() -> None:
+    space = Space(provider="litellm", model="m", dimensions=8)
+    provider = RequestProvider(space, Loading(), limits=Limits(items=8, tokens=None), concurrency=1)
+    try:
+        np.testing.assert_allclose(provider.embed_query("hello", timeout_seconds=0.2), unit("hello"), atol=1e-5)
+    finally:
+        provider.close()
