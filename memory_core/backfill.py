@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import logging
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from memory_core.calibration import SAMPLE, estimated, is_outdated
 from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable
 from memory_core.hookspecs import Calibrated, Calibration, EmbeddingProvider, Space, TokenEmbedder, TokenModel
+from memory_core.pieces import Piece, as_bytes, packed_ids, pieces
 from memory_core.records import Progress
 from memory_core.store import token_bits
 from memory_core.store.rows import (
-    END_OF_UNIT,
     NEXT,
     OwedWindow,
     chunks_without_tokens,
@@ -28,10 +26,6 @@ from memory_core.store.rows import (
 from memory_core.store.spaces import calibration, find_space, newest_space_like, sample, serving_space
 from memory_core.store.vectors import as_rows
 from memory_core.work import GENERATION, LEVEL, OWED_BECAUSE, SERVING, WANTED, Work
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 log = logging.getLogger(__name__)
 
@@ -188,27 +182,27 @@ class Backfill:
         with work.store.read() as connection:
             owed = list(islice(owed_windows(connection, None, prefix), EMBED_STEP))
         try:
-            for offset, made in _made(provider, owed):
-                space = space or replace(provider.space, dimensions=made.rows.shape[1])
-                self._put(space, owed[offset : offset + len(made.rows)], made)
+            for offset, piece in pieces(provider, owed):
+                space = space or replace(provider.space, dimensions=piece.rows.shape[1])
+                self._put(space, owed[offset : offset + len(piece.rows)], piece)
         except ProviderError as error:
             if space is None or not isinstance(error, REFUSALS):
                 self._owe(self._count_owed(space), error)
                 work.embeds = False
         return space
 
-    def _put(self, space: Space, windows: Sequence[OwedWindow], made: _Made) -> None:
+    def _put(self, space: Space, windows: Sequence[OwedWindow], piece: Piece) -> None:
         """Commit one piece; where nothing served before, it counts at once."""
-        _check_dimensions(space, made.rows.shape[1])
+        _check_dimensions(space, piece.rows.shape[1])
         space_id, serving, _ = self._spaces(space)
         with self._work.store.write() as writer:
-            writer.put_embeddings(space_id, _stored(windows, made.rows))
+            writer.put_embeddings(space_id, as_bytes(windows, piece.rows))
             token_bits.put(
-                writer.connection, space_id, zip((window.hash for window in windows), made.bits, strict=False)
+                writer.connection, space_id, zip((window.hash for window in windows), piece.bits, strict=False)
             )
             if serving is None:
                 writer.set_meta({SERVING: str(space_id)})
-        self._work.tally.embedded += len(made.rows)
+        self._work.tally.embedded += len(piece.rows)
 
     def _count_owed(self, space: Space | None) -> int:
         space_id = None if space is None else self._spaces(space)[0]
@@ -230,8 +224,8 @@ class Backfill:
         for first in range(0, len(owed), EMBED_STEP):
             step = owed[first : first + EMBED_STEP]
             try:
-                for offset, made in _made(provider, step):
-                    self._put(space, step[offset : offset + len(made.rows)], made)
+                for offset, piece in pieces(provider, step):
+                    self._put(space, step[offset : offset + len(piece.rows)], piece)
                     done = work.tally.embedded - before
                     work.step(Progress(phase="embeddings", done=done, total=len(owed)))
             except ProviderError as error:
@@ -259,29 +253,9 @@ class Backfill:
         for first in range(0, len(missing), TOKEN_STEP):
             step = missing[first : first + TOKEN_STEP]
             ids = iter(provider.token_ids([text for _, texts in step for text in texts]))
-            packed = [(chunk_id, _packed([next(ids) for _ in texts])) for chunk_id, texts in step]
+            packed = [(chunk_id, packed_ids([next(ids) for _ in texts])) for chunk_id, texts in step]
             with self._work.store.write(content=False) as writer:
                 (writer.building() if prefix else writer).put_tokens(packed)
-
-
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """Embeddings of consecutive windows, with the bits of their tokens where the provider offers tokens."""
-
-    rows: NDArray[np.float32]
-    bits: Sequence[bytes] = ()
-
-
-def _made(provider: EmbeddingProvider, owed: Sequence[OwedWindow]) -> Iterator[tuple[int, _Made]]:
-    """What the provider makes of windows, as it comes: the number of a first one, and what it and some after it got."""
-    if not isinstance(provider, TokenEmbedder):
-        for offset, rows in provider.embed_documents([window.text for window in owed]):
-            yield offset, _Made(rows)
-        return
-    import numpy as np
-
-    for offset, found in provider.embed_document_tokens([window.parts for window in owed]):
-        yield offset, _Made(np.stack([embedding.row for embedding in found]), [*map(token_bits.packed, found)])
 
 
 def _check_dimensions(space: Space, dimensions: int) -> None:
@@ -296,16 +270,3 @@ def _check_dimensions(space: Space, dimensions: int) -> None:
             f"its vectors have {dimensions} dimensions now, and had {space.dimensions}",
             action="sync again",
         )
-
-
-def _stored(step: Sequence[OwedWindow], rows: NDArray[np.float32]) -> Iterator[tuple[bytes, bytes]]:
-    for window, row in zip(step, rows.astype("<f4", copy=False), strict=True):
-        yield window.hash, row.tobytes()
-
-
-def _packed(units_ids: Iterable[Sequence[int]]) -> bytes:
-    packed = array("H")
-    for ids in units_ids:
-        packed.extend(ids)
-        packed.append(END_OF_UNIT)
-    return packed.tobytes()

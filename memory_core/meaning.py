@@ -75,13 +75,12 @@ def token_similarity(
     lengths = np.sqrt(np.einsum("qd,qd->q", rows, rows) * rows.shape[1])
     rows = rows * (weights / weights.sum() / np.maximum(lengths, 1e-9))[:, None].astype(np.float32)
     signs = np.unpackbits(np.concatenate([window.signs for window in windows]), axis=1, count=rows.shape[1])
-    # A sign is 2 bit - 1. einsum, because BLAS wakes threads.
-    similarity = 2 * np.einsum("qd,td->qt", rows, signs.astype(np.float32)) - rows.sum(axis=1)[:, None]
+    similarity = 2 * _products(signs.astype(np.float32), rows) - rows.sum(axis=1)  # a sign is 2 bit - 1
     counts = np.concatenate([window.counts for window in windows]).astype(np.int64)
     filled = np.flatnonzero(counts)
     starts = (np.cumsum(counts) - counts)[filled]
     nearness = np.zeros(len(counts), dtype=np.float32)
-    nearness[filled] = np.maximum.reduceat(similarity, starts, axis=1).sum(axis=0)
+    nearness[filled] = np.maximum.reduceat(similarity, starts).sum(axis=1)
     return _in_order(windows, nearness, candidates)
 
 
