@@ -1,7 +1,7 @@
 """Vectors of the tokens of a window as they are stored: one bit a dimension, its sign; by unit.
 
 A token of all-MiniLM-L6-v2 takes 48 bytes, a window of 100 tokens 5 kB; the sign alone orders units as well as the whole
-vector does (R4000 within .004, tests/benchmarks). They hang on the embedding of their window and go with it, or when no chunk
+vector does (tests/benchmarks/RETRIEVAL.md). They hang on the embedding of their window and go with it, or when no chunk
 holds the window any more.
 
 Layout: for each unit the number of its tokens as uint16, little-endian; then for each token the signs of its vector, first
