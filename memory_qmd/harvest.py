@@ -23,7 +23,7 @@ from memory_qmd.config import QmdConfig
 from memory_qmd.database import Database
 from memory_qmd.meaning import Judge
 from memory_qmd.output import Row
-from memory_qmd.passages import Finder
+from memory_qmd.passages import Finder, Found, Passage
 from memory_qmd.questions import Question
 
 log = logging.getLogger(__name__)
@@ -46,6 +46,15 @@ class _Candidate:
     most: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A file that will be shown unless others are better."""
+
+    file: MemoryFile
+    found: Found
+    score: float
+
+
 class Harvest:
     """Makes the hits of one agent."""
 
@@ -66,20 +75,23 @@ class Harvest:
         judge = Judge(question, answer.scale, self._calibration(answer), chunks=chunks)
         finder = Finder(question, self._config.search.chunking, judge)
         wanted = min(query.max_results, self._limits.max_results)
-        hits: list[Hit] = []
+        kept: list[_Kept] = []
         seen: set[Path] = set()
         for candidate in self._candidates(question, answer, judge):
-            if candidate.most < query.min_score or candidate.most <= _least(hits, wanted):
+            if candidate.most < query.min_score or candidate.most <= _least(kept, wanted):
                 break
             file = self._collections.locate(candidate.row.collection, candidate.row.path, self._hashes)
             if file is None or file.real_path in seen:
                 continue
             seen.add(file.real_path)
-            hit = self._hit(file, candidate, query, finder, judge)
-            if hit is not None:
-                hits.append(hit)
-        hits.sort(key=lambda hit: -hit.score)
-        return _within(hits[:wanted], self._limits.max_injected_chars)
+            found = _found(file, candidate, query, finder)
+            score = 0.0 if found is None else judge.whole(found.covered, found.meaning)
+            if found is not None and score >= query.min_score:
+                kept.append(_Kept(file, found, score))
+        kept.sort(key=lambda each: -each.score)
+        max_chars = min(query.max_snippet_chars, self._limits.max_snippet_chars)
+        hits = [_hit(each, finder.cut(each.found, max_chars), judge) for each in kept[:wanted]]
+        return _within(hits, self._limits.max_injected_chars)
 
     def _candidates(self, question: Question, answer: Answer, judge: Judge) -> list[_Candidate]:
         """The rows, those that can score most first, in QMD's order among equals."""
@@ -119,37 +131,35 @@ class Harvest:
         except MemoryCoreError:
             return {}
 
-    def _hit(self, file: MemoryFile, candidate: _Candidate, query: Query, finder: Finder, judge: Judge) -> Hit | None:
-        """The hit of one file; None when it is gone, of another date, or scores too low."""
-        try:
-            text = files.read_note(file).text
-        except FileUnreadable:
-            return None
-        if not _within_dates(files.note_day(file, text), query.after, query.before):
-            return None
-        line, told = candidate.row.line, candidate.told
-        max_chars = min(query.max_snippet_chars, self._limits.max_snippet_chars)
-        passage = finder.find(text, line=line, title=file.path, max_chars=max_chars, told=told)
-        if passage is None:
-            return None
-        score = judge.whole(passage.covered, passage.meaning)
-        if score < query.min_score:
-            return None
-        return Hit(
-            path=file.path,
-            source=file.source,
-            start_line=passage.start_line,
-            end_line=passage.end_line,
-            score=round(score, 4),
-            vector_score=None if passage.meaning is None else round(passage.meaning, 4),
-            text_score=round(judge.by_words(passage.covered), 4),
-            snippet=passage.snippet,
-        )
+
+def _found(file: MemoryFile, candidate: _Candidate, query: Query, finder: Finder) -> Found | None:
+    """The best place of one file; None when it is gone, blank or of another date."""
+    try:
+        text = files.read_note(file).text
+    except FileUnreadable:
+        return None
+    if not _within_dates(files.note_day(file, text), query.after, query.before):
+        return None
+    return finder.find(text, line=candidate.row.line, title=file.path, told=candidate.told)
 
 
-def _least(hits: Sequence[Hit], wanted: int) -> float:
+def _hit(kept: _Kept, passage: Passage, judge: Judge) -> Hit:
+    found = kept.found
+    return Hit(
+        path=kept.file.path,
+        source=kept.file.source,
+        start_line=passage.start_line,
+        end_line=passage.end_line,
+        score=round(kept.score, 4),
+        vector_score=None if found.meaning is None else round(found.meaning, 4),
+        text_score=round(judge.by_words(found.covered), 4),
+        snippet=passage.snippet,
+    )
+
+
+def _least(kept: Sequence[_Kept], wanted: int) -> float:
     """What a further hit has to beat; nothing while there are too few."""
-    scores = sorted((hit.score for hit in hits), reverse=True)
+    scores = sorted((each.score for each in kept), reverse=True)
     return scores[wanted - 1] if len(scores) >= wanted else -1.0
 
 

@@ -6,15 +6,15 @@ is made here, from chunks and units as in memory_core, and judged by the words i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
 from functools import lru_cache
 
 from memory_core import ranking
 from memory_core.chunks import split_chunks
 from memory_core.records import Chunk, Unit
 from memory_core.settings import Chunking
-from memory_core.snippets import choose_units, marks, passage
+from memory_core.snippets import choose_units, passage
 from memory_core.terms import cut_cjk, is_single_cjk
 from memory_core.units import split_units
 from memory_qmd.meaning import Judge
@@ -25,6 +25,23 @@ CACHED_CHARS = 50_000
 NEAR_LINE = 0.15  # of the coverage: for the chunk that holds the line QMD names, so that it wins among equals
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The place in a note that answers best.
+
+    Attributes:
+        chunk: Where it is.
+        line: Where QMD saw the match, from 1; None when it did not say.
+        covered: The share of the question, by weight, that the chunk holds, 0..1.
+        meaning: What speaks for the chunk by meaning, 0..1; None where words alone were asked for.
+    """
+
+    chunk: Chunk
+    line: int | None
+    covered: float
+    meaning: float | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
     """What of one note is shown.
@@ -33,15 +50,11 @@ class Passage:
         start_line: First line shown, from 1.
         end_line: Last line shown, included.
         snippet: Its text.
-        covered: The share of the question, by weight, that its chunk holds, 0..1.
-        meaning: What speaks for its chunk by meaning, 0..1; None where words alone were asked for.
     """
 
     start_line: int
     end_line: int
     snippet: str
-    covered: float = 0.0
-    meaning: float | None = None
 
 
 class Finder:
@@ -55,38 +68,32 @@ class Finder:
         # A word of two CJK characters is one pair, with its last character behind.
         self._terms = [("".join(self._stems(word)[:1]), is_single_cjk(word)) for word in question.words]
 
-    def find(self, text: str, *, line: int | None, title: str, max_chars: int, told: float | None) -> Passage | None:
-        """The best passage of a note; None for a blank one.
+    def find(self, text: str, *, line: int | None, title: str, told: float | None) -> Found | None:
+        """The best place of a note; None in a blank one.
 
         Args:
             text: The note.
             line: Where QMD saw the match, from 1; None when it did not say.
             title: The note's name, which counts as text of every chunk.
-            max_chars: A snippet is at most so long.
             told: QMD's evidence by meaning for the note, of `Judge.told`.
         """
-        best: tuple[float, Chunk, float, float | None] | None = None
+        best: tuple[float, Found] | None = None
         split = _chunks if len(text) <= CACHED_CHARS else _chunks.__wrapped__
-        for chunk in split(text, self._chunking, title):
-            covered = ranking.coverage(self._weights, self._found(f"{chunk.context}\n{chunk.text}"))
+        for chunk, held in split(text, self._chunking, title):
+            covered = ranking.coverage(self._weights, self._held(held))
             meaning = self._judge.meaning(told, chunk)
             near = line is not None and chunk.start_line <= line <= chunk.end_line
             worth = self._judge.whole(covered, meaning) + NEAR_LINE * near
             if best is None or worth > best[0]:
-                best = (worth, chunk, covered, meaning)
-        if best is None:
-            return None
-        cut = self._cut(best[1], line, max_chars)
-        return cut and replace(cut, covered=best[2], meaning=best[3])
+                best = (worth, Found(chunk, line, covered, meaning))
+        return None if best is None else best[1]
 
-    def _cut(self, chunk: Chunk, line: int | None, max_chars: int) -> Passage | None:
+    def cut(self, found: Found, max_chars: int) -> Passage:
+        """The passage around a place, at most so long."""
+        chunk = found.chunk
         units = _units(chunk.text)
-        if not units:
-            return None
-        chosen = choose_units(units, self._ranked(chunk, units, line), max_chars)
-        span = units[chosen[0]].start, units[chosen[0]].end
-        weights = {stem: weight for (stem, _), weight in zip(self._terms, self._weights, strict=True)}
-        shown = passage(chunk.text, units, chosen, max_chars, marks(chunk.text, span, weights, self._stems))
+        chosen = choose_units(units, self._ranked(chunk, units, found.line), max_chars)
+        shown = passage(chunk.text, units, chosen, max_chars)
         return Passage(
             start_line=chunk.start_line + shown.first_line,
             end_line=chunk.start_line + shown.last_line,
@@ -107,15 +114,23 @@ class Finder:
 
     def _found(self, text: str) -> list[bool]:
         """For every word of the question whether the text holds it."""
-        held = set(self._stems(text))
+        return self._held(frozenset(self._stems(text)))
+
+    def _held(self, stems: Set[str]) -> list[bool]:
         return [
-            any(other.startswith(stem) for other in held) if prefix else stem in held for stem, prefix in self._terms
+            any(other.startswith(stem) for other in stems) if prefix else stem in stems for stem, prefix in self._terms
         ]
 
 
 @lru_cache(maxsize=100)
-def _chunks(text: str, chunking: Chunking, title: str) -> tuple[Chunk, ...]:
-    return tuple(split_chunks(text, chunking, title=title))
+def _chunks(text: str, chunking: Chunking, title: str) -> tuple[tuple[Chunk, frozenset[str]], ...]:
+    """The chunks of a note that show anything, each with its stems and those of what stands above it."""
+    stems = _stemmer()
+    return tuple(
+        (chunk, frozenset(stems(f"{chunk.context}\n{chunk.text}")))
+        for chunk in split_chunks(text, chunking, title=title)
+        if _units(chunk.text)
+    )
 
 
 @lru_cache(maxsize=200)

@@ -21,7 +21,7 @@ from memory_qmd.collections import slugs
 from memory_qmd.config import DIRECT_CHATS_ONLY, QmdConfig, seconds
 from memory_qmd.meaning import AGREEMENT, Judge, Scale, unblended
 from memory_qmd.output import Counts, Row, UnreadableOutput, parse_counts, parse_rows, parse_version, rows_of
-from memory_qmd.passages import Finder
+from memory_qmd.passages import Finder, Found, Passage
 from memory_qmd.plugin import PLUGIN
 from memory_qmd.questions import MAX_WORDS, document, plain, prepare, typed, words_of
 
@@ -185,31 +185,37 @@ def finder(text: str, **counts: int) -> Finder:
     return Finder(question, Chunking(), Judge(question, "words", DEFAULT, chunks=100))
 
 
+def passage_of(asked: Finder, text: str, *, line: int | None, max_chars: int) -> tuple[Found, Passage] | None:
+    found = asked.find(text, line=line, title="a.md", told=None)
+    return None if found is None else (found, asked.cut(found, max_chars))
+
+
 def test_a_passage_is_cut_around_the_words() -> None:
-    passage = finder("what colour is the shed").find(NOTE, line=None, title="garden.md", max_chars=40, told=None)
-    assert passage is not None
-    assert (passage.start_line, passage.end_line, passage.snippet) == (9, 9, "The shed is blue. It has a gate.")
+    shown = passage_of(finder("what colour is the shed"), NOTE, line=None, max_chars=40)
+    assert shown is not None
+    assert shown[1] == Passage(start_line=9, end_line=9, snippet="The shed is blue. It has a gate.")
 
 
 def test_without_words_the_line_decides() -> None:
-    passage = finder("Zaun").find(NOTE, line=5, title="garden.md", max_chars=20, told=None)
-    assert passage is not None
-    assert (passage.start_line, passage.snippet, passage.covered) == (5, "The fence is of oak.", 0)
+    shown = passage_of(finder("Zaun"), NOTE, line=5, max_chars=20)
+    assert shown is not None
+    assert (shown[1].start_line, shown[1].snippet, shown[0].covered) == (5, "The fence is of oak.", 0)
 
 
 def test_a_blank_note_has_no_passage() -> None:
-    assert finder("shed").find("\n \n", line=1, title="a.md", max_chars=100, told=None) is None
+    assert passage_of(finder("shed"), "\n \n", line=1, max_chars=100) is None
 
 
 @given(st.text(), st.integers(1, 50) | st.none(), st.integers(50, 200))
 def test_any_note_gives_a_passage_within_it(text: str, line: int | None, max_chars: int) -> None:
     text = text.replace("\r", " ")
-    passage = finder("shed fence").find(text, line=line, title="a.md", max_chars=max_chars, told=None)
-    if passage is None:
+    shown = passage_of(finder("shed fence"), text, line=line, max_chars=max_chars)
+    if shown is None:
         return
+    found, passage = shown
     assert 1 <= passage.start_line <= passage.end_line <= len(text.split("\n"))
     assert len(passage.snippet) <= max_chars
-    assert 0 <= passage.covered <= 1
+    assert 0 <= found.covered <= 1
 
 
 def row(value: float, **evidence: float) -> Row:
