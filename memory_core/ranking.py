@@ -36,8 +36,6 @@ FEW_EXPONENT, FEW_GROWTH = (
     0.8,
     0.1,
 )  # of a sentence's evidence in an index of one chunk, and a tenfold: few hold few words
-# Chunks about other things that every index is taken to hold besides: a name that is in all of three is still rare.
-BACKGROUND = 10
 IDENTIFIED = 0.5  # the least score of a chunk that holds an identifier of the question
 
 
@@ -47,8 +45,8 @@ def inverse_document_frequency(documents: int, containing: int) -> float:
 
 
 def coverage_weight(documents: int, containing: int) -> float:
-    """ln(1 + (N + 10 + .5) / (n + .5)): how much of a question one term is; a term in every note still counts ln 2."""
-    return math.log(1 + (documents + BACKGROUND + 0.5) / (containing + 0.5))
+    """ln(1 + (N + .5) / (n + .5)): how much of a question one term is; a term in every note still counts ln 2."""
+    return math.log(1 + (documents + 0.5) / (containing + 0.5))
 
 
 def coverage(weights: Sequence[float], found: Sequence[bool]) -> float:

@@ -32,7 +32,7 @@ ABLATIONS: dict[str, tuple[object, str, object]] = {
     "the product": (ranking, "IDENTIFIED", ranking.IDENTIFIED),
     "without the benefit of sentences": (question, "is_question", lambda _: False),
     "without the growth of chance": (ranking, "CHANCE_GROWTH", 0.0),
-    "without the background of small indexes": (ranking, "BACKGROUND", 0),
+    "without the exponent of few chunks": (ranking, "FEW_EXPONENT", 1.0),
     "without identifiers": (ranking, "IDENTIFIED", 0.0),
 }
 
@@ -67,9 +67,9 @@ def _sets(scratch: Path, settings: SearchSettings) -> str:
 def ablated(data: Path, scratch: Path, systems: Mapping[str, SearchSettings]) -> Iterator[str]:
     """The same tables without one part of the score each."""
     for name, (module, constant, value) in ABLATIONS.items():
+        yield f"\n# {name}"
         with mock.patch.object(module, constant, value), tempfile.TemporaryDirectory(dir=scratch) as folder:
-            for table in tables(data, Path(folder), systems):
-                yield f"\n{name}{table}"
+            yield from tables(data, Path(folder), systems)
 
 
 def _line(workspaces: Sequence[Workspace], states: Iterator[Path], settings: SearchSettings) -> str:
