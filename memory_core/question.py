@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 
 from memory_core import ranking
 from memory_core.dates import Period, named_period
@@ -53,7 +54,7 @@ class Term:
         return self.stems[0] in stems
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, so that what ranking asks for again and again is computed once
 class Question:
     """A question as one index understands it.
 
@@ -79,12 +80,12 @@ class Question:
     is_sentence: bool = False
     parts: tuple[tuple[str, ...], ...] = ()
 
-    @property
+    @cached_property
     def terms(self) -> tuple[Term, ...]:
         """Words and phrases: what ranks."""
         return self.words + self.phrases
 
-    @property
+    @cached_property
     def weights(self) -> list[float]:
         """What share each word has in the question, not normalised.
 
@@ -95,13 +96,13 @@ class Question:
             for word in self.words
         ]
 
-    @property
+    @cached_property
     def part_weights(self) -> list[float]:
         """What share each part has: that of the words in it."""
         share = {word.text: weight for word, weight in zip(self.words, self.weights, strict=True)}
         return [sum(share.get(word, 0.0) for word in words) for words in self.parts]
 
-    @property
+    @cached_property
     def rarities(self) -> list[float]:
         """Inverse document frequency of every term."""
         return [ranking.inverse_document_frequency(self.chunks, term.documents) for term in self.terms]
