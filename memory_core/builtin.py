@@ -319,6 +319,8 @@ class BuiltinBackend:
         if not vector.any():
             return None
         notes.fallback = asked.fallback
+        if asked.problem is not None and not any(str(asked.problem) in told for told in notes.warnings):
+            notes.add(f"the embeddings of {space.provider} answer meanwhile: {asked.problem}", asked.problem.action)
         return Vectors(
             space_id, vector, _calibration(connection, space_id, asked.provider), asked.tokens,
             asked.provider if isinstance(asked.provider, TokenModel) else None,

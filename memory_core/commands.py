@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,8 +102,15 @@ def _finish_sync(memory: Memory) -> bool:
     return True
 
 
+_PLACE = re.compile(r"(?P<path>.+\.md)[:#]L(?P<first>[1-9]\d{0,8})(?:-L(?P<last>\d{1,9}))?")
+
+
 def _get(options: Options) -> int:
     asked = {"path": options.path, "from": options.start, "lines": options.lines}
+    if place := _PLACE.fullmatch(options.path):  # as search prints it
+        first, last = int(place["first"]), int(place["last"] or place["first"])
+        shown = {"path": place["path"], "from": first, "lines": max(last - first + 1, 1)}
+        asked = {**shown, **{name: value for name, value in asked.items() if name != "path" and value is not None}}
     with _open_notes(options) as memory:
         result = memory.call_tool("memory_get", {name: value for name, value in asked.items() if value is not None})
     return _answer(options, result, console.print_document)

@@ -77,12 +77,11 @@ def print_hits(result: Mapping[str, Any]) -> None:
         complain(f"{fallback['to']} stands in for {fallback['from']}: {fallback['reason']}")
     hits = result["results"]
     warning = result.get("warning") or ("the index is not level with the notes" if result.get("stale") else None)
-    if not hits:
-        hint = result.get("action") or ("" if warning else "Other words, or a lower --min-score, may find more.")
-        print(_sentences(warning or "No matches", hint))
-        return
     if warning:
         complain(warning, result.get("action"))
+    if not hits:
+        print(_sentences("No matches", "" if warning else "Other words, or a lower --min-score, may find more."))
+        return
     _write("\n\n".join(_hit(hit) for hit in hits))
 
 

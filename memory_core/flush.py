@@ -246,12 +246,16 @@ def _by_size(session: Session, config: AgentConfig) -> Decision:
     return by_bytes if by_bytes and not by_tokens.due else by_tokens
 
 
+def _given(value: object) -> str:
+    return "" if value is None else f": {value!r}"
+
+
 def _by_tokens(session: Session, compaction: Compaction) -> Decision:
     tokens, window = _count(session.total_tokens), _count(session.context_window)
     if not tokens:
-        return Decision(False, f"how many tokens the session has is not known: {session.total_tokens!r}", "unknown")
+        return Decision(False, f"how many tokens the session has is not known{_given(session.total_tokens)}", "unknown")
     if not window:
-        return Decision(False, f"the model's context window is not known: {session.context_window!r}", "unknown")
+        return Decision(False, f"the model's context window is not known{_given(session.context_window)}", "unknown")
     threshold = threshold_tokens(window, compaction)
     if tokens >= threshold:
         return Decision(True, f"{tokens:,} tokens reach the threshold of {threshold:,}", "due")

@@ -101,8 +101,11 @@ def _find(config: AgentConfig, named: str) -> Session:
         return _session(config, config.sessions_dir, named)
     path = Path(named).expanduser()
     if not path.is_file():
-        known = ", ".join(list(sessions)[:LISTED]) or "none"
-        raise InvalidArgument("--session", f"no transcript and no session key; known are {known}")
+        known = ", ".join(list(sessions)[:LISTED])
+        raise InvalidArgument(
+            "--session",
+            "no transcript and no session key; " + (f"known are {known}" if known else "no key is known yet"),
+        )
     beside = session_store.read(path.parent / session_store.FILE_NAME)
     keys = [key for key, entry in beside.items() if isinstance(entry, dict) and entry.get("sessionId") == path.stem]
     return (

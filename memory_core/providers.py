@@ -48,12 +48,16 @@ class Acting:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The embedding of a question, with who made it; also by token where that one offers it."""
+    """The embedding of a question, with who made it; also by token where that one offers it.
+
+    `problem` is why not the configured provider made it, where its own embeddings are still owed.
+    """
 
     vector: NDArray[np.float32]
     provider: EmbeddingProvider
     fallback: Fallback | None
     tokens: TokenEmbedding | None = None
+    problem: ProviderError | None = None
 
 
 def _asked(provider: EmbeddingProvider, parts: Sequence[str], timeout_seconds: float) -> Asked:
@@ -184,7 +188,9 @@ class Providers:
         if role == CONFIGURED:
             return self._ask_configured(provider, parts, timeout_seconds=timeout_seconds)
         asked = _asked(provider, parts, timeout_seconds)
-        return replace(asked, fallback=self._explained()) if role == FALLBACK else asked
+        if role == FALLBACK:
+            return replace(asked, fallback=self._explained())
+        return replace(asked, problem=self._acting(CONFIGURED).problem or self.outages.problem())
 
     def close(self) -> None:
         """Close all that were opened; may be called twice. What fails from now on says nothing about a provider."""

@@ -97,6 +97,8 @@ class Syncer:
     def _bring_text_level(self, *, force: bool) -> bool:
         """Store the text of what changed; True when everything was cut anew."""
         work = self._work
+        if not work.config.workspace.is_dir():
+            work.tally.warnings.append(f"{work.config.workspace}: there is no such workspace")
         listing = _listing(work.config)
         work.tally.failures += listing.failures
         known = self._known_files()

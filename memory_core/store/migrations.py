@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 from memory_core.errors import StoreCorrupt, StoreTooNew
 from memory_core.store.connection import APPLICATION_ID, TOKENIZER, Connection, transaction, translated
@@ -107,9 +108,12 @@ def check(connection: Connection, path: Path) -> int:
         StoreTooNew: A newer memory-core wrote it.
     """
     with translated(path):
-        version = int(connection.pragma("user_version"))
-        application = int(connection.pragma("application_id"))
-        tables = int(connection.execute("SELECT count(*) FROM sqlite_schema").get)
+        # In one statement, because another process may be making the file.
+        facts = connection.execute(
+            "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema)"
+            " FROM pragma_user_version, pragma_application_id"
+        ).get
+    version, application, tables = cast("tuple[int, int, int]", facts)
     if application != APPLICATION_ID and (version or tables):
         raise StoreCorrupt(
             path, "this is a database of another program", action="choose another file: memorySearch.store.path"

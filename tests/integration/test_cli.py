@@ -92,7 +92,8 @@ def test_an_empty_workspace_says_that_nothing_is_indexed(tmp_path: Path) -> None
     (tmp_path / "empty").mkdir()
     found = Command(tmp_path / "empty", tmp_path / "state")("search", QUESTION)
     assert found.code == 0
-    assert found.out.startswith("No memories indexed yet")
+    assert found.out == "No matches.\n"
+    assert "No memories indexed yet" in found.error
 
 
 def test_get_prints_the_note_as_it_is_now(command: Command, workspace: Path) -> None:
@@ -278,3 +279,10 @@ def test_json_is_json_in_every_script(indexed: Command) -> None:
     printed = indexed("search", "第一批样机什么时候从盐田港发出？", "--json").out
     assert "盐田港" in printed
     assert json.loads(printed)["results"][0]["path"] == "memory/2026-01-27.md"
+
+
+def test_a_place_is_read_as_search_prints_it(command: Command) -> None:
+    whole = command("get", "memory/2026-01-10.md", "--from", "3", "--lines", "2")
+    assert whole.code == 0
+    assert command("get", "memory/2026-01-10.md:L3-L4").out == whole.out
+    assert command("get", "memory/2026-01-10.md#L3-L4").out == whole.out
