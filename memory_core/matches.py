@@ -95,7 +95,7 @@ def _stems(candidate: Candidate, tokenize: Tokenize) -> tuple[list[str], list[in
     if not (candidate.text.isascii() and context.isascii()):
         texts = [cut_cjk(text) for text in texts]
     stems = tokenize(f" {_BREAK} ".join(texts).encode())
-    breaks = [at for at, stem in enumerate(stems) if stem == _BREAK]
+    breaks = [*_places(stems, _BREAK, 0)]
     if len(breaks) == len(candidate.units):
         return stems, breaks
     stems, breaks = tokenize(texts[0].encode()), []  # a note that holds the break itself

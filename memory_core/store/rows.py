@@ -93,8 +93,8 @@ def pack_units(units: Iterable[Unit]) -> bytes:
 
 def unpack_units(blob: bytes) -> list[Unit]:
     """The inverse of `pack_units`."""
-    numbers = array("i", blob)
-    return [Unit(*numbers[i : i + 4]) for i in range(0, len(numbers), 4)]
+    numbers = iter(array("i", blob))
+    return [*map(Unit._make, zip(numbers, numbers, numbers, numbers, strict=True))]
 
 
 def texts_of(text: str, units: Iterable[Unit]) -> tuple[str, ...]:
