@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_core import ranking
-from memory_core.question import Question
+from memory_core.question import Question, Term
 from memory_core.records import Query, Unit
 from memory_core.store.connection import Connection
 from memory_core.store.rows import unpack_units
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 MIN_DEPTH = 50  # chunks a leg, whatever maxResults is
 RANKED_CHUNKS = 16  # ranking the units of 64 changes nothing (R4000 .843 and .845)
-COMMON_SHARE = 0.25  # of the chunks: a word in more is left out of the match of a large hybrid search
-COMMON_FROM = 1000  # chunks
+MAX_HITS = 3000  # chunks that a search scores by keyword, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,6 @@ class Candidate:
         text: Its lines.
         units: What is ranked, never empty.
         tokens: Token ids of its units, packed; None when they were not computed.
-        bm25: Higher is better; 0 when the keyword index did not offer it.
         named: The question names its file.
     """
 
@@ -51,7 +49,6 @@ class Candidate:
     text: str
     units: Sequence[Unit]
     tokens: bytes | None
-    bm25: float
     named: bool
 
 
@@ -70,11 +67,11 @@ def candidates(
         near: Cosines of the nearest chunks, by chunk id; empty without vectors.
     """  # fmt: skip
     depth = max(MIN_DEPTH, query.max_results * multiplier)
-    by_text = _by_keyword(connection, question, query, depth, hybrid=bool(near)) if weights.text else {}
+    by_text = _by_keyword(connection, question, query, depth) if weights.text else {}
     count = max(RANKED_CHUNKS, query.max_results)
     named = _named(connection, question, query, count)
     ids = list(dict.fromkeys([*named, *_best(by_text, near, weights)]))[:count]
-    return _load(connection, ids, by_text, named)
+    return _load(connection, ids, named)
 
 
 def nearest(
@@ -115,25 +112,39 @@ def _dated(query: Query) -> tuple[str, dict[str, str]]:
     return clauses, bindings
 
 
-def _by_keyword(
-    connection: Connection, question: Question, query: Query, depth: int, *, hybrid: bool
-) -> dict[int, float]:
-    """BM25 of the best chunks, higher is better, by chunk id, best first."""
-    words = [word for word in question.words if word.documents]
-    if hybrid and question.chunks >= COMMON_FROM:
-        rare = [word for word in words if word.documents <= COMMON_SHARE * question.chunks]
-        words = rare if len(rare) >= 2 else sorted(words, key=lambda word: word.documents)[:2]
-    terms = [*words, *question.phrases]
+def _by_keyword(connection: Connection, question: Question, query: Query, depth: int) -> dict[int, float]:
+    """A keyword score of the best chunks, higher is better, by chunk id, best first.
+
+    It is BM25; in a large index only chunks with one of the rarer terms have one, and those terms count twice.
+    """
+    clauses, bindings = _dated(query)
+    terms = sorted((term for term in question.terms if term.documents), key=lambda term: term.documents)
     if not terms:
         return {}
-    clauses, bindings = _dated(query)
+    match = match_expression(term.text for term in terms) if clauses else _match(terms, depth)
     joined = "JOIN chunks c ON c.id = chunks_fts.rowid JOIN files f ON f.id = c.file_id" if clauses else ""
     rows = connection.execute(
         f"SELECT chunks_fts.rowid, -bm25(chunks_fts) AS score FROM chunks_fts {joined}"
         f" WHERE chunks_fts MATCH :match {clauses} ORDER BY score DESC LIMIT :depth",
-        {"match": match_expression(term.text for term in terms), "depth": depth, **bindings},
+        {"match": match, "depth": depth, **bindings},
     )
     return dict(rows)
+
+
+def _match(terms: Sequence[Term], depth: int) -> str:
+    """The FTS5 query for terms, of which the rarest are first, that finds so many chunks if there are.
+
+    bm25() reads the length of every chunk that matches, most of which hold one common word. So where they are many, one of
+    the rarer terms must stand in a chunk for the common ones to be looked at.
+    """
+    hits = count = 0
+    for term in terms:
+        if hits >= depth and hits + term.documents > MAX_HITS:
+            break
+        hits, count = hits + term.documents, count + 1
+    rare = match_expression(term.text for term in terms[:count])
+    common = match_expression(term.text for term in terms[count:])
+    return f"({rare}) AND ({rare} OR {common})" if common else rare
 
 
 def _named(connection: Connection, question: Question, query: Query, count: int) -> set[int]:
@@ -164,15 +175,14 @@ def _best(by_text: Mapping[int, float], near: Mapping[int, float], weights: rank
     return sorted(ids, key=lambda chunk_id: -fused[chunk_id])
 
 
-def _load(connection: Connection, ids: Sequence[int], by_text: Mapping[int, float], named: set[int]) -> list[Candidate]:
+def _load(connection: Connection, ids: Sequence[int], named: set[int]) -> list[Candidate]:
     rows = connection.execute(
         "SELECT c.id, f.path, f.source, f.date, c.start_line, c.context, c.text, c.units, c.tokens FROM chunks c"
         f" JOIN files f ON f.id = c.file_id WHERE c.id IN ({','.join(map(str, ids))}) AND length(c.units)"
     )
     return [
         Candidate(
-            chunk_id, path, source, date, start, context, text, unpack_units(units), tokens,
-            by_text.get(chunk_id, 0.0), chunk_id in named,
+            chunk_id, path, source, date, start, context, text, unpack_units(units), tokens, chunk_id in named
         )
         for chunk_id, path, source, date, start, context, text, units, tokens in rows
     ]  # fmt: skip

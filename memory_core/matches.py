@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from bisect import bisect
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress, islice
 
 from memory_core.candidates import Candidate
-from memory_core.question import Question
+from memory_core.question import Question, Term
 from memory_core.store.connection import Tokenize
 from memory_core.terms import cut_cjk
 
-_BREAK = "\ue000u"  # a word of a private character, which no stemmer changes and no note holds: stands between units
+_BREAK = (
+    "\ue000u"  # a word of a private character, which no stemmer changes and no note holds: stands before every segment
+)
 
 
 class Matches:
-    """Term counts of the units of all candidates.
+    """Term counts of all candidates and of their units, as the keyword index would count them.
 
     Attributes:
         units: (number of the candidate, number of the unit in it) of every unit, in order.
         counts: For every unit, how often it holds which term.
         lengths: Words of every unit.
-        found: For every candidate, which words of the question it holds, its headings, date and name included; words that
-            name a period are held by the notes of its days.
+        chunk_counts: For every candidate, how often it holds which term, its headings and what it repeats of the chunk
+            before included.
+        chunk_lengths: Words of every candidate, counted alike.
+        found: For every candidate, which words of the question it holds, its headings, date and name included, what it
+            repeats left out; words that name a period are held by the notes of its days.
         identified: For every candidate, whether it or its headings hold an identifier of the question.
     """
 
@@ -30,20 +34,25 @@ class Matches:
         self.units: list[tuple[int, int]] = []
         self.counts: list[dict[int, int]] = []
         self.lengths: list[int] = []
+        self.chunk_counts: list[dict[int, int]] = []
+        self.chunk_lengths: list[int] = []
         self.found: list[list[bool]] = []
         self.identified: list[bool] = []
-        wanted: dict[str, list[tuple[int, tuple[str, ...]]]] = {}  # by first stem
-        for number, term in enumerate(question.terms):
-            wanted.setdefault(term.stems[0], []).append((number, term.stems))
+        segments = iter(
+            _segments(question.terms, [text for candidate in found for text in _texts(candidate)], tokenize)
+        )
         for number, candidate in enumerate(found):
-            stems, breaks = _stems(candidate, tokenize)
-            held = set(stems)
-            self.units += [(number, index) for index in range(len(candidate.units))]
-            self.counts += _counts(stems, breaks, {first: wanted[first] for first in wanted.keys() & held})
-            self.lengths += [end - start - 1 for start, end in pairwise([*breaks, len(stems)])]
+            (context, length), overlap = next(segments), next(segments)
+            units = list(islice(segments, len(candidate.units)))
+            self.units += [(number, index) for index in range(len(units))]
+            self.counts += [counts for counts, _ in units]
+            self.lengths += [length for _, length in units]
+            own = _sum(counts for counts, _ in ((context, length), *units) if counts)
             dated = question.period_words if candidate.date in (question.period or ()) else ()
-            self.found.append([word.held_by(held) or n in dated for n, word in enumerate(question.words)])
-            self.identified.append(any(_holds(stems, question.terms[number].stems) for number in question.identifiers))
+            self.found.append([word in own or word in dated for word in range(len(question.words))])
+            self.identified.append(not question.identifiers.isdisjoint(own))
+            self.chunk_counts.append(_sum((own, overlap[0])))
+            self.chunk_lengths.append(sum(length for _, length in units) + length + overlap[1])
 
     def best(self, weights: Sequence[float]) -> list[float]:
         """For every candidate, the largest share of the question's words that one of its units holds, 0..1."""
@@ -55,51 +64,51 @@ class Matches:
         return [share / whole for share in best]
 
 
-def _counts(
-    stems: list[str], breaks: Sequence[int], wanted: Mapping[str, Sequence[tuple[int, tuple[str, ...]]]]
-) -> list[dict[int, int]]:
-    """For every unit, how often it holds which term; terms by their first stem, as (number, stems)."""
-    counts: list[dict[int, int]] = [{} for _ in breaks]
-    for first, terms in wanted.items():
-        for at in _places(stems, first, breaks[0]):
-            held = counts[bisect(breaks, at) - 1]
-            for number, term in terms:
-                if len(term) == 1 or tuple(stems[at : at + len(term)]) == term:
-                    held[number] = held.get(number, 0) + 1
-    return counts
-
-
-def _holds(stems: list[str], run: tuple[str, ...]) -> bool:
-    """Whether the stems of a term stand together somewhere."""
-    return any(tuple(stems[at : at + len(run)]) == run for at in _places(stems, run[0], 0))
-
-
-def _places(stems: list[str], stem: str, start: int) -> Iterator[int]:
-    """Where a stem stands, from a place on."""
-    for _ in range(stems.count(stem)):
-        try:
-            start = stems.index(stem, start) + 1
-        except ValueError:  # the others stand before
-            return
-        yield start - 1
-
-
-def _stems(candidate: Candidate, tokenize: Tokenize) -> tuple[list[str], list[int]]:
-    """The stems of the context and of the units, through one call of the tokenizer; a break stands before every unit.
-
-    Returns:
-        All of them, and where the breaks stand.
-    """
+def _texts(candidate: Candidate) -> Iterator[str]:
+    """The context of a candidate, what it repeats of the chunk before, and its units; CJK cut into pairs."""
+    text = candidate.text
     context = f"{candidate.context} {candidate.date} {candidate.path}" if candidate.named else candidate.context
-    texts = [context, *(candidate.text[unit.start : unit.end] for unit in candidate.units)]
-    if not (candidate.text.isascii() and context.isascii()):
-        texts = [cut_cjk(text) for text in texts]
-    stems = tokenize(f" {_BREAK} ".join(texts).encode())
-    breaks = [*_places(stems, _BREAK, 0)]
-    if len(breaks) == len(candidate.units):
-        return stems, breaks
-    stems, breaks = tokenize(texts[0].encode()), []  # a note that holds the break itself
-    for text in texts[1:]:
-        breaks.append(len(stems))
-        stems += [_BREAK, *tokenize(text.encode())]
-    return stems, breaks
+    texts = [context, text[: candidate.units[0].start], *(text[unit.start : unit.end] for unit in candidate.units)]
+    return iter(texts) if text.isascii() and context.isascii() else map(cut_cjk, texts)
+
+
+def _segments(terms: Sequence[Term], texts: Sequence[str], tokenize: Tokenize) -> list[tuple[dict[int, int], int]]:
+    """For every text, how often it holds which term, by the term's number, and how many words; in one call of the tokenizer."""
+    stems = tokenize("".join(f" {_BREAK} {text}" for text in texts).encode())
+    if stems.count(_BREAK) != len(texts):  # a note holds the break itself
+        stems = [
+            stem for text in texts for stem in (_BREAK, *(own for own in tokenize(text.encode()) if own != _BREAK))
+        ]
+    wanted = _by_first_stem(terms, stems)
+    marked = {_BREAK, *wanted}
+    segments: list[tuple[dict[int, int], int]] = []
+    counts: dict[int, int] = {}
+    begin = 0
+    for at in compress(range(len(stems)), map(marked.__contains__, stems)):
+        stem = stems[at]
+        if stem == _BREAK:
+            segments.append((counts, at - begin))
+            counts, begin = {}, at + 1
+            continue
+        for number, run in wanted[stem]:
+            if len(run) == 1 or tuple(stems[at : at + len(run)]) == run:
+                counts[number] = counts.get(number, 0) + 1
+    return [*segments[1:], (counts, len(stems) - begin)]
+
+
+def _by_first_stem(terms: Sequence[Term], stems: Iterable[str]) -> Mapping[str, Sequence[tuple[int, tuple[str, ...]]]]:
+    """The numbers and stems of terms by the first one, which of a prefix is every stem that begins with it."""
+    wanted: dict[str, list[tuple[int, tuple[str, ...]]]] = {}
+    for number, term in enumerate(terms):
+        firsts = {stem for stem in stems if stem.startswith(term.stems)} if term.prefix else term.stems[:1]
+        for first in firsts:
+            wanted.setdefault(first, []).append((number, term.stems))
+    return wanted
+
+
+def _sum(several: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    total: dict[int, int] = {}
+    for counts in several:
+        for term, count in counts.items():
+            total[term] = total.get(term, 0) + count
+    return total

@@ -47,12 +47,6 @@ class Term:
         """Whether it matches the beginnings of words: a single CJK character."""
         return is_single_cjk(self.text)
 
-    def held_by(self, stems: set[str]) -> bool:
-        """Whether a text with these stems holds the word."""
-        if self.prefix:
-            return any(stem.startswith(self.stems[0]) for stem in stems)
-        return self.stems[0] in stems
-
 
 @dataclass(frozen=True)  # without slots, so that what ranking asks for again and again is computed once
 class Question:

@@ -189,7 +189,7 @@ def _is_strange(question: Question, table: TokenModel | None) -> bool:
 def _text_side(question: Question, found: Sequence[Candidate], words: Matches, weights: ranking.Weights) -> list[float]:
     """For every unit its weighted keyword value, with what its note's date or name adds."""
     own = ranking.scaled(ranking.bm25(words.counts, words.lengths, question.rarities))
-    chunks = ranking.scaled([candidate.bm25 for candidate in found])
+    chunks = ranking.scaled(ranking.bm25(words.chunk_counts, words.chunk_lengths, question.rarities))
     bonus = [
         ranking.NAMED_BONUS * candidate.named
         + ranking.PERIOD_BONUS * (question.period is not None and candidate.date in question.period)

@@ -33,6 +33,9 @@ log = logging.getLogger(__name__)
 CUT_VERSION = 1  # goes up whenever chunks, units or windows are cut, or sessions read or redacted, differently
 NOTE_SYNC_SECONDS = 60.0  # a sync that changed nothing is noted so often, so that most searches write nothing
 VACUUM_PAGES = 1000  # given back in one step: 8 MB
+# The keyword index is merged into one piece, so many of its pages in one step, once this share of the files is new: a search
+# reads every piece. The pieces of smaller changes FTS5 merges on its way.
+MERGE_FROM, MERGE_PAGES = 0.25, 500
 
 MISSING = os_reason(FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)))  # of an extra path that is gone
 
@@ -76,7 +79,7 @@ class Syncer:
         was_level = backfill.is_level()
         reindexed = self._bring_text_level(force=force)
         backfill.run(was_level=was_level and not reindexed)
-        self._settle()
+        self._settle(reindexed=reindexed)
         report = self._report(reindexed, time.monotonic() - started)
         log.info(
             "sync of agent %s: %d files, %d added, %d changed, %d removed, %d embedded, %d owed, %d failed, %.2f s",
@@ -194,7 +197,7 @@ class Syncer:
             self._work.tally.warnings.append(f"{file.path}: bytes that are not UTF-8 were replaced")
         return prepare(file, note, self._work.config.search.chunking)
 
-    def _settle(self) -> None:
+    def _settle(self, *, reindexed: bool) -> None:
         """The time of this sync; after a change, this sync's or one's that was killed, also eviction and freed pages."""
         work = self._work
         with work.store.read() as connection:
@@ -206,6 +209,10 @@ class Syncer:
         if untidy:
             log.debug("giving back space")
             self._evict()
+            tally = work.tally
+            new, old = tally.added + tally.changed, tally.unchanged
+            if reindexed or new >= MERGE_FROM * (new + old):
+                self._merge_keywords()
             self._give_back_space()
         now = time.time()
         if untidy or noted is None or not 0 <= now - float(noted) < NOTE_SYNC_SECONDS:
@@ -225,6 +232,17 @@ class Syncer:
         if held - used > keep:  # at least so many are unused; to find them, all are read
             with self._work.store.write(content=False) as writer:
                 self._work.index.forget(writer.connection, writer.evict_embeddings(keep=keep))
+
+    def _merge_keywords(self) -> None:
+        """One piece out of all that the keyword index has, in steps (https://www.sqlite.org/fts5.html#the_merge_command)."""
+        pages = -MERGE_PAGES  # negative: all pieces, not only those of one size
+        while True:
+            with self._work.store.write(content=False) as writer:
+                before = writer.connection.total_changes()
+                writer.connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('merge', ?)", (pages,))
+                if writer.connection.total_changes() - before < 2:
+                    return
+            pages = MERGE_PAGES
 
     def _give_back_space(self) -> None:
         """Return free pages to the file system in steps, and empty the write-ahead log."""

@@ -51,13 +51,14 @@ class _Screen:
         return cls(mean, np.ascontiguousarray(_signs(rows, mean).T))
 
     def best(self, query: NDArray[np.float32], count: int) -> NDArray[np.intp]:
-        """The numbers of the rows that agree with the query in most dimensions, in no order."""
+        """The numbers of the rows that agree with the query in most dimensions; more than `count` where several agree alike."""
         import numpy as np
 
         differing = np.zeros(self.words.shape[1], dtype=np.uint16)
         for word, asked in zip(self.words, _signs(query[None], self.mean)[0], strict=True):
             differing += np.bitwise_count(word ^ asked)
-        return np.argpartition(differing, count - 1)[:count]
+        within = np.cumsum(np.bincount(differing))  # so few distances are counted in a third of the time of a partition
+        return np.flatnonzero(differing <= np.searchsorted(within, count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class VectorIndex:
             return []
         count = limit * SCREENED
         picked = matrix.screen.best(query, count) if matrix.screen and count < len(matrix.rows) else None
-        rows = matrix.rows if picked is None else matrix.rows[picked]
+        rows = matrix.rows if picked is None else matrix.rows.take(picked, axis=0)
         cosines = np.einsum("ij,j->i", rows, query)  # `@` wakes BLAS threads, which costs more than it saves
         limit = min(limit, len(cosines))
         best = np.argpartition(-cosines, limit - 1)[:limit]

@@ -148,7 +148,7 @@ def bench_search(report: Report, scratch: Path, chunks: int, target: float) -> N
         turn = iter(asked * 2)
         p50, p95 = medians(lambda: store.memory_search(Query(text=next(turn))), runs=len(asked))  # noqa: B023 -- run at once
         store.memory_close()
-        plain = _plain_fts(scratch / f"state-{chunks}" / f"{provider}.sqlite", asked)
+        plain = plain_fts(scratch / f"state-{chunks}" / f"{provider}.sqlite", asked)
         report.line(
             f"search p50, {count:,} chunks, {provider}", p50, "ms", target=target, baseline=f"plain FTS5 OR {plain:.1f}"
         )
@@ -156,7 +156,7 @@ def bench_search(report: Report, scratch: Path, chunks: int, target: float) -> N
     report.line("  numpy product with all vectors", _numpy_product(scratch / f"state-{chunks}" / "static.sqlite"), "ms")
 
 
-def _plain_fts(path: Path, asked: Sequence[str]) -> float:
+def plain_fts(path: Path, asked: Sequence[str]) -> float:
     from memory_core.store.connection import open_reader
 
     connection = open_reader(path)
