@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MIN_DEPTH = 50  # chunks a leg, whatever maxResults is
+MIN_DEPTH = 32  # chunks a leg, whatever maxResults is
 RANKED_CHUNKS = 16  # ranking the units of 64 changes nothing (R4000 .843 and .845)
 MAX_HITS = 3000  # chunks that a search scores by keyword, about
 

@@ -123,7 +123,7 @@ def table_similarity(model: TokenModel, question: Question, candidates: Sequence
     similarity[distinct == END_OF_UNIT] = 0  # stands for "nothing here", so that no unit is empty
     ends = np.flatnonzero(flat == END_OF_UNIT)
     starts = np.concatenate(([0], ends[:-1] + 1))
-    best: list[float] = np.maximum.reduceat(similarity[place], starts).sum(axis=1).tolist()
+    best: list[float] = np.maximum.reduceat(similarity.take(place, axis=0), starts).sum(axis=1).tolist()
     return best
 
 

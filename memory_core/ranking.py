@@ -149,9 +149,10 @@ def bm25(counts: Sequence[Mapping[int, int]], lengths: Sequence[int], rarities: 
     """
     average = max(sum(lengths) / len(lengths), 1.0) if lengths else 1.0
     return [
-        sum(
-            rarities[term] * count * (K1 + 1) / (count + K1 * (1 - B + B * length / average))
-            for term, count in held.items()
-        )
+        _bm25(held, rarities, K1 * (1 - B + B * length / average)) if held else 0.0
         for held, length in zip(counts, lengths, strict=True)
     ]
+
+
+def _bm25(held: Mapping[int, int], rarities: Sequence[float], damping: float) -> float:
+    return sum(rarities[term] * count * (K1 + 1) / (count + damping) for term, count in held.items())
