@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -149,9 +150,7 @@ def test_every_unit_shown_stands_on_the_lines_that_are_cited(
     backend = backend_of(index.config)
     try:
         for number, (role, _) in enumerate(said, start=1):
-            found = [
-                hit for hit in hits(backend, f"n{number}") if f" n{number} " in f"{hit.snippet} ".replace("\n", " ")
-            ]
+            found = [hit for hit in hits(backend, f"n{number}") if re.search(rf"\bn{number}\b", hit.snippet)]
             assert bool(found) == (role != "toolResult")
             assert all(hit.start_line <= number <= hit.end_line <= len(said) for hit in found)
     finally:
