@@ -30,7 +30,7 @@ from memory_core.work import GENERATION, IDENTITY, LAST_SYNC, TIDIED, WORKSPACE,
 
 log = logging.getLogger(__name__)
 
-CUT_VERSION = 1  # goes up whenever chunks, units or windows are cut, or sessions read or redacted, differently
+CUT_VERSION = 2  # goes up whenever chunks, units or windows are cut, or sessions read or redacted, differently
 NOTE_SYNC_SECONDS = 60.0  # a sync that changed nothing is noted so often, so that most searches write nothing
 VACUUM_PAGES = 1000  # given back in one step: 8 MB
 # The keyword index is merged into one piece, so many of its pages in one step, once this share of the files is new: a search

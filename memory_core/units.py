@@ -33,8 +33,8 @@ def split_units(text: str, *, skip_lines: int = 0, fence: str = "") -> list[Unit
     """Cut the text of a chunk into units.
 
     A unit is a list item, a table row (the head with its row of dashes), a few lines of code, or one or more sentences
-    of a paragraph, which may be wrapped over lines. Headings go with the text under them and fence lines are left out;
-    a heading is a unit only when no text follows in the chunk.
+    of a paragraph, which may be wrapped over lines. Headings open the first unit of the text under them, and are units of
+    their own above code, above a unit that is as long as one may be, and where no text follows. Fence lines are left out.
 
     Args:
         text: The chunk's text, or any Markdown.
@@ -49,13 +49,13 @@ def split_units(text: str, *, skip_lines: int = 0, fence: str = "") -> list[Unit
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
     kinds = [Line.BLANK] * skip_lines + scan(lines[skip_lines:], fence=fence)
     units: list[Unit] = []
-    for first, last in _blocks(lines, kinds):
-        block = (starts[first], starts[last + 1] - 1)
-        kind = kinds[first]
-        for start, end in _bounded(text, block, prose=kind in _PROSE):
-            stripped = _strip(text, start, end, indented=kind is Line.CODE)
-            if stripped[0] < stripped[1]:
-                units.append(_unit(starts, stripped, first, last))
+    for head, first, last in _blocks(lines, kinds):
+        spans = _spans(text, (starts[first], starts[last + 1] - 1), kinds[first])
+        if head < first:
+            above = _spans(text, (starts[head], starts[first] - 1), Line.HEADING)
+            together = above[0][0], spans[0][1]
+            spans = above + spans if len(above) > 1 or _is_long(text, together) else [together, *spans[1:]]
+        units += [_unit(starts, span, head, last) for span in spans]
     return units
 
 
@@ -94,8 +94,12 @@ def split_windows(text: str, units: Sequence[Unit], *, max_tokens: int = 100) ->
     return windows
 
 
-def _blocks(lines: Sequence[str], kinds: Sequence[Line]) -> Iterator[tuple[int, int]]:
-    """First and last lines, included, of what is looked at as one: an item, a row, a paragraph, lines of code."""
+def _blocks(lines: Sequence[str], kinds: Sequence[Line]) -> Iterator[tuple[int, int, int]]:
+    """What is looked at as one: an item, a row, a paragraph, lines of code.
+
+    Yields:
+        The line of the first heading that goes with it, or its own first line; its own first line; its last, included.
+    """
     headings: list[int] = []
     i = 0
     while i < len(lines):
@@ -103,13 +107,15 @@ def _blocks(lines: Sequence[str], kinds: Sequence[Line]) -> Iterator[tuple[int, 
         if kind is Line.HEADING:
             headings.append(i)
         elif kind >= Line.ROW or (kind is Line.CODE and lines[i].strip()):
-            headings.clear()
+            if kind is Line.CODE:  # a fence stands between
+                yield from ((line, line, line) for line in headings)
+                headings.clear()
             last = _last_line(lines, kinds, i)
-            yield i, last
+            yield (headings[0] if headings else i), i, last
+            headings.clear()
             i = last
         i += 1
-    for line in headings:
-        yield line, line
+    yield from ((line, line, line) for line in headings)
 
 
 def _last_line(lines: Sequence[str], kinds: Sequence[Line], first: int) -> int:
@@ -128,6 +134,12 @@ def _last_line(lines: Sequence[str], kinds: Sequence[Line], first: int) -> int:
         while i < len(lines) and kinds[i] is more:
             i += 1
     return i - 1
+
+
+def _spans(text: str, block: Span, kind: Line) -> list[Span]:
+    """The spans of a block without the white space around them."""
+    found = (_strip(text, *span, indented=kind is Line.CODE) for span in _bounded(text, block, prose=kind in _PROSE))
+    return [span for span in found if span[0] < span[1]]
 
 
 def _bounded(text: str, block: Span, *, prose: bool) -> Iterator[Span]:

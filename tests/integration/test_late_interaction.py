@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import date
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import apsw
 import numpy as np
@@ -16,8 +16,9 @@ import pytest
 
 from memory_core.calibration import DEFAULT
 from memory_core.candidates import Candidate, candidates, nearest
+from memory_core.embeddings.static import StaticProvider
 from memory_core.hookspecs import TokenEmbedder
-from memory_core.meaning import token_similarity
+from memory_core.meaning import table_similarity, token_similarity
 from memory_core.question import Question, ready
 from memory_core.ranking import Weights
 from memory_core.records import Hit, Query
@@ -35,6 +36,7 @@ from tests.integration.test_sync import prose
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+Nearness: TypeAlias = "NDArray[np.floating]"
 QUESTION = "Where did the kettle, the violin and the lantern go?"
 
 
@@ -70,8 +72,11 @@ def compared(index: Index, provider: TokenProvider) -> tuple[list[float] | None,
         return token_similarity(connection, serving[0], asked, question, found), found, question
 
 
-def by_hand(provider: TokenProvider, question: Question, units: Sequence[str], windows: Sequence[str]) -> list[float]:
-    """What late interaction is: for every word asked for its best cosine with the signs of the unit's tokens, weighted."""
+def by_hand(provider: TokenProvider, question: Question, units: Sequence[str], windows: Sequence[str]) -> Nearness:
+    """What late interaction is: for every token asked for its best cosine with the signs of the unit's tokens, and its weight.
+
+    Shape (units, tokens of the question).
+    """
     asked = provider.embed_query_tokens([part for part, _ in question_parts(QUESTION)])
     assert asked.tokens is not None
     ends = list(accumulate(asked.counts))
@@ -80,13 +85,22 @@ def by_hand(provider: TokenProvider, question: Question, units: Sequence[str], w
         row = provider.embed_query(window)
         made = provider._by_token([unit], row).tokens
         assert made is not None
-        total = 0.0
+        best = []
         for end, count, weight in zip(ends, asked.counts, question.part_weights, strict=True):
             for token in asked.tokens[end - count : end]:
-                best = max((_cosine(token, np.where(own > 0, 1.0, -1.0)) for own in made), default=0.0)
-                total += weight / count * best
-        found.append(total / sum(question.part_weights))
-    return found
+                cosines = (_cosine(token, np.where(own > 0, 1.0, -1.0)) for own in made)
+                best.append(weight / count / sum(question.part_weights) * max(cosines, default=0.0))
+        found.append(best)
+    return np.array(found)
+
+
+def in_context(own: Nearness, found: Sequence[Candidate]) -> list[float]:
+    """Three quarters of what a unit has, and a quarter of what its chunk has: for every token the best of its units."""
+    nearness: list[float] = []
+    for candidate in found:
+        units = own[len(nearness) : len(nearness) + len(candidate.units)]
+        nearness += [0.75 * float(unit.sum()) + 0.25 * float(units.max(axis=0).sum()) for unit in units]
+    return nearness
 
 
 def _cosine(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
@@ -118,9 +132,32 @@ def test_units_are_compared_as_by_hand(index: Index, provider: TokenProvider) ->
     nearness, found, question = compared(index, provider)
     units = [text for candidate in found for text in _texts(candidate)]
 
-    assert nearness == pytest.approx(by_hand(provider, question, units, _windows(index, found)), abs=1e-5)
-    assert nearness is not None
-    assert nearness[units.index("- ...")] == 0
+    own = by_hand(provider, question, units, _windows(index, found))
+    assert nearness == pytest.approx(in_context(own, found), abs=1e-5)
+    assert not own[units.index("- ...")].any()
+
+
+def test_units_are_compared_as_by_hand_with_the_table_of_the_static_model(index: Index) -> None:
+    model = StaticProvider()
+    index.sync(model)
+    with index.store.read() as connection:
+        question = ready(connection, QUESTION, tokenizer(connection), _today())
+        found = candidates(connection, question, Query(text=QUESTION), Weights(0.0, 1.0), multiplier=4, near={})
+    words = [word.text for word in question.words]
+    asked = [
+        (row, weight / len(rows))
+        for word, weight in zip(words, question.weights, strict=True)
+        for rows in [model.token_vectors(np.array(model.token_ids([word])[0], dtype=np.uint16))]
+        for row in rows
+    ]
+    own = [
+        [share / sum(question.weights) * max(0.0, *(_cosine(row, token) for token in tokens)) for row, share in asked]
+        for candidate in found
+        for unit in _texts(candidate)
+        for tokens in [model.token_vectors(np.array(model.token_ids([unit])[0], dtype=np.uint16))]
+    ]
+    assert table_similarity(model, question, found) == pytest.approx(in_context(np.array(own), found), abs=1e-5)
+    assert len(own) > len(found) > 1
 
 
 def _texts(candidate: Candidate) -> list[str]:

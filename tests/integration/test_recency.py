@@ -55,5 +55,5 @@ def test_what_is_always_true_does_not_age(evergreen: str, tmp_path: Path) -> Non
 
 
 def test_a_dated_heading_in_memory_md_makes_it_no_older(tmp_path: Path) -> None:
-    notes = {"MEMORY.md": f"# Since 2001-01-01\n\n{GOOD}", ago(1): FAIR}
+    notes = {"MEMORY.md": f"# Since 2001-01-01\n\n{GOOD}", ago(30): FAIR}
     assert found(tmp_path, notes, enabled=True)[0][0] == "MEMORY.md"

@@ -30,7 +30,7 @@ def test_finds_a_note_by_a_question_in_plain_language(bench: Bench, fake: FakeQm
     result = ask(bench.open(), "Where did the dentist move to?")
     assert paths(result) == ["memory/2026-03-01.md"]
     hit = result.hits[0]
-    assert (hit.start_line, hit.end_line, hit.snippet) == (3, 3, "The dentist moved to Harbour Street.")
+    assert (hit.start_line, hit.end_line, hit.snippet) == (1, 3, "# Sunday\n\nThe dentist moved to Harbour Street.")
     assert (result.backend, result.mode, result.stale, result.warning) == ("qmd", "keyword", False, None)
     (call,) = fake.calls("query")
     assert call[-1] == "lex: dentist\nlex: move"

@@ -191,15 +191,19 @@ def passage_of(asked: Finder, text: str, *, line: int | None, max_chars: int) ->
 
 
 def test_a_passage_is_cut_around_the_words() -> None:
-    shown = passage_of(finder("what colour is the shed"), NOTE, line=None, max_chars=40)
+    shown = passage_of(finder("what colour is the shed"), NOTE, line=None, max_chars=45)
     assert shown is not None
-    assert shown[1] == Passage(start_line=9, end_line=9, snippet="The shed is blue. It has a gate.")
+    assert shown[1] == Passage(start_line=7, end_line=9, snippet="## Shed\n\nThe shed is blue. It has a gate.")
 
 
 def test_without_words_the_line_decides() -> None:
-    shown = passage_of(finder("Zaun"), NOTE, line=5, max_chars=20)
+    shown = passage_of(finder("Zaun"), NOTE, line=9, max_chars=45)
     assert shown is not None
-    assert (shown[1].start_line, shown[1].snippet, shown[0].covered) == (5, "The fence is of oak.", 0)
+    assert (shown[1].start_line, shown[1].snippet, shown[0].covered) == (
+        7,
+        "## Shed\n\nThe shed is blue. It has a gate.",
+        0,
+    )
 
 
 def test_a_blank_note_has_no_passage() -> None:

@@ -1,0 +1,161 @@
+"""What the keyword side counts, which chunks it looks at, and in how many pieces its index lies."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date
+from pathlib import Path
+
+import apsw
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memory_core import candidates
+from memory_core.matches import Matches
+from memory_core.question import ready
+from memory_core.ranking import Weights
+from memory_core.records import Hit, Query
+from memory_core.search import search
+from memory_core.settings import Hybrid
+from memory_core.store.connection import tokenizer
+from memory_core.store.vectors import VectorIndex
+from tests.index import Index
+from tests.integration.test_sync import prose
+
+TODAY = date(2026, 5, 2)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    made = Index(tmp_path / "notes", tmp_path / "state")
+    yield made
+    made.close()
+
+
+def found(index: Index, text: str, *, after: date | None = None, max_snippet_chars: int = 700) -> list[Hit]:
+    """The hits by keyword alone, whatever their score."""
+    query = Query(text=text, min_score=0.0, after=after, max_snippet_chars=max_snippet_chars)
+    with index.store.read() as connection:
+        vectors = VectorIndex(index.search.store.vector)
+        return search(connection, query, Hybrid(), index=vectors, vectors=None, today=TODAY)[0]
+
+
+# What is counted.
+
+_WORDS = st.sampled_from(
+    ["kettle", "kettles", "violin", "Harbour", "猫が好き", "東京", "café", "E11000", "\ue000u", "the"]
+)
+_LINES = st.lists(_WORDS, min_size=1, max_size=6).map(" ".join)
+_NOTES = st.lists(st.tuples(st.sampled_from(["- ", "", "## "]), _LINES).map("".join), min_size=1, max_size=40)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(_NOTES, min_size=1, max_size=3))
+def test_counts_are_those_of_the_keyword_index(
+    tmp_path_factory: pytest.TempPathFactory, notes: list[list[str]]
+) -> None:
+    root = tmp_path_factory.mktemp("counts")
+    with closing(Index(root / "notes", root / "state")) as index:
+        for number, lines in enumerate(notes):
+            index.note(f"memory/{number}.md", "\n".join(lines))
+        index.sync()
+        with index.store.read() as connection:
+            tokenize = tokenizer(connection)
+            question = ready(connection, "kettle violin harbour 東京 café E11000", tokenize, TODAY)
+            query = Query(text="", max_results=100)
+            offered = candidates.candidates(connection, question, query, Weights(0.0, 1.0), multiplier=4, near={})
+            matches = Matches(question, offered, tokenize)
+        with closing(apsw.Connection(str(index.config.store_path))) as db:
+            db.execute("CREATE VIRTUAL TABLE temp.postings USING fts5vocab (main, chunks_fts, instance)")
+            held: dict[int, Counter[str]] = {candidate.id: Counter() for candidate in offered}
+            for chunk_id, stem in db.execute("SELECT doc, term FROM postings"):
+                if chunk_id in held:
+                    held[chunk_id][stem] += 1
+    private = "\ue000u"  # stands between segments, so that those of a note are not counted
+    for candidate, counts, length in zip(offered, matches.chunk_counts, matches.chunk_lengths, strict=True):
+        stems = held[candidate.id]
+        assert counts == {n: stems[term.stems[0]] for n, term in enumerate(question.terms) if stems[term.stems[0]]}
+        assert length == stems.total() - stems[private]
+    for (number, _), counts in zip(matches.units, matches.counts, strict=True):
+        assert all(count <= matches.chunk_counts[number][term] for term, count in counts.items())
+
+
+def test_one_cjk_character_is_looked_for_as_the_beginning_of_pairs(index: Index) -> None:
+    index.note("memory/a.md", "- 昨日は雨だった\n- 姉の猫が庭で寝ている\n- 電車が遅れた\n")
+    index.note("memory/b.md", "- 会議は三時から\n- 報告書を出した\n")
+    index.sync()
+    first, *others = found(index, "猫", max_snippet_chars=12)
+    assert (first.path, first.start_line, first.end_line, first.score) == ("memory/a.md", 2, 2, 1.0)
+    assert all("猫" not in hit.snippet for hit in others)
+
+
+def test_a_heading_amid_a_chunk_is_found_and_stands_above_its_text(index: Index) -> None:
+    index.note(
+        "memory/2026-05-04.md",
+        "# Monday\n\n## Greenhouse\n\n- Watering at six\n\n## Billing\n\n- The deadline is Friday\n",
+    )
+    index.sync()
+    hit, *_ = found(index, "billing", max_snippet_chars=40)
+    assert (hit.snippet, hit.start_line, hit.score) == ("## Billing\n\n- The deadline is Friday", 7, 1.0)
+
+
+# Which chunks are looked at.
+
+
+@pytest.fixture
+def many(index: Index) -> Index:
+    """One chunk a note: all 150 speak of the harbour, every third of the violin, every tenth of the lantern."""
+    for number in range(150):
+        words = ["harbour", *["violin"] * (number % 3 == 0), *["lantern"] * (number % 10 == 0)]
+        filler = " ".join(f"word{number}x{n}" for n in range(number % 7))
+        index.note(f"memory/2026-{1 + number // 28:02d}-{1 + number % 28:02d}.md", f"{' '.join(words)} {filler}\n")
+    index.sync()
+    return index
+
+
+@pytest.mark.parametrize("text", ["harbour", "violin harbour", "lantern violin harbour", "lantern harbour unheard"])
+def test_common_words_that_are_not_looked_for_alone_change_nothing(
+    text: str, many: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(candidates, "MAX_HITS", 10**6)
+    all_looked_at = found(many, text)
+    monkeypatch.setattr(candidates, "MAX_HITS", 20)
+    few_looked_at = found(many, text)
+    assert [(hit.path, hit.score) for hit in few_looked_at] == [(hit.path, hit.score) for hit in all_looked_at]
+    assert len(few_looked_at) == 6
+
+
+def test_a_common_word_finds_the_notes_of_a_period_where_no_rare_one_stands(
+    many: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(candidates, "MAX_HITS", 20)
+    index = many
+    index.note("memory/2026-07-01.md", "harbour\n")
+    index.sync()
+    (hit,) = found(index, "violin harbour", after=date(2026, 7, 1))
+    assert hit.path == "memory/2026-07-01.md"
+
+
+# How the index of words lies on disk.
+
+
+def pieces(index: Index) -> int:
+    with closing(apsw.Connection(str(index.config.store_path))) as db:
+        return int(db.execute("SELECT count(DISTINCT segid) FROM chunks_fts_idx").get)
+
+
+def test_a_large_sync_leaves_the_keyword_index_in_one_piece_and_a_small_one_does_not_wait_for_that(
+    index: Index,
+) -> None:
+    for number in range(40):
+        index.note(f"memory/{number}.md", prose(3, start=number * 3))
+    index.sync()
+    assert pieces(index) == 1
+    index.note("memory/1.md", prose(3, start=500))
+    index.sync()
+    assert pieces(index) == 2
+    index.sync(force=True)
+    assert pieces(index) == 1
