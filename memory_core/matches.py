@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import compress, islice
+from itertools import compress, pairwise
 
 from memory_core.candidates import Candidate
 from memory_core.question import Question, Term
 from memory_core.store.connection import Tokenize
 from memory_core.terms import cut_cjk
 
-_BREAK = (
-    "\ue000u"  # a word of a private character, which no stemmer changes and no note holds: stands before every segment
-)
+_BREAK = "\ue000u"  # stands before every text: a private character, so that no note holds it, which no stemmer changes
+_BEFORE = 2  # texts of a candidate before its units: its headings, and what it repeats of the chunk before
 
 
 class Matches:
@@ -38,21 +37,22 @@ class Matches:
         self.chunk_lengths: list[int] = []
         self.found: list[list[bool]] = []
         self.identified: list[bool] = []
-        segments = iter(
-            _segments(question.terms, [text for candidate in found for text in _texts(candidate)], tokenize)
-        )
+        texts = [text for candidate in found for text in _texts(candidate)]
+        counts, words = _counted(question.terms, texts, tokenize)
+        begin = 0
         for number, candidate in enumerate(found):
-            (context, length), overlap = next(segments), next(segments)
-            units = list(islice(segments, len(candidate.units)))
-            self.units += [(number, index) for index in range(len(units))]
-            self.counts += [counts for counts, _ in units]
-            self.lengths += [length for _, length in units]
-            own = _sum(counts for counts, _ in ((context, length), *units) if counts)
+            first = begin + _BEFORE
+            end = first + len(candidate.units)
+            self.units += [(number, index) for index in range(len(candidate.units))]
+            self.counts += counts[first:end]
+            self.lengths += words[first:end]
+            own = _sum([counts[begin], *counts[first:end]])
             dated = question.period_words if candidate.date in (question.period or ()) else ()
             self.found.append([word in own or word in dated for word in range(len(question.words))])
             self.identified.append(not question.identifiers.isdisjoint(own))
-            self.chunk_counts.append(_sum((own, overlap[0])))
-            self.chunk_lengths.append(sum(length for _, length in units) + length + overlap[1])
+            self.chunk_counts.append(_sum([own, *counts[begin + 1 : first]]))
+            self.chunk_lengths.append(sum(words[begin:end]))
+            begin = end
 
     def best(self, weights: Sequence[float]) -> list[float]:
         """For every candidate, the largest share of the question's words that one of its units holds, 0..1."""
@@ -72,7 +72,7 @@ def _texts(candidate: Candidate) -> Iterator[str]:
     return iter(texts) if text.isascii() and context.isascii() else map(cut_cjk, texts)
 
 
-def _segments(terms: Sequence[Term], texts: Sequence[str], tokenize: Tokenize) -> list[tuple[dict[int, int], int]]:
+def _counted(terms: Sequence[Term], texts: Sequence[str], tokenize: Tokenize) -> tuple[list[dict[int, int]], list[int]]:
     """For every text, how often it holds which term, by the term's number, and how many words; in one call of the tokenizer."""
     stems = tokenize("".join(f" {_BREAK} {text}" for text in texts).encode())
     if stems.count(_BREAK) != len(texts):  # a note holds the break itself
@@ -81,19 +81,19 @@ def _segments(terms: Sequence[Term], texts: Sequence[str], tokenize: Tokenize) -
         ]
     wanted = _by_first_stem(terms, stems)
     marked = {_BREAK, *wanted}
-    segments: list[tuple[dict[int, int], int]] = []
-    counts: dict[int, int] = {}
-    begin = 0
+    counts: list[dict[int, int]] = []
+    breaks: list[int] = []
     for at in compress(range(len(stems)), map(marked.__contains__, stems)):
         stem = stems[at]
         if stem == _BREAK:
-            segments.append((counts, at - begin))
-            counts, begin = {}, at + 1
+            counts.append({})
+            breaks.append(at)
             continue
+        held = counts[-1]
         for number, run in wanted[stem]:
             if len(run) == 1 or tuple(stems[at : at + len(run)]) == run:
-                counts[number] = counts.get(number, 0) + 1
-    return [*segments[1:], (counts, len(stems) - begin)]
+                held[number] = held.get(number, 0) + 1
+    return counts, [end - start - 1 for start, end in pairwise([*breaks, len(stems)])]
 
 
 def _by_first_stem(terms: Sequence[Term], stems: Iterable[str]) -> Mapping[str, Sequence[tuple[int, tuple[str, ...]]]]:
@@ -108,7 +108,7 @@ def _by_first_stem(terms: Sequence[Term], stems: Iterable[str]) -> Mapping[str, 
 
 def _sum(several: Iterable[Mapping[int, int]]) -> dict[int, int]:
     total: dict[int, int] = {}
-    for counts in several:
+    for counts in filter(None, several):
         for term, count in counts.items():
             total[term] = total.get(term, 0) + count
     return total

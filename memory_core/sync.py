@@ -237,6 +237,7 @@ class Syncer:
         """One piece out of all that the keyword index has, in steps (https://www.sqlite.org/fts5.html#the_merge_command)."""
         pages = -MERGE_PAGES  # negative: all pieces, not only those of one size
         while True:
+            self._work.check_stop()
             with self._work.store.write(content=False) as writer:
                 before = writer.connection.total_changes()
                 writer.connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('merge', ?)", (pages,))
