@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core import console
 from memory_core.arguments import Command, Options, argument, parser
-from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument, MemoryCoreError
+from memory_core.errors import BackendError, ConfigError, ConfigProblem, InvalidArgument, MemoryCoreError
 
 if TYPE_CHECKING:
     from memory_core.memory import Memory
@@ -209,17 +209,24 @@ def _flush(options: Options) -> int:
 
 
 def _config_check(options: Options) -> int:
-    from memory_core.backends import check_sections
+    from memory_core.backends import check_sections, find_plugin
     from memory_core.config import describe, load_config
 
     try:
         config = load_config(options.file or options.config, workspace=options.workspace, state_dir=options.state_dir)
         check_sections(config.agent(options.agent), origin=config.origin)
     except ConfigError as error:
+        if options.json:
+            console.print_json({"origin": error.origin, "problems": [str(problem) for problem in error.problems]})
         for problem in error.problems:
             console.complain(f"{error.origin}: {problem}")
         return 2
-    rows, warnings = describe(config, options.agent), config.agent(options.agent).warnings
+    agent = config.agent(options.agent)
+    rows, warnings = describe(config, options.agent), list(agent.warnings)
+    try:
+        find_plugin(agent.memory.backend)
+    except BackendError as error:
+        warnings.append(f"{error}; builtin answers instead")
     if options.json:
         console.print_json({"settings": [row._asdict() for row in rows], "warnings": warnings})
     else:

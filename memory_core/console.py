@@ -93,7 +93,9 @@ def _hit(hit: Mapping[str, Any]) -> str:
 
 
 def _sentences(what: str, action: str | None) -> str:
-    return f"{what.rstrip(' .')}. {action[:1].upper()}{action[1:]}" if action else f"{what.rstrip(' .')}."
+    what = what.rstrip(" .")
+    ended = what if what.endswith("?") else f"{what}."
+    return f"{ended} {action[:1].upper()}{action[1:]}" if action else ended
 
 
 def print_document(result: Mapping[str, Any]) -> None:

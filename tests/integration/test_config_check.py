@@ -89,3 +89,22 @@ def test_a_right_file_is_explained(command: Command, tmp_path: Path) -> None:
     assert (shown.code, shown.err) == (0, "")
     assert "memory.citations" in shown.out
     assert "json5" in shown.out
+
+
+def test_a_backend_that_nobody_offers_is_told_of(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "host.json5"
+    path.write_text('{memory: {backend: "qdm"}}')
+    shown = command("config", "check", str(path))
+    assert shown.code == 0
+    assert shown.error == (
+        "memory-core: backend 'qdm': no installed package offers it; installed are builtin, qmd; builtin answers instead."
+    )
+    assert len(command("config", "check", str(path), "--json").json["warnings"]) == 1
+
+
+def test_errors_are_also_told_as_json(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "host.json5"
+    path.write_text('{memory: {backnd: "qmd"}}')
+    shown = command("config", "check", str(path), "--json")
+    assert (shown.code, len(shown.err.splitlines())) == (2, 1)
+    assert shown.json == {"origin": str(path), "problems": ['memory.backnd: unknown key; did you mean "backend"?']}
