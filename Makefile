@@ -52,7 +52,7 @@ lint: .venv/dev
 bench: .venv/dev
 	$(BIN)/python -m tests.benchmarks.bench
 
-# Twenty minutes with a local model, all-MiniLM-L6-v2 or MODEL=file.gguf; four without: MODEL=
+# Eight minutes with a local model, all-MiniLM-L6-v2 or MODEL=file.gguf (and once those to compile llama.cpp); three with MODEL=
 MODEL := $(QMD)/all-MiniLM-L6-v2.gguf
 bench-retrieval: data-is-named .venv/$(if $(MODEL),local,dev) $(MODEL)
 	$(BIN)/python -m tests.benchmarks.retrieval $(DATA) $(if $(MODEL),--model $(MODEL))

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-from memory_core import passages, ranking
+from memory_core import meaning, passages, ranking
 from memory_core.builtin import BuiltinBackend
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Hit, Query
@@ -147,6 +147,7 @@ def compare(ours: Sequence[Figures], name: str, theirs: Sequence[Figures]) -> st
 # What is taken out, and how: (module, constant, value).
 ABLATIONS: dict[str, tuple[object, str, object]] = {
     "late interaction": (ranking, "WITH_TABLE", ranking.WITHOUT_TOKENS),
+    "late interaction with the chunk around": (meaning, "AROUND", 0.0),
     "cosines of windows": (ranking, "WITH_TABLE", (0.0, 1.0)),
     "BM25 of units": (ranking, "UNIT_SHARE", 0.0),
     "BM25 of chunks": (ranking, "UNIT_SHARE", 1.0),
