@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from memory_core.hookspecs import TokenEmbedding, TokenModel
 
-AROUND = 0.25  # of a unit's late interaction is its chunk's: .2 to .4 find as much, without it is .005 less
+AROUND = 0.25  # of a unit's late interaction is its chunk's; without it R4000 of all conversations merged is .009 less
 _UNTHREADED = 200_000  # multiplications; OpenBLAS works in one thread up to 262,144 (its interface/gemm.c)
 
 
