@@ -106,10 +106,10 @@ def _blocks(lines: Sequence[str], kinds: Sequence[Line]) -> Iterator[tuple[int, 
         kind = kinds[i]
         if kind is Line.HEADING:
             headings.append(i)
+        elif kind is Line.OPEN:  # no unit reaches over a fence
+            yield from ((line, line, line) for line in headings)
+            headings.clear()
         elif kind >= Line.ROW or (kind is Line.CODE and lines[i].strip()):
-            if kind is Line.CODE:  # a fence stands between
-                yield from ((line, line, line) for line in headings)
-                headings.clear()
             last = _last_line(lines, kinds, i)
             yield (headings[0] if headings else i), i, last
             headings.clear()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import pty
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -232,22 +232,27 @@ def test_a_reader_that_has_seen_enough_is_no_error(indexed: Command) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Processes started here take SIGINT, also when this one was started in the background, where it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_is_one_line(command: Command, tmp_path: Path) -> None:
     fifo = tmp_path / "host.json5"
     os.mkfifo(fifo)
-    with subprocess.Popen(
+    process = subprocess.Popen(
         [*command.start(), "--config", str(fifo), "status"],
         env=command.variables(),
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         encoding="utf-8",
-    ) as process:
-        with fifo.open("w"):  # opens when the command has begun to read, and keeps it waiting
-            process.send_signal(signal.SIGINT)
-            # Python sees a signal between two of its instructions: one that comes just before read() waits as read() does.
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=10)
-            process.send_signal(signal.SIGINT)
+    )
+    with fifo.open("w"):  # opens when the command has begun to read, and keeps it waiting
+        process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     outcome = Outcome(process.returncode, out, err)
     assert (outcome.code, outcome.out) == (130, "")

@@ -122,6 +122,7 @@ def test_windows_hold_every_unit_once(text: str, max_tokens: int) -> None:
         ("# Title\n\n## Under\n\ntext", ["# Title\n\n## Under\n\ntext"]),
         ("- one\n\n## Under\n- two\n- three", ["- one", "## Under\n- two", "- three"]),
         ("## Under\n```\ncode\n```\ntext", ["## Under", "code", "text"]),
+        ("## Under\n```\n```\n- item", ["## Under", "- item"]),
         (f"## Under\n{'word ' * 98}end.", ["## Under", f"{'word ' * 98}end."]),
     ],
 )  # fmt: skip
