@@ -52,9 +52,12 @@ def split_units(text: str, *, skip_lines: int = 0, fence: str = "") -> list[Unit
     for head, first, last in _blocks(lines, kinds):
         spans = _spans(text, (starts[first], starts[last + 1] - 1), kinds[first])
         if head < first:
-            above = _spans(text, (starts[head], starts[first] - 1), Line.HEADING)
-            together = above[0][0], spans[0][1]
-            spans = above + spans if len(above) > 1 or _is_long(text, together) else [together, *spans[1:]]
+            together = _strip(text, starts[head], spans[0][1], indented=False)
+            if _is_long(text, together):
+                above = (_spans(text, (starts[i], starts[i + 1] - 1), Line.HEADING) for i in range(head, first))
+                spans = [span for own in above for span in own] + spans
+            else:
+                spans[0] = together
         units += [_unit(starts, span, head, last) for span in spans]
     return units
 

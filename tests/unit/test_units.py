@@ -17,7 +17,7 @@ from memory_core.units import LONG, split_units, split_windows
 PIECES = (
     "# Heading", "## 会议", "- item", "  continued", "1. first", "| a | b |", "|---|---|", "```", "~~~", "# comment", "",
     "A sentence here. Another one follows it, longer. And a third", "wrapped over lines.", "e.g. Dr. Miller said so",
-    "今天开会。明天休息！", "x" * 700, "word " * 150, "漢字" * 200, "User: hello", "12:30 lunch", "  ", "> quoted. Text",
+    "## " + "long heading " * 50, "今天开会。明天休息！", "x" * 700, "word " * 150, "漢字" * 200, "User: hello", "12:30 lunch", "  ", "> quoted. Text",
 )  # fmt: skip
 texts = st.lists(st.sampled_from(PIECES), max_size=20).map("\n".join)
 
@@ -128,6 +128,15 @@ def test_windows_hold_every_unit_once(text: str, max_tokens: int) -> None:
 )  # fmt: skip
 def test_what_a_unit_is(text: str, units: list[str]) -> None:
     assert shown(text) == units
+
+
+@pytest.mark.parametrize(
+    "heading", ["## " + "word " * 150, "## " + "漢字" * 300, "## stand-up\n\n" * 60, "# A\n" * 200]
+)
+def test_headings_that_are_too_long_to_go_with_a_text_are_units_of_their_own(heading: str) -> None:
+    units = shown(f"{heading}\n\nText under it.\n")
+    assert units[-1] == "Text under it."
+    assert "".join("".join(units[:-1]).split()) == "".join(heading.split())
 
 
 def test_lines_that_were_not_wrapped_are_apart() -> None:
