@@ -33,6 +33,7 @@ class Piece:
         chunk: Number of its chunk among the candidates.
         index: Of the unit in its chunk.
         text: The chunk's text.
+        matches: It answers the question, rather than its chunk: another opens no passage beside one of the same chunk.
         cut_before: Part of the unit, before what is shown, is left out.
         cut_after: And behind it.
     """
@@ -46,6 +47,7 @@ class Piece:
     chunk: int
     index: int
     text: str
+    matches: bool = True
     cut_before: bool = False
     cut_after: bool = False
 
@@ -90,6 +92,10 @@ class Passage:
     def last_line(self) -> int:
         """Last line shown, included."""
         return max(piece.last_line for piece in self.pieces)
+
+    def shows(self, chunk: int) -> bool:
+        """Whether it holds a unit of a chunk."""
+        return any(piece.chunk == chunk for piece in self.pieces)
 
     def near(self, piece: Piece) -> bool:
         """Whether a unit of the same file lies within `SPAN` lines of all that is here."""
@@ -142,7 +148,7 @@ def pack(ranked: Iterable[Piece], *, count: int, max_chars: int) -> list[Passage
             opens = False
             room -= gained
         else:
-            opens = len(passages) < count
+            opens = len(passages) < count and (piece.matches or not any(held.shows(piece.chunk) for held in beside))
         if opens:
             passages.append(Passage([piece], max_chars))
             beside.append(passages[-1])

@@ -21,6 +21,9 @@ UNIT_SHARE = 0.25  # of the text side: BM25 of the unit; the rest is its chunk's
 # How much of the vector side the cosine of the window is, and late interaction: without tokens, with those of a table, with
 # tokens in their context. The last tell more: with both at .5, R4000 is .012 lower.
 WITHOUT_TOKENS, WITH_TABLE, WITH_CONTEXT = (1.0, 0.0), (0.5, 0.5), (0.8, 1.4)
+NEAR_BEST = (
+    0.7  # of the best rank: what a unit without a word of the question must reach to open a passage beside its chunk's
+)
 PERIOD_BONUS = 0.2  # for notes of the days that the question speaks of
 NAMED_BONUS = 2.0  # for notes that the question names: more than all else together
 

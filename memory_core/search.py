@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -93,7 +94,9 @@ def search(
         left = [_recency(candidate, today, hybrid.temporal_decay) for candidate in found]
         fused = [value * left[chunk] for value, (chunk, _) in zip(fused, words.units, strict=True)]
     order = sorted((i for i, (chunk, _) in enumerate(words.units) if good[chunk]), key=fused.__getitem__, reverse=True)
-    pieces = _pieces(found, (words.units[i] for i in order), question, tokenize, query.max_snippet_chars)
+    enough = ranking.NEAR_BEST * max(fused, default=0.0) if vectors else math.inf
+    ranked = ((*words.units[i], bool(words.counts[i]) or fused[i] >= enough) for i in order)
+    pieces = _pieces(found, ranked, question, tokenize, query.max_snippet_chars)
     passages = pack(pieces, count=query.max_results, max_chars=query.max_snippet_chars)
     return [_hit(passage, scores) for passage in passages], mode
 
@@ -204,23 +207,26 @@ def _text_side(question: Question, found: Sequence[Candidate], words: Matches, w
 
 def _pieces(
     found: Sequence[Candidate],
-    units: Iterable[tuple[int, int]],
+    units: Iterable[tuple[int, int, bool]],
     question: Question,
     tokenize: Tokenize,
     max_chars: int,
 ) -> Iterator[Piece]:
-    """The units, given by their candidates' numbers and their own; those that are too long cut around what was asked."""
+    """The units, given by the numbers of their candidate and their own and whether they hold a word of the question.
+
+    Those that are too long are cut around what was asked.
+    """
     asked = dict(zip((word.stems[0] for word in question.words), question.weights, strict=True))
 
     def marked(piece: Piece) -> list[Mark]:
         return marks(piece.text, (piece.start, piece.end), asked, lambda word: tokenize(cut_cjk(word).encode()))
 
-    for chunk, index in units:
+    for chunk, index, matches in units:
         candidate = found[chunk]
         unit = candidate.units[index]
         yield Piece(
             candidate.start_line + unit.first_line, candidate.start_line + unit.last_line, unit.start, unit.end,
-            candidate.path, candidate.source, chunk, index, candidate.text,
+            candidate.path, candidate.source, chunk, index, candidate.text, matches,
         ).fitting(max_chars, marked)  # fmt: skip
 
 

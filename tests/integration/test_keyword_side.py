@@ -19,7 +19,7 @@ from memory_core.question import ready
 from memory_core.ranking import Weights
 from memory_core.records import Hit, Query
 from memory_core.search import search
-from memory_core.settings import Hybrid
+from memory_core.settings import Hybrid, SearchSettings
 from memory_core.store.connection import tokenizer
 from memory_core.store.vectors import VectorIndex
 from tests.index import Index
@@ -35,9 +35,11 @@ def index(tmp_path: Path) -> Iterator[Index]:
     made.close()
 
 
-def found(index: Index, text: str, *, after: date | None = None, max_snippet_chars: int = 700) -> list[Hit]:
+def found(
+    index: Index, text: str, *, after: date | None = None, max_snippet_chars: int = 700, count: int = 6
+) -> list[Hit]:
     """The hits by keyword alone, whatever their score."""
-    query = Query(text=text, min_score=0.0, after=after, max_snippet_chars=max_snippet_chars)
+    query = Query(text=text, min_score=0.0, after=after, max_snippet_chars=max_snippet_chars, max_results=count)
     with index.store.read() as connection:
         vectors = VectorIndex(index.search.store.vector)
         return search(connection, query, Hybrid(), index=vectors, vectors=None, today=TODAY)[0]
@@ -100,6 +102,17 @@ def test_a_heading_amid_a_chunk_is_found_and_stands_above_its_text(index: Index)
     index.sync()
     hit, *_ = found(index, "billing", max_snippet_chars=40)
     assert (hit.snippet, hit.start_line, hit.score) == ("## Billing\n\n- The deadline is Friday", 7, 1.0)
+
+
+def test_the_rest_of_a_chunk_is_no_hit_of_its_own(tmp_path: Path) -> None:
+    with closing(Index(tmp_path / "notes", tmp_path / "state", SearchSettings())) as index:
+        others = [f"- Note {n} about the garden, the fence and the shed behind the house" for n in range(60)]
+        index.note("memory/2026-05-04.md", "\n".join([*others, "- The lantern is in the attic", "## Kitchen", *others]))
+        index.note("MEMORY.md", "A kettle for the attic.\n")
+        index.sync()
+        (lantern,) = found(index, "lantern")
+        assert "- The lantern is in the attic" in lantern.snippet
+        assert {hit.path for hit in found(index, "attic kettle", count=2)} == {"MEMORY.md", "memory/2026-05-04.md"}
 
 
 # Which chunks are looked at.

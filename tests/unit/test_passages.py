@@ -41,6 +41,18 @@ def fitting(ranked: list[Piece], max_chars: int, *words: str) -> list[Piece]:
     return [piece.fitting(max_chars, marked) for piece in ranked]
 
 
+def test_what_does_not_match_opens_no_passage_beside_its_chunks() -> None:
+    far = [piece(3), replace(piece(37), matches=False), replace(piece(37, path="b.md"), matches=False)]
+    assert [[own.path for own in passage.pieces] for passage in pack(far, count=6, max_chars=100)] == [
+        ["a.md"],
+        ["b.md"],
+    ]
+    beside = [piece(3), replace(piece(4), matches=False)]
+    assert [passage.snippet for passage in pack(beside, count=6, max_chars=100)] == [
+        "The dentist moved.\nPaint the fence."
+    ]
+
+
 def test_units_of_one_place_make_one_passage_in_file_order() -> None:
     (passage,) = pack([piece(5), piece(3)], count=6, max_chars=100)
     assert passage.snippet == f"The dentist moved.\n{GAP}\nCall the school."

@@ -17,7 +17,8 @@ from memory_core.units import LONG, split_units, split_windows
 PIECES = (
     "# Heading", "## 会议", "- item", "  continued", "1. first", "| a | b |", "|---|---|", "```", "~~~", "# comment", "",
     "A sentence here. Another one follows it, longer. And a third", "wrapped over lines.", "e.g. Dr. Miller said so",
-    "## " + "long heading " * 50, "今天开会。明天休息！", "x" * 700, "word " * 150, "漢字" * 200, "User: hello", "12:30 lunch", "  ", "> quoted. Text",
+    "## " + "long heading " * 50,
+    "今天开会。明天休息！", "x" * 700, "word " * 150, "漢字" * 200, "User: hello", "12:30 lunch", "  ", "> quoted. Text",
 )  # fmt: skip
 texts = st.lists(st.sampled_from(PIECES), max_size=20).map("\n".join)
 
