@@ -26,7 +26,7 @@ class Paragraph:
     Attributes:
         text: The lines, joined by line ends, without blank lines around.
         level: 1..6 for a heading, else 0.
-        heading: The fingerprint of the nearest heading above; "" when there is none.
+        heading: The fingerprint of the heading it stands under, for a heading one of a higher rank; "" when there is none.
     """
 
     text: str
@@ -61,14 +61,17 @@ def fingerprint(text: str) -> str:
 
 def split(text: str) -> list[Paragraph]:
     """The paragraphs of a Markdown text, in order; empty for a blank one. Blank lines between them are left out."""
-    above = ""
+    above: list[tuple[int, str]] = []  # headings in force: level and fingerprint
     paragraphs = []
     for block in _blocks(split_lines(text)):
         joined = "\n".join(block)
         found = heading(block[0])
-        paragraphs.append(Paragraph(joined, found[0] if found else 0, above))
-        if found:
-            above = fingerprint(joined)
+        level = found[0] if found else 0
+        if level:
+            above = [outer for outer in above if outer[0] < level]
+        paragraphs.append(Paragraph(joined, level, above[-1][1] if above else ""))
+        if level:
+            above.append((level, fingerprint(joined)))
     return paragraphs
 
 

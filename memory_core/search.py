@@ -94,7 +94,7 @@ def search(
         left = [_recency(candidate, today, hybrid.temporal_decay) for candidate in found]
         fused = [value * left[chunk] for value, (chunk, _) in zip(fused, words.units, strict=True)]
     order = sorted((i for i, (chunk, _) in enumerate(words.units) if good[chunk]), key=fused.__getitem__, reverse=True)
-    enough = ranking.NEAR_BEST * max(fused, default=0.0) if vectors else math.inf
+    enough = ranking.NEAR_BEST * max(fused, default=0.0) if vectors is not None else math.inf
     ranked = ((*words.units[i], bool(words.counts[i]) or fused[i] >= enough) for i in order)
     pieces = _pieces(found, ranked, question, tokenize, query.max_snippet_chars)
     passages = pack(pieces, count=query.max_results, max_chars=query.max_snippet_chars)
@@ -212,7 +212,7 @@ def _pieces(
     tokenize: Tokenize,
     max_chars: int,
 ) -> Iterator[Piece]:
-    """The units, given by the numbers of their candidate and their own and whether they hold a word of the question.
+    """The units, given by the numbers of their candidate and their own and whether they match as `Piece.matches` says.
 
     Those that are too long are cut around what was asked.
     """

@@ -36,7 +36,7 @@ from memory_core.records import Hit, Query
 from memory_core.settings import AgentConfig, Local, Remote, SearchSettings, SyncSettings
 from tests.benchmarks import size, thresholds
 from tests.benchmarks.baselines import Baselines
-from tests.benchmarks.judged import Judged, collapsed, load_questions, merge
+from tests.benchmarks.judged import Judged, collapsed, conversations, load_questions, merge
 from tests.benchmarks.replay import ReplayServer
 
 Search = Callable[[Query], Sequence[Hit]]
@@ -85,7 +85,7 @@ def measure(question: Judged, search: Search, *, ranked_chars: int = 700) -> Fig
 
 def workspaces(data: Path, scratch: Path) -> Iterator[tuple[str, Path, list[Judged]]]:
     """Every conversation alone, then all merged."""
-    folders = sorted(path for path in data.iterdir() if (path / "questions.json").is_file())
+    folders = conversations(data)
     for folder in folders:
         yield folder.name, folder, load_questions(folder)
     target = scratch / "merged"

@@ -493,8 +493,8 @@ def test_paragraphs_are_the_lines_without_the_blank_ones(text: str) -> None:
 
 
 def _is_above(one: Paragraph, below: Paragraph | None) -> bool:
-    """Whether it is a heading with something under it."""
-    return one.level > 0 and below is not None and (not below.level or below.level > one.level)
+    """Whether it is a heading directly above a lower one: only such a one is left out when all below it is there."""
+    return one.level > 0 and below is not None and below.level > one.level
 
 
 def _joined(paragraphs: list[Paragraph]) -> str:
@@ -503,6 +503,7 @@ def _joined(paragraphs: list[Paragraph]) -> str:
 
 @given(note=markdown, text=markdown)
 @example(note="## Two\n- a", text="# One\n## Two\n- a")  # a heading above nothing new is left out
+@example(note="# One\n## Two", text="# One\n# One")  # a heading is under none of its own rank
 def test_appending_twice_adds_nothing_and_appending_once_loses_nothing(note: str, text: str) -> None:
     note = clean(note)
     offered = split(clean(text))
