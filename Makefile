@@ -1,4 +1,4 @@
-# demo, test, test-local, test-qmd, lint, docs, clean, bench, bench-retrieval, bench-providers, bench-qmd: each sets up what it needs.
+# demo, test, test-local, test-qmd, torture, lint, docs, clean, bench, bench-retrieval, bench-providers, bench-qmd: each sets up what it needs.
 # Only make and a Python from 3.11 to 3.13 with its venv module must be there; PYTHON=... names another one than is found.
 
 BIN := .venv/bin
@@ -15,7 +15,10 @@ QMD := $(CURDIR)/.cache/qmd
 # llama-cpp-python is on PyPI as source only: compiled once, in three to four minutes on two cores, and kept by `make clean`.
 LLAMA := .cache/llama-cpp-python
 
-.PHONY: demo test test-local test-qmd lint bench bench-retrieval data-is-named bench-providers bench-qmd docs clean
+# What `make docs` writes and `make lint` checks: the parts between cog's markers come from tests/generated.py, tests/rooms.py and tests/picture.py.
+GENERATED := -p 'from tests import generated, picture, rooms' README.md CONTRIBUTING.md $(wildcard docs/*)
+
+.PHONY: demo test test-local test-qmd torture lint bench bench-retrieval data-is-named bench-providers bench-qmd docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/runtime
@@ -42,12 +45,16 @@ test-qmd: .venv/qmd
 	MEMORY_CORE_QMD_HOME=$(QMD) MEMORY_CORE_QMD_EMBED_MODEL=$(QMD)/all-MiniLM-L6-v2.gguf \
 		$(BIN)/python -m pytest -n auto tests/qmd $(wildcard tests/contract)
 
+# Fifteen minutes on two cores; SEED=n makes other cases, MINUTES=n fewer.
+torture: .venv/dev
+	$(BIN)/python -m tests.torture --seed $(or $(SEED),14) --minutes $(or $(MINUTES),15)
+
 lint: .venv/dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	PYTHONPATH=. $(BIN)/cog --check -p 'from tests import readme' README.md
+	PYTHONPATH=. $(BIN)/cog --check $(GENERATED)
 
 bench: .venv/dev
 	$(BIN)/python -m tests.benchmarks.bench
@@ -72,7 +79,7 @@ bench-qmd: .venv/qmd
 	$(BIN)/python -m tests.qmd.bench $(QMD)
 
 docs: .venv/dev
-	PYTHONPATH=. $(BIN)/cog -r -p 'from tests import readme' README.md
+	PYTHONPATH=. $(BIN)/cog -r $(GENERATED)
 
 clean:
 	rm -rf .venv build dist .coverage .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -1,4 +1,4 @@
-"""memory-core: a memory slot for agents. Markdown notes are the truth; this finds them again.
+"""memory-core: a memory slot for AI agents that indexes and searches plain Markdown notes.
 
 >>> import memory_core
 >>> with memory_core.open_memory(workspace="~/clawd") as memory:  # doctest: +SKIP
@@ -9,26 +9,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from memory_core.__about__ import __version__ as __version__
+
 if TYPE_CHECKING:
     from memory_core.config import load_config
+    from memory_core.embeddings.protocols import EmbeddingProvider
     from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError
-    from memory_core.hookspecs import BackendContext, BackendPlugin, EmbeddingProvider, MemoryBackend, hookimpl
-    from memory_core.memory import Memory, open_memory
+    from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend, hookimpl
+    from memory_core.hosts.hookspecs import HostHooks
+    from memory_core.plugin.memory import Memory, open_memory
     from memory_core.records import CallContext, Hit, Probe, Progress, Query, SearchResult, Status, SyncReport
 
-__version__ = "0.1.0"
-
-# Where each public name lives; modules are imported when a name is first used (PEP 562), so that importing the package
-# costs a few milliseconds and loads nothing heavy.
+# The module of each public name. It is imported when the name is first used (PEP 562), so that importing the package takes
+# a few milliseconds and loads nothing heavy.
 _HOMES = {
     "BackendContext": "hookspecs",
     "BackendPlugin": "hookspecs",
     "CallContext": "records",
     "ConfigError": "errors",
-    "EmbeddingProvider": "hookspecs",
+    "EmbeddingProvider": "embeddings.protocols",
     "Hit": "records",
+    "HostHooks": "hosts.hookspecs",
     "InvalidArgument": "errors",
-    "Memory": "memory",
+    "Memory": "plugin.memory",
     "MemoryBackend": "hookspecs",
     "MemoryCoreError": "errors",
     "Probe": "records",
@@ -39,7 +42,7 @@ _HOMES = {
     "SyncReport": "records",
     "hookimpl": "hookspecs",
     "load_config": "config",
-    "open_memory": "memory",
+    "open_memory": "plugin.memory",
 }
 
 __all__ = [
@@ -49,6 +52,7 @@ __all__ = [
     "ConfigError",
     "EmbeddingProvider",
     "Hit",
+    "HostHooks",
     "InvalidArgument",
     "Memory",
     "MemoryBackend",

@@ -1,4 +1,4 @@
-"""The error tree. Every error says what is wrong, with what, and what to do.
+"""The error tree. Every error names the thing, says what is wrong with it, and what to do.
 
 MemoryCoreError
 ├── ConfigError                 a configuration cannot be used; carries its problems
@@ -7,26 +7,28 @@ MemoryCoreError
 ├── FileUnreadable              a note cannot be read or is no text; it is skipped and reported
 ├── NoteNotWritten              a note cannot be appended to
 ├── SessionsUnusable            the host's sessions.json cannot be read or written; it is left as it is
-├── NotIndexed                  there is no index and none may be written
+├── MemoryOff                   memory is switched off for this agent
+├── NotIndexed                  there is no index, and the session may not write one
+│   └── OtherWorkspace          the index file holds the notes of another workspace
 ├── StoreError                  the index file cannot be used
-│   ├── StoreCorrupt            it is not a database of ours, or damaged
+│   ├── StoreCorrupt            it is no database of memory-core, or damaged
 │   ├── StoreTooNew             a newer version of memory-core wrote it
 │   ├── StoreReadOnly           it cannot be written
 │   └── StoreFull               no space is left for it
-├── SyncBusy                    another process syncs this index
-├── SyncStopped                 the memory was closed while it was being brought level
-├── ProviderError               embeddings cannot be had; carries the provider
-│   ├── ProviderUnavailable     not installed, no key, no model file, out of order
+├── SyncBusy                    another process is syncing this index
+├── SyncStopped                 the memory was closed during a sync
+├── ProviderError               no embeddings can be had; carries the provider
+│   ├── ProviderUnavailable     not installed, no key, no model file, server error
 │   │   └── ProviderUnreachable no connection could be made
 │   ├── AuthenticationFailed    the key was refused; not retried
 │   ├── QuotaExhausted          no credit left; not retried
-│   ├── RateLimited             asked to slow down; carries the pause
+│   ├── RateLimited             the provider asked to slow down; carries the pause
 │   ├── InputTooLarge           the request or a text exceeds the model's limit
 │   ├── RequestTimeout          no answer in time
 │   └── InvalidEmbedding        wrong count, dimensions or values came back
 └── BackendError                a backend cannot be loaded, or broke its contract
-    └── BackendUnavailable      it cannot answer now; another one should
-        └── BackendIndexEmpty   it works, but has indexed nothing yet; no failure of its
+    └── BackendUnavailable      it cannot answer now; another one does
+        └── BackendIndexEmpty   it works, but has indexed nothing yet; not counted as a failure
 """
 
 from __future__ import annotations
@@ -37,10 +39,10 @@ from pathlib import Path
 
 
 class MemoryCoreError(Exception):
-    """Root of all errors that memory-core raises on purpose.
+    """The root of all errors that memory-core raises on purpose.
 
     Attributes:
-        action: What the user can do about it, one sentence; empty when nothing helps.
+        action: What the user can do about it, one sentence; "" if nothing helps.
     """
 
     def __init__(self, message: str, *, action: str = "") -> None:
@@ -53,8 +55,8 @@ class ConfigProblem:
     """One thing wrong with a configuration.
 
     Attributes:
-        key: Dotted path as the document spells it, such as `memory.qmd.limits`; empty for the whole document.
-        message: What was found and what was expected.
+        key: The dotted path as the document spells it, such as `memory.qmd.limits`; "" for the whole document.
+        message: What was found, and what was expected.
     """
 
     key: str
@@ -68,7 +70,7 @@ class ConfigError(MemoryCoreError):
     """A configuration cannot be used.
 
     Attributes:
-        origin: The file, or what else the values came from ("environment", "mapping").
+        origin: The file or other source of the values ("environment", "mapping").
         problems: Every problem found, in document order, at least one.
     """
 
@@ -91,7 +93,7 @@ class InvalidArgument(MemoryCoreError):
 
 
 class PathRefused(MemoryCoreError):
-    """A path is outside what this agent's memory serves; says why.
+    """A path is outside what this agent's memory serves; the message says why.
 
     Attributes:
         path: The path as the caller spelt it.
@@ -103,10 +105,10 @@ class PathRefused(MemoryCoreError):
 
 
 class FileUnreadable(MemoryCoreError):
-    """A note cannot be read, or is no text; it is skipped and reported, and the rest goes on.
+    """A note cannot be read, or is no text; it is skipped and reported, and all others are read.
 
     Attributes:
-        path: The note as it is shown to the agent.
+        path: The path shown to the agent.
         reason: Why, without the path.
     """
 
@@ -117,10 +119,10 @@ class FileUnreadable(MemoryCoreError):
 
 
 class NoteNotWritten(MemoryCoreError):
-    """A note cannot be appended to; says why. What was begun is finished by the next append.
+    """A note cannot be appended to; the message says why. The next append finishes one that was interrupted.
 
     Attributes:
-        path: The note as it is shown to the agent.
+        path: The path shown to the agent.
     """
 
     def __init__(self, path: str, reason: str, *, action: str = "") -> None:
@@ -140,8 +142,38 @@ class SessionsUnusable(MemoryCoreError):
         self.path = path
 
 
+class MemoryOff(MemoryCoreError):
+    """Memory is switched off for this agent, so that nothing is read, embedded or written.
+
+    Attributes:
+        reason: The setting that switches it off.
+    """
+
+    def __init__(self, reason: str, *, action: str = "") -> None:
+        super().__init__(f"memory is off for this agent: {reason}", action=action)
+        self.reason = reason
+
+
 class NotIndexed(MemoryCoreError):
     """There is no index, and this session may not write one."""
+
+
+class OtherWorkspace(NotIndexed):
+    """The index file holds the notes of another workspace, so that for this one nothing is indexed.
+
+    Attributes:
+        path: The index file.
+        held: The workspace whose notes it holds; None if it does not say.
+    """
+
+    def __init__(self, path: Path, held: str | None, wanted: str) -> None:
+        whose = "does not say whose notes it holds" if held is None else f"holds the notes of {held}, not of {wanted}"
+        super().__init__(
+            f"not indexed: {path} {whose}",
+            action="run: memory-core index; for an index each, put {workspaceKey} into memorySearch.store.path",
+        )
+        self.path = path
+        self.held = held
 
 
 class StoreError(MemoryCoreError):
@@ -149,15 +181,17 @@ class StoreError(MemoryCoreError):
 
     Attributes:
         path: The index file.
+        reason: The message without the path before it.
     """
 
     def __init__(self, path: Path, message: str, *, action: str = "") -> None:
         super().__init__(f"{path}: {message}", action=action)
         self.path = path
+        self.reason = message
 
 
 class StoreCorrupt(StoreError):
-    """The file is not a database of ours, or it is damaged."""
+    """The file is no database of memory-core, or it is damaged."""
 
 
 class StoreTooNew(StoreError):
@@ -173,20 +207,20 @@ class StoreFull(StoreError):
 
 
 class SyncBusy(MemoryCoreError):
-    """Another process syncs this index; what is there can be searched meanwhile."""
+    """Another process is syncing this index; it can be searched meanwhile."""
 
 
 class SyncStopped(MemoryCoreError):
-    """The memory was closed while it was being brought level; what was committed stays good."""
+    """The memory was closed during a sync; all committed changes remain."""
 
 
 class ProviderError(MemoryCoreError):
-    """Embeddings cannot be had.
+    """No embeddings can be had.
 
     Attributes:
         provider: The provider's id, such as `openai`.
-        told: The message without that id before it.
-        retryable: Whether the same request may succeed later without a change by the user.
+        reason: The message without that id before it.
+        retryable: The same request may succeed later without a change by the user.
     """
 
     retryable = False
@@ -194,11 +228,11 @@ class ProviderError(MemoryCoreError):
     def __init__(self, provider: str, message: str, *, action: str = "") -> None:
         super().__init__(f"{provider}: {message}", action=action)
         self.provider = provider
-        self.told = message
+        self.reason = message
 
 
 class ProviderUnavailable(ProviderError):
-    """The provider cannot be opened, or is out of order: not installed, no key, no model file, a server error."""
+    """The provider cannot be opened, or fails: not installed, no key, no model file, a server error."""
 
     retryable = True
 
@@ -219,7 +253,7 @@ class RateLimited(ProviderError):
     """The provider asked to slow down.
 
     Attributes:
-        retry_after_seconds: The pause it asked for; None when it named none.
+        retry_after_seconds: The pause it asked for; None if it named none.
     """
 
     retryable = True
@@ -252,7 +286,7 @@ class BackendError(MemoryCoreError):
 
     Attributes:
         backend: The name under which it was asked for.
-        reason: The message, where it is plain which backend is meant.
+        reason: The message without that name before it.
     """
 
     def __init__(self, backend: str, message: str, *, action: str = "") -> None:
@@ -265,13 +299,13 @@ class BackendUnavailable(BackendError):
     """The backend cannot answer now; the selector lets builtin answer instead.
 
     Attributes:
-        counts_as_failure: Whether the selector's circuit breaker counts it.
+        counts_as_failure: The selector's circuit breaker counts it.
     """
 
     counts_as_failure = True
 
 
 class BackendIndexEmpty(BackendUnavailable):
-    """The backend works, but its index is empty while there are files; builtin answers and the breaker stays."""
+    """The backend works, but its index is empty while there are files; builtin answers, and the breaker does not count it."""
 
     counts_as_failure = False

@@ -1,175 +1,291 @@
-"""All that a plugin author reads: the markers, the MemoryBackend hookspec, what a backend is given, the provider Protocol.
+"""The page for authors of backends: the hooks to implement and every type, error and helper that they need.
 
 A backend is any object whose methods, marked `@hookimpl`, match `MemoryBackend`; that class is pluggy's specification and the
 static type at once. One object serves one agent: its plugin's `open` is called with a `BackendContext`, and the object is
-registered in that agent's own plugin manager. A package offers one by an entry point:
+registered in that agent's own plugin manager. A package offers a backend by an entry point:
 
     [project.entry-points."memory_core.backends"]
     mine = "my_package.plugin:PLUGIN"        # a BackendPlugin; the module should import nothing heavy
+
+Everything in `__all__` is public; the modules in which these names are defined are not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pluggy
 
+from memory_core.config.agent import AgentConfig, NamedFolder
+from memory_core.config.fields import STRICT, InvalidField, Secret, Section, about
+from memory_core.config.settings import Scope, ScopeMatch, ScopeRule
+from memory_core.embeddings.protocols import (
+    Calibrated,
+    Calibration,
+    EmbeddingProvider,
+    Space,
+    TokenEmbedder,
+    TokenEmbedding,
+    TokenModel,
+)
+from memory_core.errors import (
+    AuthenticationFailed,
+    BackendError,
+    BackendIndexEmpty,
+    BackendUnavailable,
+    ConfigError,
+    ConfigProblem,
+    FileUnreadable,
+    InputTooLarge,
+    InvalidArgument,
+    InvalidEmbedding,
+    MemoryCoreError,
+    NotIndexed,
+    PathRefused,
+    ProviderError,
+    ProviderUnavailable,
+    ProviderUnreachable,
+    QuotaExhausted,
+    RateLimited,
+    RequestTimeout,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreTooNew,
+    SyncBusy,
+    SyncStopped,
+)
 from memory_core.records import (
+    NOTHING_INDEXED,
     Access,
-    CallContext,
     Document,
+    Fallback,
+    FileFailure,
+    FileStamp,
     Finding,
+    Hit,
+    KeySources,
+    MemoryFile,
+    Mode,
     Probe,
     Progress,
+    ProgressCallback,
     Query,
+    ResolveApiKey,
     SearchResult,
     Status,
     SyncReport,
 )
-from memory_core.settings import AgentConfig, NamedFolder, Scope
+from memory_core.sources.files import Listing, list_files
+from memory_core.sources.notes import NoteText, find_note_day, read_note
+from memory_core.sources.pages import get_document
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from memory_core.hosts.hookspecs import HostHooks
+else:
 
-    from memory_core.flush import FlushTurn, Session
+    def __getattr__(name: str) -> object:
+        """Import `HostHooks` when it is first used: hosts stand above this page, and no backend needs them."""
+        if name != "HostHooks":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        return import_module("memory_core.hosts.hookspecs").HostHooks
+
+
+__all__ = [
+    "BACKENDS_GROUP",
+    "NOTHING_INDEXED",
+    "PROJECT",
+    "STRICT",
+    "Access",
+    "AgentConfig",
+    "AuthenticationFailed",
+    "BackendContext",
+    "BackendError",
+    "BackendIndexEmpty",
+    "BackendPlugin",
+    "BackendUnavailable",
+    "Calibrated",
+    "Calibration",
+    "ConfigError",
+    "ConfigProblem",
+    "Document",
+    "EmbeddingProvider",
+    "Fallback",
+    "FileFailure",
+    "FileStamp",
+    "FileUnreadable",
+    "Finding",
+    "Hit",
+    "HostHooks",
+    "InputTooLarge",
+    "InvalidArgument",
+    "InvalidEmbedding",
+    "InvalidField",
+    "KeySources",
+    "Listing",
+    "MemoryBackend",
+    "MemoryCoreError",
+    "MemoryFile",
+    "Mode",
+    "NamedFolder",
+    "NotIndexed",
+    "NoteText",
+    "PathRefused",
+    "Probe",
+    "Progress",
+    "ProgressCallback",
+    "ProviderError",
+    "ProviderUnavailable",
+    "ProviderUnreachable",
+    "Query",
+    "QuotaExhausted",
+    "RateLimited",
+    "RequestTimeout",
+    "ResolveApiKey",
+    "Scope",
+    "ScopeMatch",
+    "ScopeRule",
+    "SearchResult",
+    "Secret",
+    "Section",
+    "SessionFollower",
+    "Space",
+    "Status",
+    "StoreCorrupt",
+    "StoreError",
+    "StoreFull",
+    "StoreReadOnly",
+    "StoreTooNew",
+    "SyncBusy",
+    "SyncReport",
+    "SyncStopped",
+    "TokenEmbedder",
+    "TokenEmbedding",
+    "TokenModel",
+    "about",
+    "find_note_day",
+    "get_document",
+    "hookimpl",
+    "hookspec",
+    "list_files",
+    "read_note",
+]
 
 PROJECT = "memory_core"
 BACKENDS_GROUP = "memory_core.backends"
-SLOTS_GROUP = "memory_core.slots"
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 
-ResolveApiKey = Callable[[str], str | None]  # a provider's id -> the host's key for it; None when it has none
-ProgressCallback = Callable[[Progress], None]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendContext:
-    """What a backend knows of its agent. Building one starts nothing and opens nothing.
+    """The agent that a backend is opened for. Building one starts nothing and opens nothing.
 
     Attributes:
-        config: Everything that is configured for the agent.
-        settings: The backend's own section, an instance of the model its plugin supplies; None when it supplies none.
-        access: Whether anything may be written: "rw" or "ro".
-        resolve_api_key: The host's own keys, asked after the configuration and before the environment; None has none.
-        standby: Another backend serves, and this one only stands in for it: it should spend nothing ahead of that.
+        config: The agent's whole configuration.
+        settings: The backend's own section, an instance of the model that its plugin supplies; None without a model.
+        access: "rw", or "ro" when nothing may be written.
+        keys: The sources of keys for remote providers, besides the configuration.
+        standby: True when another backend serves and this one answers only while that one fails: it should not spend
+            anything before it is asked.
     """
 
     config: AgentConfig
     settings: Any = None
     access: Access = "rw"
-    resolve_api_key: ResolveApiKey | None = None
+    keys: KeySources = field(default_factory=KeySources)
     standby: bool = False
 
 
 class MemoryBackend(Protocol):
-    """The operations of a memory backend; every one must be implemented, none may return None."""
+    """The operations of a memory backend. Each must be implemented, and none may return None."""
 
     @hookspec(firstresult=True)
     def memory_search(self, query: Query) -> SearchResult:
-        """Hits, best first, from what is indexed; may bring the index level first, within the query's deadline.
+        """Return hits from the index, best first. May sync first, within the query's deadline.
 
         Raises:
             BackendUnavailable: It cannot answer now, and another backend should.
-            MemoryCoreError: The request is at fault, or nothing is indexed and nothing may be.
+            MemoryCoreError: The request is at fault, or nothing is indexed and nothing may be written.
         """
         raise NotImplementedError
 
     @hookspec(firstresult=True)
     def memory_get(self, path: str, from_line: int, lines: int) -> Document:
-        """Current text of a note, read from the file; a missing one has status "not_found".
+        """Return the current text of a note, read from its file; status "not_found" when the file is missing.
 
         Raises:
-            PathRefused: The path is none of this agent's notes.
+            PathRefused: The path does not belong to this agent's notes.
         """
         raise NotImplementedError
 
     @hookspec(firstresult=True)
     def memory_sync(self, force: bool, progress: ProgressCallback | None) -> SyncReport:
-        """Bring the index level with the files; `force` rebuilds it."""
+        """Index what has changed in the files; `force` rebuilds the index."""
         raise NotImplementedError
 
     @hookspec(firstresult=True)
     def memory_sync_soon(self) -> bool:
-        """Ask for a sync in the background and return at once; True. Several requests may be served by one sync."""
+        """Ask for a sync in the background and return True at once. One sync may serve several requests."""
         raise NotImplementedError
 
     @hookspec(firstresult=True)
     def memory_status(self) -> Status:
-        """One cheap look: no network, no model, nothing written."""
+        """Return a cheap status: use no network and no model, write nothing."""
         raise NotImplementedError
 
     @hookspec(firstresult=True)
     def memory_probe(self) -> Probe:
-        """Try for real whether embeddings, or whatever the backend lives on, can be had."""
+        """Try for real to embed a text, or to reach whatever else the backend depends on."""
         raise NotImplementedError
 
     @hookspec(firstresult=True)
     def memory_start(self) -> bool:
-        """Begin what runs in the background (watching, intervals); may be called twice; True."""
+        """Start background work (watcher, intervals) and return True. May be called twice."""
         raise NotImplementedError
 
     @hookspec(firstresult=True)
     def memory_close(self) -> bool:
-        """End all threads and children, close all files; may be called twice; True."""
-        raise NotImplementedError
+        """End all threads and child processes, close all files, and return True. May be called twice.
 
-
-class HostHooks(Protocol):
-    """What a host calls in the course of a session. A host with a pluggy manager of its own adds these, and registers the slot:
-
-    manager = pluggy.PluginManager("memory_core")
-    manager.add_hookspecs(HostHooks)
-    manager.register(MemorySlot(config))
-    turn = manager.hook.before_compaction(session=session, compacting=False)
-    """
-
-    @hookspec
-    def session_started(self, context: CallContext) -> None:
-        """A session begins; what it will want to search is brought level in the background."""
-        raise NotImplementedError
-
-    @hookspec
-    def session_updated(self, session_key: str, agent: str) -> None:
-        """A session's transcript has grown."""
-        raise NotImplementedError
-
-    @hookspec(firstresult=True)
-    def before_compaction(self, session: Session, compacting: bool) -> FlushTurn | None:
-        """The silent turn to run before the session is compacted; None when none is due."""
+        Must return in bounded time; return False if something that cannot be ended is left behind.
+        """
         raise NotImplementedError
 
 
 class SessionFollower(Protocol):
-    """What a backend may implement besides, when it indexes sessions."""
+    """An optional hook for backends that index sessions."""
 
     @hookspec(firstresult=True)
     def memory_session_updated(self, session_key: str) -> bool:
-        """A session's log has grown: index it in the background once it has grown enough. Returns at once; True."""
+        """Index a session's log in the background once it has grown enough. Returns True at once."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendPlugin:
-    """What an entry point of group `memory_core.backends` names.
+    """A backend as a package offers it: an entry point of the group `memory_core.backends` names one.
 
     Attributes:
         open: Makes the backend of one agent; must start nothing.
-        settings: Gives the dataclass or pydantic model that validates `memory.<name>`; None when there is no such section.
-            With `__pydantic_config__ = settings.STRICT` its keys are spelt in camelCase and unknown ones are errors.
-        scope: Reads from the validated section in which chats this backend may be asked, where that is not `memory.scope`;
-            it holds for memory_get and for answers of builtin in its place too.
-        folders: Names the folders that this backend searches besides the agent's own memory; builtin indexes them too, so
-            that an answer in this one's place finds the same notes under the same names.
-        diagnose: Looks for real at all that the backend needs, in the order in which it would fail; for `memory-core doctor`.
-        timeout_seconds: A hook call that takes longer counts as failed; None means the call is trusted to return.
-        search_seconds: Reads from the validated section how long a search may take, of a backend that is trusted to return;
+        settings: Returns the dataclass or pydantic model that validates `memory.<name>`; None when there is no such
+            section. A dataclass with `__pydantic_config__ = STRICT` has keys in camelCase and refuses unknown ones.
+        scope: Reads from the validated section in which chats this backend may be asked, where that differs from
+            `memory.scope`. It also holds for memory_get, and while builtin answers in place of this backend.
+        folders: Names the folders that this backend searches besides the agent's own memory. builtin indexes them too, so
+            that it finds the same notes under the same names while it answers in place of this backend.
+        diagnose: Checks for real everything that the backend needs, in the order in which it would fail; for
+            `memory-core doctor`.
+        timeout_seconds: A hook call that takes longer counts as failed; None means that calls are trusted to return.
+        search_seconds: Reads from the validated section how long a search may take, for a backend that is trusted to return;
             builtin in its place answers within half a second after that.
-        sync_timeout_seconds: The same for sync and probe.
+        sync_timeout_seconds: As `timeout_seconds`, for sync and probe.
     """
 
     open: Callable[[BackendContext], MemoryBackend]
@@ -180,139 +296,3 @@ class BackendPlugin:
     timeout_seconds: float | None = 4.0
     search_seconds: Callable[[Any], float] | None = None
     sync_timeout_seconds: float | None = 600.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Space:
-    """One vector space: vectors of two spaces are never compared.
-
-    Attributes:
-        provider: The provider's id.
-        model: The model's name.
-        endpoint: A fingerprint of where requests go, without secrets; "" for a model inside the process.
-        input_type: How documents are announced to an asymmetric model; "" when it is not.
-        dimensions: Of every vector; 0 until the first one came back, when the model does not say.
-    """
-
-    provider: str
-    model: str
-    endpoint: str = ""
-    input_type: str = ""
-    dimensions: int = 0
-
-    def matches(self, other: Space) -> bool:
-        """Whether both may be one space: equal, but for dimensions that one of them does not know yet."""
-        same = (self.provider, self.model, self.endpoint, self.input_type) == (
-            other.provider,
-            other.model,
-            other.endpoint,
-            other.input_type,
-        )
-        return same and (self.dimensions == other.dimensions or 0 in (self.dimensions, other.dimensions))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
-    """What cosines of one space say of how well a text answers a question.
-
-    Attributes:
-        floor: Cosines of unrelated texts lie below.
-        span: So much above the floor lie clear paraphrases; positive.
-    """
-
-    floor: float
-    span: float
-
-
-@runtime_checkable
-class EmbeddingProvider(Protocol):
-    """Makes embeddings. One object belongs to one backend; calls may come from several threads."""
-
-    @property
-    def space(self) -> Space:
-        """The space of its vectors; opens nothing."""
-        ...
-
-    def embed_documents(self, texts: Sequence[str]) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Embed texts in as few requests as possible; what a request returned is yielded at once.
-
-        Args:
-            texts: None of them empty.
-
-        Yields:
-            The index of a first text, and float32 rows of unit length for it and those that follow, shape
-            (n, dimensions). Pieces may come in any order. A row of zeros says that its text has no direction and is not to
-            be tried again.
-
-        Raises:
-            ProviderError: Some texts got no embedding; raised after all that could be had was yielded, unless the whole
-                provider is out of order.
-        """
-        ...
-
-    def embed_query(self, text: str, *, timeout_seconds: float | None = None) -> NDArray[np.float32]:
-        """One float32 row of unit length, shape (dimensions,); zeros when the text has no direction.
-
-        Raises:
-            ProviderError: Within the timeout, retries included.
-        """
-        ...
-
-    def close(self) -> None:
-        """Cancel what runs, let go of the model and connections; may be called twice."""
-        ...
-
-
-@runtime_checkable
-class Calibrated(Protocol):
-    """What a provider may offer besides, when it knows its model: otherwise the index estimates it from the notes."""
-
-    @property
-    def calibration(self) -> Calibration:
-        """Of its space."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class TokenEmbedding:
-    """One text's embedding with those of its tokens.
-
-    Attributes:
-        row: As `EmbeddingProvider` has it, shape (dimensions,).
-        tokens: float32 vectors of the text's tokens as they stand in it, in order, of any length, shape (n, dimensions);
-            None when the model has none whose mean is the text's.
-        counts: How many of the tokens each part of the text has, in order.
-    """
-
-    row: NDArray[np.float32]
-    tokens: NDArray[np.float32] | None
-    counts: Sequence[int]
-
-
-@runtime_checkable
-class TokenEmbedder(Protocol):
-    """What a provider may offer besides: embeddings of tokens in their context, for late interaction.
-
-    Texts come in parts, which make up the text when they are joined: units of a note, words of a question.
-    """
-
-    def embed_document_tokens(self, texts: Sequence[Sequence[str]]) -> Iterator[tuple[int, Sequence[TokenEmbedding]]]:
-        """As `EmbeddingProvider.embed_documents`, with the tokens."""
-        ...
-
-    def embed_query_tokens(self, parts: Sequence[str], *, timeout_seconds: float | None = None) -> TokenEmbedding:
-        """As `EmbeddingProvider.embed_query`, with the tokens."""
-        ...
-
-
-@runtime_checkable
-class TokenModel(Protocol):
-    """What a provider may offer besides: vectors of tokens from a table, the same in every context, for late interaction."""
-
-    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """The token ids of every text, each 0..65534."""
-        ...
-
-    def token_vectors(self, ids: NDArray[np.uint16]) -> NDArray[np.float32]:
-        """Rows of the token table, not normalised, shape (len(ids), dimensions)."""
-        ...

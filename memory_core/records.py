@@ -1,25 +1,25 @@
-"""The values that travel between the rooms: frozen, small, without behaviour of their own."""
+"""Values that travel between the rooms: frozen, small, without behaviour of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 Mode = Literal["hybrid", "vector", "keyword"]
 Access = Literal["rw", "ro", "none"]
 
 
 class Unit(NamedTuple):  # a search makes some two hundred: the cheapest kind of record
-    """What is ranked and shown: a line, list item, table row, paragraph or sentence of one chunk.
+    """A part of a chunk that is ranked and shown: a line, list item, table row, paragraph or sentence.
 
     Attributes:
         start: Offset of the first character in the chunk's text.
         end: Offset behind the last character.
-        first_line: Line within the chunk at which it starts, from 0.
-        last_line: Line within the chunk at which it ends, from 0, included.
+        first_line: Line of the chunk in which it starts, from 0.
+        last_line: Line of the chunk in which it ends, from 0, included.
     """
 
     start: int
@@ -30,7 +30,7 @@ class Unit(NamedTuple):  # a search makes some two hundred: the cheapest kind of
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What is embedded: a run of units of one chunk, of about 100 tokens.
+    """A run of units of one chunk that is embedded, about 100 tokens long.
 
     Attributes:
         first: Index of its first unit in the chunk's units.
@@ -50,10 +50,10 @@ class Chunk:
     Attributes:
         start_line: First line, from 1.
         end_line: Last line, included.
-        overlap_lines: How many lines at its start repeat the chunk before; they count for keywords, not for units.
-        context: The date and the headings above, for the keyword side; may be empty.
-        text: The lines as they stand in the file, joined by line ends.
-        fence: The fence that is open before its first line behind the overlap, such as three backticks; "" for none.
+        overlap_lines: Number of lines at the start that repeat the chunk before; they count for keywords, not for units.
+        context: The date, the note's other names and the headings above, for keyword search; may be empty.
+        text: The lines as in the file, joined by line ends.
+        fence: The fence that is open before the first line behind the overlap, such as three backticks; "" for none.
     """
 
     start_line: int
@@ -64,36 +64,53 @@ class Chunk:
     fence: str = ""
 
 
+class FileStamp(NamedTuple):
+    """What the system tells of a file without reading it. Two that are equal are taken for the same content.
+
+    Size and mtime alone would miss text that another of the same length replaced, and notes that swapped their names.
+
+    Attributes:
+        size_bytes: The length of the file.
+        mtime_ns: The time of its last change of content, which programs may set.
+        ctime_ns: The time of the last change of anything about it, which none can set; 0 if it is not known.
+        inode: Its number in the file system; 0 if it is not known. Where it is not stable, a file is read once more.
+    """
+
+    size_bytes: int
+    mtime_ns: int
+    ctime_ns: int = 0
+    inode: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFile:
     """One file that is indexed.
 
     Attributes:
         source: "memory", "workspace" or "sessions".
-        path: As it is shown to the agent, POSIX: relative to the workspace, or an extra path as the configuration spells it.
-        real_path: Where it is.
-        size_bytes: At the time of listing.
-        mtime_ns: At the time of listing.
+        path: The path shown to the agent, POSIX: relative to the workspace, or an extra path as configured.
+        real_path: The absolute path, without symbolic links.
+        stamp: At the time of listing.
     """
 
     source: str
     path: str
     real_path: Path
-    size_bytes: int
-    mtime_ns: int
+    stamp: FileStamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """From which chat a call comes. Without a session key the caller is a trusted local one.
+    """The chat from which a call comes. A caller without session key, channel and chat type is local and trusted.
 
     Attributes:
-        agent: Whose memory; None is the agent that the memory was opened for.
+        agent: The id of the agent whose memory is meant; None for the one that the memory was opened for.
         session_key: The host's key of the session, such as `agent:main:telegram:group:42`.
-        chat_type: "direct", "group", "channel" or what else the host knows.
+        chat_type: "direct", "group", "channel" or another type that the host knows.
         channel: "telegram", "slack", ...
-        access: What the session may do in the workspace: "rw", "ro" or "none".
-        main: Whether this is the agent's main private session; None lets the session key tell (`main`, `agent:<id>:main`).
+        access: The session's access to the workspace: "rw", "ro" or "none".
+        main: True for the agent's main private session; None to judge by the whole session key, which is then `main` or
+            `agent:<id>:main` of that agent. See `local`.
     """
 
     agent: str | None = None
@@ -103,19 +120,27 @@ class CallContext:
     access: Access = "rw"
     main: bool | None = None
 
+    @classmethod
+    def local(cls, key: str, *, agent: str | None = None, access: Access = "rw") -> Self:
+        """Describe the main private session of a host with keys of its own, which is a direct chat with its one user.
+
+        `memory.scope` holds for it as for any direct chat.
+        """
+        return cls(agent=agent, session_key=key, chat_type="direct", access=access, main=True)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One question to a backend.
+    """One search asked of a backend.
 
     Attributes:
-        text: What is searched, as the model wrote it.
-        max_results: At most so many hits, 1..100.
-        min_score: Hits below are left out, 0..1.
-        max_snippet_chars: A snippet is at most so long.
+        text: The question as the model wrote it.
+        max_results: The most hits, 1..100.
+        min_score: The least score of a hit, 0..1.
+        max_snippet_chars: The most characters of a snippet.
         after: Only notes of this date or later.
         before: Only notes of this date or earlier.
-        deadline: `time.monotonic()` after which the caller no longer waits; None waits for ever.
+        deadline: The `time.monotonic()` until which the caller waits; None to wait for ever.
     """
 
     text: str
@@ -132,14 +157,14 @@ class Hit:
     """A passage of one place, with a score.
 
     Attributes:
-        path: As `MemoryFile.path`.
+        path: See `MemoryFile.path`.
         source: "memory", "workspace" or "sessions".
         start_line: First line shown, from 1.
         end_line: Last line shown, included.
         score: 0..1, higher is better; absolute, so that it can be compared between queries.
-        vector_score: The same for the vector evidence alone; None when there was none.
-        text_score: The same for the keyword evidence alone; None when there was none.
-        snippet: The units shown; a line "…" stands where units between are left out.
+        vector_score: The score of the vector evidence alone; None if there was none.
+        text_score: The score of the keyword evidence alone; None if there was none.
+        snippet: The units shown; a line "…" marks units left out between them.
     """
 
     path: str
@@ -154,11 +179,20 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fallback:
-    """Who stands in for whom, and why."""
+    """A provider or backend that serves in place of another.
+
+    Attributes:
+        origin: The one that was asked for.
+        to: The one that serves.
+        reason: Why the first one does not, one sentence.
+    """
 
     origin: str
     to: str
     reason: str
+
+
+NOTHING_INDEXED = "No memories indexed yet"  # `SearchResult.warning` of a backend whose index is empty
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,15 +201,15 @@ class SearchResult:
 
     Attributes:
         hits: Best first; may be empty.
-        provider: The id of the embedding provider that served; "none" when there was none.
+        provider: The id of the embedding provider that served; "none" if there was none.
         model: Its model; None when there was none.
-        mode: Which evidence was used.
+        mode: The evidence used.
         backend: The name of the backend that answered.
-        fallback: Set when a fallback provider served.
-        backend_fallback: Set by the selector when another backend was asked for.
-        stale: The index is not level with the files yet.
-        warning: What was worse than usual, one sentence; None when nothing was.
-        action: What the user can do about it; None when there is nothing to do.
+        fallback: Set if a fallback provider served.
+        backend_fallback: Set by the selector if another backend was asked for.
+        stale: Changes in the files are not indexed yet.
+        warning: Why the answer is worse than usual, one sentence; None if it is not.
+        action: What the user can do about it; None if nothing.
     """
 
     hits: tuple[Hit, ...]
@@ -195,12 +229,12 @@ class Document:
     """Lines of one note.
 
     Attributes:
-        path: As the caller asked for it, normalised.
-        text: The lines; "" when the file is missing or `from_line` is behind its end.
+        path: The path as the caller asked for it, normalised.
+        text: The lines; "" if the file is missing or `from_line` is behind its end.
         from_line: First line, from 1.
-        lines: How many lines `text` holds.
-        truncated: More lines follow.
-        next_from: Where to go on; None when nothing follows.
+        lines: The number of lines in `text`.
+        truncated: More lines follow, or the last one is cut.
+        next_from: The line to go on from; None if nothing follows.
         status: "ok" or "not_found".
     """
 
@@ -215,7 +249,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileFailure:
-    """A file that a sync left as it was, and why."""
+    """A file that could not be listed or read, and the reason. A sync keeps what it indexed of it."""
 
     path: str
     reason: str
@@ -223,7 +257,7 @@ class FileFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a sync is. `phase` is "files" or "embeddings"; `path` is the file at work, or "" for embeddings."""
+    """The progress of a sync. `phase` is "files" or "embeddings"; `path` is the file at work, or "" for embeddings."""
 
     phase: Literal["files", "embeddings"]
     done: int
@@ -233,19 +267,19 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport:
-    """What a sync did.
+    """The result of a sync.
 
     Attributes:
-        files: How many files the index now covers.
-        chunks: How many chunks it holds.
+        files: The number of files in the index now.
+        chunks: The number of chunks in the index now.
         added, changed, removed, unchanged: Counts of files.
         embedded: Texts sent to the provider.
         cached: Texts whose embedding was there already.
-        owed: Texts whose embedding could not be had; they are tried again at the next sync.
-        failures: Files that were left as they were.
+        pending: Texts without an embedding, because none could be had; the next sync tries again.
+        failures: Files whose rows were left as they were.
         warnings: One sentence each.
         reindexed: The index was rebuilt, because it was asked for or its identity had changed.
-        seconds: How long it took.
+        seconds: The duration.
     """
 
     files: int = 0
@@ -256,7 +290,7 @@ class SyncReport:
     unchanged: int = 0
     embedded: int = 0
     cached: int = 0
-    owed: int = 0
+    pending: int = 0
     failures: tuple[FileFailure, ...] = ()
     warnings: tuple[str, ...] = ()
     reindexed: bool = False
@@ -265,25 +299,28 @@ class SyncReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """One cheap look at a backend; no network, no model.
+    """The state of a backend, found without network and without a model.
 
     Attributes:
-        backend: Its name.
-        agent: Whose memory.
-        workspace: Where the notes are.
-        store: The index file; None when the backend has none of its own.
-        indexed: Whether an index exists.
-        files, chunks, embeddings: How many it holds; by source in `sources`.
-        owed: Texts that wait for their embedding.
-        dirty: Files have changed since the last sync; None when that is not known.
-        provider, model: Who makes embeddings, as configured or found by "auto".
-        vector: "vec0", "exact" or "off", and why when it is not vec0.
-        vector_reason: Why it is not vec0; None when it is.
-        fallback: The provider's, when one serves.
-        failures: Files the last sync left as they were.
+        backend: The backend's name.
+        agent: The agent's id.
+        workspace: The folder of the notes.
+        store: The index file; None if the backend has none of its own.
+        store_bytes: The size of the index.
+        indexed: An index exists.
+        files, chunks, embeddings: Counts of the index.
+        pending: Texts that wait for their embedding.
+        sources: Counts of files by source.
+        dirty: Files have changed since the last sync; None if unknown.
+        provider, model: The maker of embeddings, as configured or found by "auto".
+        vector: The search by vectors: "vec0", "exact" or "off".
+        vector_reason: Why it is not "vec0"; None if it is.
+        fallback: Set if a fallback provider serves.
+        backend_fallback: Set by the selector if another backend was asked for.
+        failures: Files that the last sync could not read.
         warnings: One sentence each.
         last_sync: Unix seconds; None before the first.
-        details: What only this backend knows, ready for display; values are str, int, float, bool or None.
+        details: Facts that only this backend has, ready for display.
     """
 
     backend: str
@@ -295,7 +332,7 @@ class Status:
     files: int = 0
     chunks: int = 0
     embeddings: int = 0
-    owed: int = 0
+    pending: int = 0
     sources: Mapping[str, int] = field(default_factory=dict)
     dirty: bool | None = None
     provider: str = "none"
@@ -312,13 +349,13 @@ class Status:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that was looked at to find out what is wrong.
+    """The result of one check of the doctor.
 
     Attributes:
-        subject: What, in one or two words, such as "workspace".
-        level: "ok", "warn" (it works, worse than it could) or "fail" (what was asked for does not work).
-        message: What was found, one sentence.
-        action: What to do about it; "" when nothing need be done.
+        subject: The thing checked, in one or two words, such as "workspace".
+        level: "ok", "warn" (it works, worse than it could) or "fail" (it does not work).
+        message: The finding, one sentence.
+        action: What to do about it; "" if nothing.
     """
 
     subject: str
@@ -329,15 +366,16 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """Whether a backend can embed right now, tried for real.
+    """The result of one real attempt to embed.
 
     Attributes:
         ok: An embedding came back.
-        provider, model: Who was tried.
-        dimensions: Of the embedding; None when none came.
-        error: Why none came; None when one did.
-        action: What to do about it; None when nothing need be done.
-        seconds: How long it took.
+        provider, model: The provider that was tried, and its model.
+        dimensions: The length of the embedding; None if none came.
+        error: Why none came; None if one did.
+        action: What to do about it; None if nothing.
+        warning: What else is amiss, though an embedding came back; None if nothing is.
+        seconds: The duration.
     """
 
     ok: bool
@@ -346,4 +384,27 @@ class Probe:
     dimensions: int | None = None
     error: str | None = None
     action: str | None = None
+    warning: str | None = None
     seconds: float = 0.0
+
+
+ResolveApiKey = Callable[[str], str | None]  # a provider's id -> the host's key for it; None if it has none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeySources:
+    """Sources of keys for remote providers, besides the configuration.
+
+    Attributes:
+        resolve: Returns the host's own key for a provider; asked after the configuration and before the environment. None
+            when the host has no keys.
+        auto_environ: The environment variables in which the provider "auto" looks for a key. Inside a host they are none:
+            the key of its chats is no consent to send notes. A provider that the configuration names finds its key in
+            the environment everywhere.
+    """
+
+    resolve: ResolveApiKey | None = None
+    auto_environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+ProgressCallback = Callable[[Progress], None]

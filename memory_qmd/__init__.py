@@ -1,6 +1,8 @@
 """The backend "qmd": drives the QMD command line (npm `@tobilu/qmd`) as a child process.
 
-It joins memory_core as any backend does, by the entry point in `plugin`, and memory_core knows nothing of it.
+It joins memory_core like any backend, by the entry point in `plugin`; memory_core does not know it.
 
-    config -> collections -> client (process, daemon) -> output -> passages -> backend
+    plugin -> backend -> updates -> indexing -> collections, client -> process, home
+                      -> search -> client, warm_server -> parsing
+                      -> hits -> locating, places -> scoring
 """

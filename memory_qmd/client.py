@@ -1,4 +1,4 @@
-"""One QMD command at a time: how it is called, what its ways of failing mean, and what to do about them."""
+"""One QMD command at a time: how it is run, and what its ways of failing mean."""
 
 from __future__ import annotations
 
@@ -7,36 +7,28 @@ import shutil
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from memory_core.concurrency.backoff import Backoff
+from memory_core.config.home import expand_home
 from memory_core.errors import BackendUnavailable
-from memory_qmd.home import QmdHome, State
-from memory_qmd.output import Row, UnreadableOutput, clean, parse_rows, parse_version
-from memory_qmd.process import NO_PROGRAM, SEGMENTATION_FAULT, Outcome, Processes, Server
+from memory_qmd.home import HomeState, QmdHome
+from memory_qmd.parsing import QmdRow, UnreadableOutput, decode, parse_rows, parse_version
+from memory_qmd.process import NO_PROGRAM, SEGMENTATION_FAULT, Processes, ProcessOutcome, ServerProcess
 
 BACKEND = "qmd"
 TYPED_SINCE = (2, 1)  # `lex:` and `vec:` lines together with `--no-rerank`; several `-c` in one search
 INSTALL = "install Node 22.14 or newer and QMD (npm install -g @tobilu/qmd), or set memory.qmd.command"
-OLD_NODE = "run QMD with Node 22.14 or newer: under an older one it crashes without a word"
+OLD_NODE = "run QMD with Node 22.14 or newer: under an older one it crashes without a message"
 DIAGNOSE = "run: memory-core doctor"
-_TAIL_CHARS = 300  # of stderr, in an error
+INDEX = "run: memory-core index"
+# Between attempts at what failed: a search mode, the warm server, embedding.
+RETRIES = Backoff(first_seconds=60.0, longest_seconds=3600.0)
+_QUOTED_CHARS = 300  # of an output, in an error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """Why a command gave no answer.
-
-    Attributes:
-        reason: For the error and the status.
-        action: What the user can do.
-    """
-
-    reason: str
-    action: str = ""
-
-
-class Client:
+class QmdClient:
     """Runs QMD in one agent's home. Making one starts nothing."""
 
     def __init__(self, command: str, home: QmdHome, *, probe_timeout_seconds: float) -> None:
@@ -48,25 +40,25 @@ class Client:
         self._version: tuple[str, tuple[int, ...]] = ("", ())
         self._trust_state = True
 
-    def program(self) -> str:
-        """The program's path.
+    def find_program(self) -> str:
+        """Return the program's path.
 
         Raises:
-            BackendUnavailable: There is none.
+            BackendUnavailable: The program is not installed.
         """
-        found = shutil.which(os.path.expanduser(self._command))  # noqa: PTH111 - also a bare name, which is no path
+        found = shutil.which(expand_home(self._command))
         if found is None:
-            raise unavailable(Failure(reason=f"{self._command!r} is not installed", action=INSTALL))
+            raise unavailable(f"{self._command!r} is not installed", action=INSTALL)
         return str(Path(found).absolute())
 
-    def version(self) -> tuple[int, ...]:
-        """The version, asked once for every program file; remembered in the home by `remember`.
+    def read_version(self) -> tuple[int, ...]:
+        """Return QMD's version; it is run once for every program file, and the answer kept in the home's state.
 
         Raises:
-            BackendUnavailable: It cannot be asked.
+            BackendUnavailable: QMD cannot be run.
         """
-        program = self.program()
-        identity = _identity(program)
+        program = self.find_program()
+        identity = _identify(program)
         with self._lock:
             known, version = self._version
             trust_state = self._trust_state
@@ -81,92 +73,93 @@ class Client:
             self._version = (identity, version)
         return version
 
-    def remembered(self, state: State) -> State:
-        """The state with the version that was asked."""
+    def add_version(self, state: HomeState) -> HomeState:
+        """Return a state with the version that was read last."""
         with self._lock:
             identity, version = self._version
         return replace(state, program=identity, version=".".join(map(str, version)))
 
     def forget_version(self) -> None:
-        """Ask anew next time: behind a launcher that stays, QMD may have been replaced."""
+        """Run QMD for its version next time: QMD may have been replaced while its launcher stayed the same."""
         with self._lock:
             self._version = ("", ())
             self._trust_state = False
 
-    def typed(self) -> bool:
-        """Whether this QMD takes typed lines. Raises BackendUnavailable when it cannot be asked."""
-        return self.version() >= TYPED_SINCE
+    def takes_typed_lines(self) -> bool:
+        """Return True if this QMD takes typed lines; raises BackendUnavailable if QMD cannot be run."""
+        return self.read_version() >= TYPED_SINCE
 
-    def search(self, arguments: Sequence[str], query: str, *, deadline: float) -> list[Row]:
-        """The rows of one search.
+    def search(self, arguments: Sequence[str], query: str, *, deadline: float) -> list[QmdRow]:
+        """Run one search and parse its rows.
 
         Args:
             arguments: The subcommand and its options, without the query.
-            query: Goes behind `--`, so that nothing in it is an option.
+            query: Passed behind `--`, so that nothing in it is read as an option.
             deadline: `time.monotonic()` at which the child is killed.
 
         Raises:
-            BackendUnavailable: It gave no answer that can be read.
+            BackendUnavailable: QMD gave no answer, or one that cannot be read.
         """
         outcome = self.run([*arguments, "--json", "--", query], timeout_seconds=deadline - time.monotonic())
         try:
             return parse_rows(outcome.stdout)
         except UnreadableOutput as error:
-            raise unavailable(Failure(reason=f"its output cannot be read: {error}", action=DIAGNOSE)) from error
+            raise unavailable(f"its output cannot be read: {error}", action=DIAGNOSE) from error
 
-    def run(self, arguments: Sequence[str], *, timeout_seconds: float) -> Outcome:
-        """Run one command to success.
+    def run(self, arguments: Sequence[str], *, timeout_seconds: float) -> ProcessOutcome:
+        """Run one command, which must succeed.
 
         Raises:
-            BackendUnavailable: It is not there, failed, was killed, or printed too much.
+            BackendUnavailable: QMD is not installed, failed, was killed, or printed too much.
         """
         outcome = self.attempt(arguments, timeout_seconds=timeout_seconds)
-        failure = explain(arguments, outcome)
+        failure = find_failure(arguments, outcome)
         if failure is not None:
-            raise unavailable(failure)
+            raise failure
         return outcome
 
-    def attempt(self, arguments: Sequence[str], *, timeout_seconds: float) -> Outcome:
-        """Run one command, however it ends; raises BackendUnavailable only when it cannot be started."""
+    def attempt(self, arguments: Sequence[str], *, timeout_seconds: float) -> ProcessOutcome:
+        """Run one command, which may fail; raises BackendUnavailable only if it cannot be started."""
         if timeout_seconds <= 0:
-            raise unavailable(Failure(reason="no time was left to ask it"))
-        return self.run_program([self.program(), "--index", "index", *arguments], timeout_seconds=timeout_seconds)
+            raise unavailable("no time was left to ask it")
+        command = [self.find_program(), "--index", "index", *arguments]
+        return self.run_program(command, timeout_seconds=timeout_seconds)
 
-    def run_program(self, command: Sequence[str], *, timeout_seconds: float) -> Outcome:
-        """Run any program in QMD's surroundings; raises BackendUnavailable when it cannot be started."""
+    def run_program(self, command: Sequence[str], *, timeout_seconds: float) -> ProcessOutcome:
+        """Run any program in QMD's environment; raises BackendUnavailable if it cannot be started."""
         try:
             self._home.create()
             return self._processes.run(
-                command, env=self._home.environment(), cwd=self._home.path, timeout_seconds=timeout_seconds
+                command, env=self._home.build_environment(), cwd=self._home.path, timeout_seconds=timeout_seconds
             )
         except OSError as error:
-            raise unavailable(Failure(reason=f"it cannot be started: {error}", action=INSTALL)) from error
+            raise unavailable(f"it cannot be started: {error}", action=INSTALL) from error
 
-    def serve(self, arguments: Sequence[str], environment: Mapping[str, str]) -> Server:
-        """Start a command that stays, with some more variables; raises BackendUnavailable when it cannot be started."""
-        program = self.program()
+    def start_server(self, arguments: Sequence[str], environment: Mapping[str, str]) -> ServerProcess:
+        """Start a command that keeps running, with further variables; raises BackendUnavailable if it cannot be started."""
+        program = self.find_program()
         try:
             self._home.create()
-            return self._processes.serve(
+            return self._processes.start_server(
                 [program, "--index", "index", *arguments],
-                env={**self._home.environment(), **environment},
+                env={**self._home.build_environment(), **environment},
                 cwd=self._home.path,
             )
         except OSError as error:
-            raise unavailable(Failure(reason=f"it cannot be started: {error}", action=INSTALL)) from error
+            raise unavailable(f"it cannot be started: {error}", action=INSTALL) from error
 
     def close(self) -> None:
-        """Kill what runs; may be called twice."""
+        """Kill all children; may be called twice."""
         self._processes.close()
 
 
-def unavailable(failure: Failure) -> BackendUnavailable:
-    """The error that lets builtin answer."""
-    return BackendUnavailable(BACKEND, failure.reason, action=failure.action)
+def unavailable(reason: str, *, action: str = "") -> BackendUnavailable:
+    """Make the error upon which the selector asks the builtin backend instead."""
+    return BackendUnavailable(BACKEND, reason, action=action)
 
 
-def explain(arguments: Sequence[str], outcome: Outcome) -> Failure | None:
-    """Why a command failed; None when it succeeded."""
+def find_failure(arguments: Sequence[str], outcome: ProcessOutcome) -> BackendUnavailable | None:
+    """Return the error that explains why a command failed; None if it succeeded."""
     name = f"qmd {arguments[0]}"
     if outcome.ended != "exit":
         reason = {
@@ -174,23 +167,23 @@ def explain(arguments: Sequence[str], outcome: Outcome) -> Failure | None:
             "output": f"{name} printed without end",
             "closed": "it is being closed",
         }[outcome.ended]
-        return Failure(reason=reason, action=DIAGNOSE)
+        return unavailable(reason, action=DIAGNOSE)
     if outcome.status == SEGMENTATION_FAULT:
-        return Failure(reason=f"{name} crashed (SIGSEGV)", action=OLD_NODE)
+        return unavailable(f"{name} crashed (SIGSEGV)", action=OLD_NODE)
     if outcome.status == NO_PROGRAM:
-        return Failure(reason=f"{name} did not start: its launcher finds no Node", action=INSTALL)
+        return unavailable(f"{name} did not start: its launcher finds no Node", action=INSTALL)
     if outcome.status:
-        detail = tail(outcome.stderr) or tail(outcome.stdout) or "it said nothing"
-        return Failure(reason=f"{name} failed with status {outcome.status}: {detail}", action=DIAGNOSE)
+        detail = quote_end(outcome.stderr) or quote_end(outcome.stdout) or "it printed nothing"
+        return unavailable(f"{name} failed with status {outcome.status}: {detail}", action=DIAGNOSE)
     return None
 
 
-def tail(output: bytes) -> str:
-    """The end of what a command printed, on one line, without escape sequences."""
-    return " ".join(clean(output).split())[-_TAIL_CHARS:]
+def quote_end(output: bytes) -> str:
+    """Return the end of a command's output on one line, without escape sequences."""
+    return " ".join(decode(output).split())[-_QUOTED_CHARS:]
 
 
-def _identity(program: str) -> str:
-    """Changes when the program file is replaced; a launcher may stay while QMD is upgraded behind it."""
+def _identify(program: str) -> str:
+    """Return a value that changes when the program file is replaced."""
     info = os.stat(program)  # noqa: PTH116 - follows the link that npm makes
     return f"{os.path.realpath(program)} {info.st_size} {info.st_mtime_ns}"

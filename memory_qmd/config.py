@@ -1,4 +1,4 @@
-"""The section `memory.qmd`: frozen dataclasses that pydantic validates, in the manner of `memory_core.settings`."""
+"""The section `memory.qmd`: frozen dataclasses that pydantic validates, like those of `memory_core.config.settings`."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, Gt, Le, MinLen
 
-from memory_core.settings import STRICT, Scope, ScopeMatch, ScopeRule
+from memory_core.config.settings import STRICT, Scope, ScopeMatch, ScopeRule
 
 SearchMode = Literal["search", "vsearch", "query"]
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
+_DURATION = re.compile(r"\A(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
 DIRECT_CHATS_ONLY = Scope(default="deny", rules=(ScopeRule(action="allow", match=ScopeMatch(chat_type="direct")),))
 
 
-def seconds(duration: str) -> float:
-    """What "90s", "5m", "1.5h" or "500ms" means in seconds; "0" turns off and is 0.
+def parse_duration(duration: str) -> float:
+    """Return the seconds of "90s", "5m", "1.5h" or "500ms"; "0", which turns an interval off, is 0.
 
     Raises:
-        ValueError: It is no duration.
+        ValueError: The text is no duration.
     """
     if duration == "0":
         return 0.0
@@ -38,8 +38,8 @@ class QmdPath:
 
     Attributes:
         path: Absolute, `~`, or relative to the workspace.
-        name: What its collection is called; the folder's name when None. The agent's id is added.
-        pattern: Which files below it.
+        name: The name of its collection; None takes the folder's name. The agent's id is added.
+        pattern: A glob for the files below it.
     """
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
@@ -50,7 +50,7 @@ class QmdPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdSessions:
-    """Whether session logs are exported, sanitised, as a collection; without days they are kept for ever."""
+    """The export of session logs, sanitised, as a collection; without `retention_days` they are kept for ever."""
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
     enabled: bool = False
@@ -60,7 +60,7 @@ class QmdSessions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdUpdate:
-    """When QMD's index is brought level. Intervals are durations such as "5m"; "0" turns one off."""
+    """The times at which QMD's index is updated. Intervals are durations such as "5m"; "0" turns one off."""
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
     interval: str = "5m"
@@ -72,13 +72,13 @@ class QmdUpdate:
     embed_timeout_ms: Annotated[int, Gt(0)] = 600_000
 
     def __post_init__(self) -> None:
-        seconds(self.interval)
-        seconds(self.embed_interval)
+        parse_duration(self.interval)
+        parse_duration(self.embed_interval)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdLimits:
-    """What one search may return, and how long it may take. `max_injected_chars` bounds all snippets together."""
+    """Limits of one search: hits, characters, time. `max_injected_chars` bounds all snippets together."""
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
     max_results: Annotated[int, Ge(1), Le(100)] = 6
@@ -89,7 +89,7 @@ class QmdLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdDaemon:
-    """Whether a warm server answers searches, instead of one process each."""
+    """The warm server, which answers searches instead of one process each."""
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
     enabled: bool = False
@@ -111,9 +111,9 @@ class QmdConfig:
 
     Attributes:
         command: The program, a name on PATH or a path.
-        search_mode: "search" asks for words, "vsearch" by meaning, "query" both and with a reranker.
-        include_default_memory: Whether the agent's own memory files are indexed.
-        scope: In which chats memory may be searched; direct chats only by default.
+        search_mode: "search" searches for words, "vsearch" by meaning, "query" both ways and with a reranker.
+        include_default_memory: Also index the agent's own memory files.
+        scope: The chats in which memory may be searched; direct chats only by default.
     """
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
@@ -127,3 +127,8 @@ class QmdConfig:
     models: QmdModels = field(default_factory=QmdModels)
     daemon: QmdDaemon = field(default_factory=QmdDaemon)
     scope: Scope = DIRECT_CHATS_ONLY
+
+    @property
+    def by_meaning(self) -> bool:
+        """True if the search mode needs embeddings."""
+        return self.search_mode != "search"

@@ -1,4 +1,4 @@
-"""What may be wrong with QMD, looked at for real: the program, its Node, version, database, collections and models."""
+"""Checks of everything that QMD needs: the program, its Node, version, database, collections and models."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from typing import Literal
 from memory_core.errors import BackendUnavailable, StoreCorrupt
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Finding
-from memory_qmd.client import INSTALL, TYPED_SINCE, Client, explain
-from memory_qmd.collections import Collections, config_is_level
+from memory_qmd.client import INDEX, INSTALL, TYPED_SINCE, QmdClient, find_failure
+from memory_qmd.collections import Collections
 from memory_qmd.config import QmdConfig
+from memory_qmd.config_file import is_config_current
 from memory_qmd.database import Database
 from memory_qmd.home import QmdHome
-from memory_qmd.models import Models
-from memory_qmd.output import parse_version
+from memory_qmd.models import ModelFiles
+from memory_qmd.parsing import parse_version
 from memory_qmd.process import SEGMENTATION_FAULT
 
 MIN_NODE = (22, 14)
-INDEX = "run: memory-core index"
 
 
 def diagnose(context: BackendContext) -> list[Finding]:
-    """Look at everything that QMD needs, in the order in which it fails; runs QMD, changes nothing of the index.
+    """Check everything that QMD needs, in the order in which it fails; runs QMD, but leaves the index unchanged.
 
     Args:
-        context: Of the agent, with the section `memory.qmd`.
+        context: The agent's context, with the section `memory.qmd`.
 
     Returns:
-        At least one finding; what cannot be looked at, because something before fails, is left out. Subjects are "program",
-        "node", "version", "database", "collections" and "models".
+        At least one finding; a check that depends on one that failed is left out. Subjects are "program", "node", "version",
+        "database", "collections" and "models".
     """
     doctor = _Doctor(context)
     try:
-        return list(doctor.findings())
+        return list(doctor.check())
     finally:
         doctor.client.close()
 
@@ -45,39 +45,39 @@ class _Doctor:
         self.settings = context.settings if isinstance(context.settings, QmdConfig) else QmdConfig()
         self.home = QmdHome.of(config)
         self.timeout = self.settings.update.command_timeout_ms / 1000
-        self.client = Client(self.settings.command, self.home, probe_timeout_seconds=self.timeout)
+        self.client = QmdClient(self.settings.command, self.home, probe_timeout_seconds=self.timeout)
         self.collections = Collections(config, self.settings, self.home)
-        self.models = Models.chosen(self.settings.models, self.home)
+        self.models = ModelFiles.choose(self.settings.models, self.home)
 
-    def findings(self) -> Iterator[Finding]:
+    def check(self) -> Iterator[Finding]:
         try:
-            program = self.client.program()
+            program = self.client.find_program()
         except BackendUnavailable as error:
             yield Finding(subject="program", level="fail", message=error.reason, action=error.action)
             return
         yield Finding(subject="program", level="ok", message=program)
-        running = self._opens_a_database()
-        yield running
-        if running.level == "ok":
-            yield self._version()
-        yield self._database()
-        yield from self._collections()
-        yield from self._models()
+        node = self._check_node()
+        yield node
+        if node.level == "ok":
+            yield self._check_version()
+        yield self._check_database()
+        yield from self._check_collections()
+        yield from self._check_models()
 
-    def _opens_a_database(self) -> Finding:
-        """Whether QMD runs: not by `--version`, which works under a Node too old for everything else."""
+    def _check_node(self) -> Finding:
+        """Have QMD open its database; `--version` would work under a Node that is too old for everything else."""
         command = ["collection", "list"]
         outcome = self.client.attempt(command, timeout_seconds=self.timeout)
-        failure = explain(command, outcome)
+        failure = find_failure(command, outcome)
         if failure is None:
             return Finding(subject="node", level="ok", message=f"QMD opens its database in {outcome.seconds:.2f} s")
         message = failure.reason
         if outcome.status == SEGMENTATION_FAULT:
-            message += f"; {self._node()}"
+            message += f"; {self._describe_node()}"
         return Finding(subject="node", level="fail", message=message, action=failure.action or INSTALL)
 
-    def _node(self) -> str:
-        """Which Node is on PATH; a launcher may use another."""
+    def _describe_node(self) -> str:
+        """Describe the Node on PATH; a launcher may use another."""
         node = shutil.which("node")
         if node is None:
             return "there is no node on PATH"
@@ -87,31 +87,31 @@ class _Doctor:
             return f"the node on PATH is {shown}, which is new enough: QMD's launcher may use another"
         return f"the node on PATH is {shown}, QMD needs {'.'.join(map(str, MIN_NODE))}"
 
-    def _version(self) -> Finding:
+    def _check_version(self) -> Finding:
         self.client.forget_version()
         try:
-            version = self.client.version()
+            version = self.client.read_version()
         except BackendUnavailable as error:
             return Finding(subject="version", level="fail", message=error.reason, action=error.action)
         shown = ".".join(map(str, version)) or "unknown"
         if version >= TYPED_SINCE:
             return Finding(subject="version", level="ok", message=f"QMD {shown}")
-        message = f"QMD {shown} takes one word and one collection at a time, so searches are slower and find less"
+        message = f"QMD {shown} searches for one word in one collection at a time, so searches are slower and find less"
         return Finding(subject="version", level="warn", message=message, action="npm install -g @tobilu/qmd")
 
-    def _database(self) -> Finding:
+    def _check_database(self) -> Finding:
         try:
-            contents = Database(self.home.database).contents()
+            contents = Database(self.home.database).read_contents()
         except StoreCorrupt:
             message = f"{self.home.database} is damaged; the next update rebuilds it"
             return Finding(subject="database", level="fail", message=message, action=INDEX)
-        files = len(self.collections.listing().files)
-        message = f"{contents.total} of {files} files are indexed, {contents.vectors} with embeddings"
+        files = len(self.collections.list_files().files)
+        message = f"{contents.total} of {files} files are indexed, {contents.embedded} with embeddings"
         level: Literal["ok", "warn"] = "ok" if contents.total >= files else "warn"
         return Finding(subject="database", level=level, message=message, action="" if level == "ok" else INDEX)
 
-    def _collections(self) -> Iterator[Finding]:
-        present = self.collections.present()
+    def _check_collections(self) -> Iterator[Finding]:
+        present = self.collections.list_present()
         for item in self.collections.planned:
             if item in present:
                 message = f"{item.name}: {item.pattern} in {item.root}"
@@ -119,19 +119,21 @@ class _Doctor:
             elif item.shown is not None:
                 message = f"{item.name}: {item.root} does not exist"
                 yield Finding(subject="collections", level="warn", message=message, action="correct memory.qmd.paths")
-        if self.home.config_file.exists() and not config_is_level(self.home, present, self.models.uris):
-            message = f"{self.home.config_file} is not what the configuration says; the next update repairs it"
+        if self.home.config_file.exists() and not is_config_current(self.home, present, self.models.uris):
+            message = f"{self.home.config_file} does not match the configuration; the next update repairs it"
             yield Finding(subject="collections", level="warn", message=message, action=INDEX)
 
-    def _models(self) -> Iterator[Finding]:
+    def _check_models(self) -> Iterator[Finding]:
         mode = self.settings.search_mode
         if mode == "search":
-            yield Finding(subject="models", level="ok", message='searchMode "search" uses none')
+            yield Finding(subject="models", level="ok", message='searchMode "search" needs no model')
             return
-        problems = self.models.problems(mode, typed=True)
+        problems = self.models.find_problems(mode, typed_lines=True)
         for problem in problems:
             action = "set memory.qmd.models to GGUF files, or let QMD download its own"
-            yield Finding(subject="models", level="warn", message=f"{problem}: words only", action=action)
+            yield Finding(
+                subject="models", level="warn", message=f"{problem}; QMD searches for words only", action=action
+            )
         state = self.home.load_state()
         if state.embed_failures:
             message = f"embedding failed {state.embed_failures} times in a row"

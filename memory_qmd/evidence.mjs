@@ -1,11 +1,12 @@
-// Loaded into `qmd mcp --http` before QMD itself (NODE_OPTIONS=--import=...). QMD's server answers without its evidence: no
-// cosine, no judgement of the reranker, and without a reranker a score that only counts places. Its SDK tells them, as
-// `qmd query --explain` does; so this adds a route to QMD's server that asks the SDK in the same process:
+// Loaded into `qmd mcp --http` before QMD itself (NODE_OPTIONS=--import=...). The answers of QMD's server lack the evidence:
+// they have no cosine and no judgement of the reranker, and without a reranker their score is 1 / rank. QMD's SDK returns
+// both, like `qmd query --explain`. So this module adds a route to QMD's server that calls the SDK in the same process:
 //
-//   GET /evidence   200 when the models are loaded, 503 while they are, 500 when they cannot be; the first one begins.
+//   GET /evidence   200 if the models are loaded, 503 while they are loading, 500 if they cannot be loaded. The first request
+//                   starts the loading.
 //   POST /evidence  {query | queries, collections, limit, rerank} -> {results: [{file, line, score, explain}]}
 //
-// A QMD that does not run on Node leaves this out and answers 404.
+// A QMD that does not run on Node ignores this module and answers 404.
 import http from "node:http";
 import { realpathSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
@@ -54,7 +55,8 @@ function evidence() {
     opening.then(() => { state = 200; }, (error) => { state = 500; console.error(error); });
   }
 
-  // One after the other: llama.cpp hangs when two texts are embedded at once. Who has gone is not waited for.
+  // Searches run one after the other, because llama.cpp hangs if two texts are embedded at once. A search whose client has
+  // gone is left out.
   function inTurn(response, question) {
     const turn = last.then(async () => (response.destroyed ? [] : search(await opening, question)));
     last = turn.catch(() => {});
@@ -62,7 +64,7 @@ function evidence() {
   }
 
   return async (request, response) => {
-    // The guard of QMD's own routes against other sites' scripts does not stand before this one.
+    // QMD protects its own routes against scripts of other sites, but not this one.
     if (request.headers["x-memory-qmd-token"] !== MEMORY_QMD_TOKEN) return reply(response, 403, {});
     begin();
     if (request.method === "GET") return reply(response, state, {});

@@ -1,5 +1,6 @@
-"""Which GGUF files QMD runs, and whether it can: QMD hangs for twelve minutes on a model it cannot reach, and deletes a
-file that is none, so both are found out before it is asked.
+"""The GGUF files that QMD runs, checked before it runs them.
+
+QMD hangs for twelve minutes on a model that it cannot download, and deletes a file that is no GGUF file.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from memory_core.config.home import expand_home
 from memory_qmd.config import QmdModels, SearchMode
 from memory_qmd.home import QmdHome
 
@@ -22,31 +24,35 @@ _VARIABLES = {"embed": "QMD_EMBED_MODEL", "generate": "QMD_GENERATE_MODEL", "rer
 
 
 @dataclass(frozen=True, slots=True)
-class Models:
+class ModelFiles:
     """The three models of one agent: "embed", "generate" and "rerank", each a path or an `hf:` URI."""
 
     uris: Mapping[str, str]
     home: QmdHome
 
     @classmethod
-    def chosen(cls, settings: QmdModels, home: QmdHome, environment: Mapping[str, str] | None = None) -> Models:
-        """By the configuration, else by QMD's own environment variables, else by its defaults."""
+    def choose(cls, settings: QmdModels, home: QmdHome, environment: Mapping[str, str] | None = None) -> ModelFiles:
+        """Choose by the configuration, else by QMD's own environment variables, else by its defaults."""
         source = os.environ if environment is None else environment
         configured = {"embed": settings.embed, "generate": settings.generate, "rerank": settings.rerank}
         uris = {
-            kind: _expanded(configured[kind] or source.get(_VARIABLES[kind]) or default)
+            kind: _expand(configured[kind] or source.get(_VARIABLES[kind]) or default)
             for kind, default in DEFAULTS.items()
         }
         return cls(uris, home)
 
-    def problems(self, mode: SearchMode, *, typed: bool) -> list[str]:
-        """Why a mode cannot be asked, one sentence a model; none for "search", which uses no model."""
-        return [problem for kind in needed(mode, typed=typed) if (problem := self.problem(kind)) is not None]
+    def find_problems(self, mode: SearchMode, *, typed_lines: bool) -> list[str]:
+        """Return the reasons why a mode cannot work, one for each model; none for "search", which uses no model."""
+        return [
+            problem
+            for kind in list_needed(mode, typed_lines=typed_lines)
+            if (problem := self.find_problem(kind)) is not None
+        ]
 
-    def problem(self, kind: str) -> str | None:
-        """Why a model cannot be loaded, without loading it; None when it may."""
+    def find_problem(self, kind: str) -> str | None:
+        """Return the reason why a model cannot be loaded, found without loading it; None if there is none."""
         uri = self.uris[kind]
-        path = self._file(uri)
+        path = self._find_file(uri)
         if path is None:
             return f"the {kind} model {uri} is not downloaded"
         try:
@@ -56,21 +62,21 @@ class Models:
             return f"the {kind} model {path} cannot be read ({(error.strerror or str(error)).lower()})"
         return None if magic == b"GGUF" else f"the {kind} model {path} is no GGUF file"
 
-    def downloadable(self, kind: str) -> bool:
-        """Whether QMD would download it, and has not."""
-        return self.uris[kind].startswith("hf:") and self._file(self.uris[kind]) is None
+    def can_download(self, kind: str) -> bool:
+        """Return True if QMD would download the model, and has not yet."""
+        return self.uris[kind].startswith("hf:") and self._find_file(self.uris[kind]) is None
 
     def fingerprint(self) -> str:
-        """Changes when vectors of the embedding model cannot be compared with earlier ones."""
-        path = self._file(self.uris["embed"])
+        """Return a value that changes when new vectors cannot be compared with those that the index holds."""
+        path = self._find_file(self.uris["embed"])
         try:
             info = None if path is None else path.stat()
         except OSError:
             info = None
         return self.uris["embed"] if info is None else f"{self.uris['embed']} {info.st_size} {info.st_mtime_ns}"
 
-    def _file(self, uri: str) -> Path | None:
-        """The model's file; for an `hf:` URI the downloaded one, whose name ends as the URI does."""
+    def _find_file(self, uri: str) -> Path | None:
+        """Return the model's file; for an `hf:` URI the downloaded one, whose name ends like the URI."""
         if not uri.startswith("hf:"):
             return Path(uri)
         name = uri.rsplit("/", 1)[-1]
@@ -79,12 +85,12 @@ class Models:
         return found[0] if found else None
 
 
-def needed(mode: SearchMode, *, typed: bool) -> tuple[str, ...]:
-    """The models that a mode loads: with typed lines "vsearch" needs no more than the embedding."""
+def list_needed(mode: SearchMode, *, typed_lines: bool) -> tuple[str, ...]:
+    """List the models that a mode loads: with typed lines, "vsearch" needs the embedding model only."""
     if mode == "search":
         return ()
-    return ("embed",) if mode == "vsearch" and typed else ("embed", "generate", "rerank")
+    return ("embed",) if mode == "vsearch" and typed_lines else ("embed", "generate", "rerank")
 
 
-def _expanded(uri: str) -> str:
-    return uri if uri.startswith("hf:") else str(Path(uri).expanduser())
+def _expand(uri: str) -> str:
+    return uri if uri.startswith("hf:") else expand_home(uri)

@@ -1,41 +1,42 @@
-"""The entry point: offers the backend "qmd"; imports nothing heavy."""
+"""The entry point, which offers the backend "qmd"; imports nothing heavy."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from memory_core.config.agent import NamedFolder
+from memory_core.config.settings import Scope
 from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend
 from memory_core.records import Finding
-from memory_core.settings import NamedFolder, Scope
 
 
 def open_backend(context: BackendContext) -> MemoryBackend:
-    """The QMD backend of one agent; starts nothing."""
+    """Make the QMD backend of one agent; starts nothing."""
     from memory_qmd.backend import QmdBackend
 
     return QmdBackend(context)
 
 
 def settings() -> type[Any]:
-    """The model of the section `memory.qmd`."""
+    """Return the model of the section `memory.qmd`."""
     from memory_qmd.config import QmdConfig
 
     return QmdConfig
 
 
 def scope(section: Any) -> Scope:
-    """In which chats QMD may be asked: `memory.qmd.scope`."""
+    """Return the chats in which memory may be searched: `memory.qmd.scope`."""
     found: Scope = section.scope
     return found
 
 
 def search_seconds(section: Any) -> float:
-    """How long one search may take: `memory.qmd.limits.timeoutMs`."""
+    """Return the seconds that one search may take: `memory.qmd.limits.timeoutMs`."""
     return float(section.limits.timeout_ms) / 1000
 
 
 def folders(context: BackendContext) -> tuple[NamedFolder, ...]:
-    """`memory.qmd.paths` and the exported sessions, under the names that hits show."""
+    """List `memory.qmd.paths` and the exported sessions, under the names that hits show."""
     from memory_qmd.collections import Collections
     from memory_qmd.home import QmdHome
 
@@ -43,13 +44,13 @@ def folders(context: BackendContext) -> tuple[NamedFolder, ...]:
 
 
 def diagnose(context: BackendContext) -> list[Finding]:
-    """Look at all that QMD needs."""
+    """Check everything that QMD needs."""
     from memory_qmd import doctor
 
     return doctor.diagnose(context)
 
 
-# No timeout by the caller: every child has its own deadline and is killed at it.
+# Callers need no timeout: every child has a deadline of its own, at which it is killed.
 PLUGIN = BackendPlugin(
     open=open_backend,
     settings=settings,

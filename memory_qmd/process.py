@@ -1,17 +1,18 @@
-"""Run a program with a deadline, so that nothing of it outlives the call, or us. The only importer of subprocess.
+"""Programs run with a deadline, of which nothing outlives the call, or this process. The only importer of subprocess.
 
 Every child leads a session of its own. At its deadline, at its byte cap and after its end, the whole process group gets
 SIGKILL: QMD's native code ignores SIGTERM, and a worker outlives the process that was started. Output goes to unlinked
-temporary files, because an undrained pipe blocks the child and a named file can be left behind.
+temporary files, because a pipe that nobody reads blocks the child, and a named file can be left behind.
 
-When *we* are killed, a warden process sees its pipe from us close and kills the groups that were still running. A
-signal at a parent's death would not do: it needs code between fork and exec, follows the thread instead of the process,
-and spares grandchildren.
+When this process is killed, a warden process sees its pipe close and kills the groups that are still running. A signal at
+a parent's death would not do: it needs code between fork and exec, follows the thread instead of the process, and spares
+grandchildren.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import select
 import signal
@@ -25,14 +26,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
-MAX_OUTPUT_BYTES = 8_000_000  # 100 rows of QMD are under 100 kB; native logs of a broken model are without end
-SEGMENTATION_FAULT = -signal.SIGSEGV  # as `Outcome.status`
-NO_PROGRAM = 127  # what a shell says when a program is not found
-_LOOK_SECONDS = 0.2  # how often the size of the output is looked at
+log = logging.getLogger(__name__)
+
+MAX_OUTPUT_BYTES = 8_000_000  # 100 rows of QMD are under 100 kB; native logs of a broken model never end
+SEGMENTATION_FAULT = -signal.SIGSEGV  # as `ProcessOutcome.status`
+NO_PROGRAM = 127  # a shell's exit status for a program that is not found
+REAP_SECONDS = 5.0  # a killed process ends at once, unless a disk holds it
+_CHECK_SECONDS = 0.2  # between checks of the size of the output
 _POLL_SECONDS = 0.003  # where there is no pidfd: Popen.wait with a timeout sleeps up to 50 ms
 
-# Reads "+<pid>" and "-<pid>" lines; at the end of its input it kills the groups that are left. The token finds a child
-# that was started but not told of yet, by its environment, where there is a /proc.
+# Reads "+<pid>" and "-<pid>" lines; at the end of its input it kills the groups that remain. Where there is a
+# /proc, the token in their environment finds children that were started but not announced yet.
 _WARDEN = """
 import os, signal, sys
 groups = set()
@@ -56,15 +60,15 @@ for group in groups - {os.getpgrp()}:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """How a child ended.
+class ProcessOutcome:
+    """The end of a child and its output.
 
     Attributes:
         status: Its exit status, negative for a signal.
-        ended: "exit" by itself, or killed at its "deadline", for too much "output", or because we "closed".
-        stdout: At most the byte cap.
-        stderr: The same.
-        seconds: How long it took.
+        ended: "exit" if it ended by itself; else the reason it was killed: its "deadline", too much "output", or "closed".
+        stdout: Up to the byte cap.
+        stderr: Up to the byte cap.
+        seconds: From start to end.
     """
 
     status: int
@@ -74,8 +78,8 @@ class Outcome:
     seconds: float
 
 
-class Server:
-    """A child that runs until it is stopped; made by `Processes.serve`."""
+class ServerProcess:
+    """A child that runs until it is stopped; made by `Processes.start_server`."""
 
     def __init__(self, processes: Processes, process: subprocess.Popen[bytes], log: IO[bytes]) -> None:
         self._processes = processes
@@ -84,26 +88,26 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """Its process id, which is its group's too."""
+        """Its process id, which is also its group's."""
         return self._process.pid
 
-    def running(self) -> bool:
-        """Whether it still runs."""
+    def is_running(self) -> bool:
+        """Return True if it still runs."""
         return not _has_ended(self._process)
 
-    def log_tail(self) -> str:
-        """The last 2,000 bytes it wrote."""
+    def read_log_end(self) -> str:
+        """Return the last 2,000 bytes of its output."""
         size = os.fstat(self._log.fileno()).st_size
         return os.pread(self._log.fileno(), 2000, max(0, size - 2000)).decode(errors="replace")
 
     def stop(self) -> None:
-        """End its whole group; may be called twice."""
+        """Kill its whole group; may be called twice."""
         self._processes.end(self._process)
         self._log.close()
 
 
 class Processes:
-    """The children of one owner; safe to use from several threads. `close()` ends them all."""
+    """The children of one owner. All methods may be called from several threads; `close()` kills all children."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -120,21 +124,21 @@ class Processes:
         cwd: Path,
         timeout_seconds: float,
         max_output_bytes: int = MAX_OUTPUT_BYTES,
-    ) -> Outcome:
-        """Run a program to its end, or to its deadline.
+    ) -> ProcessOutcome:
+        """Run a program until it ends, or until its deadline.
 
         Args:
             command: The program and its arguments; no shell reads them.
             env: Its whole environment.
             cwd: Its working directory, which exists.
-            timeout_seconds: After which its group is killed.
-            max_output_bytes: Of stdout and of stderr; with more, its group is killed.
+            timeout_seconds: The time after which its group is killed.
+            max_output_bytes: Of stdout and of stderr each; with more, its group is killed.
 
         Returns:
-            How it ended, after all of its group is dead.
+            Its end and output, after all of its group is dead.
 
         Raises:
-            OSError: It cannot be started; FileNotFoundError when there is no such program.
+            OSError: It cannot be started; FileNotFoundError if there is no such program.
         """
         began = time.monotonic()
         with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
@@ -143,7 +147,7 @@ class Processes:
                 ended = _wait(process, (stdout, stderr), began + timeout_seconds, max_output_bytes)
             finally:
                 self.end(process)
-            return Outcome(
+            return ProcessOutcome(
                 status=process.returncode,
                 ended="closed" if ended == "exit" and self._closed else ended,
                 stdout=os.pread(stdout.fileno(), max_output_bytes, 0),
@@ -151,11 +155,11 @@ class Processes:
                 seconds=time.monotonic() - began,
             )
 
-    def serve(self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> Server:
-        """Start a program that stays, with its output in one unlinked file; OSError when it cannot be started."""
-        log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by Server.stop
+    def start_server(self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> ServerProcess:
+        """Start a program that keeps running, its output in one unlinked file; OSError if it cannot be started."""
+        log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by ServerProcess.stop
         try:
-            return Server(self, self._start(command, env=env, cwd=cwd, stdout=log, stderr=log), log)
+            return ServerProcess(self, self._start(command, env=env, cwd=cwd, stdout=log, stderr=log), log)
         except OSError:
             log.close()
             raise
@@ -167,12 +171,12 @@ class Processes:
                 return
             self._running.discard(process)
         _kill_group(process.pid)
-        process.wait()
+        _reap(process)
         with self._lock:
-            self._tell(f"-{process.pid}\n")
+            self._tell_warden(f"-{process.pid}\n")
 
     def close(self) -> None:
-        """Kill all children; nothing can be started afterwards. May be called twice."""
+        """Kill all children and refuse to start others; may be called twice."""
         with self._lock:
             self._closed = True
             running, warden = tuple(self._running), self._warden
@@ -183,7 +187,7 @@ class Processes:
             assert warden.stdin is not None
             with contextlib.suppress(OSError):
                 warden.stdin.close()
-            warden.wait()
+            _reap(warden)
 
     def _start(
         self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path, stdout: IO[bytes], stderr: IO[bytes]
@@ -201,11 +205,11 @@ class Processes:
                 start_new_session=True,
             )
             self._running.add(process)
-            self._tell(f"+{process.pid}\n")
+            self._tell_warden(f"+{process.pid}\n")
             return process
 
-    def _tell(self, line: str) -> None:
-        """Tell the warden, starting it when there is none; it costs 10 ms beside the child, not before it."""
+    def _tell_warden(self, line: str) -> None:
+        """Write a line to the warden, starting it if there is none, which costs 10 ms while the child already runs."""
         if self._closed or not sys.executable:  # an embedded interpreter may have no program to run
             return
         if self._warden is None or self._warden.poll() is not None:
@@ -225,13 +229,21 @@ class Processes:
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether a child has ended; it stays a zombie where the system can, so that its number is not given away."""
+    """Return True if a child has ended; where possible it stays a zombie, so that its process id is not reused."""
     if process.returncode is not None or not hasattr(os, "waitid"):
         return process.poll() is not None
     try:
         return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
-    except ChildProcessError:  # reaped by another thread in between
+    except ChildProcessError:  # another thread has reaped it
         return True
+
+
+def _reap(process: subprocess.Popen[bytes]) -> None:
+    """Wait for a process that was told to end; one that the kernel does not let go of is left to it."""
+    try:
+        process.wait(REAP_SECONDS)
+    except subprocess.TimeoutExpired:
+        log.warning("process %d was killed, but has not ended", process.pid)
 
 
 def _kill_group(pid: int) -> None:
@@ -242,9 +254,9 @@ def _kill_group(pid: int) -> None:
 def _wait(
     process: subprocess.Popen[bytes], outputs: Sequence[IO[bytes]], deadline: float, max_output_bytes: int
 ) -> Literal["exit", "deadline", "output"]:
-    """Wait for the child to end without reaping it, so that its group's number is still its own when it is killed."""
-    with _exit_watch(process) as exited:
-        while not exited(min(_LOOK_SECONDS, max(0.0, deadline - time.monotonic()))):
+    """Wait for the child to end without reaping it, so that its group's id is still its own when it is killed."""
+    with _watch_exit(process) as exited:
+        while not exited(min(_CHECK_SECONDS, max(0.0, deadline - time.monotonic()))):
             if any(os.fstat(output.fileno()).st_size > max_output_bytes for output in outputs):
                 return "output"
             if time.monotonic() >= deadline:
@@ -254,8 +266,8 @@ def _wait(
 
 
 @contextlib.contextmanager
-def _exit_watch(process: subprocess.Popen[bytes]) -> Iterator[Callable[[float], bool]]:
-    """A function that says within so many seconds whether the child has ended: by pidfd (Linux 5.3), or by looking."""
+def _watch_exit(process: subprocess.Popen[bytes]) -> Iterator[Callable[[float], bool]]:
+    """Yield a function that waits some seconds and returns True once the child has ended: by pidfd (Linux 5.3), or polling."""
     if not hasattr(os, "pidfd_open"):
         yield lambda timeout_seconds: _poll(process, timeout_seconds)
         return

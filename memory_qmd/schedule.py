@@ -1,7 +1,8 @@
-"""Work that repeats in the background, in one thread, and work that is begun once and may be waited for."""
+"""Background work: tasks that one thread repeats, and runs that several callers share."""
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -9,11 +10,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
+
 T = TypeVar("T")
 
 
-class Job(Generic[T]):
-    """Work of which one run at a time goes on, in a daemon thread; who asks meanwhile gets that run."""
+class SharedRun(Generic[T]):
+    """Work that runs once at a time, in a daemon thread; callers who ask for it meanwhile share that run."""
 
     def __init__(self, name: str, work: Callable[[], T]) -> None:
         self._name = name
@@ -22,23 +25,16 @@ class Job(Generic[T]):
         self._run: Future[T] | None = None
 
     def begin(self) -> Future[T]:
-        """The run that goes on, or a new one."""
+        """Return the current run, or start one."""
         with self._lock:
             if self._run is None or self._run.done():
-                self._run = Future()
-                threading.Thread(target=self._do, args=(self._run,), name=self._name, daemon=True).start()
+                self._run = start_call(self._work, name=self._name)
             return self._run
 
-    def running(self) -> bool:
-        """Whether a run goes on."""
+    def is_running(self) -> bool:
+        """Return True if a run is in progress."""
         with self._lock:
             return self._run is not None and not self._run.done()
-
-    def _do(self, run: Future[T]) -> None:
-        try:
-            run.set_result(self._work())
-        except BaseException as error:  # noqa: BLE001 - the future carries it to whoever waits
-            run.set_exception(error)
 
 
 @dataclass(slots=True)
@@ -49,21 +45,21 @@ class _Task:
 
 
 class Schedule:
-    """Repeats tasks, one after the other, from `start` until `close`. A task handles its own errors."""
+    """Repeats tasks one after the other, from `start` until `close`. A task handles its own errors."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._tasks: dict[str, _Task] = {}
-        self._thread: threading.Thread | None = None
+        self._loop: Future[None] | None = None
         self._closed = False
 
     def add(self, name: str, work: Callable[[], None], *, interval_seconds: float, at_once: bool) -> None:
-        """Add a task before `start`; with an interval of 0 it runs only when `soon` asks for it."""
+        """Add a task before `start`; with an interval of 0 it runs only if `hasten` asks for it."""
         due = 0.0 if at_once else time.monotonic() + (interval_seconds or float("inf"))
         self._tasks[name] = _Task(work, interval_seconds, due)
 
-    def soon(self, name: str, *, delay_seconds: float) -> None:
-        """Have a task run no later than after a delay."""
+    def hasten(self, name: str, *, delay_seconds: float) -> None:
+        """Run a task no later than after a delay."""
         with self._changed:
             task = self._tasks.get(name)
             if task is not None:
@@ -71,27 +67,27 @@ class Schedule:
                 self._changed.notify_all()
 
     def start(self) -> None:
-        """Begin; may be called twice."""
+        """Start the thread; may be called twice."""
         with self._changed:
-            if self._thread is None and not self._closed:
-                self._thread = threading.Thread(target=self._loop, name="memory-qmd-schedule", daemon=True)
-                self._thread.start()
+            if self._loop is None and not self._closed:
+                self._loop = start_call(self._repeat, name="memory-qmd-schedule")
 
     def close(self, *, timeout_seconds: float) -> None:
-        """End after the task that runs, which its owner should have stopped; may be called twice."""
+        """End after the current task, which its owner should have stopped; may be called twice."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-            thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.join(timeout_seconds)
+            loop, self._loop = self._loop, None
+        if loop is not None:
+            with contextlib.suppress(NoAnswer):
+                wait_for(loop, timeout_seconds)
 
-    def _loop(self) -> None:
-        while (task := self._wait()) is not None:
+    def _repeat(self) -> None:
+        while (task := self._wait_for_task()) is not None:
             task.work()
 
-    def _wait(self) -> _Task | None:
-        """The next task when it is due; None at the end."""
+    def _wait_for_task(self) -> _Task | None:
+        """Wait until a task is due and return it; None if the schedule is closed."""
         with self._changed:
             while not self._closed:
                 now = time.monotonic()

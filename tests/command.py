@@ -5,9 +5,10 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,27 @@ class Command:
         )
         return Outcome(done.returncode, done.stdout, done.stderr)
 
+    def shell(
+        self,
+        arguments: str,
+        redirect: str,
+        *,
+        feed: str = "",
+        environment: Mapping[str, str] | None = None,
+        shell: str = "/bin/sh",
+    ) -> Outcome:
+        """Run to the end in a shell, with its streams redirected as a user writes it.
+
+        Args:
+            arguments: What the user types after `memory-core`, quoted for the shell.
+            redirect: Such as `>&-` or `> /dev/full`.
+            feed: Standard input, which ends behind it.
+            environment: Added to the test's environment.
+            shell: The shell.
+        """
+        line = f"{shlex.join(self.start())} {arguments} {redirect}"
+        return run([shell, "-c", line], {**self.variables(), **(environment or {})}, feed=feed)
+
     def start(self) -> list[str]:
         """The words before the arguments."""
         folders = ["--workspace", str(self.workspace), "--state-dir", str(self.state_dir)]
@@ -90,6 +112,27 @@ class Command:
     def variables(self) -> dict[str, str]:
         """The environment that the command gets."""
         return {**os.environ, "MEMORY_CORE_PROVIDER": "static", "PYTHONDONTWRITEBYTECODE": "1", **self.environment}
+
+
+def run(program: Sequence[str], environment: Mapping[str, str], *, feed: str = "", user: int | None = None) -> Outcome:
+    """Run a program to its end in the repository.
+
+    Args:
+        program: Its words.
+        environment: All of it.
+        feed: Standard input, which ends behind it.
+    """
+    done = subprocess.run(
+        program,
+        capture_output=True,
+        check=False,
+        cwd=REPOSITORY,
+        encoding="utf-8",
+        env=environment,
+        input=feed,
+        timeout=120,
+    )
+    return Outcome(done.returncode, done.stdout, done.stderr)
 
 
 def as_ordinary_owner() -> None:

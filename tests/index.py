@@ -8,14 +8,16 @@ from typing import Any
 
 import apsw
 
-from memory_core.hookspecs import EmbeddingProvider
+from memory_core.builtin.store.spaces import find_space
+from memory_core.builtin.store.store import Store
+from memory_core.builtin.store.vectors import VectorIndex
+from memory_core.builtin.store.writer import StoreWriter
+from memory_core.config.agent import AgentConfig
+from memory_core.config.settings import Chunking, SearchSettings
+from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.records import SyncReport
-from memory_core.settings import AgentConfig, Chunking, SearchSettings
-from memory_core.store import Store
-from memory_core.store.spaces import find_space
-from memory_core.store.vectors import VectorIndex
-from memory_core.sync import Syncer, sync_lock
-from memory_core.work import Work
+from memory_core.sync.context import SyncContext
+from memory_core.sync.syncer import Syncer
 
 
 @dataclass
@@ -27,12 +29,14 @@ class Index:
         state: Where the index file is put.
         search: What is configured; see `set`.
         vectors: Shared by all syncs, as in a backend; None makes one for each.
+        file: The index file; None is `main.sqlite` in the state folder.
     """
 
     workspace: Path
     state: Path
     search: SearchSettings = field(default_factory=lambda: SearchSettings(chunking=Chunking(tokens=60, overlap=12)))
     vectors: VectorIndex | None = None
+    file: Path | None = None
 
     def __post_init__(self) -> None:
         self.workspace.mkdir(parents=True, exist_ok=True)
@@ -44,9 +48,14 @@ class Index:
             agent="main",
             workspace=self.workspace,
             state_dir=self.state,
-            store_path=self.state / "main.sqlite",
+            store_path=self.file or self.state / "main.sqlite",
             search=self.search,
         )
+
+    @property
+    def writer(self) -> StoreWriter:
+        self.store.vectors = self.vectors or VectorIndex(self.search.store.vector)
+        return StoreWriter(self.store)
 
     def note(self, path: str, text: str | bytes) -> Path:
         """Write a note."""
@@ -57,10 +66,9 @@ class Index:
 
     def sync(self, provider: EmbeddingProvider | None = None, *, force: bool = False, **options: Any) -> SyncReport:
         """One sync, as the builtin backend makes it."""
-        index = self.vectors or VectorIndex(self.search.store.vector)
-        with sync_lock(self.store):
-            work = Work(config=self.config, store=self.store, index=index, provider=provider, **options)
-            return Syncer(work).run(force=force)
+        with self.writer.lock():
+            context = SyncContext(config=self.config, store=self.writer, provider=provider, **options)
+            return Syncer(context).run(force=force)
 
     def set(self, **search: Any) -> None:
         """Configure something else."""

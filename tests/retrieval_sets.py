@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_core.builtin import BuiltinBackend
+from memory_core.builtin.backend import BuiltinBackend
+from memory_core.config.agent import AgentConfig
+from memory_core.config.settings import SearchSettings
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Hit, Query
-from memory_core.settings import AgentConfig, SearchSettings
 
 SETS = Path(__file__).parent / "data" / "retrieval"
 DISTRACTORS = SETS / "distractors" / "memory"

@@ -1,21 +1,38 @@
-"""The documentation holds: README code runs, and nothing that a user meets is missing from it."""
+"""The documentation holds: its code runs, its links and names lead somewhere, and it leaves nothing out that a user meets."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
+from collections.abc import Iterable
 from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, get_args
+from xml.etree import ElementTree as ET
 
 import pytest
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
 import memory_core
-from memory_core import arguments, commands, errors
-from memory_core.config import load_config
-from memory_core.hookspecs import MemoryBackend
-from tests.command import REPOSITORY
+from memory_core import errors
+from memory_core.backends.loader import add_backend, build_manager
+from memory_core.cli import commands, parser
+from memory_core.config import ENVIRONMENT, load_config
+from memory_core.config.settings import FallbackId, ProviderId
+from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend, SessionFollower
+from memory_core.hosts.hookspecs import HostHooks
+from memory_core.ranking import scores
+from memory_core.records import Query
+from memory_core.tools import schemas
+from tests import generated, picture, rooms
+from tests.command import REPOSITORY, SAMPLE
 
 README = REPOSITORY / "README.md"
+PAGES = {
+    str(path.relative_to(REPOSITORY)): path
+    for path in (README, REPOSITORY / "CONTRIBUTING.md", *sorted((REPOSITORY / "docs").glob("*.md")))
+}
 
 
 @pytest.fixture(autouse=True)
@@ -23,25 +40,46 @@ def _in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
 
 
-def test_readme_code_runs() -> None:
-    document = Sybil(parsers=[PythonCodeBlockParser()]).parse(README)
-    examples = list(document.examples())
-    assert len(examples) >= 2
-    for example in examples:
+def read(page: str) -> str:
+    return PAGES[page].read_text(encoding="utf-8")
+
+
+def run(page: str) -> dict[str, Any]:
+    """Run the Python of a page and return the names that it defines."""
+    with memory_core.open_memory(workspace=SAMPLE) as memory:
+        memory.sync()  # on a busy machine the first search of an example would not wait for it
+    document = Sybil(parsers=[PythonCodeBlockParser()]).parse(PAGES[page])
+    for example in document.examples():
         example.evaluate()
+    return dict(document.namespace)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "```python" in read(page)])
+def test_the_code_of_a_page_runs(page: str) -> None:
+    assert run(page)
+
+
+def test_pages_with_code_are_found() -> None:
+    assert sum(read(page).count("```python") for page in PAGES) >= 6
 
 
 def test_readme_begins_with_a_complete_example() -> None:
-    beginning = "\n".join(README.read_text(encoding="utf-8").splitlines()[:30])
+    beginning = "\n".join(read("README.md").splitlines()[:30])
     shown = re.search(r"```console\n\$ memory-core search .*\n(memory/\S+):L\d+-L\d+  0\.\d\d\n    \S", beginning)
     assert shown is not None, "run: make docs"
     assert shown[1] == "memory/2026-03-07.md"
+    assert "make demo" in beginning
+    assert "make test" in beginning
 
 
-def test_readme_configurations_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readme_leads_to_every_page() -> None:
+    assert {page for page in PAGES if page != "README.md"} <= set(re.findall(r"\]\(([\w./-]+)\)", read("README.md")))
+
+
+def test_configurations_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    blocks = re.findall(r"```json5\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-    assert blocks
+    blocks = [block for page in PAGES for block in re.findall(r"```json5\n(.*?)```", read(page), re.DOTALL)]
+    assert len(blocks) >= 2
     for number, block in enumerate(blocks):
         config = tmp_path / f"{number}.json5"
         config.write_text(block, encoding="utf-8")
@@ -49,23 +87,124 @@ def test_readme_configurations_load(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert (found.search.query.max_results == 8) == ("maxResults: 8" in block)
 
 
-@pytest.mark.parametrize(
-    "word",
-    [
+def test_the_backend_of_the_documentation_works(tmp_path: Path) -> None:
+    plugin: BackendPlugin = run("docs/backends.md")["PLUGIN"]
+    config = load_config({}, workspace=SAMPLE, state_dir=tmp_path).agent("main")
+    backend = add_backend(build_manager(), "grep", plugin, BackendContext(config=config))
+    hits = backend.memory_search(Query(text="retired teacher")).hits
+    assert hits[0].path == "memory/2026-01-10.md"
+    assert "retired teacher" in backend.memory_get(hits[0].path, hits[0].start_line, 1).text
+    assert backend.memory_sync(False, None).files == len(list(SAMPLE.rglob("*.md")))
+    assert backend.memory_status().indexed
+    assert [backend.memory_sync_soon(), backend.memory_start(), backend.memory_close()] == [True] * 3
+    assert backend.memory_probe().ok
+
+
+def hooks(*specifications: type) -> list[str]:
+    return [name for each in specifications for name in vars(each) if not name.startswith("_")]
+
+
+DOCUMENTED: dict[str, Iterable[str]] = {
+    "docs/command-line.md": [
         *(command.name for command in commands.COMMANDS),
         *(name for command in commands.COMMANDS for argument in command.arguments for name in argument.names[:1]),
-        *(name for argument in arguments.COMMON for name in argument.names),
-        *(name for name in vars(MemoryBackend) if name.startswith("memory_")),
-        *(name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)),
-        "memory_search",
-        "memory_get",
-        "memory_core.hookimpl",
-        "memory_core.backends",
+        *(name for argument in parser.COMMON for name in argument.names),
     ],
+    "docs/errors.md": [
+        *(name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)),
+        *("invalid_argument", "invalid_agent", "disabled", "denied", "unavailable", "stale", "warning"),
+    ],
+    "docs/backends.md": [
+        *hooks(MemoryBackend, SessionFollower),
+        *(field.name for kind in (BackendPlugin, BackendContext) for field in dataclasses.fields(kind)),
+        *("memory_core.hookspecs.hookimpl", "memory_core.backends", "memory_core/hookspecs.py", "builtin", "qmd"),
+    ],
+    "docs/hosts.md": [
+        *hooks(HostHooks),
+        *(schema["name"] for schema in schemas.ALL),
+        *(field.name for field in dataclasses.fields(memory_core.CallContext)),
+        *(
+            "acall_tool",
+            "prompt_section",
+            "session_context",
+            "run_flush",
+            "memory_core.slots",
+            "plugin.json",
+            "mcp.json",
+        ),
+    ],
+    "docs/settings.md": [
+        *(variable.name for variable in ENVIRONMENT),
+        *re.findall(r"^\| `(\S+)` \|", generated.settings(), re.MULTILINE),
+        *("MEMORY_CORE_CONFIG", "plugins.slots.memory", "memorySearch.query.minScore"),
+    ],
+    "docs/embeddings.md": [*get_args(ProviderId), "memory_core.EmbeddingProvider"],
+    "docs/search.md": ["minScore", str(scores.VECTOR_WEIGHT), str(scores.TEXT_WEIGHT), "hybrid", "vector", "keyword"],
+    "docs/architecture.md": [room.path for room in rooms.shown()],
+    "CONTRIBUTING.md": [room.path for room in rooms.shown()],
+    "README.md": ["memory_search", "memory_get", "memory_append", "MemorySlot", "memory-core mcp"],
+}
+
+
+@pytest.mark.parametrize(
+    ("page", "word"), [(page, word) for page, words in DOCUMENTED.items() for word in dict.fromkeys(words)]
 )
-def test_readme_names_everything_a_user_meets(word: str) -> None:
-    readme = README.read_text(encoding="utf-8")
-    assert word in readme or word.upper() in readme, "run: make docs"
+def test_a_page_names_what_a_user_meets(page: str, word: str) -> None:
+    text = read(page)
+    assert word in text or word.upper() in text, "run: make docs"
+
+
+def test_the_picture_shows_every_room_once() -> None:
+    drawn = ET.parse(REPOSITORY / "docs" / "architecture.svg").iter("{http://www.w3.org/2000/svg}text")
+    assert sorted(box.text or "" for box in drawn) == sorted(room.name for room in rooms.shown())
+    assert picture.svg() == picture.svg()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", read(page)):
+        path = (PAGES[page].parent / target).resolve() if target else PAGES[page]
+        assert path.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_names_of_files_modules_and_targets_exist(page: str) -> None:
+    text = read(page)
+    for path in re.findall(r"`((?:memory_core|memory_qmd|tests|docs|\.ci)/[\w./-]*)`", text):
+        assert (REPOSITORY / path).exists(), path
+    for name in re.findall(r"`(memory_core(?:\.\w+)+)`", text):
+        if name not in ENTRY_POINT_GROUPS:
+            assert resolve_name(name) is not None
+    makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"`(?:\w+=\S+ )?make ([\w-]+)", text):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+ENTRY_POINT_GROUPS = ("memory_core.backends", "memory_core.slots")
+
+
+def test_the_steps_of_contributing_name_what_is_there() -> None:
+    """Each name in code that stands before "in `file`" is found in that file."""
+    steps = re.findall(r"`([A-Za-z_]\w*)`(?: and `(\w+)`)? in\s+`([\w/]+\.py)`", read("CONTRIBUTING.md"))
+    assert len(steps) >= 7
+    for first, second, path in steps:
+        code = (REPOSITORY / path).read_text(encoding="utf-8")
+        assert all(
+            re.search(rf"^( {{4}})?(def |class )?{name}\b", code, re.MULTILINE) for name in (first, second) if name
+        )
+
+
+def test_every_provider_can_be_a_fallback() -> None:
+    assert set(get_args(FallbackId)) == set(get_args(ProviderId)) - {"auto"}
+
+
+def test_every_tool_has_a_handler(tmp_path: Path) -> None:
+    with memory_core.open_memory(workspace=tmp_path, state_dir=tmp_path) as memory:
+        for schema in schemas.ALL:
+            assert "there is no tool" not in memory.call_tool(schema["name"], {}).get("error", "")
 
 
 def test_the_error_tree_is_drawn_as_it_is() -> None:

@@ -1,42 +1,53 @@
 """Read the configuration: strict, in several dialects, resolved per agent.
 
-`load_config` alone reads a file and the environment; the rest of memory-core is given the `AgentConfig` of one agent.
-pydantic is imported only when there is something to check.
+Only `load_config` reads files and the environment; all other rooms are given the `AgentConfig` of one agent. Names are
+imported when they are first used, so that a module that needs one setting does not load the reader.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from memory_core.config.environment import ENVIRONMENT
-from memory_core.config.load import SHIPPED_BACKENDS, Config, load_config
-from memory_core.config.problems import validate_section
-from memory_core.config.sections import agent_key
-from memory_core.fields import parse_size_bytes
-
 if TYPE_CHECKING:
-    from memory_core.config.schema import config_schema
-    from memory_core.config.tables import Row, describe, environment_table, settings_table
+    from memory_core.config.description import Row, describe, render_environment_table, render_settings_table
+    from memory_core.config.environment import ENVIRONMENT
+    from memory_core.config.fields import parse_size_bytes
+    from memory_core.config.load import Config, load_config
+    from memory_core.config.normal_form import normalize_agent_id
+    from memory_core.config.problems import validate_section
+    from memory_core.config.schema import build_config_schema
+
+_MODULES = {
+    "ENVIRONMENT": "environment",
+    "Config": "load",
+    "Row": "description",
+    "normalize_agent_id": "normal_form",
+    "build_config_schema": "schema",
+    "describe": "description",
+    "render_environment_table": "description",
+    "load_config": "load",
+    "parse_size_bytes": "fields",
+    "render_settings_table": "description",
+    "validate_section": "problems",
+}
 
 __all__ = [
     "ENVIRONMENT",
-    "SHIPPED_BACKENDS",
     "Config",
     "Row",
-    "agent_key",
-    "config_schema",
+    "build_config_schema",
     "describe",
-    "environment_table",
     "load_config",
+    "normalize_agent_id",
     "parse_size_bytes",
-    "settings_table",
+    "render_environment_table",
+    "render_settings_table",
     "validate_section",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """What only `config check`, the manifest and the documentation need, resolved when first used."""
+    """Import a public name when it is first used."""
     from importlib import import_module
 
-    if name not in __all__:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    room = "schema" if name == "config_schema" else "tables"
-    return getattr(import_module(f"memory_core.config.{room}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,4 +1,4 @@
-"""What is read from environment variables: the table of them, and `${NAME}` in keys, endpoints and headers."""
+"""Environment variables: the table of those that are read, and `${NAME}` in keys, endpoints and headers."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from memory_core.config.nodes import Node, merge, place
-from memory_core.config.sections import AgentSections, Sections
+from memory_core.config.located import Node, merge, wrap_at
+from memory_core.config.normal_form import AgentSections, Sections
 
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 class Variable(NamedTuple):
-    """One environment variable: its name, the key it stands for ("" when for none), and what it means."""
+    """One environment variable: its name, the key it stands for ("" for none), and its meaning."""
 
     name: str
     key: str
@@ -27,8 +27,8 @@ BACKEND = "MEMORY_CORE_BACKEND"
 
 # All that load_config reads from the environment besides ${NAME}; an empty value counts as unset.
 ENVIRONMENT = (
-    Variable(CONFIG, "", "The configuration file, when none is named otherwise."),
-    Variable(STATE_DIR, "", "The state directory, when the host names none; default `~/.clawdbot`."),
+    Variable(CONFIG, "", "The configuration file, unless one is named."),
+    Variable(STATE_DIR, "", "The state directory, unless the host names one; default `~/.clawdbot`."),
     Variable("MEMORY_CORE_WORKSPACE", "agents.defaults.workspace", "The workspace of every agent."),
     Variable("MEMORY_CORE_PROVIDER", "memorySearch.provider", "Who makes embeddings."),
     Variable("MEMORY_CORE_MODEL", "memorySearch.model", "The embedding model."),
@@ -37,21 +37,21 @@ ENVIRONMENT = (
 
 
 def read_environment(environ: Mapping[str, str]) -> Sections:
-    """The normal form of what the environment sets."""
+    """Return the normal form of the environment's values."""
     given = {
         item.key: Node(environ[item.name], item.name, "environment") for item in ENVIRONMENT if environ.get(item.name)
     }
     sections = Sections(defaults=AgentSections(workspace=given.get("agents.defaults.workspace")))
     for name in ("provider", "model"):
         if node := given.get(f"memorySearch.{name}"):
-            sections.defaults.search = merge(sections.defaults.search, place([name], node))
+            sections.defaults.search = merge(sections.defaults.search, wrap_at([name], node))
     if node := given.get("memory.backend"):
-        sections.memory = place(["backend"], node)
+        sections.memory = wrap_at(["backend"], node)
     return sections
 
 
 def expand(node: Node, environ: Mapping[str, str], unset: Callable[[Node, str], None]) -> Node:
-    """Put the environment's values for `${NAME}` in every string of a tree.
+    """Replace `${NAME}` by the environment's value in every string of a tree.
 
     Args:
         unset: Called with the string's node and the variable's name when it is unset or empty; the string becomes None.

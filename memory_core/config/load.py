@@ -1,4 +1,4 @@
-"""`load_config`: a file, the environment and flags -> Config; the only place that reads files and the environment."""
+"""`load_config` makes a `Config` of a file, the environment and flags; nothing else reads these."""
 
 from __future__ import annotations
 
@@ -8,28 +8,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memory_core.config.dialects import Reader, Syntax, unflatten
+from memory_core.config.agent import AgentConfig
+from memory_core.config.dialects import DialectReader, Syntax, unflatten
 from memory_core.config.documents import is_toml, read_file
 from memory_core.config.environment import BACKEND, CONFIG, STATE_DIR, read_environment
-from memory_core.config.nodes import dotted
-from memory_core.config.resolution import DEFAULT_STATE_DIR, Places, Resolver, absolute
-from memory_core.config.sections import Sections, agent_key
+from memory_core.config.located import join_key
+from memory_core.config.names import DEFAULT_AGENT, SHIPPED_BACKENDS
+from memory_core.config.normal_form import Sections, normalize_agent_id
+from memory_core.config.resolution import DEFAULT_STATE_DIR, Places, Resolver, make_absolute
 from memory_core.errors import ConfigError, ConfigProblem
-from memory_core.settings import AgentConfig
-
-SHIPPED_BACKENDS = ("builtin", "qmd")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """A configuration, read and found valid.
+    """A valid configuration.
 
     Attributes:
         origin: The file, or "mapping" or "defaults".
         dialect: As `AgentConfig.dialect`.
         slot: As `AgentConfig.slot`.
         agents: The ids of the agents that the document names, in its order; ("main",) when it names none.
-        resolver: What describes where a value comes from.
+        resolver: Knows the layer that each value comes from.
     """
 
     origin: str
@@ -39,13 +38,13 @@ class Config:
     resolver: Resolver = field(repr=False, compare=False)
     _known: Mapping[str, AgentConfig] = field(repr=False)
 
-    def agent(self, agent_id: str = "main") -> AgentConfig:
-        """Everything resolved for one agent; an agent that the document does not name has the defaults.
+    def agent(self, agent_id: str = DEFAULT_AGENT) -> AgentConfig:
+        """Return everything resolved for one agent; an agent that the document does not name has the defaults.
 
         Raises:
             InvalidArgument: The id is not `[a-z0-9][a-z0-9_-]{0,63}` after lower-casing.
         """
-        agent = agent_key(agent_id)
+        agent = normalize_agent_id(agent_id)
         return self._known.get(agent) or self.resolver.resolve(agent, self.dialect)
 
 
@@ -61,39 +60,37 @@ def load_config(
     """Read and validate a configuration: defaults < document < environment < flags.
 
     Args:
-        source: A file (TOML by its suffix, else JSON5), or what a host has parsed already. None reads the file that
-            MEMORY_CORE_CONFIG names, or none at all.
-        environ: The environment; None is the process's own. `ENVIRONMENT` lists what is read.
-        overrides: Flags: dotted keys of the document such as "memorySearch.query.maxResults", or nested objects. None
-            is a flag that was not given. They hold for every agent.
-        state_dir: The host's; it goes before MEMORY_CORE_STATE_DIR and `~/.clawdbot`.
-        workspace: Goes before any other workspace, for every agent.
-        known_backends: The backends whose section below `memory` is no unknown key, besides the chosen one.
+        source: A file (TOML by its suffix, else JSON5), or a mapping that a host has parsed. None reads the file that
+            MEMORY_CORE_CONFIG names, if it names one.
+        environ: The environment; None is the process's own. `ENVIRONMENT` lists the variables that are read.
+        overrides: Flags: dotted keys of the document such as "memorySearch.query.maxResults", or nested objects; None
+            means not given. They hold for every agent.
+        state_dir: The host's; overrides MEMORY_CORE_STATE_DIR and `~/.clawdbot`.
+        workspace: Overrides every other workspace, for every agent.
+        known_backends: The backends that may have a section below `memory`, besides the chosen one.
 
     Raises:
-        ConfigError: With every problem found, in the order of the document. No value of a string is quoted in it.
+        ConfigError: Carries every problem, in the order of the document. It quotes no string of the document.
     """
     environ = os.environ if environ is None else environ
     if source is None:
         source = environ.get(CONFIG) or None
-    home = environ.get("HOME") or str(Path.home())
-    document, syntax, origin, base = _document(source, home)
+    document, syntax, origin, base = _read_document(source, environ)
     flags = unflatten(overrides or {})
-    backends = [*known_backends, *_chosen_backends(document, flags, environ)]
-    reader, flag_reader = Reader("file", backends), Reader("flag", backends)
+    backends = [*known_backends, *_find_chosen_backends(document, flags, environ)]
+    reader, flag_reader = DialectReader("file", backends), DialectReader("flag", backends)
     read = Sections() if source is None else reader.read(document, syntax=syntax)
     layers = [read, read_environment(environ), flag_reader.read_flags(flags)]
     places = Places(
-        state_dir=absolute(str(state_dir or environ.get(STATE_DIR) or DEFAULT_STATE_DIR), Path.cwd(), home),
+        state_dir=make_absolute(str(state_dir or environ.get(STATE_DIR) or DEFAULT_STATE_DIR), Path.cwd(), environ),
         state_dir_origin="flag" if state_dir else "environment" if environ.get(STATE_DIR) else "default",
-        workspace=absolute(str(workspace), Path.cwd(), home) if workspace else None,
+        workspace=make_absolute(str(workspace), Path.cwd(), environ) if workspace else None,
         base=base,
-        home=home,
     )
     resolver = Resolver(layers, environ, places, warnings=reader.warnings)
     resolver.resolve("", read.dialect)  # the defaults alone must be valid too: any agent may come to use them
     known = {agent: resolver.resolve(agent, read.dialect) for agent in resolver.known}
-    problems = [*reader.problems, *flag_reader.problems, *resolver.problems, *_shared_stores(known.values())]
+    problems = [*reader.problems, *flag_reader.problems, *resolver.problems, *_find_shared_stores(known.values())]
     if problems:
         _refuse(problems, document, origin)
     return Config(
@@ -106,20 +103,22 @@ def load_config(
     )
 
 
-def _document(source: Path | str | Mapping[str, Any] | None, home: str) -> tuple[Mapping[str, Any], Syntax, str, Path]:
-    """The parsed document, how it is written, what to call it, and what its relative paths are relative to."""
+def _read_document(
+    source: Path | str | Mapping[str, Any] | None, environ: Mapping[str, str]
+) -> tuple[Mapping[str, Any], Syntax, str, Path]:
+    """Return the parsed document, its syntax, its name for errors, and the base of its relative paths."""
     if source is None:
         return {}, "json5", "defaults", Path.cwd()
     if isinstance(source, Mapping):
         return source, "mapping", "mapping", Path.cwd()
-    path = absolute(str(source), Path.cwd(), home)
+    path = make_absolute(str(source), Path.cwd(), environ)
     return read_file(path), "toml" if is_toml(path) else "json5", str(path), path.parent
 
 
-def _chosen_backends(
+def _find_chosen_backends(
     document: Mapping[str, Any], flags: Mapping[str, Any], environ: Mapping[str, str]
 ) -> Iterator[str]:
-    """The backends that any layer asks for: their sections are no unknown keys."""
+    """Yield the backends that the layers choose: sections of these are allowed."""
     if BACKEND in environ:
         yield environ[BACKEND]
     for raw in (document, flags):
@@ -128,19 +127,19 @@ def _chosen_backends(
             yield memory["backend"]
 
 
-def _shared_stores(agents: Iterable[AgentConfig]) -> Iterator[ConfigProblem]:
+def _find_shared_stores(agents: Iterable[AgentConfig]) -> Iterator[ConfigProblem]:
     owners: dict[Path, str] = {}
     for config in agents:
         owner = owners.setdefault(config.store_path, config.agent)
         if owner != config.agent:
-            told = (
+            text = (
                 f"the agents {owner!r} and {config.agent!r} would share one index file; put {{agentId}} into the path"
             )
-            yield ConfigProblem("memorySearch.store.path", told)
+            yield ConfigProblem("memorySearch.store.path", text)
 
 
 def _refuse(problems: Sequence[ConfigProblem], document: Mapping[str, Any], origin: str) -> None:
-    order = {key: rank for rank, key in enumerate(_keys(document, ""))}
+    order = {key: rank for rank, key in enumerate(_walk_keys(document, ""))}
 
     def rank(problem: ConfigProblem) -> int:
         key = problem.key
@@ -153,18 +152,16 @@ def _refuse(problems: Sequence[ConfigProblem], document: Mapping[str, Any], orig
     elif origin == "defaults":
         origin = "flags"
     distinct = sorted(dict.fromkeys(problems), key=rank)
-    raise ConfigError(
-        distinct, origin=origin, action="Correct what is named; `memory-core config check` tries it again."
-    )
+    raise ConfigError(distinct, origin=origin, action="Correct what is named, then run: memory-core config check")
 
 
-def _keys(raw: object, key: str) -> Iterator[str]:
-    """Every dotted key of a document, in its order."""
+def _walk_keys(raw: object, key: str) -> Iterator[str]:
+    """Yield every dotted key of a document, in its order."""
     if key:
         yield key
     if isinstance(raw, Mapping):
         for name, child in raw.items():
-            yield from _keys(child, dotted(key, str(name)))
+            yield from _walk_keys(child, join_key(key, str(name)))
     elif isinstance(raw, list | tuple):
         for index, child in enumerate(raw):
-            yield from _keys(child, dotted(key, index))
+            yield from _walk_keys(child, join_key(key, index))

@@ -1,4 +1,4 @@
-"""Validate a section with pydantic, and say what is wrong with it in the words and keys of the document."""
+"""Validation of sections with pydantic; it reports problems in the words and keys of the document."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from memory_core.config.nodes import Node, Path, annotate, dotted, find, plain, type_name
-from memory_core.config.ready import construct
+from memory_core.config.fast_path import construct
+from memory_core.config.fields import InvalidField, to_camel
+from memory_core.config.located import Node, Path, annotate, find, join_key, name_type, to_plain
+from memory_core.config.settings import ExtraPath
 from memory_core.errors import ConfigError, ConfigProblem
-from memory_core.fields import InvalidField, camel
-from memory_core.settings import ExtraPath
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -50,8 +50,8 @@ Model = TypeVar("Model")
 _ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
 
 
-def adapter(model: type[Any]) -> TypeAdapter[Any]:
-    """The validator of a model, built once; imports pydantic."""
+def get_adapter(model: type[Any]) -> TypeAdapter[Any]:
+    """Return the validator of a model, built once; imports pydantic."""
     if model not in _ADAPTERS:
         from pydantic import TypeAdapter
 
@@ -60,9 +60,9 @@ def adapter(model: type[Any]) -> TypeAdapter[Any]:
 
 
 def validate(model: type[Model], node: Node, problems: list[ConfigProblem]) -> Model | None:
-    """An instance of a model from an annotated object; None after adding what is wrong with it to `problems`.
+    """Make an instance of a model from an annotated object; None after adding its errors to `problems`.
 
-    pydantic is imported only for what is not plainly right.
+    pydantic is imported only where `fast_path` cannot decide.
     """
     if not node.content and _has_defaults(model):
         return model()
@@ -71,7 +71,7 @@ def validate(model: type[Model], node: Node, problems: list[ConfigProblem]) -> M
     from pydantic import ValidationError
 
     try:
-        section: Model = adapter(model).validate_json(json.dumps(plain(node)))
+        section: Model = get_adapter(model).validate_json(json.dumps(to_plain(node)))
     except ValidationError as error:
         problems.extend(explain(model, node, error.errors(include_url=False)))
         return None
@@ -85,10 +85,10 @@ def validate_section(name: str, raw: Mapping[str, Any], model: type[Model], *, o
         name: The backend's name.
         raw: The section as `AgentConfig.backend_sections` has it; {} gives the model's defaults.
         model: A dataclass (give it `settings.STRICT` as `__pydantic_config__`) or a pydantic model.
-        origin: What the error names as the place: a file, usually `Config.origin`.
+        origin: The place that the error names: a file, usually `Config.origin`.
 
     Raises:
-        ConfigError: With all problems, each under its full dotted key.
+        ConfigError: Carries all problems, each under its full dotted key.
     """
     problems: list[ConfigProblem] = []
     section = validate(model, annotate(raw, f"memory.{name}", "file", problems), problems)
@@ -104,107 +104,107 @@ def _has_defaults(model: type[Any]) -> bool:
 
 
 def explain(model: type[Any], node: Node, errors: list[ErrorDetails]) -> Iterator[ConfigProblem]:
-    """One problem a key, in the order in which pydantic met them. No value that is a string is ever quoted."""
+    """Yield one problem for each wrong key, in the order in which pydantic met them. No string value is quoted."""
     by_key: dict[str, list[ErrorDetails]] = {}
     for error in errors:
-        by_key.setdefault(_key(node, error), []).append(error)
+        by_key.setdefault(_find_key(node, error), []).append(error)
     for key, found in by_key.items():
-        yield ConfigProblem(key, _message(model, found))
+        yield ConfigProblem(key, _explain_errors(model, found))
 
 
-def _key(node: Node, error: ErrorDetails) -> str:
+def _find_key(node: Node, error: ErrorDetails) -> str:
     cause = error.get("ctx", {}).get("error")
     if isinstance(cause, InvalidField):
-        return find(node, (*error["loc"], camel(cause.name)))[0].key
+        return find(node, (*error["loc"], to_camel(cause.name)))[0].key
     place, rest = find(node, error["loc"])
-    # What is left over names a missing key, or else one arm of a union, which is no key.
-    return dotted(place.key, rest[0]) if rest and error["type"] == "missing" else place.key
+    # A part that leads nowhere is a missing key, or one arm of a union, which is not a key.
+    return join_key(place.key, rest[0]) if rest and error["type"] == "missing" else place.key
 
 
-def _message(model: type[Any], errors: list[ErrorDetails]) -> str:
+def _explain_errors(model: type[Any], errors: list[ErrorDetails]) -> str:
     error = errors[0]
     kind, given, facts = error["type"], error["input"], error.get("ctx", {})
     if all(each["type"] in _EXPECTED for each in errors):
-        return f"expected {' or '.join(_expected(each) for each in errors)}, not {type_name(given)}"
+        return f"expected {' or '.join(_name_expected(each) for each in errors)}, not {name_type(given)}"
     if kind in _BOUNDS:
         bound, words = _BOUNDS[kind]
         return f"expected {words} {facts[bound]:.15g}, not {given:.15g}"
     if kind in _UNKNOWN:
-        return _unknown(model, error["loc"])
+        return _explain_unknown(model, error["loc"])
     if kind == "literal_error":
-        return _not_a_choice(facts["expected"], given)
+        return _explain_choice(facts["expected"], given)
     if kind == "missing":
         return "is required"
     return str(facts["error"]) if kind == "value_error" else error["msg"]
 
 
-def _expected(error: ErrorDetails) -> str:
+def _name_expected(error: ErrorDetails) -> str:
     # The one object that may also be written as a string, which is made an object before it comes here.
     either = error.get("ctx", {}).get("class_name") == ExtraPath.__name__
     return f"a string or {_EXPECTED[error['type']]}" if either else _EXPECTED[error["type"]]
 
 
-def _not_a_choice(expected: str, given: object) -> str:
+def _explain_choice(expected: str, given: object) -> str:
     choices = re.findall(r"'([^']*)'", expected)
-    told = f"expected one of {_quoted(choices)}"
+    text = f"expected one of {_quote(choices)}"
     if not isinstance(given, str):
-        return f"{told}, not {type_name(given)}"
-    return told + _did_you_mean(given, choices, likeness=0.75)  # of a few values a far one is a guess
+        return f"{text}, not {name_type(given)}"
+    return text + _suggest(given, choices, likeness=0.75)  # of a few values a far one is a guess
 
 
-def _unknown(model: type[Any], path: Path) -> str:
-    schema = adapter(model).json_schema()
-    name, known = str(path[-1]), keys_at(schema, path[:-1])
-    elsewhere = [".".join(way) for way in all_keys(schema) if _letters(way[-1]) == _letters(name)]
-    return unknown_key(name, known, elsewhere)
+def _explain_unknown(model: type[Any], path: Path) -> str:
+    schema = get_adapter(model).json_schema()
+    name, known = str(path[-1]), list_keys_at(schema, path[:-1])
+    elsewhere = [".".join(way) for way in walk_keys(schema) if _normalize(way[-1]) == _normalize(name)]
+    return explain_unknown_key(name, known, elsewhere)
 
 
-def unknown_key(name: str, known: Collection[str], elsewhere: Collection[str] = ()) -> str:
-    """What is said of a key that nobody reads: the known one it resembles, or where it belongs, or what is known."""
-    meant = _did_you_mean(name, known)
+def explain_unknown_key(name: str, known: Collection[str], elsewhere: Collection[str] = ()) -> str:
+    """Return the message for an unknown key: the known one that it resembles, or its right place, or all known ones."""
+    meant = _suggest(name, known)
     if not meant and elsewhere:
-        meant = f"; did you mean {_quoted(elsewhere)}?"
-    return f"unknown key{meant or f'; expected one of {_quoted(known)}'}"
+        meant = f"; did you mean {_quote(elsewhere)}?"
+    return f"unknown key{meant or f'; expected one of {_quote(known)}'}"
 
 
-def _did_you_mean(name: str, known: Collection[str], *, likeness: float = 0.6) -> str:
+def _suggest(name: str, known: Collection[str], *, likeness: float = 0.6) -> str:
     from difflib import get_close_matches
 
-    spelled = {_letters(key): key for key in known}
-    close = get_close_matches(_letters(name), list(spelled), 1, likeness)
+    spelled = {_normalize(key): key for key in known}
+    close = get_close_matches(_normalize(name), list(spelled), 1, likeness)
     return f'; did you mean "{spelled[close[0]]}"?' if close else ""
 
 
-def _letters(name: str) -> str:
+def _normalize(name: str) -> str:
     return name.lower().replace("_", "").replace("-", "")
 
 
-def _quoted(names: Collection[str]) -> str:
+def _quote(names: Collection[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
-def keys_at(schema: Mapping[str, Any], path: Path) -> list[str]:
-    """The keys that a JSON Schema knows at a path of keys and list indexes."""
+def list_keys_at(schema: Mapping[str, Any], path: Path) -> list[str]:
+    """Return the keys that a JSON Schema knows at a path of keys and list indexes."""
     here = schema
     for part in path:
-        here = _resolved(schema, here)
+        here = _follow_ref(schema, here)
         here = here.get("items", {}) if isinstance(part, int) else here.get("properties", {}).get(part, {})
-    return list(_resolved(schema, here).get("properties", {}))
+    return list(_follow_ref(schema, here).get("properties", {}))
 
 
-def all_keys(schema: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """The path of every key that a JSON Schema knows, lists left out."""
-    yield from _keys_below(schema, schema, ())
+def walk_keys(schema: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield the path of every key that a JSON Schema knows, except within lists."""
+    yield from _walk_below(schema, schema, ())
 
 
-def _keys_below(schema: Mapping[str, Any], here: Mapping[str, Any], way: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    for name, child in _resolved(schema, here).get("properties", {}).items():
+def _walk_below(schema: Mapping[str, Any], here: Mapping[str, Any], way: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    for name, child in _follow_ref(schema, here).get("properties", {}).items():
         yield (*way, name)
         if len(way) < DEEPEST:  # a plugin's model may refer to itself
-            yield from _keys_below(schema, child, (*way, name))
+            yield from _walk_below(schema, child, (*way, name))
 
 
-def _resolved(schema: Mapping[str, Any], here: Mapping[str, Any]) -> Mapping[str, Any]:
+def _follow_ref(schema: Mapping[str, Any], here: Mapping[str, Any]) -> Mapping[str, Any]:
     for choice in here.get("anyOf", ()):
         if "$ref" in choice:
             here = choice

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from memory_core.config.dialects import COMPACTION_KEYS
-from memory_core.config.problems import adapter
-from memory_core.config.resolution import DEFAULT_SLOT
-from memory_core.config.sections import AGENT_ID
-from memory_core.settings import Compaction, MemorySettings, ProviderAccount, SearchSettings
+from memory_core.config.names import SHIPPED_BACKENDS, SLOT_ID
+from memory_core.config.normal_form import AGENT_ID
+from memory_core.config.problems import get_adapter
+from memory_core.config.settings import Compaction, MemorySettings, ProviderAccount, SearchSettings
 
 Schema = dict[str, Any]
 
@@ -17,74 +17,74 @@ TEXT = {"type": ["string", "null"], "pattern": "\\S"}
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def config_schema(backends: Mapping[str, type[Any] | None] | None = None) -> Schema:
-    """The JSON Schema (draft 2020-12) of a document in our own dialects; closed exactly where unknown keys are errors.
+def build_config_schema(backends: Mapping[str, type[Any] | None] | None = None) -> Schema:
+    """Return the JSON Schema (draft 2020-12) of a document in our own dialects; closed where unknown keys are errors.
 
     Args:
         backends: The backends whose section below `memory` is allowed, with the model of each, None for any object.
-            Default: builtin and qmd, each any object.
+            Default: those that ship with memory-core, each any object.
     """
     definitions: Schema = {}
-    search = _or_null(_definition(SearchSettings, definitions))
-    _definition(Compaction, definitions)
-    memory = _inlined(MemorySettings, definitions)
+    search = _allow_null(_define(SearchSettings, definitions))
+    _define(Compaction, definitions)
+    memory = _inline(MemorySettings, definitions)
     memory["type"] = ["object", "null"]
     memory["properties"]["search"] = search
-    for name, model in ({"builtin": None, "qmd": None} if backends is None else backends).items():
-        own = {"type": "object"} if model is None else _definition(model, definitions)
-        memory["properties"][name] = _or_null(own)
+    for name, model in (dict.fromkeys(SHIPPED_BACKENDS) if backends is None else backends).items():
+        own = {"type": "object"} if model is None else _define(model, definitions)
+        memory["properties"][name] = _allow_null(own)
     definitions["ExtraPath"] = {"anyOf": [{"type": "string", "minLength": 1}, definitions["ExtraPath"]]}
-    definitions["Agent"] = _agent(search, definitions.pop("Compaction"))
+    definitions["Agent"] = _build_agent(search, definitions.pop("Compaction"))
     return {
         "$schema": DRAFT,
-        **_open(
-            plugins=_open(slots=_open(memory={**TEXT, "default": DEFAULT_SLOT})),
+        **_describe_open(
+            plugins=_describe_open(slots=_describe_open(memory={**TEXT, "default": SLOT_ID})),
             memory=memory,
             memorySearch=search,
-            agents=_agents(),
-            models=_open(providers={**_open(), "additionalProperties": _account(definitions)}),
+            agents=_build_agents(),
+            models=_describe_open(providers={**_describe_open(), "additionalProperties": _build_account(definitions)}),
         ),
         "$defs": definitions,
     }
 
 
-def _definition(model: type[Any], definitions: Schema) -> Schema:
-    """Put a model's schema and those it refers to among the definitions; a reference to it."""
-    own = _inlined(model, definitions)
+def _define(model: type[Any], definitions: Schema) -> Schema:
+    """Add a model's schema, and those it refers to, to the definitions; return a reference to it."""
+    own = _inline(model, definitions)
     definitions[model.__name__] = own
     return {"$ref": f"#/$defs/{model.__name__}"}
 
 
-def _inlined(model: type[Any], definitions: Schema) -> Schema:
-    own = adapter(model).json_schema(by_alias=True)
+def _inline(model: type[Any], definitions: Schema) -> Schema:
+    own = get_adapter(model).json_schema(by_alias=True)
     definitions.update(own.pop("$defs", {}))
     return own
 
 
-def _open(**properties: Schema) -> Schema:
-    """An object of the host: only our keys in it are described; null counts as not given."""
+def _describe_open(**properties: Schema) -> Schema:
+    """Return the schema of an object of the host: only our keys are described; null counts as not given."""
     return {"type": ["object", "null"], "properties": properties}
 
 
-def _or_null(schema: Schema) -> Schema:
+def _allow_null(schema: Schema) -> Schema:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
-def _agents() -> Schema:
+def _build_agents() -> Schema:
     agent = {"$ref": "#/$defs/Agent"}
     agent_id = {"type": "string", "pattern": f"^{AGENT_ID.pattern.replace('a-z', 'A-Za-z')}$"}
     with_id = {"allOf": [agent, {"type": "object", "properties": {"id": agent_id}, "required": ["id"]}]}
-    entries = {**_open(), "propertyNames": agent_id, "additionalProperties": agent}
-    return _open(defaults=agent, list={"type": ["array", "null"], "items": with_id}, entries=entries)
+    entries = {**_describe_open(), "propertyNames": agent_id, "additionalProperties": agent}
+    return _describe_open(defaults=agent, list={"type": ["array", "null"], "items": with_id}, entries=entries)
 
 
-def _agent(search: Schema, compaction: Schema) -> Schema:
-    ours = {name: _or_null(compaction["properties"][name]) for name in COMPACTION_KEYS}
-    memory = {**_open(search=search), "additionalProperties": False}
-    return _open(workspace=TEXT, memorySearch=search, memory=memory, compaction=_open(**ours))
+def _build_agent(search: Schema, compaction: Schema) -> Schema:
+    ours = {name: _allow_null(compaction["properties"][name]) for name in COMPACTION_KEYS}
+    memory = {**_describe_open(search=search), "additionalProperties": False}
+    return _describe_open(workspace=TEXT, memorySearch=search, memory=memory, compaction=_describe_open(**ours))
 
 
-def _account(definitions: Schema) -> Schema:
-    """The host's own object: what we cannot use in it is left out with a warning, so no type is demanded."""
-    described = _inlined(ProviderAccount, definitions)["properties"]
+def _build_account(definitions: Schema) -> Schema:
+    """Return the schema of a provider's account. Values that we cannot use are left out with a warning: any type passes."""
+    described = _inline(ProviderAccount, definitions)["properties"]
     return {"properties": {name: {"description": each["description"]} for name, each in described.items()}}

@@ -1,4 +1,4 @@
-"""Keys, headers and endpoints of remote providers, and what `auto` picks.
+"""Keys, headers and endpoints of remote providers.
 
 A key is looked for in this order: memorySearch.remote, models.providers, the host's `resolve_api_key`, the environment.
 Keys and header values stay inside `Secret` until the request that needs them.
@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
+from memory_core.config.agent import AgentConfig
+from memory_core.config.settings import ProviderAccount, Secret
+from memory_core.embeddings.error_mapping import mark_permanent
 from memory_core.embeddings.models import PROVIDERS, ProviderRow
 from memory_core.errors import ProviderUnavailable
-from memory_core.settings import AgentConfig, ProviderAccount, Secret
+from memory_core.records import ResolveApiKey
 
-ResolveApiKey = Callable[[str], str | None]
-
-# Order of `auto`, after a local model file.
-AUTOMATIC = ("openai", "gemini", "voyage", "mistral")
-
-_KEY_SHAPES = re.compile(
-    r"\b(?:sk|pk|pa|rk)-[\w-]{12,}|\bAIza[\w-]{20,}|(?i:bearer)\s+[\w.~+/=-]{8,}|(?i:[?&](?:api_)?key=)[^&\s'\"]+"
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+# Headers whose values are no credentials, and may be as common as "application/json".
+_PLAIN_HEADERS = re.compile(
+    r"\A(?:accept|user-agent|referer|http-referer|x-title|origin|host|.*version)", re.IGNORECASE
 )
 
 
@@ -37,13 +36,13 @@ class FoundKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where a provider's requests go.
+    """The address of a provider's requests, with key and headers.
 
     Attributes:
         provider: The provider's id.
         base_url: Without a slash at its end; None when litellm knows it.
         api_key: None when there is none and none is needed.
-        headers: Sent besides, by name as it was configured.
+        headers: Sent with every request, by name as it was configured.
         timeout_seconds: Of one request.
     """
 
@@ -55,35 +54,43 @@ class Endpoint:
 
     @property
     def fingerprint(self) -> str:
-        """Names the endpoint without its secrets: the host stands plainly, the path (it may hold a token) as a hash."""
+        """A name of the endpoint without its secrets: the host as it is, the path (it may hold a token) as a hash."""
         if self.base_url is None:
             return ""
         path = urlsplit(self.base_url).path.rstrip("/")
         digest = hashlib.blake2s(path.encode(), digest_size=6).hexdigest()
-        return f"{origin(self.base_url)}/{digest}" if path else origin(self.base_url)
+        return f"{find_origin(self.base_url)}/{digest}" if path else find_origin(self.base_url)
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What no message may contain."""
-        key = (self.api_key.reveal(),) if self.api_key else ()
-        url = urlsplit(self.base_url or "")
-        held = (*key, *(value.reveal() for value in self.headers.values()), url.password or "", url.query)
-        return tuple(secret for secret in held if len(secret) >= 4)
+        """Texts that no message may contain, whole or in part."""
+        headers = [value.reveal() for name, value in self.headers.items() if not _PLAIN_HEADERS.fullmatch(name)]
+        held = [word for value in headers for word in value.split()]
+        held += [self.api_key.reveal()] if self.api_key else []
+        return tuple(secret for secret in (*held, *find_credentials(self.base_url or "")) if len(secret) >= 4)
 
 
-def origin(url: str) -> str:
-    """Scheme, host and port of a URL, without user, path and query: fit for messages."""
+def find_credentials(url: str) -> list[str]:
+    """Return what may be a credential in a URL: user, password, values of the query, and long words of the path."""
+    parts = urlsplit(url)
+    found = [parts.username or "", parts.password or ""]
+    found += [value for _, value in parse_qsl(parts.query)]
+    found += [word for word in parts.path.split("/") if len(word) >= 20]
+    return [each for word in found for each in {word, unquote(word)} if len(each) >= 4]
+
+
+def is_on_this_machine(url: str) -> bool:
+    """Return True if the host of a URL is this machine."""
+    return urlsplit(url).hostname in LOOPBACK
+
+
+def find_origin(url: str) -> str:
+    """Return scheme, host and port of a URL, without user, path and query: fit for messages. "" for what is no URL."""
+    if not _is_http_url(url):
+        return ""
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if parts.hostname and ":" in parts.hostname else parts.hostname or ""
     return f"{parts.scheme}://{host}:{parts.port}" if parts.port else f"{parts.scheme}://{host}"
-
-
-def scrubbed(text: str, secrets: tuple[str, ...] = (), *, limit: int = 300) -> str:
-    """A foreign message fit to be shown, on one line: known secrets and what looks like a key are struck out."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, "***")
-    line = " ".join(_KEY_SHAPES.sub("***", text).split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def resolve_endpoint(
@@ -94,10 +101,14 @@ def resolve_endpoint(
     resolve_api_key: ResolveApiKey | None,
     vendor: str = "",
 ) -> Endpoint:
-    """The endpoint of a provider, from `memorySearch.remote`, `models.providers` and the environment.
+    """Resolve the endpoint of a provider from `memorySearch.remote`, `models.providers` and the environment.
 
     Args:
-        vendor: Whose account and key serve besides, when the provider is a mere way to others ("cohere").
+        config: Of the agent.
+        provider: The provider's id.
+        environ: Environment variables, which may hold a key.
+        resolve_api_key: The host's source of keys.
+        vendor: The vendor whose account and key serve too, when the provider passes requests on ("cohere").
 
     Raises:
         ProviderUnavailable: There is no key, no URL, or one that no request can carry.
@@ -105,69 +116,43 @@ def resolve_endpoint(
     row = PROVIDERS[provider]
     if vendor:
         row = replace(row, accounts=(*row.accounts, vendor))
-    places = _key_places(config, row, vendor or provider, environ, resolve_api_key)
-    found = _first_key(places)
+    places = _list_keys(config, row, vendor or provider, environ, resolve_api_key)
+    found = _find_first(places)
     if found is None and row.needs_key:
-        raise _no_key(provider, row)
+        raise _missing_key(provider, row)
     endpoint = Endpoint(
         provider=provider,
-        base_url=_base_url(config, provider, row),
+        base_url=_find_url(config, provider, row, environ),
         api_key=found.key if found else None,
-        headers=merged_headers(config, row),
+        headers=merge_headers(config, row),
         timeout_seconds=config.search.remote.timeout_seconds,
     )
-    _check_carriable(endpoint)
+    _check_values(endpoint)
     return endpoint
 
 
 def find_key(
     config: AgentConfig, provider: str, *, environ: Mapping[str, str], resolve_api_key: ResolveApiKey | None
 ) -> FoundKey | None:
-    """The first key that is set for a provider, without white space around it, and where; None when there is none."""
-    return _first_key(_key_places(config, PROVIDERS[provider], provider, environ, resolve_api_key))
+    """Return the first key that is set for a provider, without white space around it; None when there is none."""
+    return _find_first(_list_keys(config, PROVIDERS[provider], provider, environ, resolve_api_key))
 
 
-def choose_provider(
-    config: AgentConfig, *, environ: Mapping[str, str], resolve_api_key: ResolveApiKey | None = None
-) -> tuple[str, str]:
-    """Which provider serves, and why, one clause: the configured one, or for "auto" the first that can work.
-
-    Opens nothing: a model file is looked for, keys are looked up.
-    """
-    if config.search.provider != "auto":
-        return config.search.provider, "memorySearch.provider names it"
-    if (path := local_file(config)) and path.is_file():
-        return "local", "memorySearch.local.modelPath is a file"
-    for provider in AUTOMATIC:
-        found = find_key(config, provider, environ=environ, resolve_api_key=resolve_api_key)
-        if found:
-            return provider, f"a key was found in {found.origin}"
-    return "static", "no key and no local model file were found"
-
-
-def local_file(config: AgentConfig) -> Path | None:
-    """`local.modelPath` as an absolute path, relative ones to the workspace; None for an hf: URI and when not set."""
-    configured = config.search.local.model_path
-    if not configured or configured.startswith("hf:"):
-        return None
-    return config.workspace / Path(configured).expanduser()
-
-
-def merged_headers(config: AgentConfig, row: ProviderRow) -> dict[str, Secret]:
-    """Headers of `models.providers` and of `memorySearch.remote`; the latter win, whatever the case of the name."""
+def merge_headers(config: AgentConfig, row: ProviderRow) -> dict[str, Secret]:
+    """Merge the headers of `models.providers` and of `memorySearch.remote`; the latter win, whatever the case of the name."""
     merged: dict[str, tuple[str, Secret]] = {}
-    for _, account in reversed(list(_accounts(config, row))):
+    for _, account in reversed(list(_list_accounts(config, row))):
         merged |= {name.lower(): (name, value) for name, value in account.headers.items()}
     merged |= {name.lower(): (name, value) for name, value in config.search.remote.headers.items()}
     return dict(merged.values())
 
 
-def _first_key(places: Iterable[tuple[str | None, str]]) -> FoundKey | None:
+def _find_first(places: Iterable[tuple[str | None, str]]) -> FoundKey | None:
     kept = ((value.strip(), where) for value, where in places if value and value.strip())
     return next((FoundKey(key=Secret(value), origin=where) for value, where in kept), None)
 
 
-def _key_places(
+def _list_keys(
     config: AgentConfig,
     row: ProviderRow,
     provider: str,
@@ -176,7 +161,7 @@ def _key_places(
 ) -> Iterator[tuple[str | None, str]]:
     remote = config.search.remote.api_key
     yield (remote.reveal() if remote else None), "memorySearch.remote.apiKey"
-    for name, account in _accounts(config, row):
+    for name, account in _list_accounts(config, row):
         yield (account.api_key.reveal() if account.api_key else None), f"models.providers.{name}"
     if resolve_api_key is not None:
         yield resolve_api_key(provider), "the host"
@@ -184,15 +169,16 @@ def _key_places(
         yield environ.get(variable), variable
 
 
-def _accounts(config: AgentConfig, row: ProviderRow) -> Iterator[tuple[str, ProviderAccount]]:
+def _list_accounts(config: AgentConfig, row: ProviderRow) -> Iterator[tuple[str, ProviderAccount]]:
     for name in row.accounts:
         if name in config.providers:
             yield name, config.providers[name]
 
 
-def _base_url(config: AgentConfig, provider: str, row: ProviderRow) -> str | None:
-    configured = [account.base_url for _, account in _accounts(config, row)]
-    url = next((url for url in (config.search.remote.base_url, *configured, row.base_url) if url), None)
+def _find_url(config: AgentConfig, provider: str, row: ProviderRow, environ: Mapping[str, str]) -> str | None:
+    places = [config.search.remote.base_url, *(account.base_url for _, account in _list_accounts(config, row))]
+    places += [_complete_url(environ.get(name, ""), row) for name in row.url_environment]
+    url = next((url for url in (*places, row.base_url) if url), None)
     if url is None and provider == "openai-compatible":
         raise _unusable(
             provider, "no URL is configured", "Set memorySearch.remote.baseUrl, such as http://127.0.0.1:8000/v1."
@@ -200,8 +186,29 @@ def _base_url(config: AgentConfig, provider: str, row: ProviderRow) -> str | Non
     return url.strip().rstrip("/") if url else None
 
 
-def _check_carriable(endpoint: Endpoint) -> None:
-    """Refuse what an HTTP library would refuse with a message that quotes it."""
+def _complete_url(value: str, row: ProviderRow) -> str:
+    """Return the base URL that a vendor's variable means: `OLLAMA_HOST` may be "0.0.0.0", without scheme, port and path."""
+    value = value.strip().rstrip("/")
+    if not value:
+        return ""
+    url = value if "://" in value else f"http://{value}"
+    if not _is_http_url(url):
+        return url  # refused later, by the name of the provider
+    parts, usual = urlsplit(url), urlsplit(row.base_url or "")
+    netloc = parts.netloc
+    if parts.port is None and usual.port is not None and parts.scheme == "http":
+        netloc = f"{netloc.rstrip(':')}:{usual.port}"
+    if parts.hostname == "0.0.0.0":  # noqa: S104 - where a server listens; a client cannot send there
+        netloc = netloc.replace("0.0.0.0", "127.0.0.1")  # noqa: S104
+    return urlunsplit(parts._replace(netloc=netloc, path=parts.path or row.url_path))
+
+
+def _check_values(endpoint: Endpoint) -> None:
+    """Refuse a key, a header or a URL that an HTTP library would refuse with a message that quotes it.
+
+    Raises:
+        ProviderUnavailable: One of them cannot be sent.
+    """
     values = [*endpoint.headers.values(), *([endpoint.api_key] if endpoint.api_key else [])]
     if not all(re.fullmatch(r"[\x20-\x7e]*", value.reveal()) for value in values):
         raise _unusable(
@@ -216,17 +223,20 @@ def _check_carriable(endpoint: Endpoint) -> None:
 def _is_http_url(url: str) -> bool:
     try:
         parts = urlsplit(url)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        return (
+            parts.scheme in {"http", "https"}
+            and bool(parts.hostname)
+            and parts.port != 0
+            and not re.search(r"[\x00-\x20\x7f\ud800-\udfff]", url)
+        )
     except ValueError:  # the port is no number, or the host no address
         return False
 
 
-def _no_key(provider: str, row: ProviderRow) -> ProviderUnavailable:
+def _missing_key(provider: str, row: ProviderRow) -> ProviderUnavailable:
     variables = " or ".join(row.environment)
     return _unusable(provider, "there is no API key", f"Set {variables}, or memorySearch.remote.apiKey.")
 
 
 def _unusable(provider: str, message: str, action: str) -> ProviderUnavailable:
-    error = ProviderUnavailable(provider, message, action=action)
-    error.retryable = False
-    return error
+    return mark_permanent(ProviderUnavailable(provider, message, action=action))

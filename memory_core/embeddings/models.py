@@ -1,4 +1,4 @@
-"""The table of providers and models: defaults, request limits, dimensions and how an asymmetric model is addressed.
+"""The tables of providers and models: defaults, request limits, dimensions, prefixes and input types.
 
 Every row names the page it was read from. A model's row is found by the model's name, so that any kind of server that
 runs `nomic-embed-text` gets that model's prefixes.
@@ -15,22 +15,24 @@ Route = Literal["openai", "litellm", "local"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderRow:
-    """How a provider is reached and what one request may hold.
+    """One provider: where its requests go, and the limits of one.
 
     Attributes:
-        route: Which module speaks to it.
+        route: The module that speaks to it.
         source: The vendor's page for the limits.
         default_model: None when the user must name one.
         base_url: None when the user must name one, or when litellm knows it.
         environment: Variables that may hold its key, the first one wins.
+        url_environment: Variables that may hold its base URL, as the vendor's own libraries name them; the first one wins.
+        url_path: Appended to such a URL that has no path.
         accounts: Its names in `models.providers`, the first one wins.
-        needs_key: Whether it is useless without one.
+        needs_key: False if it works without a key.
         max_items: Texts in one request.
         max_tokens: Tokens in one request, all texts together; None when no limit is documented.
-        concurrency: Requests under way at once.
+        concurrency: Requests that run side by side.
         dimensions_field: The request's field for the output dimensions.
-        base64: Whether vectors may be asked for as base64 floats, a quarter of the bytes.
-        litellm_prefix: What litellm puts before the model's name.
+        base64: True if it sends vectors as base64 floats on demand, a quarter of the bytes.
+        litellm_prefix: Put before the model's name for litellm.
     """
 
     route: Route
@@ -38,6 +40,8 @@ class ProviderRow:
     default_model: str | None = None
     base_url: str | None = None
     environment: tuple[str, ...] = ()
+    url_environment: tuple[str, ...] = ()
+    url_path: str = ""
     accounts: tuple[str, ...] = ()
     needs_key: bool = True
     max_items: int
@@ -50,13 +54,13 @@ class ProviderRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRow:
-    """What is known of a model.
+    """One family of models.
 
     Attributes:
-        pattern: Found anywhere in the model's name, lower case.
+        pattern: Searched in the model's name, lower case.
         source: The page it was read from.
         dimensions: Of its vectors by default; 0 when sizes differ within the family.
-        shortens: Whether its vectors may be cut to fewer dimensions (Matryoshka).
+        shortens: True if its vectors may be cut to fewer dimensions (Matryoshka).
         max_tokens: Tokens in one request, when the model's limit differs from its provider's.
         query_prefix, document_prefix: Text put before queries and documents.
         query_type, document_type: Values of the input type field, for endpoints that have one.
@@ -82,6 +86,7 @@ PROVIDERS: dict[str, ProviderRow] = {
         default_model="text-embedding-3-small",
         base_url="https://api.openai.com/v1",
         environment=("OPENAI_API_KEY",),
+        url_environment=("OPENAI_BASE_URL", "OPENAI_API_BASE"),
         accounts=("openai",),
         max_items=2048,
         max_tokens=300_000,
@@ -93,6 +98,8 @@ PROVIDERS: dict[str, ProviderRow] = {
         default_model="gemini-embedding-001",
         base_url="https://generativelanguage.googleapis.com/v1beta",
         environment=("GEMINI_API_KEY",),
+        url_environment=("GOOGLE_GEMINI_BASE_URL", "GEMINI_API_BASE"),
+        url_path="/v1beta",
         accounts=("google", "gemini"),
         max_items=100,
         litellm_prefix="gemini/",
@@ -103,6 +110,7 @@ PROVIDERS: dict[str, ProviderRow] = {
         default_model="openai/text-embedding-3-small",
         base_url="https://openrouter.ai/api/v1",
         environment=("OPENROUTER_API_KEY",),
+        url_environment=("OPENROUTER_BASE_URL", "OPENROUTER_API_BASE"),
         accounts=("openrouter",),
         max_items=2048,
         max_tokens=300_000,
@@ -114,6 +122,7 @@ PROVIDERS: dict[str, ProviderRow] = {
         default_model="voyage-4",
         base_url="https://api.voyageai.com/v1",
         environment=("VOYAGE_API_KEY",),
+        url_environment=("VOYAGE_API_BASE", "VOYAGE_BASE_URL"),
         accounts=("voyage",),
         max_items=1000,
         max_tokens=120_000,
@@ -126,6 +135,7 @@ PROVIDERS: dict[str, ProviderRow] = {
         default_model="mistral-embed",
         base_url="https://api.mistral.ai/v1",
         environment=("MISTRAL_API_KEY",),
+        url_environment=("MISTRAL_BASE_URL", "MISTRAL_API_BASE"),
         accounts=("mistral",),
         max_items=256,
         max_tokens=16_384,
@@ -138,6 +148,8 @@ PROVIDERS: dict[str, ProviderRow] = {
         default_model="nomic-embed-text",
         base_url="http://127.0.0.1:11434/v1",
         environment=("OLLAMA_API_KEY",),
+        url_environment=("OLLAMA_HOST",),
+        url_path="/v1",
         accounts=("ollama",),
         needs_key=False,
         max_items=64,
@@ -279,7 +291,24 @@ MODELS: tuple[ModelRow, ...] = (
 _UNKNOWN = ModelRow(pattern="", source="")
 
 
-def model_row(model: str) -> ModelRow:
-    """What is known of a model, by its name; an empty row for one that is in no table."""
+# Models that one vendor alone serves, among the providers that "auto" may choose.
+_VENDORS = {
+    "openai": r"^text-embedding-(3|ada)",
+    "gemini": r"gemini-embedding",
+    "voyage": r"^voyage-",
+    "mistral": r"^(mistral|codestral)-embed",
+}
+
+
+def may_serve(provider: str, model: str) -> bool:
+    """Return True if a model that was set beside no provider may be meant for this one."""
+    if provider in {"static", "local"}:
+        return False
+    owner = next((name for name, pattern in _VENDORS.items() if re.search(pattern, model.lower())), provider)
+    return owner == provider
+
+
+def find_model(model: str) -> ModelRow:
+    """Return the row of a model by its name; an empty row for a model that is in no table."""
     name = model.lower()
     return next((row for row in MODELS if re.search(row.pattern, name)), _UNKNOWN)

@@ -1,13 +1,9 @@
-"""How many texts go into one request: pure arithmetic on estimates."""
+"""Packing texts into requests: pure arithmetic on estimates of tokens."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-
-# Characters that most tokenizers give a token of their own: kana, CJK ideographs, Hangul, full-width forms.
-_ONE_TOKEN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\U00020000-\U0003ffff]")
 
 # The estimate is short by up to a quarter on code and tables: packing to four fifths keeps nearly all under the cap.
 FILL = 0.8
@@ -15,7 +11,7 @@ FILL = 0.8
 
 @dataclass(slots=True)
 class Limits:
-    """What one request may hold.
+    """The limits of one request.
 
     Attributes:
         items: Texts, at least 1; lowered when the provider refuses a size.
@@ -26,21 +22,15 @@ class Limits:
     tokens: int | None = None
 
 
-def estimated_tokens(text: str) -> int:
-    """Tokens of a text: one for each CJK character, one for every four others, at least 1."""
-    single = len(_ONE_TOKEN.findall(text))
-    return max(1, single + (len(text) - single + 3) // 4)
-
-
-def packed(indices: Iterable[int], limits: Limits, tokens: Callable[[int], int]) -> Iterator[list[int]]:
+def pack_requests(indices: Iterable[int], limits: Limits, tokens: Callable[[int], int]) -> Iterator[list[int]]:
     """Cut a row of texts into requests, in order, each as full as the limits allow.
 
-    Lazy, and `limits` is read anew for every request, so that a limit learnt from a refusal holds for the rest.
+    Lazy, and `limits` is read anew for every request, so that a limit learnt from a refusal holds for the requests that follow.
 
     Args:
         indices: The texts' numbers.
         limits: Of one request; a text that exceeds `tokens` alone gets a request of its own.
-        tokens: How many tokens the text of that number has.
+        tokens: Returns how many tokens the text of a number has.
 
     Yields:
         The numbers of the texts of one request, never empty.
@@ -59,8 +49,8 @@ def packed(indices: Iterable[int], limits: Limits, tokens: Callable[[int], int])
         yield request
 
 
-def runs(indices: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Positions of the stretches of consecutive numbers: (3, 4, 5, 9) gives (0, 3) and (3, 4), ends excluded."""
+def find_runs(indices: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the positions of runs of consecutive numbers: (3, 4, 5, 9) gives (0, 3) and (3, 4), ends excluded."""
     start = 0
     for position in range(1, len(indices) + 1):
         if position == len(indices) or indices[position] != indices[position - 1] + 1:
@@ -68,7 +58,7 @@ def runs(indices: Sequence[int]) -> Iterator[tuple[int, int]]:
             start = position
 
 
-def halves(text: str) -> tuple[str, str]:
+def halve(text: str) -> tuple[str, str]:
     """Cut a text near its middle, at white space when there is some in the middle third; nothing is lost."""
     middle = len(text) // 2
     third = len(text) // 6

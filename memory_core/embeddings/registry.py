@@ -1,15 +1,18 @@
-"""From the configuration to a provider: which one "auto" means, and who opens it."""
+"""Open providers as the configuration says; a provider's module is imported when it is first opened."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol, cast
 
+from memory_core.config.agent import AgentConfig
+from memory_core.config.settings import ProviderId, Remote, SearchSettings
+from memory_core.embeddings.choice import choose_provider
+from memory_core.embeddings.protocols import EmbeddingProvider, Space
 from memory_core.errors import ProviderUnavailable
-from memory_core.hookspecs import EmbeddingProvider, ResolveApiKey, Space
-from memory_core.settings import AgentConfig, ProviderId, Remote, SearchSettings
+from memory_core.records import KeySources, ResolveApiKey
 
 
 class Opener(Protocol):
@@ -18,46 +21,30 @@ class Opener(Protocol):
     def __call__(
         self, config: AgentConfig, *, environ: Mapping[str, str], resolve_api_key: ResolveApiKey | None
     ) -> EmbeddingProvider:
-        """Raises ProviderUnavailable when it cannot be opened; says why and what to do."""
+        """Open the provider.
+
+        Raises:
+            ProviderUnavailable: It cannot be opened; says why and what to do.
+        """
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Which provider serves an agent.
-
-    Attributes:
-        provider: Its id, never "auto"; "none" is keyword search alone.
-        reason: Why, for the status.
-    """
-
-    provider: str
-    reason: str
-
-
-def choose(config: AgentConfig, resolve_api_key: ResolveApiKey | None = None) -> Choice:
-    """What the configuration asks for; "auto" is resolved without opening anything: files and keys are looked for."""
-    from memory_core.embeddings.credentials import choose_provider
-
-    return Choice(*choose_provider(config, environ=os.environ, resolve_api_key=resolve_api_key))
-
-
-def open_provider(config: AgentConfig, resolve_api_key: ResolveApiKey | None = None) -> EmbeddingProvider | None:
-    """The provider that serves an agent; None for "none". Loads no model and sends nothing yet.
+def open_provider(config: AgentConfig, keys: KeySources) -> EmbeddingProvider | None:
+    """Open the provider that serves an agent; None for "none". Loads no model and sends nothing yet.
 
     Raises:
         ProviderUnavailable: It cannot be opened; says why and what to do.
     """
-    chosen = choose(config, resolve_api_key).provider
-    if chosen == "none":
+    chosen = choose_provider(config, keys)
+    if chosen.provider == "none":
         return None
-    return _opened(config, config.search, chosen, resolve_api_key)
+    return _open(config, replace(config.search, model=chosen.model), chosen.provider, keys.resolve)
 
 
-def open_fallback(config: AgentConfig, resolve_api_key: ResolveApiKey | None = None) -> EmbeddingProvider | None:
-    """The provider that `memorySearch.fallback` names, with its own default model; None for "none".
+def open_fallback(config: AgentConfig, keys: KeySources) -> EmbeddingProvider | None:
+    """Open the provider that `memorySearch.fallback` names, with its own default model; None for "none".
 
-    Nothing that is set for the provider in whose place it stands reaches it: no model, no input type, and above all no key,
+    Nothing that is set for the provider which it replaces reaches it: no model, no input type, and above all no key,
     header or URL of `memorySearch.remote`. Its own come from `models.providers`, the host and the environment.
 
     Raises:
@@ -75,31 +62,31 @@ def open_fallback(config: AgentConfig, resolve_api_key: ResolveApiKey | None = N
         document_input_type=None,
         remote=Remote(timeout_seconds=search.remote.timeout_seconds),
     )
-    return _opened(config, own, search.fallback, resolve_api_key)
+    return _open(config, own, search.fallback, keys.resolve)
 
 
-def _opened(
+def _open(
     config: AgentConfig, search: SearchSettings, provider: str, resolve_api_key: ResolveApiKey | None
 ) -> EmbeddingProvider:
     resolved = replace(config, search=replace(search, provider=cast("ProviderId", provider)))
-    return _opener(provider)(resolved, environ=os.environ, resolve_api_key=resolve_api_key)
+    return _find_opener(provider)(resolved, environ=os.environ, resolve_api_key=resolve_api_key)
 
 
-def _opener(provider: str) -> Opener:
-    """Each module is imported when its provider is first opened."""
+def _find_opener(provider: str) -> Opener:
+    """Return the opener of a provider, from the module of its route."""
     if provider == "static":
         return _open_static
     from memory_core.embeddings.models import PROVIDERS
 
     if PROVIDERS[provider].route == "openai":
-        from memory_core.embeddings.openai_http import open_provider as open_openai
+        from memory_core.embeddings.remote.openai_api import open_provider as open_openai
 
         return open_openai
     if PROVIDERS[provider].route == "local":
-        from memory_core.embeddings.local import open_provider as open_local
+        from memory_core.embeddings.local.provider import open_provider as open_local
 
         return open_local
-    from memory_core.embeddings.litellm_provider import open_provider as open_litellm
+    from memory_core.embeddings.remote.litellm_api import open_provider as open_litellm
 
     return open_litellm
 
@@ -118,7 +105,7 @@ def _open_static(
 
 
 def open_space(space: Space) -> EmbeddingProvider | None:
-    """A provider that embeds into a space that an index holds, where that needs no configuration; else None."""
+    """Open a provider that embeds into the space of an index, if that needs no configuration; else return None."""
     if space.provider == "static":
         from memory_core.embeddings.static import StaticProvider
 

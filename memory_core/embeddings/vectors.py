@@ -1,4 +1,4 @@
-"""Check and normalise what a provider sent. Pure."""
+"""Vectors as providers send them: decode, check and normalise. Pure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     Row = NDArray[np.float32]
 
 
-def decoded(value: object, *, provider: str) -> Row:
-    """One vector as it stands in JSON: a list of numbers, or base64 of little-endian float32.
+def decode(value: object, *, provider: str) -> Row:
+    """Read one vector from JSON: a list of numbers, or base64 of little-endian float32.
 
     Raises:
-        InvalidEmbedding: It is neither.
+        InvalidEmbedding: The value is neither.
     """
     import base64
     import binascii
@@ -28,21 +28,22 @@ def decoded(value: object, *, provider: str) -> Row:
     try:
         if isinstance(value, str):
             return np.frombuffer(base64.b64decode(value, validate=True), dtype="<f4").astype(np.float32, copy=False)
-        row = np.asarray(value, dtype=np.float32)
-    except (binascii.Error, TypeError, ValueError) as error:
+        with np.errstate(over="ignore"):  # to infinity, which `check` reports
+            row = np.asarray(value, dtype=np.float32)
+    except (binascii.Error, TypeError, ValueError, OverflowError) as error:
         raise InvalidEmbedding(provider, "a vector came back that is no list of numbers") from error
     if row.ndim != 1 or not row.size:
         raise InvalidEmbedding(provider, "a vector came back that is empty or no list of numbers")
     return row
 
 
-def checked(rows: Sequence[Row], *, count: int, dimensions: int, provider: str) -> list[Row | InvalidEmbedding]:
-    """Unit rows for the vectors of one answer.
+def check(rows: Sequence[Row], *, count: int, dimensions: int, provider: str) -> list[Row | InvalidEmbedding]:
+    """Check the vectors of one answer, and bring each to unit length.
 
     Args:
-        rows: As they came.
+        rows: The vectors as they came.
         count: How many texts were sent.
-        dimensions: What every vector must have; 0 when that is not known yet.
+        dimensions: The dimensions of every vector; 0 when they are not known yet.
 
     Returns:
         For every text its row of unit length, zeros for a vector without direction, or the error for a vector that is
@@ -60,10 +61,10 @@ def checked(rows: Sequence[Row], *, count: int, dimensions: int, provider: str) 
             f"vectors of {wrong.pop()} dimensions came back instead of {dimensions or len(rows[0])}",
             action="Set memorySearch.outputDimensionality to what the model gives, or remove it.",
         )
-    return [_unit(row, provider) for row in rows]
+    return [_normalise(row, provider) for row in rows]
 
 
-def _unit(row: Row, provider: str) -> Row | InvalidEmbedding:
+def _normalise(row: Row, provider: str) -> Row | InvalidEmbedding:
     import numpy as np
 
     # float64, so that squares of large values do not overflow and those of small ones do not vanish.
@@ -74,8 +75,8 @@ def _unit(row: Row, provider: str) -> Row | InvalidEmbedding:
     return (exact / length).astype(np.float32) if length > 0 else np.zeros_like(row)
 
 
-def mean(rows: Sequence[Row], weights: Sequence[float]) -> Row:
-    """The weighted mean direction of unit rows, of unit length; zeros when they cancel out.
+def average(rows: Sequence[Row], weights: Sequence[float]) -> Row:
+    """Return the weighted mean direction of unit rows, of unit length; zeros when they cancel out.
 
     For a text too long for its model, embedded in parts (github.com/openai/openai-cookbook, "Embedding long inputs").
     """
@@ -86,6 +87,15 @@ def mean(rows: Sequence[Row], weights: Sequence[float]) -> Row:
     return (total / length).astype(np.float32) if length > 1e-6 else np.zeros_like(rows[0])
 
 
-def shortened(row: Row, dimensions: int) -> Row:
-    """The first dimensions of a vector of a Matryoshka model; `checked` makes it of unit length again."""
+def shorten(row: Row, dimensions: int) -> Row:
+    """Cut a vector of a Matryoshka model to its first dimensions; `check` brings it to unit length again."""
     return row[:dimensions] if dimensions else row
+
+
+def as_rows(blobs: Sequence[bytes]) -> NDArray[np.float32]:
+    """Return stored embeddings of one space as a matrix, shape (n, dimensions)."""
+    import numpy as np
+
+    if not blobs:
+        return np.zeros((0, 0), dtype=np.float32)
+    return np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), -1)

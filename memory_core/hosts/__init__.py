@@ -1,1 +1,1 @@
-"""Thin hosts: each brings the slot to other people's programs, through the public surface only."""
+"""Thin hosts, one a module: each connects the slot to other programs and uses only its public methods."""

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from memory_core.config.settings import Secret
 from memory_core.errors import MemoryCoreError
-from memory_core.settings import Secret
 
 if TYPE_CHECKING:
     import httpx
@@ -16,17 +16,17 @@ Message = dict[str, Any]
 
 
 class EndpointFailed(MemoryCoreError):
-    """The chat endpoint gave no answer; says why, without the key."""
+    """The chat endpoint gave no answer; the message says why, without the key."""
 
 
 class ChatEndpoint:
     """One model behind one endpoint.
 
     Args:
-        base_url: Up to and without `/chat/completions`.
-        model: The id the endpoint knows.
-        api_key: None for endpoints that want none.
-        timeout_seconds: For the whole of one answer's silence.
+        base_url: The URL without `/chat/completions`.
+        model: The model's id at the endpoint.
+        api_key: None for endpoints that need none.
+        timeout_seconds: The longest pause without data before an answer is given up.
     """
 
     def __init__(
@@ -42,10 +42,10 @@ class ChatEndpoint:
     def complete(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], *, show: Callable[[str], None]
     ) -> Message:
-        """The assistant's message: its text is shown as it comes, its tool calls are put together.
+        """Return the assistant's message: its text is shown as it arrives, its tool calls are put together.
 
         Raises:
-            EndpointFailed: No answer, or one that is no stream of completions.
+            EndpointFailed: No answer, or one that is not a stream of completions.
         """
         import httpx
 
@@ -58,7 +58,7 @@ class ChatEndpoint:
                     raise EndpointFailed(
                         f"{self._url} answered {response.status_code}", action="check --base-url, --model and the key"
                     )
-                return _assembled(_deltas(response), show)
+                return _assemble(_read_deltas(response), show)
         except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
             raise EndpointFailed(
                 f"{self._url}: {type(error).__name__}: {error}", action="check --base-url and the network"
@@ -69,8 +69,8 @@ class ChatEndpoint:
         self._client.close()
 
 
-def _deltas(response: httpx.Response) -> Iterable[Mapping[str, Any]]:
-    """The deltas of a stream of server-sent events (https://platform.openai.com/docs/api-reference/chat-streaming)."""
+def _read_deltas(response: httpx.Response) -> Iterable[Mapping[str, Any]]:
+    """Yield the deltas of a stream of server-sent events (https://platform.openai.com/docs/api-reference/chat-streaming)."""
     for line in response.iter_lines():
         data = line.removeprefix("data:").strip()
         if line.startswith("data:") and data != "[DONE]":
@@ -78,7 +78,7 @@ def _deltas(response: httpx.Response) -> Iterable[Mapping[str, Any]]:
                 yield choice.get("delta") or {}
 
 
-def _assembled(deltas: Iterable[Mapping[str, Any]], show: Callable[[str], None]) -> Message:
+def _assemble(deltas: Iterable[Mapping[str, Any]], show: Callable[[str], None]) -> Message:
     text: list[str] = []
     calls: dict[int, dict[str, Any]] = {}
     for delta in deltas:

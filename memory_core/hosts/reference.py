@@ -1,6 +1,6 @@
-"""The reference host: a chat loop that shows all that a host does with the slot, and nothing else.
+"""The reference host: a chat loop that does everything that a host does with the slot, and nothing else.
 
-It keeps sessions as a Clawdbot-like host does: `<state dir>/agents/<id>/sessions/<session id>.jsonl` and `sessions.json`.
+It keeps sessions like Clawdbot: `<state dir>/agents/<id>/sessions/<session id>.jsonl` and `sessions.json`.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from memory_core import session_store
 from memory_core.config import load_config
+from memory_core.config.names import DEFAULT_AGENT
+from memory_core.config.settings import ProviderAccount, Secret
 from memory_core.hosts.endpoint import ChatEndpoint, EndpointFailed, Message
-from memory_core.markdown import estimate_tokens
-from memory_core.plugin import MemorySlot
+from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
-from memory_core.settings import ProviderAccount, Secret
+from memory_core.sources import sessions_json
+from memory_core.text.tokens import estimate_tokens
 
 log = logging.getLogger(__name__)
 
 MAX_TOOL_STEPS = 8
-KEEP_TURNS = 4  # messages that stay word for word when a session is compacted
+KEEP_MESSAGES = 4  # stay word for word when a session is compacted
 OPENAI_URL = "https://api.openai.com/v1"
 BASE_PROMPT = "You are a helpful assistant. Be brief."
 SUMMARY_PROMPT = "Summarise the conversation above in at most 200 words: facts, decisions, open questions."
@@ -41,7 +42,7 @@ class Transcript:
     Attributes:
         path: The JSONL file.
         messages: What is still in the model's context, without the system prompt.
-        summary: What compaction left of the rest.
+        summary: The summary of the messages that compaction removed; "" before the first.
     """
 
     path: Path
@@ -51,7 +52,7 @@ class Transcript:
     def add(self, message: Message) -> None:
         """Append a message to the context and to the file."""
         self.messages.append(message)
-        self.write({"type": "message", "message": _logged(message)})
+        self.write({"type": "message", "message": _to_log_line(message)})
 
     def write(self, line: Mapping[str, Any]) -> None:
         """Append one line to the file."""
@@ -66,11 +67,11 @@ class ReferenceHost:
     Args:
         slot: The memory; the host closes it.
         endpoint: The model; the host closes it.
-        state_dir: Where sessions are kept.
-        context: The session, as the slot is told of it.
-        context_window: The model's, in tokens.
-        reserve_tokens: Compact when fewer than so many are left.
-        show: Given every piece of visible text.
+        state_dir: The folder of the sessions.
+        context: The session, as the slot gets it.
+        context_window: Tokens of the model's context.
+        reserve_tokens: Compact when fewer tokens are left.
+        show: Called with every piece of visible text.
     """
 
     def __init__(
@@ -87,8 +88,8 @@ class ReferenceHost:
         self._slot = slot
         self._endpoint = endpoint
         self._context = context
-        self._key = context.session_key or f"agent:{context.agent or 'main'}:main"
-        self._sessions = state_dir / "agents" / (context.agent or "main") / "sessions"
+        self._key = context.session_key or f"agent:{context.agent or DEFAULT_AGENT}:main"
+        self._sessions = state_dir / "agents" / (context.agent or DEFAULT_AGENT) / "sessions"
         self._window = context_window
         self._limit = max(context_window - reserve_tokens, context_window // 2)
         self._show = show
@@ -110,7 +111,7 @@ class ReferenceHost:
         self._slot.start()
         self._slot.session_started(self._context)
         self._opening = self._slot.session_context(self._context)
-        session_store.update(self._sessions / session_store.FILE_NAME, self._key, _begin)
+        sessions_json.update(self._sessions / sessions_json.FILE_NAME, self._key, _reset_entry)
         self._record()
 
     def close(self) -> None:
@@ -118,7 +119,7 @@ class ReferenceHost:
         self._slot.close()
         self._endpoint.close()
 
-    def turn(self, text: str) -> str:
+    def run_turn(self, text: str) -> str:
         """Answer the user: ask the model, run its tool calls, ask again; then compact if the window is full.
 
         Raises:
@@ -129,31 +130,31 @@ class ReferenceHost:
         self._show("\n")
         self._record()
         self._slot.session_updated(self._key)
-        if self.tokens() >= self._limit:
+        if self.count_tokens() >= self._limit:
             self.compact()
         else:
             self._flush(compacting=False)
         return answer
 
-    def tokens(self) -> int:
-        """An estimate of what the model is sent."""
-        return sum(estimate_tokens(json.dumps(message, ensure_ascii=False)) for message in self._prompt())
+    def count_tokens(self) -> int:
+        """Estimate the tokens of the next request to the model."""
+        return sum(estimate_tokens(json.dumps(message, ensure_ascii=False)) for message in self._build_prompt())
 
     def compact(self) -> None:
-        """Let memory save what should last, then put a summary in place of the older messages."""
+        """Run the flush turn, then replace the older messages by a summary."""
         self._flush(compacting=True)
         older, self.transcript.messages = _split(self.transcript.messages)
         if not older:
             return
-        asked = [*self._system(), *older, {"role": "user", "content": SUMMARY_PROMPT}]
+        asked = [*self._build_system(), *older, {"role": "user", "content": SUMMARY_PROMPT}]
         self.transcript.summary = self._endpoint.complete(asked, [], show=lambda _: None)["content"]
         self.transcript.write({"type": "compaction", "summary": self.transcript.summary})
-        session_store.update(self._sessions / session_store.FILE_NAME, self._key, _count_compaction)
+        sessions_json.update(self._sessions / sessions_json.FILE_NAME, self._key, _count_compaction)
         self._record()
 
     def _answer(self) -> str:
         for _ in range(MAX_TOOL_STEPS):
-            message = self._endpoint.complete(self._prompt(), self._tools(), show=self._show)
+            message = self._endpoint.complete(self._build_prompt(), self._list_tools(), show=self._show)
             self.transcript.add(message)
             calls = message.get("tool_calls") or []
             if not calls:
@@ -163,21 +164,21 @@ class ReferenceHost:
         return ""
 
     def _run(self, call: Mapping[str, Any]) -> Message:
-        """One tool call; what goes wrong is told to the model."""
+        """Run one tool call; errors go to the model."""
         try:
             arguments = json.loads(call["function"]["arguments"] or "{}")
         except ValueError as error:
-            result: Mapping[str, Any] = {"error": f"the arguments are no JSON: {error}", "code": "invalid_argument"}
+            result: Mapping[str, Any] = {"error": f"the arguments are not JSON: {error}", "code": "invalid_argument"}
         else:
             result = self._slot.call_tool(call["function"]["name"], arguments, self._context)
         return {"role": "tool", "tool_call_id": call["id"], "content": json.dumps(result, ensure_ascii=False)}
 
     def _flush(self, *, compacting: bool) -> None:
-        """The silent turn, when one is due: nothing of it is shown, nor kept in the session."""
+        """Run the silent turn if one is due; nothing of it is shown or kept in the session."""
         session = self._slot.session(
             self._context,
             self._key,
-            total_tokens=self.tokens(),
+            total_tokens=self.count_tokens(),
             context_window=self._window,
             transcript=self.transcript.path,
         )
@@ -188,30 +189,30 @@ class ReferenceHost:
         def complete(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], **_: object) -> Message:
             return self._endpoint.complete(messages, tools, show=lambda _: None)
 
-        outcome = self._slot.run_flush(turn, complete, history=self._prompt())
+        outcome = self._slot.run_flush(turn, complete, history=self._build_prompt())
         log.info("memory flush: %s, %s", outcome.status, outcome.reason)
 
-    def _system(self) -> list[Message]:
+    def _build_system(self) -> list[Message]:
         parts = [BASE_PROMPT, self._slot.prompt_section(self._context), self._opening]
         if self.transcript.summary:
             parts.append(f"Summary of the conversation so far:\n{self.transcript.summary}")
         return [{"role": "system", "content": "\n\n".join(part for part in parts if part)}]
 
-    def _prompt(self) -> list[Message]:
-        return [*self._system(), *self.transcript.messages]
+    def _build_prompt(self) -> list[Message]:
+        return [*self._build_system(), *self.transcript.messages]
 
-    def _tools(self) -> list[dict[str, Any]]:
+    def _list_tools(self) -> list[dict[str, Any]]:
         return self._slot.tool_schemas(self._context, form="openai")
 
     def _record(self) -> None:
-        """Keep `sessions.json` level, so that others can see this session."""
+        """Update `sessions.json`, so that other programs see this session."""
         facts = {
             "sessionId": self._session_id,
             "updatedAt": int(time.time() * 1000),
-            "totalTokens": self.tokens(),
+            "totalTokens": self.count_tokens(),
             "contextTokens": self._window,
         }
-        session_store.update(self._sessions / session_store.FILE_NAME, self._key, lambda entry: entry.update(facts))
+        sessions_json.update(self._sessions / sessions_json.FILE_NAME, self._key, lambda entry: entry.update(facts))
 
 
 def open_host(
@@ -224,7 +225,7 @@ def open_host(
     model: str,
     context_window: int,
 ) -> ReferenceHost:
-    """A host for one session at the terminal. Without a base URL, `models.providers.openai` says where the model is.
+    """Return a host for one session at the terminal. Without a base URL, that of `models.providers.openai` is used.
 
     Raises:
         ConfigError: The configuration cannot be used.
@@ -245,10 +246,10 @@ def open_host(
 
 
 def converse(host: ReferenceHost) -> None:
-    """Ask for lines until the input ends; at a terminal, a model that gives no answer is told of and the chat goes on.
+    """Read lines until the input ends; at a terminal, an error of the model is printed and the chat goes on.
 
     Raises:
-        EndpointFailed: The model gives no answer, and nobody is there to read of it.
+        EndpointFailed: The model gives no answer, and the input is not a terminal.
     """
     prompt = "> " if sys.stdin.isatty() else ""
     while True:
@@ -272,11 +273,11 @@ def play(host: ReferenceHost, lines: Iterable[str]) -> None:
     for line in lines:
         text = line.strip()
         if text and not text.startswith("#"):
-            host.turn(text)
+            host.run_turn(text)
 
 
-def _begin(entry: dict[str, Any]) -> None:
-    """A new transcript under an old key: it has been compacted no time, and what was flushed was the one before."""
+def _reset_entry(entry: dict[str, Any]) -> None:
+    """Drop the counts of the former transcript from a session's entry: a new one begins."""
     for name in [name for name in entry if name == "compactionCount" or name.startswith("memoryFlush")]:
         del entry[name]
 
@@ -286,13 +287,13 @@ def _count_compaction(entry: dict[str, Any]) -> None:
 
 
 def _split(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
-    """The older messages, and those that stay: the last few, from a user's message on, so that no tool call is torn."""
-    start = max(len(messages) - KEEP_TURNS, 0)
+    """Split off the last few messages, from a user's message on, so that a tool call stays with its result."""
+    start = max(len(messages) - KEEP_MESSAGES, 0)
     while start > 0 and messages[start]["role"] != "user":
         start -= 1
     return list(messages[:start]), list(messages[start:])
 
 
-def _logged(message: Message) -> Message:
-    """A message as the session file has it: its text as a list of parts."""
+def _to_log_line(message: Message) -> Message:
+    """Return a message in the form of the session file: its text as a list of parts."""
     return {**message, "content": [{"type": "text", "text": message["content"]}]}

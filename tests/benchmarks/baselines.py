@@ -13,7 +13,7 @@ import numpy as np
 
 from memory_core.embeddings.static import StaticProvider
 from memory_core.records import Hit, Query
-from memory_core.store.connection import Connection, open_reader
+from memory_core.sqlite import Connection, open_reader
 
 DEPTH = 100
 RRF_K = 60  # Cormack, Clarke and Buettcher, SIGIR 2009

@@ -20,11 +20,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memory_core.builtin import BuiltinBackend
+from memory_core.builtin.backend import BuiltinBackend
+from memory_core.config.agent import AgentConfig
+from memory_core.config.settings import ProviderId, SearchSettings, SyncSettings
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Query
-from memory_core.settings import AgentConfig, ProviderId, SearchSettings, SyncSettings
-from memory_core.terms import match_expression, question_words
+from memory_core.text.terms import extract_words
 
 RUNS = 31
 NOTE_CHARS = 3500
@@ -157,13 +158,14 @@ def bench_search(report: Report, scratch: Path, chunks: int, target: float) -> N
 
 
 def plain_fts(path: Path, asked: Sequence[str]) -> float:
-    from memory_core.store.connection import open_reader
+    from memory_core.builtin.store.retrieval import match_expression
+    from memory_core.sqlite import open_reader
 
     connection = open_reader(path)
     turn = iter(asked)
     sql = "SELECT rowid, bm25(chunks_fts) AS score FROM chunks_fts WHERE chunks_fts MATCH ? ORDER BY score LIMIT 50"
     p50, _ = medians(
-        lambda: connection.execute(sql, (match_expression(question_words(next(turn))),)).fetchall(), runs=len(asked)
+        lambda: connection.execute(sql, (match_expression(extract_words(next(turn))),)).fetchall(), runs=len(asked)
     )
     connection.close()
     return p50
@@ -172,8 +174,8 @@ def plain_fts(path: Path, asked: Sequence[str]) -> float:
 def _numpy_product(path: Path) -> float:
     import numpy as np
 
-    from memory_core.store.connection import open_reader
-    from memory_core.store.vectors import as_rows
+    from memory_core.embeddings.vectors import as_rows
+    from memory_core.sqlite import open_reader
 
     connection = open_reader(path)
     rows = as_rows([row[0] for row in connection.execute("SELECT embedding FROM embedding_cache")])

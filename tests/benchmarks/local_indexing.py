@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_core.embeddings import local
-from memory_core.hookspecs import EmbeddingProvider, Space
-from memory_core.settings import Local, SearchSettings
+from memory_core.config.settings import Local, SearchSettings
+from memory_core.embeddings.local import provider as local
+from memory_core.embeddings.protocols import EmbeddingProvider, Space
 from tests.index import Index
 
 if TYPE_CHECKING:

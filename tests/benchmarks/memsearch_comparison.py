@@ -39,9 +39,9 @@ ENVIRONMENT = REPOSITORY / ".cache" / f"memsearch-{VERSION}"
 OURS = """
 import json, sys, time
 from pathlib import Path
-from memory_core.builtin import BuiltinBackend
+from memory_core.builtin.backend import BuiltinBackend
 from memory_core.hookspecs import BackendContext
-from memory_core.settings import AgentConfig, Remote, SearchSettings, Secret
+from memory_core.config.settings import AgentConfig, Remote, SearchSettings, Secret
 import httpx, numpy
 notes, store, url = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 search = SearchSettings(provider="openai", remote=Remote(base_url=url, api_key=Secret("sk-loopback")))

@@ -6,8 +6,9 @@ from pathlib import Path
 from tempfile import gettempdir
 from types import TracebackType
 
-from memory_core.embeddings import local
-from memory_core.settings import AgentConfig, Local, SearchSettings
+from memory_core.config.agent import AgentConfig
+from memory_core.config.settings import Local, SearchSettings
+from memory_core.embeddings.local import provider
 from tests.servers.openai import OpenAIServer
 
 
@@ -27,7 +28,7 @@ class ReplayServer(OpenAIServer):
         config = AgentConfig(
             agent="main", workspace=folder, state_dir=folder, store_path=folder / "unused.sqlite", search=search
         )
-        self._provider = local.open_provider(config, environ={})
+        self._provider = provider.open_provider(config, environ={})
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

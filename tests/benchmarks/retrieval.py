@@ -29,11 +29,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-from memory_core import meaning, passages, ranking
-from memory_core.builtin import BuiltinBackend
+from memory_core.builtin.backend import BuiltinBackend
+from memory_core.config.agent import AgentConfig
+from memory_core.config.settings import Local, Remote, SearchSettings, SyncSettings
 from memory_core.hookspecs import BackendContext
+from memory_core.ranking import passages, scores
 from memory_core.records import Hit, Query
-from memory_core.settings import AgentConfig, Local, Remote, SearchSettings, SyncSettings
+from memory_core.search import similarity
 from tests.benchmarks import size, thresholds
 from tests.benchmarks.baselines import Baselines
 from tests.benchmarks.judged import Judged, collapsed, conversations, load_questions, merge
@@ -146,12 +148,12 @@ def compare(ours: Sequence[Figures], name: str, theirs: Sequence[Figures]) -> st
 
 # What is taken out, and how: (module, constant, value).
 ABLATIONS: dict[str, tuple[object, str, object]] = {
-    "late interaction": (ranking, "WITH_TABLE", ranking.WITHOUT_TOKENS),
-    "late interaction with the chunk around": (meaning, "AROUND", 0.0),
-    "cosines of windows": (ranking, "WITH_TABLE", (0.0, 1.0)),
-    "BM25 of units": (ranking, "UNIT_SHARE", 0.0),
-    "BM25 of chunks": (ranking, "UNIT_SHARE", 1.0),
-    "dates in questions": (ranking, "PERIOD_BONUS", 0.0),
+    "late interaction": (scores, "WITH_TABLE", scores.WITHOUT_TOKENS),
+    "late interaction with the chunk around": (similarity, "AROUND", 0.0),
+    "cosines of windows": (scores, "WITH_TABLE", (0.0, 1.0)),
+    "BM25 of units": (scores, "UNIT_SHARE", 0.0),
+    "BM25 of chunks": (scores, "UNIT_SHARE", 1.0),
+    "dates in questions": (scores, "PERIOD_BONUS", 0.0),
     "passages of several units": (passages, "SPAN", -1),
     "sharing of room in long lists": (passages, "SHARED", 100),
 }

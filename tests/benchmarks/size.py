@@ -16,9 +16,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from memory_core.builtin import BuiltinBackend
+from memory_core.builtin.backend import BuiltinBackend
+from memory_core.config.settings import ProviderId
 from memory_core.records import Query
-from memory_core.settings import ProviderId
 from tests.benchmarks import bench
 from tests.benchmarks.judged import conversations, load_questions
 

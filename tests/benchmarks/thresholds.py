@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from unittest import mock
 
-from memory_core import question, ranking
-from memory_core.settings import SearchSettings, SyncSettings
-from memory_core.terms import identifiers, question_words
+from memory_core.config.settings import SearchSettings, SyncSettings
+from memory_core.ranking import scores
+from memory_core.search import question
+from memory_core.text.terms import extract_identifiers, extract_words
 from tests.benchmarks.judged import Judged, conversations, excerpt, merge
 from tests.benchmarks.nonsense import EVERYDAY_WORDS, SMALL_TALK, nonsense
 from tests.retrieval_sets import DISTRACTORS, amid_others, placed, searching
@@ -29,11 +30,11 @@ OFFLINE = {
 }
 # What is taken out of the score, and how: (module, constant, value).
 ABLATIONS: dict[str, tuple[object, str, object]] = {
-    "the product": (ranking, "IDENTIFIED", ranking.IDENTIFIED),
+    "the product": (scores, "IDENTIFIED", scores.IDENTIFIED),
     "without the benefit of sentences": (question, "is_question", lambda _: False),
-    "without the growth of chance": (ranking, "CHANCE_GROWTH", 0.0),
-    "without the exponent of few chunks": (ranking, "FEW_EXPONENT", 1.0),
-    "without identifiers": (ranking, "IDENTIFIED", 0.0),
+    "without the growth of chance": (scores, "CHANCE_GROWTH", 0.0),
+    "without the exponent of few chunks": (scores, "FEW_EXPONENT", 1.0),
+    "without identifiers": (scores, "IDENTIFIED", 0.0),
 }
 
 
@@ -58,7 +59,7 @@ def _sets(scratch: Path, settings: SearchSettings) -> str:
         with searching(scratch / name, scratch / f"{name}.sqlite", settings) as search:
             shares.append(f"{name} {sum(question.is_found(search(question.text)) for question in questions)}")
             if name == "code":
-                named = [(one, question) for question in questions for one in identifiers(question.text)]
+                named = [(one, question) for question in questions for one in extract_identifiers(question.text)]
                 hits = sum(any(hit.path == q.path for hit in search(f"{one} wobbling gizmo")[:1]) for one, q in named)
                 shares.append(f"identifiers beside unknown words {hits} of {len(named)}")
     return "  ".join(shares)
@@ -93,7 +94,7 @@ def _line(workspaces: Sequence[Workspace], states: Iterator[Path], settings: Sea
 def _passing(workspace: Path, state: Path, settings: SearchSettings, questions: Sequence[Judged]) -> list[int]:
     """How many texts of each kind get a result."""
     asked = [question.text for question in questions]
-    lists = [" ".join(word for word in re.findall(r"\w+", text) if question_words(word)) for text in asked]
+    lists = [" ".join(word for word in re.findall(r"\w+", text) if extract_words(word)) for text in asked]
     with searching(workspace, state, settings) as search:
         return [sum(bool(search(text)) for text in texts) for texts in (asked, lists, NONSENSE, SMALL_TALK, OTHERS)]
 

@@ -1,4 +1,4 @@
-"""What the backends under contract need besides a workspace."""
+"""Fixtures of the backends under contract."""
 
 from tests.qmd.conftest import fake
 

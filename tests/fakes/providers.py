@@ -9,8 +9,8 @@ from hashlib import blake2b
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from memory_core.embeddings.protocols import Space, TokenEmbedding
 from memory_core.errors import InputTooLarge, ProviderError, RequestTimeout
-from memory_core.hookspecs import Space, TokenEmbedding
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from memory_core.flush import PROMPT
+from memory_core.flush.policy import PROMPT
 from memory_core.hosts import endpoint, reference
 from tests.command import Command, Outcome
 from tests.servers import chat

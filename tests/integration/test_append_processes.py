@@ -12,8 +12,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from memory_core import notes
-from memory_core.session_store import read
+import pytest
+
+from memory_core.sources import writer
+from memory_core.sources.sessions_json import read
 
 NOTE = "memory/2026-11-21.md"
 PROCESSES, PARAGRAPHS = 8, 100
@@ -22,7 +24,9 @@ KILLS = 40
 APPENDER = """
 import sys
 from pathlib import Path
-from memory_core import notes
+import pytest
+
+from memory_core.sources import writer as notes
 base, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 print("ready", flush=True)
 sys.stdin.readline()
@@ -36,7 +40,9 @@ for number in range(count):
 VICTIM = """
 import sys
 from pathlib import Path
-from memory_core import notes
+import pytest
+
+from memory_core.sources import writer as notes
 base, trial = Path(sys.argv[1]), sys.argv[2]
 for number in range(10**6):
     text = f"Trial {trial}, paragraph {number}: " + "Ünï " * (5 + 3001 * (number % 4)) + "end."
@@ -47,7 +53,9 @@ for number in range(10**6):
 RECORDER = """
 import sys
 from pathlib import Path
-from memory_core.session_store import mark_flushed, update
+import pytest
+
+from memory_core.sources.sessions_json import mark_flushed, update
 path, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 print("ready", flush=True)
 sys.stdin.readline()
@@ -80,6 +88,11 @@ def run_together(script: str, arguments: list[tuple[object, ...]]) -> None:
             child.communicate()
 
 
+@pytest.fixture(autouse=True)
+def _workspace(tmp_path: Path) -> None:
+    (tmp_path / "ws").mkdir()
+
+
 def test_eight_processes_lose_and_duplicate_nothing(tmp_path: Path) -> None:
     run_together(APPENDER, [(tmp_path, f"Writer {name}", PARAGRAPHS) for name in range(PROCESSES)])
 
@@ -97,7 +110,7 @@ def test_a_killed_writer_leaves_every_note_whole(tmp_path: Path) -> None:
     acknowledged: set[str] = set()
     for trial in range(KILLS):
         acknowledged |= {f"Trial {trial}, paragraph {number}" for number in _kill_one(tmp_path, trial)}
-        notes.finish_interrupted(workspace=tmp_path / "ws", state_dir=tmp_path / "state", lock_timeout_seconds=5)
+        writer.finish_interrupted(workspace=tmp_path / "ws", state_dir=tmp_path / "state", lock_timeout_seconds=5)
         found = Counter(title for path in sorted((tmp_path / "ws" / "memory").iterdir()) for title in _titles(path))
         assert max(found.values()) == 1
         assert acknowledged <= set(found)

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from memory_core.builtin.store.migrations import VERSION
 from tests.command import SAMPLE, Command, Outcome, as_ordinary_owner
+from tests.places import index_path
 
 QUESTION = "Which musical instrument am I learning?"
 ANSWER = "memory/2026-02-21.md"
@@ -194,7 +196,7 @@ def test_a_workspace_that_does_not_exist_is_named(command: Command, tmp_path: Pa
 
 
 def index_file(command: Command) -> Path:
-    return command.state_dir / "memory" / "main.sqlite"
+    return index_path(command.state_dir, command.workspace)
 
 
 def _foreign(path: Path) -> None:
@@ -214,36 +216,63 @@ def _overwritten(path: Path) -> None:
 def _newer(path: Path) -> None:
     with path.open("r+b") as file:
         file.seek(60)  # user_version, see https://www.sqlite.org/fileformat.html#the_database_header
-        file.write((999).to_bytes(4, "big"))
+        file.write((VERSION + 1).to_bytes(4, "big"))
+
+
+Elsewhere = tuple[Path, Callable[..., Outcome]]
+
+
+@pytest.fixture
+def elsewhere(indexed: Command, tmp_path: Path) -> Elsewhere:
+    """An index at a configured path, where a file may be anybody's, and what runs commands on it."""
+    index, config = tmp_path / "notes.db", tmp_path / "elsewhere.json5"
+    config.write_text(f"{{agents: {{defaults: {{memorySearch: {{store: {{path: '{index}'}}}}}}}}}}")
+
+    def run(*words: str) -> Outcome:
+        return indexed("--config", str(config), *words)
+
+    assert run("index").code == 0
+    return index, run
 
 
 @pytest.mark.parametrize("words", [["index"], ["search", QUESTION], ["status"]], ids=lambda words: words[0])
-@pytest.mark.parametrize("damage", [_foreign, _truncated, _overwritten, _newer])
+@pytest.mark.parametrize("damage", [_foreign, _newer])
 def test_a_store_that_cannot_be_used_is_named(
-    indexed: Command, damage: Callable[[Path], None], words: list[str]
+    elsewhere: Elsewhere, damage: Callable[[Path], None], words: list[str]
 ) -> None:
+    index, run = elsewhere
+    damage(index)
+    failed = run(*words)
+    assert (failed.code, failed.out) == (1, "")
+    assert str(index) in failed.error
+
+
+@pytest.mark.parametrize("damage", [_truncated, _overwritten])
+def test_the_status_names_a_damaged_index(indexed: Command, damage: Callable[[Path], None]) -> None:
     damage(index_file(indexed))
-    failed = indexed(*words)
+    failed = indexed("status")
     assert (failed.code, failed.out) == (1, "")
     assert str(index_file(indexed)) in failed.error
 
 
+@pytest.mark.parametrize("words", [["index"], ["index", "--force"], ["search", QUESTION]], ids=" ".join)
 @pytest.mark.parametrize("damage", [_truncated, _overwritten])
-def test_force_rebuilds_a_damaged_index(indexed: Command, damage: Callable[[Path], None]) -> None:
+def test_a_damaged_index_is_made_anew(indexed: Command, damage: Callable[[Path], None], words: list[str]) -> None:
     damage(index_file(indexed))
-    assert indexed("index", "--force").code == 0
+    assert indexed(*words).code == 0
     assert indexed("search", QUESTION, "--json").json["results"][0]["path"] == ANSWER
 
 
 @pytest.mark.parametrize("words", [["index"], ["index", "--force"], ["search", QUESTION]], ids=" ".join)
 @pytest.mark.parametrize("damage", [_foreign, _newer])
 def test_a_file_that_is_not_ours_to_read_is_not_ours_to_write(
-    indexed: Command, damage: Callable[[Path], None], words: list[str]
+    elsewhere: Elsewhere, damage: Callable[[Path], None], words: list[str]
 ) -> None:
-    damage(index_file(indexed))
-    before = index_file(indexed).read_bytes()
-    assert indexed(*words).code == 1
-    assert index_file(indexed).read_bytes() == before
+    index, run = elsewhere
+    damage(index)
+    before = index.read_bytes()
+    assert run(*words).code == 1
+    assert index.read_bytes() == before
 
 
 CONFIGURATIONS = {

@@ -9,10 +9,10 @@ from pathlib import Path
 import apsw
 import pytest
 
+from memory_core.builtin.store.migrations import MIGRATIONS
+from memory_core.builtin.store.spaces import find_space, load_calibration
+from memory_core.embeddings.protocols import Calibrated, Calibration, EmbeddingProvider
 from memory_core.embeddings.static import CALIBRATION, StaticProvider
-from memory_core.hookspecs import Calibrated, Calibration, EmbeddingProvider
-from memory_core.store.migrations import MIGRATIONS
-from memory_core.store.spaces import calibration, find_space
 from tests.fakes.providers import CountingProvider
 from tests.index import Index
 
@@ -42,7 +42,7 @@ def held(index: Index, provider: EmbeddingProvider) -> tuple[Calibration, int] |
     with index.store.read() as connection:
         space_id = find_space(connection, provider.space)
         assert space_id is not None
-        return calibration(connection, space_id)
+        return load_calibration(connection, space_id)
 
 
 def test_the_first_sync_estimates_and_every_index_of_these_notes_alike(index: Index, tmp_path: Path) -> None:
@@ -116,6 +116,8 @@ def _undo_migrations(path: Path, version: int) -> None:
         db.execute("DROP TABLE token_bits")
         for column in ("floor", "span", "judged"):
             db.execute(f"ALTER TABLE spaces DROP COLUMN {column}")
+        for column in ("ctime_ns", "inode"):
+            db.execute(f"ALTER TABLE files DROP COLUMN {column}")
         db.pragma("user_version", version)
     finally:
         db.close()

@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 import memory_core
-from tests.command import Command, Outcome
+from memory_core.hookspecs import BACKENDS_GROUP
+from tests.command import REPOSITORY, Command, Outcome
+from tests.fakes.installed import install
 
 QUESTION = "Which musical instrument am I learning?"
 ANSWER = "memory/2026-02-21.md"
@@ -38,7 +40,7 @@ def test_index_reports_as_json(command: Command) -> None:
     report = command("index", "--json").json
     assert report["added"] == report["files"] == 38
     assert report["failures"] == []
-    assert set(report) >= {"chunks", "embedded", "cached", "owed", "reindexed", "seconds"}
+    assert set(report) >= {"chunks", "embedded", "cached", "pending", "reindexed", "seconds"}
 
 
 def test_search_shows_place_score_and_snippet(indexed: Command) -> None:
@@ -206,6 +208,20 @@ def test_a_path_outside_the_notes_is_refused(command: Command) -> None:
 def test_debug_shows_the_traceback(command: Command) -> None:
     shown = command("--config", "no-such-file.json5", "status", "--debug")
     assert shown.code == 1
+    assert "Traceback" in shown.err
+
+
+def test_debug_shows_the_traceback_of_a_plugin_that_fails(command: Command, tmp_path: Path) -> None:
+    """A plugin's author sees the line that failed; everybody else the type and the message, in one line."""
+    with pytest.MonkeyPatch.context() as patch:
+        install(patch, tmp_path / "site", BACKENDS_GROUP, {"raising": "tests.fakes.moody:RAISING"})
+    path = os.pathsep.join([str(tmp_path / "site"), str(REPOSITORY), os.environ.get("PYTHONPATH", "")])
+    environment = {"MEMORY_CORE_BACKEND": "raising", "PYTHONPATH": path}
+    short = command("status", environment=environment)
+    assert "it cannot be opened: its licence has run out" in short.error
+    shown = command("status", "--debug", environment=environment)
+    assert "OSError: its licence has run out" in shown.err
+    assert "moody.py" in shown.err
     assert "Traceback" in shown.err
 
 

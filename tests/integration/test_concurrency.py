@@ -18,12 +18,12 @@ from typing import Any
 import apsw
 import pytest
 
-from memory_core.builtin import BuiltinBackend
+from memory_core.builtin.backend import BuiltinBackend
+from memory_core.config.agent import AgentConfig
+from memory_core.config.settings import Chunking, SearchSettings, SyncSettings
 from memory_core.embeddings.static import StaticProvider
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Access, Query
-from memory_core.settings import AgentConfig, Chunking, SearchSettings, SyncSettings
-from memory_core.sync import sync_lock
 from tests.command import REPOSITORY
 from tests.index import Index
 
@@ -152,7 +152,7 @@ def test_a_crowd_on_one_index(tmp_path: Path) -> None:
         print(f"\n{role}: {calls} calls, {stale} stale, slowest {max(one['slowest'] for one in mine):.2f} s", end="")
     assert all(one["count"] for one in told)
 
-    with sync_lock(index.store):
+    with index.writer.lock():
         pass  # nobody left it behind
     index.sync(StaticProvider())
     twin = Index(workspace, tmp_path / "twin", SEARCH)

@@ -23,12 +23,12 @@ import apsw
 import pytest
 import sqlite_vec
 
-from memory_core.builtin import BuiltinBackend
+from memory_core.builtin.backend import BuiltinBackend
+from memory_core.builtin.store.vectors import VectorIndex
+from memory_core.config.settings import Cache, Chunking, SearchSettings, SyncSettings, Vector
 from memory_core.embeddings.static import StaticProvider
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Query
-from memory_core.settings import Cache, Chunking, SearchSettings, SyncSettings, Vector
-from memory_core.store.vectors import VectorIndex
 from tests.command import REPOSITORY
 from tests.index import Index
 
@@ -39,13 +39,13 @@ PHASES = ("file", "embedding", "switch", "cleanup")
 KINDS = ("index", "reindex", "force", "watch")
 PATIENCE_SECONDS = 60.0
 
-# Syncs as the backend and its keeper do, and writes one letter to standard output whenever a phase begins.
+# Syncs as the backend and its background sync do, and writes one letter to standard output whenever a phase begins.
 PROGRAM = """
 import logging, os, sys
 from pathlib import Path
 from memory_core.embeddings.static import StaticProvider
-from memory_core.keeper import Keeper
-from memory_core.watching import Watching
+from memory_core.sync.background import BackgroundSync
+from memory_core.sync.triggers import SyncTriggers
 from tests.integration.test_crash import index_of
 
 def tell(letter):
@@ -69,8 +69,8 @@ provider.embed_query("loads the model")
 tell("r")
 sys.stdin.readline()
 if kind == "watch":
-    keeper = Keeper(lambda stop: index.sync(provider, stop=stop, progress=progress), debounce_seconds=0.05)
-    Watching(index.config, keeper).start()
+    background = BackgroundSync(lambda stop: index.sync(provider, stop=stop, progress=progress), debounce_seconds=0.05)
+    SyncTriggers(index.config, background).start()
     tell("w")
     sys.stdin.readline()
 else:

@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
-from memory_core.builtin import BuiltinBackend
+from memory_core.builtin.backend import BuiltinBackend
+from memory_core.config.agent import AgentConfig
+from memory_core.config.settings import QuerySettings, Remote, SearchSettings, Secret, SyncSettings
+from memory_core.embeddings.outage import AWAITED, REPLACED, Outage
 from memory_core.hookspecs import BackendContext
-from memory_core.outage import AWAITED, REPLACED, Outage
 from memory_core.records import Access, Query, SearchResult
-from memory_core.settings import AgentConfig, QuerySettings, Remote, SearchSettings, Secret, SyncSettings
 from tests.command import Command
 from tests.servers.loopback import Reply, openai_error
 from tests.servers.openai import OpenAIServer
@@ -153,7 +154,7 @@ def test_recovery_is_noticed_at_the_next_try(tmp_path: Path, server: OpenAIServe
     server.faults.clear()
     assert_keywords(world.ask(), "it is tried again in 10 s")
     world.hurried = False
-    world.clock.now += AWAITED.first
+    world.clock.now += AWAITED.first_seconds
 
     assert world.ask().mode == "hybrid"
     assert world.ask().warning is None
@@ -170,7 +171,7 @@ def test_who_asks_for_it_gets_a_try_at_once(way: str, tmp_path: Path, server: Op
     world.hurried = False
     with closing(_Closing(world.opened())) as process:
         if way == "sync":
-            assert process.backend.memory_sync(force=False, progress=None).owed == 0
+            assert process.backend.memory_sync(force=False, progress=None).pending == 0
         else:
             assert process.backend.memory_probe().ok
 
@@ -215,7 +216,7 @@ def test_a_session_that_may_not_write_remembers_by_itself(tmp_path: Path, server
         assert_keywords(process.backend.memory_search(QUESTION), "no embeddings since")
         assert len(server.requests) == seen
         server.faults.clear()
-        world.clock.now += AWAITED.first
+        world.clock.now += AWAITED.first_seconds
         process.backend.memory_search(QUESTION)
         assert len(server.requests) == seen + 1
     assert "provider out" not in world.details()
@@ -229,23 +230,23 @@ def outage(**known: Any) -> Outage:
 def test_pauses_grow_to_a_bound(moved: bool, pauses: Any) -> None:
     tries, held, now = [0.0], outage(), 0.0
     for _ in range(12):
-        held = held.tried(now, "still away", moved=moved)
+        held = held.after_failure(now, "still away", moved=moved)
         assert not held.is_due(held.try_at - 0.1)
         assert held.is_due(held.try_at)
         now = held.try_at
         tries.append(now)
     waits = [after - before for before, after in pairwise(tries)]
 
-    assert waits[:4] == [pauses.first * 2**n for n in range(4)]
-    assert set(waits[8:]) == {pauses.longest}
+    assert waits[:4] == [pauses.first_seconds * 2**n for n in range(4)]
+    assert set(waits[8:]) == {pauses.longest_seconds}
 
 
 def test_a_pause_that_was_asked_for_is_kept_and_a_clock_put_back_cannot_hold_it_for_ever() -> None:
-    held = outage().tried(1000.0, "slow down", moved=False, asked_seconds=120.0)
+    held = outage().after_failure(1000.0, "slow down", moved=False, asked_seconds=120.0)
 
     assert held.try_at == 1120.0
-    assert held.tried(1120.0, "away", moved=False).try_at == 1120.0 + 2 * AWAITED.first
-    assert held.is_due(1120.0 - 2 * REPLACED.longest)
+    assert held.after_failure(1120.0, "away", moved=False).try_at == 1120.0 + 2 * AWAITED.first_seconds
+    assert held.is_due(1120.0 - 2 * REPLACED.longest_seconds)
 
 
 # The command line itself.
@@ -314,7 +315,7 @@ def test_closing_while_notes_are_embedded_is_quick_and_says_nothing_about_the_pr
     assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("memory-")]
     details = world.details()
     assert "provider out" not in details
-    assert "owed because" not in details
+    assert "pending because" not in details
     server.faults.clear()
     assert world.ask().mode == "hybrid"
 

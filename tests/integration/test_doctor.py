@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from memory_core import checks
-from memory_core.builtin import diagnose
+from memory_core.builtin import doctor
+from memory_core.builtin.backend import diagnose
+from memory_core.config.agent import AgentConfig
+from memory_core.config.settings import ExtraPath, Local, SearchSettings, StoreSettings, SyncSettings, Vector
 from memory_core.hookspecs import BackendContext
-from memory_core.memory import open_memory
+from memory_core.plugin.memory import open_memory
 from memory_core.records import Finding, Probe
-from memory_core.settings import AgentConfig, ExtraPath, Local, SearchSettings, StoreSettings, SyncSettings, Vector
 from tests.command import SAMPLE, Command, as_ordinary_owner
 from tests.index import Index
 
@@ -83,11 +84,11 @@ def test_an_index_that_cannot_be_made_or_written(index: Index) -> None:
     assert (outcome.code, outcome.json["ok"], level) == (1, False, "fail")
     index.state.chmod(0o755)
     assert command("index").code == 0
-    (index.state / "memory").chmod(0o555)
+    (index.state / "memory-core").chmod(0o555)
     outcome = command("doctor", "--json", before=as_ordinary_owner)
     level = {finding["subject"]: finding["level"] for finding in outcome.json["findings"]}["index"]
     assert (outcome.code, outcome.json["ok"], level) == (0, True, "warn")
-    (index.state / "memory").chmod(0o755)
+    (index.state / "memory-core").chmod(0o755)
 
 
 def test_vec0_that_cannot_be_loaded(index: Index, tmp_path: Path) -> None:
@@ -118,7 +119,7 @@ def test_memory_that_is_off_and_what_was_dropped(index: Index) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="counts descriptors in /proc")
 def test_events_that_the_system_refuses(index: Index) -> None:
     importlib.import_module("watchdog.observers")  # which would need descriptors too
-    looking = checks.findings(index.config, Probe(ok=True, provider="none"))
+    looking = doctor.examine(index.config, Probe(ok=True, provider="none"))
     while next(looking).subject != "provider":
         pass
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

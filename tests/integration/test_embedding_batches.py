@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memory_core.embeddings import litellm_provider, openai_http
-from memory_core.embeddings.batch import SMALLEST, Switch
-from memory_core.embeddings.batch_openai import OpenAIBatches
+from memory_core.config.settings import Batch, Remote, Secret
+from memory_core.embeddings.remote import litellm_api, openai_api
+from memory_core.embeddings.remote.batches import SMALLEST, BatchSwitch
+from memory_core.embeddings.remote.openai_batches import OpenAIBatches
 from memory_core.errors import ProviderUnavailable
-from memory_core.settings import Batch, Remote, Secret
 from tests.servers.clients import KEY, QUICK, agent_config, assert_right, collected, texts_of
 from tests.servers.gemini import GeminiServer
 from tests.servers.loopback import openai_error
@@ -22,7 +22,7 @@ from tests.servers.openai import OpenAIServer
 from tests.waiting import eventually
 
 if TYPE_CHECKING:
-    from memory_core.embeddings.requests import RequestProvider
+    from memory_core.embeddings.remote.provider import RequestProvider
 
 Open = Callable[..., "RequestProvider"]
 TEXTS = texts_of(SMALLEST + 50)
@@ -41,12 +41,12 @@ def gemini() -> Iterator[GeminiServer]:
 
 
 @pytest.fixture
-def switch() -> Switch:
-    return Switch()
+def switch() -> BatchSwitch:
+    return BatchSwitch()
 
 
 @pytest.fixture
-def opened(tmp_path: Path, switch: Switch) -> Iterator[Open]:
+def opened(tmp_path: Path, switch: BatchSwitch) -> Iterator[Open]:
     """Opens providers with batches on, and closes them at the end; all share one switch and one state folder."""
     providers: list[RequestProvider] = []
 
@@ -54,7 +54,7 @@ def opened(tmp_path: Path, switch: Switch) -> Iterator[Open]:
         settings = Batch(enabled=True, **{"poll_interval_ms": 5, **batch})
         remote = Remote(base_url=url, api_key=Secret(KEY), batch=settings)
         config = agent_config(tmp_path, provider, remote=remote, output_dimensionality=64)
-        module = litellm_provider if provider == "gemini" else openai_http
+        module = litellm_api if provider == "gemini" else openai_api
         providers.append(module.open_provider(config, environ={}, retries=QUICK, switch=switch))
         return providers[-1]
 
@@ -84,12 +84,12 @@ def test_a_small_backfill_takes_requests(openai: OpenAIServer, opened: Open) -> 
     assert len(openai.sent("/embeddings")) == 1
 
 
-def test_lines_that_failed_are_sent_by_requests(openai: OpenAIServer, opened: Open, switch: Switch) -> None:
+def test_lines_that_failed_are_sent_by_requests(openai: OpenAIServer, opened: Open, switch: BatchSwitch) -> None:
     openai.refused = {"note 3", "note 7"}
 
     assert_right(collected(opened("openai", openai.url), TEXTS), TEXTS, 64)
     assert openai.batches() == [["note 3", "note 7"]]
-    assert not switch.off
+    assert not switch.is_off
 
 
 @pytest.mark.parametrize("status", ["expired", "cancelled"])
@@ -150,7 +150,7 @@ def test_a_job_the_provider_has_forgotten_is_replaced(openai: OpenAIServer, open
 
 
 @pytest.mark.parametrize("stage", ["job", "submission"])
-def test_two_failures_turn_batches_off(openai: OpenAIServer, opened: Open, switch: Switch, stage: str) -> None:
+def test_two_failures_turn_batches_off(openai: OpenAIServer, opened: Open, switch: BatchSwitch, stage: str) -> None:
     openai.ends_as = "failed"
     for number in range(4):
         texts = [f"{text} of run {number}" for text in TEXTS]
@@ -158,7 +158,7 @@ def test_two_failures_turn_batches_off(openai: OpenAIServer, opened: Open, switc
             openai.fail(openai_error(400, "no batches here"))
         assert_right(collected(opened("openai", openai.url), texts), texts, 64)
 
-    assert switch.off
+    assert switch.is_off
     assert len(openai.jobs) == (2 if stage == "job" else 0)
     assert len(openai.sent("/embeddings")) == 4
 
@@ -249,10 +249,10 @@ def test_gemini_batches_carry_the_task_and_the_dimensions(gemini: GeminiServer, 
 
 @pytest.mark.parametrize("state", ["FAILED", "EXPIRED", "CANCELLED"])
 @pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed")
-def test_a_gemini_job_that_fails_counts(gemini: GeminiServer, opened: Open, switch: Switch, state: str) -> None:
+def test_a_gemini_job_that_fails_counts(gemini: GeminiServer, opened: Open, switch: BatchSwitch, state: str) -> None:
     gemini.ends_as = state
-    switch.failed()
+    switch.record_failure()
 
     assert_right(collected(opened("gemini", gemini.url), TEXTS), TEXTS, 64)
     assert len(gemini.batches()) == 3
-    assert switch.off
+    assert switch.is_off

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from memory_core.embeddings.hub import HubFile, fetched
-from memory_core.embeddings.local import open_provider
+from memory_core.config.settings import Local
+from memory_core.embeddings.local.hub import HubFile, fetch
+from memory_core.embeddings.local.provider import open_provider
 from memory_core.errors import ProviderUnavailable
-from memory_core.settings import Local
 from tests.command import REPOSITORY
 from tests.servers.clients import agent_config, wait_until
 from tests.servers.hub import HubServer
@@ -33,19 +33,19 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
 
 
 def test_a_file_is_downloaded_once(hub: HubServer, tmp_path: Path) -> None:
-    path = fetched(FILE, tmp_path, endpoint=hub.origin)
+    path = fetch(FILE, tmp_path, endpoint=hub.origin)
     count = len(hub.requests)
 
     assert path == tmp_path / "owner" / "repo" / "sub" / "model.gguf"
     assert path.read_bytes() == CONTENT
-    assert fetched(FILE, tmp_path, endpoint=hub.origin) == path
+    assert fetch(FILE, tmp_path, endpoint=hub.origin) == path
     assert len(hub.requests) == count
     assert not list(path.parent.glob("*.part"))
 
 
 def test_a_connection_that_breaks_is_resumed_where_it_broke(hub: HubServer, tmp_path: Path) -> None:
     hub.break_after = 1_000_000
-    path = fetched(FILE, tmp_path, endpoint=hub.origin)
+    path = fetch(FILE, tmp_path, endpoint=hub.origin)
 
     assert path.read_bytes() == CONTENT
     assert hub.ranges()[:2] == ["bytes=0-", "bytes=500000-"]
@@ -57,8 +57,8 @@ def test_a_killed_process_loses_nothing_that_came(hub: HubServer, tmp_path: Path
 import huggingface_hub.constants
 huggingface_hub.constants.HF_HUB_OFFLINE = False
 from pathlib import Path
-from memory_core.embeddings.hub import HubFile, fetched
-fetched(HubFile("owner/repo", "sub/model.gguf"), Path({str(tmp_path)!r}), endpoint={hub.origin!r})
+from memory_core.embeddings.local.hub import HubFile, fetch
+fetch(HubFile("owner/repo", "sub/model.gguf"), Path({str(tmp_path)!r}), endpoint={hub.origin!r})
 """
     with subprocess.Popen([sys.executable, "-c", script], cwd=REPOSITORY) as child:
         wait_until(lambda: len(hub.ranges()) == 2, 20)
@@ -66,7 +66,7 @@ fetched(HubFile("owner/repo", "sub/model.gguf"), Path({str(tmp_path)!r}), endpoi
     hub.held.set()
     hub.break_after = hub.held = None
 
-    assert fetched(FILE, tmp_path, endpoint=hub.origin).read_bytes() == CONTENT
+    assert fetch(FILE, tmp_path, endpoint=hub.origin).read_bytes() == CONTENT
     assert hub.ranges() == ["bytes=0-", "bytes=500000-", "bytes=500000-"]
 
 
@@ -76,7 +76,7 @@ def test_a_file_that_changed_meanwhile_is_begun_anew(hub: HubServer, tmp_path: P
     stale = hashlib.blake2s(b"other").hexdigest()[:12]
     (folder / f"model.gguf.{stale}.part").write_bytes(b"of another version")
 
-    assert fetched(FILE, tmp_path, endpoint=hub.origin).read_bytes() == CONTENT
+    assert fetch(FILE, tmp_path, endpoint=hub.origin).read_bytes() == CONTENT
     assert hub.ranges() == ["bytes=0-"]
 
 
@@ -84,24 +84,24 @@ def test_what_is_not_what_the_hub_announced_is_thrown_away(hub: HubServer, tmp_p
     stop = threading.Event()
     stop.set()
     with pytest.raises(ProviderUnavailable, match="stopped"):
-        fetched(FILE, tmp_path, endpoint=hub.origin, stop=stop)
+        fetch(FILE, tmp_path, endpoint=hub.origin, stop=stop)
     (part,) = FILE.within(tmp_path).parent.glob("*.part")
     part.write_bytes(b"x" * 1000)
 
     with pytest.raises(ProviderUnavailable, match="not what the hub announced"):
-        fetched(FILE, tmp_path, endpoint=hub.origin)
-    assert fetched(FILE, tmp_path, endpoint=hub.origin).read_bytes() == CONTENT
+        fetch(FILE, tmp_path, endpoint=hub.origin)
+    assert fetch(FILE, tmp_path, endpoint=hub.origin).read_bytes() == CONTENT
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path, hub: HubServer) -> None:
     with pytest.raises(ProviderUnavailable, match=r"owner/repo/none\.gguf cannot be found on the hub") as caught:
-        fetched(HubFile("owner/repo", "none.gguf"), tmp_path, endpoint=hub.origin)
+        fetch(HubFile("owner/repo", "none.gguf"), tmp_path, endpoint=hub.origin)
     assert caught.value.action
 
 
 def test_no_network_is_an_outage(tmp_path: Path, hub: HubServer) -> None:
     with pytest.raises(ProviderUnavailable) as caught:
-        fetched(FILE, tmp_path, endpoint="http://127.0.0.1:9")
+        fetch(FILE, tmp_path, endpoint="http://127.0.0.1:9")
     assert caught.value.retryable
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memory_core.embeddings import litellm_provider
+from memory_core.config.settings import Remote, Secret
+from memory_core.embeddings.remote import litellm_api
 from memory_core.errors import (
     AuthenticationFailed,
     InputTooLarge,
@@ -25,7 +26,6 @@ from memory_core.errors import (
     RateLimited,
     RequestTimeout,
 )
-from memory_core.settings import Remote, Secret
 from tests.command import REPOSITORY
 from tests.servers.clients import KEY, QUICK, agent_config, assert_right, collected, texts_of, wait_until
 from tests.servers.gemini import GeminiServer, gemini_error
@@ -33,7 +33,7 @@ from tests.servers.loopback import Reply, openai_error
 from tests.servers.openai import OpenAIServer
 
 if TYPE_CHECKING:
-    from memory_core.embeddings.requests import RequestProvider
+    from memory_core.embeddings.remote.provider import RequestProvider
 
 # Looked for, not imported: litellm imported without our precautions goes to the network.
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed")
@@ -62,7 +62,7 @@ def opened(tmp_path: Path) -> Iterator[Open]:
     def open_one(provider: str, url: str, *, remote: Remote | None = None, **search: Any) -> RequestProvider:
         remote = remote or Remote(base_url=url, api_key=Secret(KEY), headers=HEADERS)
         config = agent_config(tmp_path, provider, remote=remote, **search)
-        providers.append(litellm_provider.open_provider(config, environ={}, retries=QUICK))
+        providers.append(litellm_api.open_provider(config, environ={}, retries=QUICK))
         return providers[-1]
 
     yield open_one
@@ -206,8 +206,8 @@ def test_litellm_is_imported_in_silence(tmp_path: Path) -> None:
     script = """
 import os
 before = dict(os.environ)
-from memory_core.embeddings.litellm_provider import quiet_litellm
-litellm = quiet_litellm()
+from memory_core.embeddings.remote.litellm_api import import_litellm
+litellm = import_litellm()
 assert dict(os.environ) == before, set(os.environ) ^ set(before)
 assert litellm.telemetry is False and litellm.suppress_debug_info is True
 assert not litellm.success_callback and not litellm.failure_callback
@@ -221,9 +221,9 @@ def test_opening_imports_nothing_heavy(tmp_path: Path) -> None:
     script = f"""
 import sys
 from pathlib import Path
-from memory_core.embeddings import litellm_provider, openai_http
+from memory_core.embeddings.remote import litellm_api, openai_api
 from tests.servers.clients import agent_config
-for module, name in ((litellm_provider, "gemini"), (openai_http, "openai")):
+for module, name in ((litellm_api, "gemini"), (openai_api, "openai")):
     key = {{"GEMINI_API_KEY": "k", "OPENAI_API_KEY": "k"}}
     module.open_provider(agent_config(Path({str(tmp_path)!r}), name), environ=key).close()
 heavy = {{"litellm", "httpx", "tenacity", "openai"}} & set(sys.modules)

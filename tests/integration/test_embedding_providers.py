@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from memory_core.embeddings import openai_http
+from memory_core.config.settings import Remote, Secret
 from memory_core.embeddings.packing import Limits
-from memory_core.embeddings.requests import Kind, RequestProvider
+from memory_core.embeddings.protocols import EmbeddingProvider, Space, TextKind
+from memory_core.embeddings.remote import openai_api
+from memory_core.embeddings.remote.provider import RequestProvider
 from memory_core.errors import (
     AuthenticationFailed,
     InputTooLarge,
@@ -27,8 +29,6 @@ from memory_core.errors import (
     RateLimited,
     RequestTimeout,
 )
-from memory_core.hookspecs import EmbeddingProvider, Space
-from memory_core.settings import Remote, Secret
 from tests.servers.clients import KEY, QUICK, agent_config, assert_right, collected, texts_of, unit, wait_until
 from tests.servers.loopback import Reply, openai_error
 from tests.servers.openai import OpenAIServer
@@ -54,7 +54,7 @@ def opened(server: OpenAIServer, tmp_path: Path) -> Iterator[Open]:
         search.setdefault("model", "some-model")
         search.setdefault("remote", Remote(base_url=server.url, api_key=Secret(KEY)))
         config = agent_config(tmp_path, provider, **search)
-        providers.append(openai_http.open_provider(config, environ={}, retries=QUICK))
+        providers.append(openai_api.open_provider(config, environ={}, retries=QUICK))
         return providers[-1]
 
     yield open_one
@@ -427,10 +427,10 @@ class TestSecrets:
 class Loading:
     """A transport that takes longer to load than a question may wait, as litellm does."""
 
-    async def ready(self) -> None:
+    async def load(self) -> None:
         await asyncio.sleep(0.3)
 
-    async def send(self, texts: Sequence[str], kind: Kind) -> Sequence[NDArray[np.float32]]:
+    async def send(self, texts: Sequence[str], kind: TextKind) -> Sequence[NDArray[np.float32]]:
         return [unit(text) for text in texts]
 
     async def close(self) -> None:

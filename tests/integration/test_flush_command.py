@@ -97,7 +97,7 @@ def test_mistakes_are_one_line(command: Command, sessions: Path) -> None:
     assert f"known are {KEY}, agent:main:cron:x" in unknown.error
     for_real = command("flush", "--session", KEY)
     assert for_real.code == 2
-    assert "--dry-run: is needed" in for_real.error
+    assert "--dry-run: is required" in for_real.error
     (sessions / "sessions.json").write_text("{oops")
     broken = command("flush", "--dry-run", "--session", KEY)
     assert broken.code == 1

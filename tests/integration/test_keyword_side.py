@@ -13,15 +13,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory_core import candidates
-from memory_core.matches import Matches
-from memory_core.question import ready
-from memory_core.ranking import Weights
+from memory_core.builtin.store import retrieval
+from memory_core.builtin.store.vectors import VectorIndex
+from memory_core.config.settings import Hybrid, SearchSettings
+from memory_core.ranking.scores import Weights
 from memory_core.records import Hit, Query
-from memory_core.search import search
-from memory_core.settings import Hybrid, SearchSettings
-from memory_core.store.connection import tokenizer
-from memory_core.store.vectors import VectorIndex
+from memory_core.search.candidates import find_candidates
+from memory_core.search.pipeline import search
+from memory_core.search.question import analyse
+from memory_core.search.term_counts import TermCounts
 from tests.index import Index
 from tests.integration.test_sync import prose
 
@@ -40,9 +40,8 @@ def found(
 ) -> list[Hit]:
     """The hits by keyword alone, whatever their score."""
     query = Query(text=text, min_score=0.0, after=after, max_snippet_chars=max_snippet_chars, max_results=count)
-    with index.store.read() as connection:
-        vectors = VectorIndex(index.search.store.vector)
-        return search(connection, query, Hybrid(), index=vectors, vectors=None, today=TODAY)[0]
+    with index.store.reading() as reader:
+        return search(reader, query, Hybrid(), vectors=None, today=TODAY)[0]
 
 
 # What is counted.
@@ -64,21 +63,20 @@ def test_counts_are_those_of_the_keyword_index(
         for number, lines in enumerate(notes):
             index.note(f"memory/{number}.md", "\n".join(lines))
         index.sync()
-        with index.store.read() as connection:
-            tokenize = tokenizer(connection)
-            question = ready(connection, "kettle violin harbour 東京 café E11000", tokenize, TODAY)
+        with index.store.reading() as reader:
+            question = analyse(reader, "kettle violin harbour 東京 café E11000", TODAY)
             query = Query(text="", max_results=100)
-            offered = candidates.candidates(connection, question, query, Weights(0.0, 1.0), multiplier=4, near={})
-            matches = Matches(question, offered, tokenize)
+            offered = find_candidates(reader, question, query, Weights(0.0, 1.0), multiplier=4, near={})
+            matches = TermCounts(question, offered, reader.stem)
         with closing(apsw.Connection(str(index.config.store_path))) as db:
             db.execute("CREATE VIRTUAL TABLE temp.postings USING fts5vocab (main, chunks_fts, instance)")
-            held: dict[int, Counter[str]] = {candidate.id: Counter() for candidate in offered}
+            held: dict[int, Counter[str]] = {candidate.chunk.id: Counter() for candidate in offered}
             for chunk_id, stem in db.execute("SELECT doc, term FROM postings"):
                 if chunk_id in held:
                     held[chunk_id][stem] += 1
     private = "\ue000u"  # stands between segments, so that those of a note are not counted
     for candidate, counts, length in zip(offered, matches.chunk_counts, matches.chunk_lengths, strict=True):
-        stems = held[candidate.id]
+        stems = held[candidate.chunk.id]
         assert counts == {n: stems[term.stems[0]] for n, term in enumerate(question.terms) if stems[term.stems[0]]}
         assert length == stems.total() - stems[private]
     for (number, _), counts in zip(matches.units, matches.counts, strict=True):
@@ -133,9 +131,9 @@ def many(index: Index) -> Index:
 def test_common_words_that_are_not_looked_for_alone_change_nothing(
     text: str, many: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(candidates, "MAX_HITS", 10**6)
+    monkeypatch.setattr(retrieval, "MAX_HITS", 10**6)
     all_looked_at = found(many, text)
-    monkeypatch.setattr(candidates, "MAX_HITS", 20)
+    monkeypatch.setattr(retrieval, "MAX_HITS", 20)
     few_looked_at = found(many, text)
     assert [(hit.path, hit.score) for hit in few_looked_at] == [(hit.path, hit.score) for hit in all_looked_at]
     assert len(few_looked_at) == 6
@@ -144,7 +142,7 @@ def test_common_words_that_are_not_looked_for_alone_change_nothing(
 def test_a_common_word_finds_the_notes_of_a_period_where_no_rare_one_stands(
     many: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(candidates, "MAX_HITS", 20)
+    monkeypatch.setattr(retrieval, "MAX_HITS", 20)
     index = many
     index.note("memory/2026-07-01.md", "harbour\n")
     index.sync()
@@ -172,3 +170,32 @@ def test_a_large_sync_leaves_the_keyword_index_in_one_piece_and_a_small_one_does
     assert pieces(index) == 2
     index.sync(force=True)
     assert pieces(index) == 1
+
+
+def test_front_matter_dates_and_names_a_note_and_leaves_others_alone(tmp_path: Path) -> None:
+    index = Index(tmp_path / "workspace", tmp_path / "state")
+    filler = "\n\n".join(f"Paragraph {number} of the plan for the pond and its fish." for number in range(60))
+    index.note(
+        "memory/pond.md",
+        f"---\ncreated: 2025-07-14\naliases: [Koi project]\ntags: [waterworks]\n---\n\n# Pond\n\n{filler}\n",
+    )
+    index.note("memory/other.md", "# Other\n\nThe shed has a new roof.\n")
+    index.sync()
+    with index.store.read() as connection:
+        rows = connection.execute(
+            "SELECT f.path, f.date, c.context FROM chunks c JOIN files f ON f.id = c.file_id ORDER BY c.start_line"
+        ).fetchall()
+    pond = [(day, context) for path, day, context in rows if path == "memory/pond.md"]
+    assert len(pond) > 2
+    assert all(day == "2025-07-14" and "Koi project, waterworks" in str(context) for day, context in pond)
+    assert [row[1:] for row in rows if row[0] == "memory/other.md"] == [(None, "Other")]
+    with index.store.read() as connection:
+        reader = retrieval.StoreReader(connection, VectorIndex(index.search.store.vector))
+        for text, after, before, paths in (
+            ("fish pond plan", None, date(2025, 7, 14), {"memory/pond.md"}),
+            ("fish pond plan", date(2025, 7, 15), None, set()),
+            ("koi waterworks", None, None, {"memory/pond.md"}),
+        ):
+            query = Query(text=text, after=after, before=before, min_score=0)
+            hits, _ = search(reader, query, index.search.query.hybrid, vectors=None)
+            assert {hit.path for hit in hits} == paths

@@ -14,21 +14,20 @@ import apsw
 import numpy as np
 import pytest
 
-from memory_core.calibration import DEFAULT
-from memory_core.candidates import Candidate, candidates, nearest
+from memory_core.config.settings import Cache, Chunking, Hybrid
+from memory_core.embeddings.protocols import TokenEmbedder
 from memory_core.embeddings.static import StaticProvider
-from memory_core.hookspecs import TokenEmbedder
-from memory_core.meaning import table_similarity, token_similarity
-from memory_core.question import Question, ready
-from memory_core.ranking import Weights
+from memory_core.embeddings.token_blobs import MAX_TOKENS
+from memory_core.ranking.calibration import DEFAULT
+from memory_core.ranking.scores import Weights
 from memory_core.records import Hit, Query
-from memory_core.search import Vectors, search
-from memory_core.settings import Cache, Chunking, Hybrid
-from memory_core.store.connection import tokenizer
-from memory_core.store.spaces import serving_space
-from memory_core.store.token_bits import MAX_TOKENS
-from memory_core.store.vectors import VectorIndex
-from memory_core.terms import question_parts
+from memory_core.search.candidates import find_candidates, find_nearest
+from memory_core.search.pipeline import search
+from memory_core.search.question import Question, analyse
+from memory_core.search.reader import IndexedChunk
+from memory_core.search.scoring import VectorQuery
+from memory_core.search.similarity import compare_table, compare_tokens
+from memory_core.text.terms import split_question
 from tests.fakes.providers import CountingProvider, TokenProvider
 from tests.index import Index
 from tests.integration.test_sync import prose
@@ -58,18 +57,19 @@ def bits(index: Index) -> Any:
     return index.content()["token_bits"]
 
 
-def compared(index: Index, provider: TokenProvider) -> tuple[list[float] | None, list[Candidate], Question]:
+def compared(index: Index, provider: TokenProvider) -> tuple[list[float] | None, list[IndexedChunk], Question]:
     """The nearness of the units of all candidates."""
-    parts = [part for part, _ in question_parts(QUESTION)]
-    with index.store.read() as connection:
-        serving = serving_space(connection)
+    parts = [part for part, _ in split_question(QUESTION)]
+    with index.store.reading() as reader:
+        serving = reader.load_serving_space()
         assert serving is not None
         asked = provider.embed_query_tokens(parts)
-        question = ready(connection, QUESTION, tokenizer(connection), _today())
-        near = nearest(connection, _vectors(index), serving[0], asked.row, Query(text=QUESTION), multiplier=4)
+        question = analyse(reader, QUESTION, _today())
+        near = find_nearest(reader, serving.id, asked.row, Query(text=QUESTION), multiplier=4)
         query = Query(text=QUESTION, max_results=100)
-        found = candidates(connection, question, query, Weights(0.5, 0.5), multiplier=4, near=near)
-        return token_similarity(connection, serving[0], asked, question, found), found, question
+        candidates = find_candidates(reader, question, query, Weights(0.5, 0.5), multiplier=4, near=near)
+        found = [candidate.chunk for candidate in candidates]
+        return compare_tokens(reader, serving.id, asked, question, found), found, question
 
 
 def by_hand(provider: TokenProvider, question: Question, units: Sequence[str], windows: Sequence[str]) -> Nearness:
@@ -77,7 +77,7 @@ def by_hand(provider: TokenProvider, question: Question, units: Sequence[str], w
 
     Shape (units, tokens of the question).
     """
-    asked = provider.embed_query_tokens([part for part, _ in question_parts(QUESTION)])
+    asked = provider.embed_query_tokens([part for part, _ in split_question(QUESTION)])
     assert asked.tokens is not None
     ends = list(accumulate(asked.counts))
     found = []
@@ -94,11 +94,11 @@ def by_hand(provider: TokenProvider, question: Question, units: Sequence[str], w
     return np.array(found)
 
 
-def in_context(own: Nearness, found: Sequence[Candidate]) -> list[float]:
+def in_context(own: Nearness, found: Sequence[IndexedChunk]) -> list[float]:
     """Three quarters of what a unit has, and a quarter of what its chunk has: for every token the best of its units."""
     nearness: list[float] = []
-    for candidate in found:
-        units = own[len(nearness) : len(nearness) + len(candidate.units)]
+    for chunk in found:
+        units = own[len(nearness) : len(nearness) + len(chunk.units)]
         nearness += [0.75 * float(unit.sum()) + 0.25 * float(units.max(axis=0).sum()) for unit in units]
     return nearness
 
@@ -107,21 +107,17 @@ def _cosine(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
     return float(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
 
 
-def _vectors(index: Index) -> VectorIndex:
-    return VectorIndex(index.search.store.vector)
-
-
 def _today() -> date:
     return date(2024, 5, 2)
 
 
-def _windows(index: Index, found: Sequence[Candidate]) -> list[str]:
-    """For every unit of the candidates the text of its window."""
+def _windows(index: Index, found: Sequence[IndexedChunk]) -> list[str]:
+    """For every unit of the chunks the text of its window."""
     texts = []
     with index.store.read() as connection:
-        for candidate in found:
-            own = [candidate.text[unit.start : unit.end] for unit in candidate.units]
-            rows = connection.execute("SELECT first, last FROM windows WHERE chunk_id = ? ORDER BY 1", (candidate.id,))
+        for chunk in found:
+            own = [chunk.text[unit.start : unit.end] for unit in chunk.units]
+            rows = connection.execute("SELECT first, last FROM windows WHERE chunk_id = ? ORDER BY 1", (chunk.id,))
             texts += ["\n".join(own[first : last + 1]) for first, last in rows for _ in range(first, last + 1)]
     return texts
 
@@ -130,7 +126,7 @@ def test_units_are_compared_as_by_hand(index: Index, provider: TokenProvider) ->
     assert isinstance(provider, TokenEmbedder)
     index.sync(provider)
     nearness, found, question = compared(index, provider)
-    units = [text for candidate in found for text in _texts(candidate)]
+    units = [text for chunk in found for text in _texts(chunk)]
 
     own = by_hand(provider, question, units, _windows(index, found))
     assert nearness == pytest.approx(in_context(own, found), abs=1e-5)
@@ -140,9 +136,10 @@ def test_units_are_compared_as_by_hand(index: Index, provider: TokenProvider) ->
 def test_units_are_compared_as_by_hand_with_the_table_of_the_static_model(index: Index) -> None:
     model = StaticProvider()
     index.sync(model)
-    with index.store.read() as connection:
-        question = ready(connection, QUESTION, tokenizer(connection), _today())
-        found = candidates(connection, question, Query(text=QUESTION), Weights(0.0, 1.0), multiplier=4, near={})
+    with index.store.reading() as reader:
+        question = analyse(reader, QUESTION, _today())
+        candidates = find_candidates(reader, question, Query(text=QUESTION), Weights(0.0, 1.0), multiplier=4, near={})
+    found = [candidate.chunk for candidate in candidates]
     words = [word.text for word in question.words]
     asked = [
         (row, weight / len(rows))
@@ -152,16 +149,16 @@ def test_units_are_compared_as_by_hand_with_the_table_of_the_static_model(index:
     ]
     own = [
         [share / sum(question.weights) * max(0.0, *(_cosine(row, token) for token in tokens)) for row, share in asked]
-        for candidate in found
-        for unit in _texts(candidate)
+        for chunk in found
+        for unit in _texts(chunk)
         for tokens in [model.token_vectors(np.array(model.token_ids([unit])[0], dtype=np.uint16))]
     ]
-    assert table_similarity(model, question, found) == pytest.approx(in_context(np.array(own), found), abs=1e-5)
+    assert compare_table(model, question, found) == pytest.approx(in_context(np.array(own), found), abs=1e-5)
     assert len(own) > len(found) > 1
 
 
-def _texts(candidate: Candidate) -> list[str]:
-    return [candidate.text[unit.start : unit.end] for unit in candidate.units]
+def _texts(chunk: IndexedChunk) -> list[str]:
+    return [chunk.text[unit.start : unit.end] for unit in chunk.units]
 
 
 def test_every_window_has_its_tokens_and_they_go_with_the_note(index: Index, provider: TokenProvider) -> None:
@@ -191,7 +188,7 @@ def test_a_rebuild_and_another_provider_and_back_cost_nothing(index: Index, prov
     index.sync(CountingProvider())
     report = index.sync(provider)
 
-    assert (bits(index), len(provider.sent), report.owed) == (before, sent, 0)
+    assert (bits(index), len(provider.sent), report.pending) == (before, sent, 0)
 
 
 def test_other_chunks_get_tokens_of_their_own(index: Index, provider: TokenProvider) -> None:
@@ -269,11 +266,11 @@ def test_tokens_tell_units_of_one_window_apart(index: Index) -> None:
 
 def searched(index: Index, provider: TokenProvider, text: str, *, hybrid: Hybrid | None = None) -> list[Hit]:
     """A search in the space that serves, without a threshold and one line a passage."""
-    asked = provider.embed_query_tokens([part for part, _ in question_parts(text)])
+    asked = provider.embed_query_tokens([part for part, _ in split_question(text)])
     query = replace(Query(text=text), min_score=0.0, max_snippet_chars=10)
-    with index.store.read() as connection:
-        serving = serving_space(connection)
+    with index.store.reading() as reader:
+        serving = reader.load_serving_space()
         assert serving is not None
-        vectors = Vectors(serving[0], asked.row, DEFAULT, asked)
-        hits, _ = search(connection, query, hybrid or Hybrid(), index=_vectors(index), vectors=vectors)
+        vectors = VectorQuery(serving.id, asked.row, DEFAULT, asked)
+        hits, _ = search(reader, query, hybrid or Hybrid(), vectors=vectors)
     return hits

@@ -16,7 +16,7 @@ import pytest
 import memory_core
 from memory_core import CallContext
 from memory_core.errors import ConfigError, MemoryCoreError, StoreReadOnly
-from memory_core.memory import Memory
+from memory_core.plugin.memory import Memory
 from memory_core.records import Access
 from tests.command import Command, as_ordinary_owner
 
@@ -136,9 +136,10 @@ def test_no_access_to_the_workspace_is_disabled(opened: Opener) -> None:
 
 
 def test_unavailable(opened: Opener) -> None:
-    opened.state.joinpath("memory").mkdir(parents=True)
-    opened.state.joinpath("memory/main.sqlite").write_text("dear diary, " * 100)
-    answer = search(opened())
+    index = opened.state / "diary.txt"
+    opened.state.mkdir()
+    index.write_text("dear diary, " * 100)
+    answer = search(opened(document(store={"path": str(index)})))
     assert set(answer) == {"results", "unavailable", "error", "action"}
     assert (answer["results"], answer["unavailable"]) == ([], True)
     assert "not an index of memory-core" in answer["error"]
@@ -187,6 +188,26 @@ def test_an_empty_workspace_says_so(opened: Opener, tmp_path: Path) -> None:
         answer = search(opened(workspace=workspace, state_dir=tmp_path / workspace.name / "state"))
         assert (answer["results"], answer["warning"]) == ([], "No memories indexed yet")
         assert get(opened(workspace=workspace))["status"] == "not_found"
+
+
+def test_a_workspace_that_is_not_there_is_named_and_not_made(opened: Opener, tmp_path: Path) -> None:
+    missing = tmp_path / "missspelt"
+    memory = opened(workspace=missing)
+    told = f"the workspace {missing} does not exist"
+    stored = memory.call_tool("memory_append", {"text": "The boiler was serviced."})
+    assert stored["unavailable"]
+    assert told in stored["error"]
+    assert "--workspace" in stored["action"]
+    found = search(memory)
+    assert found["results"] == []
+    assert found["warning"].startswith(told)
+    assert "--workspace" in found["action"]
+    assert memory.call_tool("memory_get", {"path": "MEMORY.md"})["status"] == "not_found"
+    assert any(warning.startswith(told) for warning in memory.sync().warnings)
+    assert any(warning.startswith(told) for warning in memory.status().warnings)
+    memory.start()
+    memory.close()
+    assert not missing.exists()
 
 
 def test_the_result_of_a_get(opened: Opener) -> None:
@@ -243,9 +264,9 @@ def test_a_session_that_only_reads(opened: Opener) -> None:
 def test_a_folder_that_cannot_be_written(command: Command, workspace: Path) -> None:
     command("index")
     (workspace / "memory/new.md").write_text("A xylophone.\n")
-    for folder in (command.state_dir, command.state_dir / "memory"):
+    for folder in (command.state_dir, command.state_dir / "memory-core"):
         folder.chmod(0o500)
-    for file in (command.state_dir / "memory").iterdir():
+    for file in (command.state_dir / "memory-core").iterdir():
         file.chmod(0o400)
     try:
         answer = command("search", QUESTION, "--json", before=as_ordinary_owner).json
@@ -253,7 +274,7 @@ def test_a_folder_that_cannot_be_written(command: Command, workspace: Path) -> N
         status = command("status", "--json", before=as_ordinary_owner).json
         assert (status["indexed"], status["dirty"]) == (True, True)
     finally:
-        (command.state_dir / "memory").chmod(0o700)
+        (command.state_dir / "memory-core").chmod(0o700)
         command.state_dir.chmod(0o700)
 
 

@@ -11,20 +11,13 @@ from typing import Any
 
 import pytest
 
-from memory_core import outage
-from memory_core.builtin import BuiltinBackend
+from memory_core.builtin.backend import BuiltinBackend
+from memory_core.builtin.store.store import Store
+from memory_core.config.agent import AgentConfig
+from memory_core.config.settings import ProviderAccount, QuerySettings, Remote, SearchSettings, Secret, SyncSettings
+from memory_core.embeddings import outage
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Access, Query, SearchResult, Status, SyncReport
-from memory_core.settings import (
-    AgentConfig,
-    ProviderAccount,
-    QuerySettings,
-    Remote,
-    SearchSettings,
-    Secret,
-    SyncSettings,
-)
-from memory_core.store import Store
 from tests.servers.loopback import Reply, openai_error
 from tests.servers.openai import OpenAIServer
 
@@ -99,8 +92,8 @@ class World:
         return self.backend.memory_sync(force=False, progress=None)
 
     def background_sync(self) -> SyncReport:
-        """As the keeper makes it."""
-        return self.backend._sync(threading.Event())
+        """As the background makes it."""
+        return self.backend._syncs.run(threading.Event())
 
     def ask(self) -> SearchResult:
         return self.backend.memory_search(QUESTION)
@@ -157,14 +150,14 @@ def test_after_ten_minutes_the_fallback_takes_over_with_its_own_model(world: Wor
             world.restart()
     report = world.sync()
 
-    assert report.owed == 0
+    assert report.pending == 0
     answer, status = world.ask(), world.status()
     assert (answer.mode, answer.provider, answer.model) == ("hybrid", "mistral", "mistral-embed")
     for fallback in (answer.fallback, status.fallback):
         assert fallback is not None
         assert (fallback.origin, fallback.to) == ("openai-compatible", "mistral")
         assert "no such account" in fallback.reason
-    assert (status.provider, status.model, status.owed) == ("mistral", "mistral-embed", 0)
+    assert (status.provider, status.model, status.pending) == ("mistral", "mistral-embed", 0)
 
 
 def test_nothing_of_the_primary_reaches_the_fallback(world: World) -> None:
@@ -213,9 +206,9 @@ def test_the_primary_is_tried_with_growing_pauses_in_the_background(world: World
             tries.append(world.clock.now - begun)
 
     assert tries[:5] == [60, 180, 420, 900, 1860]
-    assert {after - before for before, after in pairwise(tries[4:])} == {outage.REPLACED.longest}
+    assert {after - before for before, after in pairwise(tries[4:])} == {outage.REPLACED.longest_seconds}
     world.primary.faults.clear()
-    world.clock.now += outage.REPLACED.longest
+    world.clock.now += outage.REPLACED.longest_seconds
     world.background_sync()
     assert world.ask().fallback is None
 
@@ -224,7 +217,7 @@ def test_a_try_that_a_command_does_not_wait_for_is_not_repeated_by_the_next(worl
     world.moved()
     world.primary.faults[:] = [Reply(after=threading.Event())] * 1000
     world.search = {"fallback": "mistral", "sync": SyncSettings(on_search_budget_ms=200)}
-    world.clock.now += outage.REPLACED.first
+    world.clock.now += outage.REPLACED.first_seconds
     before = len(world.primary.requests)
     for _ in range(3):
         world.restart()
@@ -261,7 +254,7 @@ def test_a_provider_that_answers_the_last_try_keeps_its_place(world: World) -> N
 
 def test_notes_that_cannot_be_embedded_count_as_well_as_questions(world: World) -> None:
     world.primary.fail(*DOWN)
-    assert world.sync().owed
+    assert world.sync().pending
     world.clock.now += 600
     world.sync()
 
@@ -288,7 +281,7 @@ def test_a_fallback_that_cannot_be_opened_is_reported_and_the_primary_is_tried_o
 
     assert any("the fallback cannot take over: voyage: there is no API key" in warning for warning in report.warnings)
     world.primary.faults.clear()
-    assert world.sync().owed == 0
+    assert world.sync().pending == 0
     assert world.ask().provider == "openai-compatible"
 
 
@@ -378,12 +371,12 @@ def test_status_tells_what_waits_for_a_model_that_does_not_serve_yet(world: Worl
     world.sync()
 
     status = world.status()
-    assert (status.model, status.owed) == ("another-model", report.embedded)
+    assert (status.model, status.pending) == ("another-model", report.embedded)
     assert status.details["serving"] == "openai-compatible primary-model"
     answer = world.ask()
     assert (answer.mode, "no such account" in str(answer.warning)) == ("keyword", True)
     world.restart()
     world.search = {}
     world.sync()
-    assert (world.status().model, world.status().owed) == ("primary-model", 0)
+    assert (world.status().model, world.status().pending) == ("primary-model", 0)
     assert "serving" not in world.status().details

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from memory_core import open_memory
-from memory_core.memory import Memory
+from memory_core.plugin.memory import Memory
 from tests.servers.gemini import GeminiServer
 from tests.servers.loopback import Reply, openai_error
 from tests.servers.openai import OpenAIServer
@@ -106,7 +106,7 @@ def test_a_thousand_chunks_cost_what_the_cap_needs_and_a_second_run_nothing(way:
         report = memory.sync()
         requests = len(server.requests)
 
-        assert (report.chunks, report.embedded, report.owed) == (CHUNKS, CHUNKS, 0)
+        assert (report.chunks, report.embedded, report.pending) == (CHUNKS, CHUNKS, 0)
         assert requests <= -(-CHUNKS // way.cap)
         assert sum(map(len, server.batches())) == CHUNKS
 
@@ -120,7 +120,7 @@ def test_a_thousand_chunks_cost_what_the_cap_needs_and_a_second_run_nothing(way:
         assert again.sync(force=True).embedded == 0
         assert len(server.requests) == requests + 1
         status = again.status()
-        assert (status.provider, status.model, status.owed) == (way.provider, way.model, 0)
+        assert (status.provider, status.model, status.pending) == (way.provider, way.model, 0)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
@@ -136,7 +136,7 @@ def test_a_key_is_never_shown_whatever_goes_wrong(
         server.fail(*[openai_error(401, f"Incorrect API key provided: {KEY}, planted-header-81c2")] * 100)
         report, answer, probe, status = memory.sync(), search(memory), memory.probe(), memory.status()
 
-    assert report.owed == 100
+    assert report.pending == 100
     assert not probe.ok
     assert answer["mode"] == "keyword"
     stored = b"".join(file.read_bytes() for file in (tmp_path / "state").rglob("*") if file.is_file())
@@ -152,13 +152,13 @@ def test_a_large_backfill_goes_through_batches_and_a_restart_collects_them(opene
         section = {"provider": "openai", "remote": {"baseUrl": server.url, "apiKey": KEY, "batch": batch}}
         server.polls_until_done = 1
         first = opened(**section)
-        assert first.sync().owed == CHUNKS
+        assert first.sync().pending == CHUNKS
         assert search(first, "Entry 7")["results"]
         first.close()
 
-        assert opened(**section).sync().owed == CHUNKS  # it still runs
+        assert opened(**section).sync().pending == CHUNKS  # it still runs
         report = opened(**section).sync()
-        assert (report.embedded, report.owed) == (CHUNKS, 0)
+        assert (report.embedded, report.pending) == (CHUNKS, 0)
         assert [len(texts) for texts in server.submitted()] == [CHUNKS]
         assert not [batch for batch in server.batches() if len(batch) > 1]  # requests were for questions only
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_core.settings import ProviderId, SearchSettings, SyncSettings
+from memory_core.config.settings import ProviderId, SearchSettings, SyncSettings
 from tests.benchmarks.nonsense import EVERYDAY_WORDS, SMALL_TALK, nonsense
 from tests.retrieval_sets import amid_others, searching
 

@@ -15,9 +15,9 @@ import apsw
 import pytest
 
 import memory_core
-from memory_core.memory import Memory
-from memory_core.store.connection import tokenizer
-from memory_core.terms import cut_cjk, question_words
+from memory_core.plugin.memory import Memory
+from memory_core.sqlite import load_tokenizer
+from memory_core.text.terms import cut_cjk, extract_words
 from tests.command import SAMPLE, Command
 
 
@@ -62,9 +62,9 @@ def shows(results: list[dict[str, Any]], question: Question) -> bool:
 def test_there_are_ten_questions_and_half_share_no_stem_with_the_answer() -> None:
     assert (len(QUESTIONS), len(BY_MEANING)) == (10, 5)
     with closing(apsw.Connection(":memory:")) as connection:
-        stems = tokenizer(connection)
+        stems = load_tokenizer(connection)
         for question in BY_MEANING:
-            asked = {stem for word in question_words(question.question) for stem in stems(word.encode())}
+            asked = {stem for word in extract_words(question.question) for stem in stems(word.encode())}
             assert asked
             assert not asked & set(stems(cut_cjk(question.gold).encode())), question.question
 

@@ -16,15 +16,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory_core import sessions
-from memory_core.builtin import BuiltinBackend
+from memory_core.builtin.backend import BuiltinBackend
+from memory_core.config.agent import AgentConfig
+from memory_core.config.settings import Chunking, SearchSettings, SessionDeltas, SyncSettings
 from memory_core.errors import PathRefused
 from memory_core.hookspecs import BackendContext
-from memory_core.keeper import LONGEST_DEBOUNCES, SESSION_SECONDS, Debounce, Keeper
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext, Hit, Query, SyncReport
-from memory_core.settings import AgentConfig, Chunking, SearchSettings, SessionDeltas, SyncSettings
-from memory_core.store.rows import log_lines
+from memory_core.sources import session_logs
+from memory_core.sync.background import LONGEST_DEBOUNCES, SESSION_SECONDS, BackgroundSync, Debounce
+from memory_core.sync.triggers import wants_sync
 from tests.fakes.providers import CountingProvider
 from tests.index import Index
 from tests.waiting import eventually
@@ -171,7 +172,7 @@ def test_only_the_agents_own_logs_are_read(tmp_path: Path, logs: Logs, index: In
     shutil.copy(foreign, logs.folder / "below" / "x.jsonl")
     os.mkfifo(logs.folder / "pipe.jsonl")
     assert places(backend, "violin") == [("sessions", "sessions/own.jsonl", 1, 1)]
-    assert [file.path for file in sessions.list_sessions(index.config).files] == ["sessions/own.jsonl"]
+    assert [file.path for file in session_logs.list_sessions(index.config).files] == ["sessions/own.jsonl"]
     with index.store.read() as connection:
         assert connection.execute("SELECT path FROM files").fetchall() == [("sessions/own.jsonl",)]
 
@@ -191,15 +192,15 @@ def test_a_folder_that_is_a_link_is_refused(tmp_path: Path, index: Index, backen
 def test_a_state_folder_behind_a_link_is_as_good_as_another(tmp_path: Path, logs: Logs, index: Index) -> None:
     logs.add("a.jsonl", message("user", "violin"))
     (tmp_path / "linked").symlink_to(tmp_path / "state")
-    (file,) = sessions.list_sessions(replace(index.config, state_dir=tmp_path / "linked")).files
-    assert sessions.read_session(file).text == "User: violin\n"
+    (file,) = session_logs.list_sessions(replace(index.config, state_dir=tmp_path / "linked")).files
+    assert session_logs.read_session(file).text == "User: violin\n"
 
 
 def test_sessions_are_left_alone_unless_they_are_a_source(logs: Logs, index: Index) -> None:
     logs.add("a.jsonl", message("user", "violin"))
     index.sync()
     index.set(sources=("memory",))
-    assert sessions.list_sessions(index.config).files == ()
+    assert session_logs.list_sessions(index.config).files == ()
     report = index.sync()
     assert (report.files, report.removed) == (0, 1)  # whoever opts out wants it gone
 
@@ -220,7 +221,7 @@ def test_a_name_that_cannot_be_shown_is_reported(logs: Logs, index: Index) -> No
 def test_a_log_that_cannot_be_read_keeps_what_was_indexed(logs: Logs, index: Index) -> None:
     file = logs.add("a.jsonl", b"\n", message("user", "violin"))
     index.sync()
-    os.truncate(file, sessions.MAX_LOG_BYTES + 1)  # a sparse file, which takes no space
+    os.truncate(file, session_logs.MAX_LOG_BYTES + 1)  # a sparse file, which takes no space
     for force in (False, True):
         report = index.sync(force=force)
         assert [failure.reason for failure in report.failures] == [
@@ -228,7 +229,8 @@ def test_a_log_that_cannot_be_read_keeps_what_was_indexed(logs: Logs, index: Ind
         ]
         with index.store.read() as connection:
             assert connection.execute("SELECT text FROM chunks").get == "User: violin"
-            assert list(log_lines(connection, "sessions", "sessions/a.jsonl")) == [2, 2]
+        with index.store.reading() as reader:
+            assert list(reader.load_log_lines("sessions", "sessions/a.jsonl")) == [2, 2]
 
 
 def test_memory_get_reads_no_logs(logs: Logs, index: Index, backend: BuiltinBackend) -> None:
@@ -339,15 +341,15 @@ def test_a_threshold_of_nothing_takes_every_change(logs: Logs, index: Index, del
     file = logs.add("a.jsonl", message("user", "violin"))
     size = file.stat().st_size
     logs.add("a.jsonl", b" ")
-    (listed,) = sessions.list_sessions(index.config).files
-    assert sessions.has_outgrown(listed, size, deltas)
-    assert not sessions.has_outgrown(listed, size, DELTAS)
+    (listed,) = session_logs.list_sessions(index.config).files
+    assert session_logs.has_outgrown(listed, size, deltas)
+    assert not session_logs.has_outgrown(listed, size, DELTAS)
 
 
 def test_those_last_written_to_come_first(logs: Logs, index: Index) -> None:
     for name in ("b", "a", "c"):
         logs.add(f"{name}.jsonl", message("user", name))
-    assert [file.path for file in sessions.list_sessions(index.config).files] == [
+    assert [file.path for file in session_logs.list_sessions(index.config).files] == [
         f"sessions/{name}.jsonl" for name in ("c", "a", "b")
     ]
 
@@ -359,15 +361,15 @@ def test_appending_ends_in_the_index_that_a_rebuild_makes_and_embeds_nothing_twi
         text = "\n".join(f"- item {number}.{item} of the harbour list, which is long enough" for item in range(8))
         logs.add("a.jsonl", message(role, text), {"type": "custom"})
         index.sync(provider)
-        with index.store.read() as connection:
-            lines = list(log_lines(connection, "sessions", "sessions/a.jsonl"))
+        with index.store.reading() as reader:
+            lines = list(reader.load_log_lines("sessions", "sessions/a.jsonl"))
         assert lines[-1] == 2 * number + 1 - 2 * (role == "toolResult")
     appended = index.content(provider)
     index.sync(provider, force=True)
     assert index.content(provider) == appended
     assert len(provider.sent) == len(set(provider.sent))
-    with index.store.read() as connection:
-        assert list(log_lines(connection, "sessions", "sessions/a.jsonl")) == lines
+    with index.store.reading() as reader:
+        assert list(reader.load_log_lines("sessions", "sessions/a.jsonl")) == lines
 
 
 # The debounce, with a clock of our own.
@@ -381,7 +383,7 @@ def test_a_debounce_is_due_after_the_last_change_but_not_for_ever_after_the_firs
         dues.append(changes.due)
     assert dues[:4] == [None, 105.0, 108.0, 109.0]
     assert dues[-1] == 100.0 + LONGEST_DEBOUNCES * SESSION_SECONDS
-    changes.settle()
+    changes.clear()
     dues = [changes.due]
     changes.touch(300.0)
     assert [*dues, changes.due] == [None, 305.0]
@@ -395,30 +397,30 @@ def test_sessions_wait_five_seconds_and_never_delay_notes() -> None:
         ran.append(clock[0])
         return SyncReport()
 
-    keeper = Keeper(run, debounce_seconds=1.5, clock=lambda: clock[0])
+    background = BackgroundSync(run, debounce_seconds=1.5, clock=lambda: clock[0])
 
     def pass_to(now: float) -> None:
         clock[0] = now
-        keeper.every(0)  # wakes it, and changes nothing
+        background.set_interval(0)  # wakes it, and changes nothing
 
     try:
-        keeper.session_changed()
+        background.record_session_change()
         pass_to(104.9)
-        keeper.session_changed()
+        background.record_session_change()
         pass_to(109.8)
         assert ran == []
         pass_to(109.9)
         assert eventually(lambda: ran == [109.9])
-        keeper.changed()
+        background.record_note_change()
         pass_to(111.0)
-        keeper.session_changed()  # due at 116, the note at 111.4
+        background.record_session_change()  # due at 116, the note at 111.4
         pass_to(111.4)
         assert eventually(lambda: ran == [109.9, 111.4])
         pass_to(130.0)
-        keeper.now().wait(10)
+        background.request().result(10)
         assert ran == [109.9, 111.4, 130.0]  # the one for the note saw the session too
     finally:
-        keeper.close()
+        background.close()
 
 
 def test_a_session_key_leads_to_its_log(logs: Logs, index: Index) -> None:
@@ -435,18 +437,18 @@ def test_a_session_key_leads_to_its_log(logs: Logs, index: Index) -> None:
         )
     )
     keys = ("agent:main:main", "agent:main:topic", "agent:main:gone", "agent:main:odd", "unheard of")
-    found = [sessions.log_of(index.config, key) for key in keys]
+    found = [session_logs.find_log(index.config, key) for key in keys]
     assert [file and file.path for file in found] == [
         "sessions/id-1.jsonl", "sessions/id-2-topic-7.jsonl", None, None, None,
     ]  # fmt: skip
-    wanted = [sessions.wants_sync(index.config, index.store, key) for key in keys]
+    wanted = [wants_sync(index.config, index.writer, key) for key in keys]
     assert wanted == [False, True, True, True, True]  # too little, enough, and where it is not known
     off = replace(index.config, search=replace(index.config.search, sources=("memory",)))
-    assert not sessions.wants_sync(off, index.store, "unheard of")
+    assert not wants_sync(off, index.writer, "unheard of")
     index.sync()
-    assert not any(sessions.wants_sync(index.config, index.store, key) for key in keys[:2])
+    assert not any(wants_sync(index.config, index.writer, key) for key in keys[:2])
     logs.add("id-1.jsonl", *grown(5))
-    assert sessions.wants_sync(index.config, index.store, keys[0])
+    assert wants_sync(index.config, index.writer, keys[0])
 
 
 @pytest.mark.parametrize("watch", [True, False], ids=["watched", "told by the host"])

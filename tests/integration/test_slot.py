@@ -1,6 +1,6 @@
 """Every key of the configuration changes something that can be seen: here, or in the test that is named.
 
-Defaults, overrides, bounds, wrong types and unknown keys have their own table in `tests/unit/test_config_keys.py`.
+Defaults, overrides, bounds, wrong types and unknown keys have their own table in `tests/unit/config/test_keys.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from memory_core.config import settings_table
+from memory_core.config import render_settings_table
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
 from tests.command import REPOSITORY
@@ -25,11 +25,11 @@ from tests.waiting import eventually
 
 # Where the change is seen, for keys that have a test of their own.
 ELSEWHERE = {
-    "plugins.slots.memory": "tests/unit/test_plugin.py::test_off_means_no_tool_no_prompt_no_index_and_nothing_that_runs",
+    "plugins.slots.memory": "tests/unit/plugin/test_slot.py::test_off_means_no_tool_no_prompt_no_index_and_nothing_that_runs",
     "memory.backend": "tests/hosts/test_third_party.py::test_its_entry_point_is_chosen_by_name",
-    "memory.citations": "tests/unit/test_plugin.py::test_citations_by_chat_type",
-    "memory.scope.default": "tests/unit/test_plugin.py::test_scope_covers_every_tool_and_the_opening_notes",
-    "memory.scope.rules": "tests/unit/test_plugin.py::test_scope_covers_every_tool_and_the_opening_notes",
+    "memory.citations": "tests/unit/plugin/test_slot.py::test_citations_by_chat_type",
+    "memory.scope.default": "tests/unit/plugin/test_slot.py::test_scope_covers_every_tool_and_the_opening_notes",
+    "memory.scope.rules": "tests/unit/plugin/test_slot.py::test_scope_covers_every_tool_and_the_opening_notes",
     "memorySearch.fallback": "tests/integration/test_outage.py"
     "::test_after_ten_minutes_the_fallback_takes_over_with_its_own_model",
     "memorySearch.model": "tests/integration/test_embedding_providers.py::test_the_key_the_headers_and_the_model_are_sent",
@@ -38,9 +38,9 @@ ELSEWHERE = {
     "memorySearch.inputType": "tests/integration/test_embedding_litellm.py::test_voyage_is_told_the_input_type",
     "memorySearch.queryInputType": "tests/integration/test_embedding_litellm.py::test_voyage_is_told_the_input_type",
     "memorySearch.documentInputType": "tests/integration/test_embedding_litellm.py::test_voyage_is_told_the_input_type",
-    "memorySearch.remote.baseUrl": "tests/unit/test_embeddings_credentials.py"
+    "memorySearch.remote.baseUrl": "tests/unit/embeddings/test_credentials.py"
     "::test_remote_beats_the_account_and_headers_merge",
-    "memorySearch.remote.apiKey": "tests/unit/test_embeddings_credentials.py::test_the_first_place_that_has_a_key_wins",
+    "memorySearch.remote.apiKey": "tests/unit/embeddings/test_credentials.py::test_the_first_place_that_has_a_key_wins",
     "memorySearch.remote.headers": "tests/integration/test_embedding_providers.py"
     "::test_a_configured_authorization_header_replaces_the_key",
     "memorySearch.remote.timeoutSeconds": "tests/integration/test_embedding_providers.py"
@@ -60,7 +60,7 @@ ELSEWHERE = {
     "::test_the_default_model_is_downloaded_to_the_state_folder",
     "memorySearch.local.contextTokens": "tests/local/test_local_provider.py"
     "::test_no_length_of_text_crashes_the_process",
-    "memorySearch.chunking.overlap": "tests/unit/test_chunks.py::test_overlap_repeats_lines_of_the_same_section",
+    "memorySearch.chunking.overlap": "tests/unit/text/test_chunks.py::test_overlap_repeats_lines_of_the_same_section",
     "memorySearch.sync.sessions.deltaBytes": "tests/integration/test_sessions.py"
     "::test_a_live_session_is_indexed_when_it_has_grown_enough",
     "memorySearch.sync.sessions.deltaMessages": "tests/integration/test_sessions.py"
@@ -77,16 +77,16 @@ ELSEWHERE = {
     "::test_only_as_many_unused_embeddings_are_kept_as_configured",
     "memorySearch.experimental.sessionMemory": "tests/integration/test_sessions.py"
     "::test_sessions_are_left_alone_unless_they_are_a_source",
-    "compaction.reserveTokensFloor": "tests/unit/test_flush.py::test_decides_as_the_table_says",
+    "compaction.reserveTokensFloor": "tests/unit/flush/test_policy.py::test_decides_as_the_table_says",
     "compaction.memoryFlush.enabled": "tests/hosts/test_reference.py::test_the_flush_can_be_switched_off",
-    "compaction.memoryFlush.softThresholdTokens": "tests/unit/test_flush.py::test_decides_as_the_table_says",
-    "compaction.memoryFlush.forceFlushTranscriptBytes": "tests/unit/test_flush.py::test_asks_the_transcript_for_its_size",
-    "compaction.memoryFlush.prompt": "tests/unit/test_flush.py::test_the_users_words_bring_the_rules_too",
-    "compaction.memoryFlush.systemPrompt": "tests/unit/test_flush.py::test_the_users_words_bring_the_rules_too",
-    "models.providers.<id>.apiKey": "tests/unit/test_embeddings_credentials.py::test_the_first_place_that_has_a_key_wins",
-    "models.providers.<id>.baseUrl": "tests/unit/test_embeddings_credentials.py"
+    "compaction.memoryFlush.softThresholdTokens": "tests/unit/flush/test_policy.py::test_decides_as_the_table_says",
+    "compaction.memoryFlush.forceFlushTranscriptBytes": "tests/unit/flush/test_policy.py::test_asks_the_transcript_for_its_size",
+    "compaction.memoryFlush.prompt": "tests/unit/flush/test_policy.py::test_the_users_words_bring_the_rules_too",
+    "compaction.memoryFlush.systemPrompt": "tests/unit/flush/test_policy.py::test_the_users_words_bring_the_rules_too",
+    "models.providers.<id>.apiKey": "tests/unit/embeddings/test_credentials.py::test_the_first_place_that_has_a_key_wins",
+    "models.providers.<id>.baseUrl": "tests/unit/embeddings/test_credentials.py"
     "::test_remote_beats_the_account_and_headers_merge",
-    "models.providers.<id>.headers": "tests/unit/test_embeddings_credentials.py"
+    "models.providers.<id>.headers": "tests/unit/embeddings/test_credentials.py"
     "::test_remote_beats_the_account_and_headers_merge",
 }
 
@@ -196,7 +196,7 @@ def indexed_by_a_session(slot: MemorySlot) -> bool:
     """Whether the start of a session has notes indexed, or at least begins to."""
     others = threading.enumerate()
     slot.session_started(CallContext(session_key="agent:main:main"))
-    begun = [thread for thread in threading.enumerate() if thread not in others and thread.name == "memory-keeper"]
+    begun = [thread for thread in threading.enumerate() if thread not in others and thread.name == "memory-sync"]
     until = time.monotonic() + 10
     while begun and not slot.status().indexed:
         assert time.monotonic() < until
@@ -213,7 +213,7 @@ def indexed_by_the_clock(slot: MemorySlot) -> bool:
     """Whether notes are indexed though nobody asks; where nothing is to come, no thread has begun."""
     others = threading.enumerate()
     slot.start()
-    if not any(thread.name == "memory-keeper" for thread in threading.enumerate() if thread not in others):
+    if not any(thread.name == "memory-sync" for thread in threading.enumerate() if thread not in others):
         return slot.status().indexed
     return eventually(lambda: slot.status().indexed)
 
@@ -307,7 +307,7 @@ def test_a_change_is_indexed_once_nothing_has_changed_for_so_long(bench: Bench, 
     slot.start()
     (bench.folder / "ws/memory/new.md").write_text("A gate was added.\n")
     assert eventually(
-        lambda: any(thread.name == "memory-keeper" for thread in threading.enumerate() if thread not in others)
+        lambda: any(thread.name == "memory-sync" for thread in threading.enumerate() if thread not in others)
     )
     assert eventually(lambda: slot.status().indexed, seconds=30 if soon else 0.3) is soon
 
@@ -362,7 +362,7 @@ def test_a_chunk_that_is_good_on_both_sides_and_best_on_none_needs_enough_candid
 
 
 def test_every_key_is_in_one_of_the_lists() -> None:
-    known = set(re.findall(r"^\| `([^`]+)`", settings_table(), re.MULTILINE))
+    known = set(re.findall(r"^\| `([^`]+)`", render_settings_table(), re.MULTILINE))
     lists = [{row.key for row in ROWS} | OF_THEIR_OWN, set(ELSEWHERE), ONLY_ONE_VALUE]
     assert set().union(*lists) == known
     assert sum(map(len, lists)) == len(set().union(*lists))

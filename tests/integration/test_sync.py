@@ -18,15 +18,15 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, precondition, rule
 
+from memory_core.builtin.store.spaces import load_serving_space
+from memory_core.config.settings import Cache, Chunking, ExtraPath
 from memory_core.embeddings.static import StaticProvider
 from memory_core.errors import ProviderUnavailable, SyncBusy, SyncStopped
 from memory_core.records import Progress
-from memory_core.settings import Cache, Chunking, ExtraPath
-from memory_core.store.spaces import serving_space
-from memory_core.sync import sync_lock
 from tests.command import REPOSITORY, Command, as_ordinary_owner
 from tests.fakes.providers import CountingProvider
 from tests.index import Index, changes
+from tests.places import index_path
 
 WORDS = ("harbour", "dentist", "fence", "paint", "school", "kettle", "marble", "violin", "copper", "lantern")
 
@@ -277,14 +277,14 @@ def test_an_outage_owes_vectors_and_pays_them_without_reading(index: Index, prov
     provider.requests_left = 2
     report = index.sync(provider)
     assert (report.added, report.embedded) == (4, 2 * provider.batch)
-    assert report.owed > 0
+    assert report.pending > 0
     assert any("wait for their embedding" in warning for warning in report.warnings)
     assert index.content()["postings"] == rebuilt(index)["postings"]  # text can be found by keyword
     provider.out, provider.requests_left = False, None
     for file in (index.workspace / "memory").iterdir():
         file.chmod(0)  # nobody reads them again
     again = index.sync(provider)
-    assert (again.embedded, again.owed, again.unchanged) == (report.owed, 0, 4)
+    assert (again.embedded, again.pending, again.unchanged) == (report.pending, 0, 4)
     assert len(provider.sent) == len(set(provider.sent))
 
 
@@ -293,12 +293,12 @@ def test_a_text_that_is_always_refused_keeps_no_other_waiting(index: Index, prov
     index.sync(CountingProvider("old"))
     provider.refused = {_a_window(index)}
     report = index.sync(provider)
-    assert report.owed == 1
+    assert report.pending == 1
     assert report.embedded == len(set(provider.sent))
     with index.store.read() as connection:
-        serving = serving_space(connection)
+        serving = load_serving_space(connection)
     assert serving is not None
-    assert serving[1] == provider.space
+    assert serving.space == provider.space
 
 
 def _a_window(index: Index) -> str:
@@ -358,14 +358,14 @@ def test_a_provider_that_cannot_be_opened_leaves_the_space_that_serves(
     index.note("memory/b.md", prose(20, start=100))
     report = index.sync(None, problem=ProviderUnavailable("fake", "no key"))
     assert _serving(index) == provider.model
-    assert report.owed > 0
+    assert report.pending > 0
     assert any("no key" in warning for warning in report.warnings)
 
 
 def _serving(index: Index) -> str | None:
     with index.store.read() as connection:
-        found = serving_space(connection)
-    return None if found is None else found[1].model
+        found = load_serving_space(connection)
+    return None if found is None else found.space.model
 
 
 def test_only_as_many_unused_embeddings_are_kept_as_configured(index: Index, provider: CountingProvider) -> None:
@@ -477,9 +477,9 @@ def test_notes_of_another_workspace_replace_those_of_the_first_with_a_word(index
 
 def test_only_one_syncs_at_a_time(index: Index) -> None:
     index.note("memory/a.md", prose(5))
-    with sync_lock(index.store), pytest.raises(SyncBusy), sync_lock(index.store):
+    with index.writer.lock(), pytest.raises(SyncBusy), index.writer.lock():
         pass
-    with sync_lock(index.store):
+    with index.writer.lock():
         pass
 
 
@@ -533,7 +533,7 @@ def test_processes_syncing_one_index_leave_it_whole(index: Index, workspace: Pat
     both = Index(workspace, index.state / "twin", index.search)
     both.set(chunking=Chunking())
     both.sync(StaticProvider())
-    shared = Index(workspace, index.state / "memory")
+    shared = Index(workspace, index.state, file=index_path(index.state, workspace))
     assert shared.content(None)["strays"] == [(0, 0, 0)]
     assert shared.content(StaticProvider()) == both.content(StaticProvider())
     both.close()

@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 import memory_core
-from memory_core.settings import Cache, Vector
-from memory_core.store.connection import load_vec0
-from memory_core.store.spaces import find_space
-from memory_core.store.vectors import VectorIndex
+from memory_core.builtin.store.spaces import find_space
+from memory_core.builtin.store.vectors import VectorIndex
+from memory_core.config.settings import Cache, Vector
+from memory_core.sqlite import load_vec0
 from tests.command import REPOSITORY
 from tests.fakes.providers import CountingProvider
 from tests.index import Index
@@ -215,7 +215,7 @@ def near(
     with index.store.read() as connection:
         space_id = find_space(connection, provider.space)
         assert space_id is not None
-        return list(vectors.nearest(connection, space_id, query, limit))
+        return list(vectors.find_nearest(connection, space_id, query, limit))
 
 
 def bits(index: Index) -> set[bytes] | None:
@@ -240,8 +240,8 @@ def embeddings(index: Index, provider: CountingProvider) -> set[bytes]:
 SYNCING = """
 import sys
 from pathlib import Path
-from memory_core.settings import Vector
-from memory_core.store.vectors import VectorIndex
+from memory_core.config.settings import Vector
+from memory_core.builtin.store.vectors import VectorIndex
 from tests.fakes.providers import CountingProvider
 from tests.index import Index
 from tests.integration.test_sync import prose
@@ -269,5 +269,5 @@ def test_killed_at_any_point_it_is_whole_and_the_next_sync_levels_it(index: Inde
             assert db.pragma("integrity_check") == "ok"
         assert near(index, provider, provider.embed_query("harbour"))
         report = index.sync(provider)
-        assert report.owed == 0
+        assert report.pending == 0
         assert bits(index) == embeddings(index, provider)

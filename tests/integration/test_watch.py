@@ -15,13 +15,14 @@ from typing import Any
 
 import pytest
 
-from memory_core.builtin import BuiltinBackend
+from memory_core.builtin.backend import BuiltinBackend
+from memory_core.config.agent import AgentConfig
+from memory_core.config.settings import ExtraPath, SearchSettings, SyncSettings
 from memory_core.hookspecs import BackendContext
-from memory_core.keeper import Keeper
 from memory_core.plugin import MemorySlot
 from memory_core.records import Query, SyncReport
-from memory_core.settings import AgentConfig, ExtraPath, SearchSettings, SyncSettings
-from memory_core.watching import POLL_SECONDS, Watching
+from memory_core.sync.background import BackgroundSync
+from memory_core.sync.triggers import POLL_SECONDS, SyncTriggers
 from tests.command import REPOSITORY
 
 DEBOUNCE_SECONDS = 0.3
@@ -231,7 +232,7 @@ def test_ten_thousand_files_in_five_hundred_folders(tmp_path: Path) -> None:
 # Where it is not possible.
 
 
-def polled(watched: Watched, max_folders: int) -> tuple[Keeper, Watching, list[float]]:
+def polled(watched: Watched, max_folders: int) -> tuple[BackgroundSync, SyncTriggers, list[float]]:
     """What the backend is made of, with another bound."""
     syncs: list[float] = []
 
@@ -239,37 +240,37 @@ def polled(watched: Watched, max_folders: int) -> tuple[Keeper, Watching, list[f
         syncs.append(time.monotonic())
         return SyncReport(files=0, chunks=0)
 
-    keeper = Keeper(sync, debounce_seconds=0.05)
-    return keeper, Watching(watched.config, keeper, max_folders=max_folders), syncs
+    background = BackgroundSync(sync, debounce_seconds=0.05)
+    return background, SyncTriggers(watched.config, background, max_folders=max_folders), syncs
 
 
 def test_more_folders_than_may_be_watched_are_looked_at_now_and_then(
     watched: Watched, caplog: pytest.LogCaptureFixture
 ) -> None:
-    keeper, watching, syncs = polled(watched, 1)
-    watching.start()
+    background, triggers, syncs = polled(watched, 1)
+    triggers.start()
     try:
-        assert watching.state == "polling: there are more than 1 folders"
+        assert triggers.state == "polling: there are more than 1 folders"
         assert "looked at every 5 s" in caplog.text
         wait_for(lambda: len(syncs) == 1)
         wait_for(lambda: len(syncs) == 2, POLL_SECONDS + BUSY_SECONDS)
     finally:
-        watching.close()
-        keeper.close()
-    assert watching.state == "off"
+        triggers.close()
+        background.close()
+    assert triggers.state == "off"
 
 
 def test_folders_that_become_too_many_are_looked_at_too(watched: Watched) -> None:
-    keeper, watching, _ = polled(watched, 5)
-    watching.start()
+    background, triggers, _ = polled(watched, 5)
+    triggers.start()
     try:
-        assert watching.state == "events"
+        assert triggers.state == "events"
         for n in range(10):
             (watched.memory / str(n)).mkdir()
-        wait_for(lambda: watching.state == "polling: there are more than 5 folders")
+        wait_for(lambda: triggers.state == "polling: there are more than 5 folders")
     finally:
-        watching.close()
-        keeper.close()
+        triggers.close()
+        background.close()
 
 
 REFUSED = """

@@ -1,16 +1,17 @@
-"""What is in the wheel that users install."""
+"""The wheel that users install, and the source distribution that it can be built from."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from memory_core.backends import SHIPPED
+from memory_core.config.names import SHIPPED_BACKENDS
 from tests.command import REPOSITORY
 
 
@@ -45,6 +46,17 @@ def test_every_module_ships_and_no_test(wheel: zipfile.ZipFile) -> None:
 def test_the_entry_points_are_the_backends_that_are_found_without_a_scan(wheel: zipfile.ZipFile) -> None:
     (name,) = [name for name in wheel.namelist() if name.endswith("/entry_points.txt")]
     text = wheel.read(name).decode()
-    for backend, target in SHIPPED.items():
+    for backend, target in SHIPPED_BACKENDS.items():
         assert f"{backend} = {target}" in text
     assert "[memory_core.slots]\nmemory-core = memory_core.plugin:MemorySlot" in text
+
+
+def test_the_source_distribution_has_all_that_the_wheel_is_made_from_and_the_documentation(tmp_path: Path) -> None:
+    build = f"from hatchling.build import build_sdist; print(build_sdist({str(tmp_path)!r}))"
+    done = subprocess.run(
+        [sys.executable, "-c", build], cwd=REPOSITORY, check=True, capture_output=True, encoding="utf-8"
+    )
+    with tarfile.open(tmp_path / done.stdout.strip()) as source:
+        held = {name.partition("/")[2] for name in source.getnames()}
+    pages = {str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "docs").iterdir()}
+    assert {"plugin.json", "mcp.json", "README.md", "CONTRIBUTING.md", "Makefile", *pages} <= held

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from memory_core.embeddings import local
+from memory_core.config.settings import Local
+from memory_core.embeddings.local import provider as local
+from memory_core.embeddings.protocols import TokenEmbedder
 from memory_core.errors import InvalidEmbedding, ProviderError, ProviderUnavailable, RequestTimeout
-from memory_core.hookspecs import TokenEmbedder
-from memory_core.settings import Local
 from tests.command import REPOSITORY
 from tests.local.bert import Bert, tiny_bert, write_gguf
 from tests.servers.clients import agent_config, collected, wait_until
@@ -259,8 +259,8 @@ def test_opening_loads_nothing_and_nothing_is_printed(model: Path, tmp_path: Pat
     script = f"""
 import sys
 from pathlib import Path
-from memory_core.embeddings import local
-from memory_core.settings import Local
+from memory_core.config.settings import Local
+from memory_core.embeddings.local import provider as local
 from tests.servers.clients import agent_config
 config = agent_config(Path({str(tmp_path)!r}), "local", local=Local(model_path={str(model)!r}))
 provider = local.open_provider(config, environ={{}})

@@ -1,4 +1,4 @@
-"""Backends on a fake QMD, and on the real one where it is installed."""
+"""Agents whose memory is QMD: the fake one, and the real one if it is installed."""
 
 from __future__ import annotations
 
@@ -13,36 +13,43 @@ from typing import Any
 
 import pytest
 
+from memory_core.config.agent import AgentConfig
+from memory_core.config.settings import SearchSettings, SyncSettings
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Access, Query, SearchResult
-from memory_core.settings import AgentConfig, SearchSettings
 from memory_qmd.backend import QmdBackend
-from memory_qmd.config import QmdConfig
+from memory_qmd.config import QmdConfig, QmdLimits
 
-# Read before the fixtures clear our variables.
+# Read before the fixtures clear these variables.
 REAL = os.environ.get("MEMORY_CORE_QMD_HOME")
 EMBED_MODEL = os.environ.get("MEMORY_CORE_QMD_EMBED_MODEL")
-# What may happen to one call, and how often.
+# The faults that may befall one call, and their frequencies.
 FAULTS = ["none", "hang", "crash", "flood", "garbage", "empty", "exit 1 boom", "exit 127 node"]
 FAULT_WEIGHTS = [80, 1, 6, 1, 6, 6, 6, 6]
+# The machine of a test may be busy: only tests of deadlines have short ones.
+PATIENT = QmdLimits(timeout_ms=60_000)
+PATIENT_SEARCH = SearchSettings(sync=SyncSettings(on_search_budget_ms=60_000))
+HANG_GUARD_SECONDS = (
+    120.0  # the fake hangs for 600 s: whoever waits for it takes longer than this, a busy machine does not
+)
 FAKE = Path(__file__).with_name("fake_qmd.py")
 
 
 @dataclass
 class FakeQmd:
-    """The fake, seen from a test."""
+    """The fake QMD as a test sees it."""
 
     program: Path
     faults: Path
     log: Path
 
     def fail(self, **faults: str | list[str]) -> None:
-        """Set what fails from now on, by subcommand; nothing sets everything right. `any` stands for all."""
+        """Set the faults of the next calls, by subcommand or `any`; without arguments nothing fails."""
         document = {("*" if name == "any" else name.replace("_", "/")): fault for name, fault in faults.items()}
         self.faults.write_text(json.dumps(document))
 
     def calls(self, command: str | None = None) -> list[list[str]]:
-        """The calls so far, without those that ask for the version."""
+        """List the calls so far, without those for the version."""
         every: list[list[str]] = [json.loads(line) for line in self.log.read_text().splitlines()]
         return [call for call in every if call[0] == command or (command is None and call[0] != "--version")]
 
@@ -63,8 +70,8 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeQmd:
 
 
 @dataclass
-class Bench:
-    """Opens backends over one workspace and closes them at the end."""
+class QmdAgent:
+    """An agent with a workspace; opens backends, which are closed at the end of the test."""
 
     config: AgentConfig
     settings: QmdConfig
@@ -79,44 +86,48 @@ class Bench:
         return self.config.workspace
 
     def open(self, *, access: Access = "rw", search: SearchSettings | None = None, **settings: Any) -> QmdBackend:
-        """A backend; keyword arguments replace parts of the section."""
+        """Open a backend; keyword arguments replace parts of the section."""
         config = self.config if search is None else replace(self.config, search=search)
         backend = QmdBackend(BackendContext(config=config, settings=replace(self.settings, **settings), access=access))
         self.opened.append(backend)
         return backend
 
     def note(self, path: str, text: str) -> Path:
-        """Write a note of the workspace."""
+        """Write a note into the workspace."""
         file = self.workspace / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
         return file
 
 
-def bench_on(tmp_path: Path, workspace: Path, program: Path) -> Bench:
+def agent_on(tmp_path: Path, workspace: Path, program: Path) -> QmdAgent:
     state = tmp_path / "state"
     config = AgentConfig(
-        agent="main", workspace=workspace, state_dir=state, store_path=state / "memory" / "main.sqlite"
+        agent="main",
+        workspace=workspace,
+        state_dir=state,
+        store_path=state / "memory" / "main.sqlite",
+        search=PATIENT_SEARCH,
     )
-    return Bench(config, QmdConfig(command=str(program)))
+    return QmdAgent(config, QmdConfig(command=str(program), limits=PATIENT))
 
 
-def closing(bench: Bench) -> Iterator[Bench]:
-    yield bench
-    for backend in bench.opened:
+def close_after(agent: QmdAgent) -> Iterator[QmdAgent]:
+    yield agent
+    for backend in agent.opened:
         backend.memory_close()
 
 
 @pytest.fixture
-def bench(tmp_path: Path, fake: FakeQmd) -> Iterator[Bench]:
-    """On the fake, over an empty workspace."""
+def agent(tmp_path: Path, fake: FakeQmd) -> Iterator[QmdAgent]:
+    """An agent on the fake QMD with an empty workspace."""
     workspace = tmp_path / "empty"
     workspace.mkdir()
-    yield from closing(bench_on(tmp_path, workspace, fake.program))
+    yield from close_after(agent_on(tmp_path, workspace, fake.program))
 
 
 def real_program(name: str) -> Path:
-    """A launcher that `install.py` made; skips the test where there is none."""
+    """Return a launcher that `install.py` made; skip the test if there is none."""
     if REAL is None:
         pytest.skip("runs with `make test-qmd`, which installs the real QMD and sets MEMORY_CORE_QMD_HOME")
     program = Path(REAL) / "bin" / name
@@ -126,19 +137,19 @@ def real_program(name: str) -> Path:
 
 
 @pytest.fixture
-def real(tmp_path: Path, workspace: Path) -> Iterator[Bench]:
-    """On the real QMD of today, over the sample workspace."""
-    yield from closing(bench_on(tmp_path, workspace, real_program("qmd")))
+def real(tmp_path: Path, workspace: Path) -> Iterator[QmdAgent]:
+    """An agent on the real QMD 2.8.3 with the sample workspace."""
+    yield from close_after(agent_on(tmp_path, workspace, real_program("qmd")))
 
 
 @pytest.fixture
-def old(tmp_path: Path, workspace: Path) -> Iterator[Bench]:
-    """On the real QMD 0.9.0."""
-    yield from closing(bench_on(tmp_path, workspace, real_program("qmd-0.9.0")))
+def old(tmp_path: Path, workspace: Path) -> Iterator[QmdAgent]:
+    """An agent on the real QMD 0.9.0 with the sample workspace."""
+    yield from close_after(agent_on(tmp_path, workspace, real_program("qmd-0.9.0")))
 
 
 def message(role: str, content: object) -> str:
-    """A line of a session's log."""
+    """Build a line of a session's log."""
     return json.dumps({"type": "message", "message": {"role": role, "content": content}})
 
 
@@ -158,8 +169,8 @@ def paths(result: SearchResult) -> list[str]:
     return [hit.path for hit in result.hits]
 
 
-def children_of(fake: FakeQmd) -> list[str]:
-    """Command lines of all processes of this test's QMD, known by their environment."""
+def list_children(fake: FakeQmd) -> list[str]:
+    """List the command lines of this test's QMD processes, which their environment identifies."""
     mark = f"FAKE_QMD_FAULTS={fake.faults}".encode()
     found = []
     for entry in Path("/proc").iterdir():

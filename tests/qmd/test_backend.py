@@ -12,22 +12,22 @@ from pathlib import Path
 
 import pytest
 
+from memory_core.config.settings import ExtraPath, SearchSettings
 from memory_core.errors import BackendIndexEmpty, BackendUnavailable, PathRefused
-from memory_core.files import list_files
 from memory_core.hookspecs import BackendContext
-from memory_core.settings import ExtraPath, SearchSettings
+from memory_core.sources.files import list_files
 from memory_qmd.config import QmdDaemon, QmdLimits, QmdPath, QmdUpdate
 from memory_qmd.plugin import folders
-from tests.qmd.conftest import Bench, FakeQmd, ask, paths
+from tests.qmd.conftest import PATIENT, FakeQmd, QmdAgent, ask, paths
 from tests.waiting import eventually
 
 NO_DEBOUNCE = QmdUpdate(debounce_ms=0)
 
 
-def test_finds_a_note_by_a_question_in_plain_language(bench: Bench, fake: FakeQmd) -> None:
-    bench.note("memory/2026-03-01.md", "# Sunday\n\nThe dentist moved to Harbour Street.\n")
-    bench.note("memory/2026-03-02.md", "# Monday\n\nBought paint for the fence.\n")
-    result = ask(bench.open(), "Where did the dentist move to?")
+def test_finds_a_note_by_a_question_in_plain_language(agent: QmdAgent, fake: FakeQmd) -> None:
+    agent.note("memory/2026-03-01.md", "# Sunday\n\nThe dentist moved to Harbour Street.\n")
+    agent.note("memory/2026-03-02.md", "# Monday\n\nBought paint for the fence.\n")
+    result = ask(agent.open(), "Where did the dentist move to?")
     assert paths(result) == ["memory/2026-03-01.md"]
     hit = result.hits[0]
     assert (hit.start_line, hit.end_line, hit.snippet) == (1, 3, "# Sunday\n\nThe dentist moved to Harbour Street.")
@@ -37,28 +37,28 @@ def test_finds_a_note_by_a_question_in_plain_language(bench: Bench, fake: FakeQm
     assert call[call.index("-c") + 1 :: 2][0].endswith("-main")
 
 
-def test_nothing_is_started_by_making_one(bench: Bench, fake: FakeQmd) -> None:
-    bench.open()
-    assert not bench.config.state_dir.exists()
+def test_nothing_is_started_by_making_one(agent: QmdAgent, fake: FakeQmd) -> None:
+    agent.open()
+    assert not agent.config.state_dir.exists()
     assert fake.calls() == []
 
 
-def test_an_empty_workspace_is_said_to_be_empty(bench: Bench) -> None:
-    result = ask(bench.open(), "anything")
+def test_an_empty_workspace_is_said_to_be_empty(agent: QmdAgent) -> None:
+    result = ask(agent.open(), "anything")
     assert (result.hits, result.warning) == ((), "No memories indexed yet")
 
 
-def test_an_empty_index_over_notes_is_no_failure_of_qmd(bench: Bench, fake: FakeQmd) -> None:
-    bench.note("MEMORY.md", "paint")
+def test_an_empty_index_over_notes_is_no_failure_of_qmd(agent: QmdAgent, fake: FakeQmd) -> None:
+    agent.note("MEMORY.md", "paint")
     fake.fail(update="say nothing done")
     with pytest.raises(BackendIndexEmpty) as error:
-        ask(bench.open(), "paint")
+        ask(agent.open(), "paint")
     assert not error.value.counts_as_failure
 
 
-def test_nonsense_and_stop_words_find_nothing(bench: Bench, fake: FakeQmd) -> None:
-    bench.note("MEMORY.md", "The fence is green, and the shed is blue.")
-    backend = bench.open()
+def test_nonsense_and_stop_words_find_nothing(agent: QmdAgent, fake: FakeQmd) -> None:
+    agent.note("MEMORY.md", "The fence is green, and the shed is blue.")
+    backend = agent.open()
     backend.memory_sync(force=False, progress=None)
     assert ask(backend, "the of and is").hits == ()
     assert ask(backend, "purple quantum giraffe sandwich").hits == ()
@@ -66,9 +66,9 @@ def test_nonsense_and_stop_words_find_nothing(bench: Bench, fake: FakeQmd) -> No
     assert len(fake.calls("query")) == 1  # the others need no process
 
 
-def test_updates_only_when_files_changed(bench: Bench, fake: FakeQmd) -> None:
-    note = bench.note("MEMORY.md", "fence")
-    backend = bench.open(update=NO_DEBOUNCE)
+def test_updates_only_when_files_changed(agent: QmdAgent, fake: FakeQmd) -> None:
+    note = agent.note("MEMORY.md", "fence")
+    backend = agent.open(update=NO_DEBOUNCE)
     for _ in range(3):
         ask(backend, "fence")
     backend.memory_sync(force=False, progress=None)
@@ -80,11 +80,11 @@ def test_updates_only_when_files_changed(bench: Bench, fake: FakeQmd) -> None:
     assert paths(ask(backend, "gate")) == []
 
 
-def test_updates_are_debounced_and_the_answer_is_marked_stale(bench: Bench, fake: FakeQmd) -> None:
-    bench.note("MEMORY.md", "fence")
-    backend = bench.open(update=QmdUpdate(debounce_ms=60_000))
+def test_updates_are_debounced_and_the_answer_is_marked_stale(agent: QmdAgent, fake: FakeQmd) -> None:
+    agent.note("MEMORY.md", "fence")
+    backend = agent.open(update=QmdUpdate(debounce_ms=60_000))
     assert not ask(backend, "fence").stale
-    bench.note("memory/a.md", "fence and gate")
+    agent.note("memory/a.md", "fence and gate")
     result = ask(backend, "fence")
     assert result.stale
     assert paths(result) == ["MEMORY.md"]
@@ -94,13 +94,13 @@ def test_updates_are_debounced_and_the_answer_is_marked_stale(bench: Bench, fake
     assert (report.files, report.added, report.unchanged) == (2, 1, 1)
 
 
-def test_boot_updates_in_the_background(bench: Bench, fake: FakeQmd) -> None:
-    bench.note("MEMORY.md", "fence")
-    backend = bench.open(update=QmdUpdate(debounce_ms=100))
+def test_boot_updates_in_the_background(agent: QmdAgent, fake: FakeQmd) -> None:
+    agent.note("MEMORY.md", "fence")
+    backend = agent.open(update=QmdUpdate(debounce_ms=100))
     backend.memory_start()
     backend.memory_start()
     assert eventually(lambda: backend.memory_status().files == 1)
-    bench.note("memory/a.md", "fence and gate")
+    agent.note("memory/a.md", "fence and gate")
     backend.memory_sync_soon()
     assert eventually(lambda: backend.memory_status().files == 2)
     backend.memory_close()
@@ -108,30 +108,30 @@ def test_boot_updates_in_the_background(bench: Bench, fake: FakeQmd) -> None:
 
 
 def test_a_slow_first_update_leaves_the_answer_to_builtin(
-    bench: Bench, fake: FakeQmd, monkeypatch: pytest.MonkeyPatch
+    agent: QmdAgent, fake: FakeQmd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_QMD_UPDATE_SECONDS", "600")
-    bench.note("MEMORY.md", "fence")
+    agent.note("MEMORY.md", "fence")
     fake.fail(update="hang")
     with pytest.raises(BackendIndexEmpty):
-        ask(bench.open(limits=QmdLimits(timeout_ms=600)), "fence")
+        ask(agent.open(limits=QmdLimits(timeout_ms=600)), "fence")
 
 
-def test_collections_are_written_whole_and_carry_the_agent(bench: Bench) -> None:
-    bench.note("MEMORY.md", "fence")
-    (bench.workspace / "memory").mkdir()
-    bench.open().memory_sync(force=False, progress=None)
-    document = json.loads((bench.home / "config" / "index.yml").read_text())
+def test_collections_are_written_whole_and_carry_the_agent(agent: QmdAgent) -> None:
+    agent.note("MEMORY.md", "fence")
+    (agent.workspace / "memory").mkdir()
+    agent.open().memory_sync(force=False, progress=None)
+    document = json.loads((agent.home / "config" / "index.yml").read_text())
     assert document["collections"].keys() == {"memory-root-main", "memory-dir-main"}
     assert document["models"].keys() == {"embed", "generate", "rerank"}
 
 
 @pytest.mark.parametrize("drift", ["edited", "gone"])
-def test_drift_of_the_configuration_is_repaired(bench: Bench, fake: FakeQmd, drift: str) -> None:
-    bench.note("MEMORY.md", "fence")
-    backend = bench.open()
+def test_drift_of_the_configuration_is_repaired(agent: QmdAgent, fake: FakeQmd, drift: str) -> None:
+    agent.note("MEMORY.md", "fence")
+    backend = agent.open()
     backend.memory_sync(force=False, progress=None)
-    config = bench.home / "config" / "index.yml"
+    config = agent.home / "config" / "index.yml"
     before = config.read_bytes()
     if drift == "edited":
         config.write_text('{"collections": {}}')
@@ -142,27 +142,27 @@ def test_drift_of_the_configuration_is_repaired(bench: Bench, fake: FakeQmd, dri
     assert paths(ask(backend, "fence")) == ["MEMORY.md"]
 
 
-def test_other_collections_mean_a_new_database(bench: Bench, tmp_path: Path) -> None:
-    bench.note("MEMORY.md", "fence")
+def test_other_collections_mean_a_new_database(agent: QmdAgent, tmp_path: Path) -> None:
+    agent.note("MEMORY.md", "fence")
     outside = tmp_path / "Team Notes"
     outside.mkdir()
     (outside / "a.md").write_text("fence of the team")
-    with_paths = bench.open(paths=(QmdPath(path=str(outside)),))
+    with_paths = agent.open(paths=(QmdPath(path=str(outside)),))
     assert set(paths(ask(with_paths, "fence"))) == {"MEMORY.md", "qmd/team-notes-main/a.md"}
-    without = bench.open()
+    without = agent.open()
     assert paths(ask(without, "fence")) == ["MEMORY.md"]
     assert without.memory_status().files == 1
 
 
-def test_a_missing_root_keeps_its_documents(bench: Bench, tmp_path: Path) -> None:
+def test_a_missing_root_keeps_its_documents(agent: QmdAgent, tmp_path: Path) -> None:
     outside = tmp_path / "mounted"
     outside.mkdir()
     (outside / "a.md").write_text("fence of the team")
-    bench.note("MEMORY.md", "paint")
-    backend = bench.open(paths=(QmdPath(path=str(outside)),), update=NO_DEBOUNCE)
+    agent.note("MEMORY.md", "paint")
+    backend = agent.open(paths=(QmdPath(path=str(outside)),), update=NO_DEBOUNCE)
     backend.memory_sync(force=False, progress=None)
     away = outside.rename(tmp_path / "away")
-    bench.note("MEMORY.md", "paint and fence")
+    agent.note("MEMORY.md", "paint and fence")
     report = backend.memory_sync(force=False, progress=None)
     assert len(report.warnings) == 1
     assert "is missing" in report.warnings[0]
@@ -172,36 +172,36 @@ def test_a_missing_root_keeps_its_documents(bench: Bench, tmp_path: Path) -> Non
     assert "qmd/mounted-main/a.md" in paths(ask(backend, "fence"))
 
 
-def test_extra_paths_and_workspace_notes_keep_their_names(bench: Bench, tmp_path: Path) -> None:
+def test_extra_paths_and_workspace_notes_keep_their_names(agent: QmdAgent, tmp_path: Path) -> None:
     (tmp_path / "extra").mkdir()
     (tmp_path / "extra" / "e.md").write_text("fence one")
     (tmp_path / "single.md").write_text("fence two")
-    bench.note("docs/d.md", "fence three")
-    bench.note("AGENTS.md", "fence four")
+    agent.note("docs/d.md", "fence three")
+    agent.note("AGENTS.md", "fence four")
     search = SearchSettings(
         sources=("memory", "workspace"),
         extra_paths=(ExtraPath(path=str(tmp_path / "extra")), ExtraPath(path="../single.md")),
     )
-    result = ask(bench.open(search=search), "fence")
+    result = ask(agent.open(search=search), "fence")
     assert set(paths(result)) == {f"{tmp_path}/extra/e.md", "../single.md", "docs/d.md"}
     assert {hit.source for hit in result.hits if hit.path == "docs/d.md"} == {"workspace"}
 
 
-def test_links_and_hidden_files_are_not_shown(bench: Bench, tmp_path: Path) -> None:
+def test_links_and_hidden_files_are_not_shown(agent: QmdAgent, tmp_path: Path) -> None:
     secret = tmp_path / "secret.md"
     secret.write_text("fence of the neighbour")
-    bench.note("memory/a.md", "fence of ours")
-    (bench.workspace / "memory" / "link.md").symlink_to(secret)
-    bench.note("memory/.hidden/b.md", "fence hidden")
-    assert paths(ask(bench.open(), "fence")) == ["memory/a.md"]
+    agent.note("memory/a.md", "fence of ours")
+    (agent.workspace / "memory" / "link.md").symlink_to(secret)
+    agent.note("memory/.hidden/b.md", "fence hidden")
+    assert paths(ask(agent.open(), "fence")) == ["memory/a.md"]
 
 
-def test_get_reads_the_file_as_it_is_now(bench: Bench, tmp_path: Path) -> None:
+def test_get_reads_the_file_as_it_is_now(agent: QmdAgent, tmp_path: Path) -> None:
     outside = tmp_path / "team"
     outside.mkdir()
     (outside / "a.md").write_text("one\ntwo\nthree\n")
-    bench.note("MEMORY.md", "fence\n")
-    backend = bench.open(paths=(QmdPath(path=str(outside)),))
+    agent.note("MEMORY.md", "fence\n")
+    backend = agent.open(paths=(QmdPath(path=str(outside)),))
     document = backend.memory_get("qmd/team-main/a.md", 2, 1)
     assert (document.text, document.truncated, document.next_from) == ("two", True, 3)
     assert backend.memory_get("MEMORY.md", 1, 10).text == "fence"
@@ -221,79 +221,81 @@ def test_get_reads_the_file_as_it_is_now(bench: Bench, tmp_path: Path) -> None:
         "../secret.md",
     ],
 )
-def test_get_refuses_what_is_in_no_collection(bench: Bench, tmp_path: Path, path: str) -> None:
+def test_get_refuses_what_is_in_no_collection(agent: QmdAgent, tmp_path: Path, path: str) -> None:
     outside = tmp_path / "deep" / "team"
     outside.mkdir(parents=True)
     for name in ("secret.md", "deep/secret.md", "deep/team/.hidden.md", "deep/team/notes.txt"):
         (tmp_path / name).write_text("secret")
     (outside / "link.md").symlink_to(tmp_path / "secret.md")
     with pytest.raises(PathRefused):
-        bench.open(paths=(QmdPath(path=str(outside)),)).memory_get(path, 1, 10)
+        agent.open(paths=(QmdPath(path=str(outside)),)).memory_get(path, 1, 10)
 
 
-def test_files_outside_are_listed_under_the_names_of_hits(bench: Bench, tmp_path: Path) -> None:
+def test_files_outside_are_listed_under_the_names_of_hits(agent: QmdAgent, tmp_path: Path) -> None:
     (tmp_path / "team").mkdir()
     (tmp_path / "team" / "a.md").write_text("fence")
-    bench.note("docs/d.md", "fence")
-    bench.note("MEMORY.md", "paint")
-    section = replace(bench.settings, paths=(QmdPath(path="../team"), QmdPath(path="docs")))
-    added = folders(BackendContext(config=bench.config, settings=section))
-    listed = {file.path for file in list_files(replace(bench.config, folders=added)).files}
+    agent.note("docs/d.md", "fence")
+    agent.note("MEMORY.md", "paint")
+    section = replace(agent.settings, paths=(QmdPath(path="../team"), QmdPath(path="docs")))
+    added = folders(BackendContext(config=agent.config, settings=section))
+    listed = {file.path for file in list_files(replace(agent.config, folders=added)).files}
     assert listed == {"MEMORY.md", "qmd/team-main/a.md", "docs/d.md"}
-    backend = bench.open(paths=section.paths)
+    backend = agent.open(paths=section.paths)
     assert set(paths(ask(backend, "fence"))) == listed - {"MEMORY.md"}
     assert backend.memory_get("docs/d.md", 1, 1).text == "fence"
     with pytest.raises(PathRefused):
         backend.memory_get("other/d.md", 1, 1)
-    whole = bench.open(paths=(QmdPath(path="."),))
+    whole = agent.open(paths=(QmdPath(path="."),))
     assert whole.memory_get("MEMORY.md", 1, 1).text == "paint"
     assert whole.memory_get("docs/d.md", 1, 1).text == "fence"
 
 
-def test_many_files_are_not_looked_at_for_every_question(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memory_qmd.backend.COSTLY_LOOK_SECONDS", 0)
-    monkeypatch.setattr("memory_qmd.backend.LOOK_GOOD_FOR", 1e6)
-    bench.note("MEMORY.md", "fence")
-    backend = bench.open(update=NO_DEBOUNCE)
+def test_many_files_are_not_looked_at_for_every_question(agent: QmdAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory_qmd.updates.COSTLY_CHECK_SECONDS", 0)
+    monkeypatch.setattr("memory_qmd.updates.CHECK_GOOD_FOR", 1e6)
+    agent.note("MEMORY.md", "fence")
+    backend = agent.open(update=NO_DEBOUNCE)
     ask(backend, "fence")
     ask(backend, "fence")  # the first look that found nothing to do
-    bench.note("memory/a.md", "gate")
+    agent.note("memory/a.md", "gate")
     assert paths(ask(backend, "gate")) == []
     backend.memory_sync(force=False, progress=None)
     assert paths(ask(backend, "gate")) == ["memory/a.md"]
 
 
-def test_dates_limit_the_hits(bench: Bench) -> None:
+def test_dates_limit_the_hits(agent: QmdAgent) -> None:
     for day in ("2026-01-01", "2026-02-01", "2026-03-01"):
-        bench.note(f"memory/{day}.md", "fence")
-    bench.note("memory/changed-today.md", "fence")
-    result = ask(bench.open(), "fence", after=date(2026, 1, 15), before=date(2026, 2, 15))
+        agent.note(f"memory/{day}.md", "fence")
+    agent.note("memory/changed-today.md", "fence")
+    result = ask(agent.open(), "fence", after=date(2026, 1, 15), before=date(2026, 2, 15))
     assert paths(result) == ["memory/2026-02-01.md"]
 
 
-def test_limits_hold(bench: Bench) -> None:
+def test_limits_hold(agent: QmdAgent) -> None:
     for number in range(8):
-        bench.note(f"memory/{number}.md", "fence " * 200)
-    backend = bench.open(limits=QmdLimits(max_results=5, max_snippet_chars=100, max_injected_chars=250))
+        agent.note(f"memory/{number}.md", "fence " * 200)
+    backend = agent.open(limits=replace(PATIENT, max_results=5, max_snippet_chars=100, max_injected_chars=250))
     result = ask(backend, "fence", max_results=10)
     assert len(result.hits) == 2
     assert all(len(hit.snippet) <= 100 for hit in result.hits)
     assert len(ask(backend, "fence", max_results=1).hits) == 1
 
 
-def test_the_same_text_in_two_files_is_two_hits(bench: Bench) -> None:
-    bench.note("memory/a.md", "fence")
-    bench.note("memory/b.md", "fence")
-    assert set(paths(ask(bench.open(), "fence"))) == {"memory/a.md", "memory/b.md"}
+def test_the_same_text_in_two_files_is_two_hits(agent: QmdAgent) -> None:
+    agent.note("memory/a.md", "fence")
+    agent.note("memory/b.md", "fence")
+    assert set(paths(ask(agent.open(), "fence"))) == {"memory/a.md", "memory/b.md"}
 
 
-def test_old_versions_slug_names_and_join_words(bench: Bench, fake: FakeQmd, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_versions_slug_names_and_join_words(
+    agent: QmdAgent, fake: FakeQmd, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FAKE_QMD_VERSION", "0.9.0")
-    bench.note("MEMORY.md", "fence of oak")
-    bench.note("memory/Weekly Plan_v1.2.md", "fence of iron")
-    bench.note("memory/a/b c.md", "fence of glass")
-    bench.note("memory/a/b-c.md", "fence of straw")  # the same slug; the one that is indexed last wins
-    backend = bench.open()
+    agent.note("MEMORY.md", "fence of oak")
+    agent.note("memory/Weekly Plan_v1.2.md", "fence of iron")
+    agent.note("memory/a/b c.md", "fence of glass")
+    agent.note("memory/a/b-c.md", "fence of straw")  # the same slug; the one that is indexed last wins
+    backend = agent.open()
     result = ask(backend, "Which fence is of oak, iron, glass or straw?")
     assert set(paths(result)) == {"MEMORY.md", "memory/Weekly Plan_v1.2.md", "memory/a/b-c.md"}
     assert fake.calls("query") == []
@@ -301,54 +303,54 @@ def test_old_versions_slug_names_and_join_words(bench: Bench, fake: FakeQmd, mon
     assert backend.memory_status().details["QMD version"] == "0.9.0"
 
 
-def test_the_version_is_asked_once_for_all_processes(bench: Bench, fake: FakeQmd) -> None:
-    bench.note("MEMORY.md", "fence")
-    ask(bench.open(), "fence")
-    ask(bench.open(), "fence")
+def test_the_version_is_asked_once_for_all_processes(agent: QmdAgent, fake: FakeQmd) -> None:
+    agent.note("MEMORY.md", "fence")
+    ask(agent.open(), "fence")
+    ask(agent.open(), "fence")
     assert len(fake.calls("--version")) == 1
 
 
-def test_a_session_that_may_not_write_reads_what_is_there(bench: Bench, fake: FakeQmd) -> None:
-    note = bench.note("MEMORY.md", "fence")
+def test_a_session_that_may_not_write_reads_what_is_there(agent: QmdAgent, fake: FakeQmd) -> None:
+    note = agent.note("MEMORY.md", "fence")
     with pytest.raises(BackendIndexEmpty):
-        ask(bench.open(access="ro"), "fence")
-    bench.open().memory_sync(force=False, progress=None)
+        ask(agent.open(access="ro"), "fence")
+    agent.open().memory_sync(force=False, progress=None)
     note.write_text("fence and gate")
-    reader = bench.open(access="ro")
+    reader = agent.open(access="ro")
     assert paths(ask(reader, "fence")) == ["MEMORY.md"]
     with pytest.raises(BackendUnavailable):
         reader.memory_sync(force=True, progress=None)
     assert len(fake.calls("update")) == 1
 
 
-def test_a_missing_program_says_what_to_install(bench: Bench) -> None:
-    bench.note("MEMORY.md", "fence")
+def test_a_missing_program_says_what_to_install(agent: QmdAgent) -> None:
+    agent.note("MEMORY.md", "fence")
     with pytest.raises(BackendUnavailable, match="not installed") as error:
-        ask(bench.open(command="no-such-qmd"), "fence")
+        ask(agent.open(command="no-such-qmd"), "fence")
     assert "npm install" in error.value.action
 
 
-def test_status_runs_nothing(bench: Bench, fake: FakeQmd) -> None:
-    bench.note("MEMORY.md", "fence")
-    status = bench.open().memory_status()
+def test_status_runs_nothing(agent: QmdAgent, fake: FakeQmd) -> None:
+    agent.note("MEMORY.md", "fence")
+    status = agent.open().memory_status()
     assert (status.indexed, status.dirty, status.files) == (False, True, 0)
     assert fake.calls() == []
-    assert not bench.home.exists()
+    assert not agent.home.exists()
 
 
-def test_probe_opens_the_database(bench: Bench, fake: FakeQmd) -> None:
-    assert bench.open().memory_probe().ok
+def test_probe_opens_the_database(agent: QmdAgent, fake: FakeQmd) -> None:
+    assert agent.open().memory_probe().ok
     assert fake.calls() == [["collection", "list"]]
     fake.fail(collection="crash")
-    probe = bench.open().memory_probe()
+    probe = agent.open().memory_probe()
     assert not probe.ok
     assert probe.action is not None
     assert "Node 22" in probe.action
 
 
-def test_the_warm_server_answers_and_starts_anew_after_a_rebuild(bench: Bench, fake: FakeQmd) -> None:
-    bench.note("memory/my fence.md", "fence of oak")
-    backend = bench.open(daemon=QmdDaemon(enabled=True))
+def test_the_warm_server_answers_and_starts_anew_after_a_rebuild(agent: QmdAgent, fake: FakeQmd) -> None:
+    agent.note("memory/my fence.md", "fence of oak")
+    backend = agent.open(daemon=QmdDaemon(enabled=True))
     backend.memory_sync(force=False, progress=None)
     ask(backend, "fence")
     assert fake.calls("mcp") == []  # not before start
@@ -369,17 +371,17 @@ def test_the_warm_server_answers_and_starts_anew_after_a_rebuild(bench: Bench, f
     assert "failed" in str(backend.memory_status().details["warm server"])
 
 
-def test_processes_update_one_at_a_time(bench: Bench, fake: FakeQmd, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_update_one_at_a_time(agent: QmdAgent, fake: FakeQmd, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_QMD_UPDATE_SECONDS", "0.05")
-    bench.note("MEMORY.md", "fence")
+    agent.note("MEMORY.md", "fence")
     code = "\n".join(
         [
             "import sys; from pathlib import Path",
             f"sys.path[:] = {sys.path!r}",
-            "from tests.qmd.conftest import bench_on",
-            f"bench = bench_on(Path({str(bench.config.state_dir.parent)!r}), Path({str(bench.workspace)!r}), "
+            "from tests.qmd.conftest import agent_on",
+            f"agent = agent_on(Path({str(agent.config.state_dir.parent)!r}), Path({str(agent.workspace)!r}), "
             f"Path({str(fake.program)!r}))",
-            "backend = bench.open()",
+            "backend = agent.open()",
             "print(backend.memory_sync(force=True, progress=None).files)",
             "backend.memory_close()",
         ]
@@ -389,21 +391,21 @@ def test_processes_update_one_at_a_time(bench: Bench, fake: FakeQmd, monkeypatch
     assert len(fake.calls("update")) == 4  # none collided, so none was run again
 
 
-def test_the_child_sees_a_bent_environment(bench: Bench, fake: FakeQmd, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_child_sees_a_bent_environment(agent: QmdAgent, fake: FakeQmd, monkeypatch: pytest.MonkeyPatch) -> None:
     from memory_qmd.home import QmdHome
 
     for name in ("CI", "QMD_EMBED_MODEL", "INDEX_PATH"):
         monkeypatch.setenv(name, "/elsewhere")
-    environment = QmdHome(bench.home).environment()
+    environment = QmdHome(agent.home).build_environment()
     assert "CI" not in environment
     assert "QMD_EMBED_MODEL" not in environment
-    assert environment["INDEX_PATH"] == str(bench.home / "index.sqlite")
+    assert environment["INDEX_PATH"] == str(agent.home / "index.sqlite")
     assert environment["PATH"] == os.environ["PATH"]
     assert environment["QMD_FORCE_CPU"] == "1"
-    assert "QMD_FORCE_CPU" not in QmdHome(bench.home).environment({"QMD_LLAMA_GPU": "cuda"})
+    assert "QMD_FORCE_CPU" not in QmdHome(agent.home).build_environment({"QMD_LLAMA_GPU": "cuda"})
 
 
-def test_an_agent_that_is_off_has_no_collections(bench: Bench) -> None:
-    bench.note("MEMORY.md", "fence")
-    off = replace(bench.config.search, enabled=False)
-    assert ask(bench.open(search=off), "fence").hits == ()
+def test_an_agent_that_is_off_has_no_collections(agent: QmdAgent) -> None:
+    agent.note("MEMORY.md", "fence")
+    off = replace(agent.config.search, enabled=False)
+    assert ask(agent.open(search=off), "fence").hits == ()

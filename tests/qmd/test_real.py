@@ -13,11 +13,10 @@ import pytest
 from memory_core.errors import BackendUnavailable
 from memory_qmd.config import QmdDaemon, QmdLimits, QmdPath, QmdUpdate
 from tests.command import SAMPLE
-from tests.qmd.conftest import Bench, ask, paths
+from tests.qmd.conftest import PATIENT, QmdAgent, ask, paths
 from tests.waiting import eventually
 
 NO_DEBOUNCE = QmdUpdate(debounce_ms=0)
-PATIENT = QmdLimits(timeout_ms=20_000)  # the machine of a test may be busy
 
 # Questions that share words with their note, as QMD needs without an embedding model.
 QUESTIONS = [
@@ -34,13 +33,13 @@ QUESTIONS = [
 ]
 
 
-def test_ten_questions_in_plain_language_find_their_note(real: Bench) -> None:
+def test_ten_questions_in_plain_language_find_their_note(real: QmdAgent) -> None:
     backend = real.open(limits=PATIENT)
     found = {question: paths(ask(backend, question))[:3] for question, _ in QUESTIONS}
     assert [question for question, path in QUESTIONS if path not in found[question]] == []
 
 
-def test_nonsense_finds_nothing(real: Bench) -> None:
+def test_nonsense_finds_nothing(real: QmdAgent) -> None:
     backend = real.open(limits=PATIENT)
     for nonsense in ("purple quantum giraffe sandwich", "zxqv brfl", "lex: vec: hyde:", '-- "" - --'):
         assert ask(backend, nonsense).hits == ()
@@ -49,20 +48,20 @@ def test_nonsense_finds_nothing(real: Bench) -> None:
 @pytest.mark.parametrize(
     "text", ["--help", "-c other", "vec: commit 0ad3e88", "intent: commit\nlex: 0ad3e88", '"0ad3e88', "a\0b 0ad3e88"]
 )
-def test_a_question_is_never_an_option_or_syntax(real: Bench, text: str) -> None:
+def test_a_question_is_never_an_option_or_syntax(real: QmdAgent, text: str) -> None:
     result = ask(real.open(limits=PATIENT), text)
     if "0ad3e88" in text:
         assert paths(result)[0] == "memory/2026-02-04.md"
 
 
-def test_passages_quote_the_file(real: Bench) -> None:
+def test_passages_quote_the_file(real: QmdAgent) -> None:
     for hit in ask(real.open(limits=PATIENT), "meter readings clock drift").hits:
         lines = (real.workspace / hit.path).read_text().split("\n")[hit.start_line - 1 : hit.end_line]
         for piece in hit.snippet.split("\n"):
             assert piece == "…" or any(piece.strip("…") in line for line in lines)
 
 
-def test_updates_when_a_note_is_made_changed_and_removed(real: Bench) -> None:
+def test_updates_when_a_note_is_made_changed_and_removed(real: QmdAgent) -> None:
     backend = real.open(update=NO_DEBOUNCE, limits=PATIENT)
     assert ask(backend, "zebra").hits == ()
     note = real.note("memory/2026-11-01.md", "# Zoo\n\nSaw a zebra.\n")
@@ -76,7 +75,7 @@ def test_updates_when_a_note_is_made_changed_and_removed(real: Bench) -> None:
     assert ask(backend, "okapi").hits == ()
 
 
-def test_our_configuration_is_left_as_it_is(real: Bench) -> None:
+def test_our_configuration_is_left_as_it_is(real: QmdAgent) -> None:
     backend = real.open(limits=PATIENT)
     backend.memory_sync(force=False, progress=None)
     config = real.home / "config" / "index.yml"
@@ -86,7 +85,7 @@ def test_our_configuration_is_left_as_it_is(real: Bench) -> None:
     assert config.read_bytes() == before
 
 
-def test_a_project_folder_cannot_redirect_us(real: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_project_folder_cannot_redirect_us(real: QmdAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     marker = tmp_path / "hook-ran"
     for folder in (real.workspace / ".qmd", real.config.state_dir / ".qmd"):
         folder.mkdir(parents=True)
@@ -99,7 +98,7 @@ def test_a_project_folder_cannot_redirect_us(real: Bench, tmp_path: Path, monkey
     assert not (real.workspace / ".qmd" / "index.sqlite").exists()
 
 
-def test_odd_names_are_found_again(real: Bench, tmp_path: Path) -> None:
+def test_odd_names_are_found_again(real: QmdAgent, tmp_path: Path) -> None:
     names = ["Weekly Plan_v1.2.md", "100% #1?x.md", "日本 ノート.md", "note😀.md", "a & b/c;d.md", "-n.md"]
     folder = tmp_path / "odd names"
     for name in names:
@@ -112,7 +111,7 @@ def test_odd_names_are_found_again(real: Bench, tmp_path: Path) -> None:
         assert backend.memory_get(hit.path, 1, 5).text == "zebra"
 
 
-def test_a_corrupt_database_heals(real: Bench) -> None:
+def test_a_corrupt_database_heals(real: QmdAgent) -> None:
     backend = real.open(limits=PATIENT)
     backend.memory_sync(force=False, progress=None)
     database = real.home / "index.sqlite"
@@ -123,7 +122,7 @@ def test_a_corrupt_database_heals(real: Bench) -> None:
     assert paths(ask(backend, "0ad3e88")) == ["memory/2026-02-04.md"]
 
 
-def test_a_missing_root_keeps_its_documents(real: Bench, tmp_path: Path) -> None:
+def test_a_missing_root_keeps_its_documents(real: QmdAgent, tmp_path: Path) -> None:
     outside = tmp_path / "mounted"
     outside.mkdir()
     (outside / "a.md").write_text("zebra")
@@ -137,7 +136,7 @@ def test_a_missing_root_keeps_its_documents(real: Bench, tmp_path: Path) -> None
     assert paths(ask(backend, "zebra")) == ["qmd/mounted-main/a.md"]
 
 
-def test_eight_cold_updates_at_once(real: Bench) -> None:
+def test_eight_cold_updates_at_once(real: QmdAgent) -> None:
     reports = []
     backends = [real.open() for _ in range(8)]
     threads = [
@@ -153,7 +152,7 @@ def test_eight_cold_updates_at_once(real: Bench) -> None:
     assert [report.files for report in reports] == [38] * 8
 
 
-def test_the_warm_server(real: Bench) -> None:
+def test_the_warm_server(real: QmdAgent) -> None:
     real.note("memory/my zebra.md", "zebra")
     backend = real.open(daemon=QmdDaemon(enabled=True), update=NO_DEBOUNCE, limits=PATIENT)
     backend.memory_sync(force=False, progress=None)
@@ -174,21 +173,21 @@ def test_the_warm_server(real: Bench) -> None:
     assert backend.memory_status().details["warm server"] == "off"
 
 
-def test_vsearch_without_embeddings_answers_in_words(real: Bench) -> None:
+def test_vsearch_without_embeddings_answers_in_words(real: QmdAgent) -> None:
     result = ask(real.open(search_mode="vsearch", limits=PATIENT), "commit 0ad3e88")
     assert paths(result)[0] == "memory/2026-02-04.md"
     assert result.warning is not None
     assert "no embeddings" in result.warning
 
 
-def test_the_deadline_holds(real: Bench) -> None:
+def test_the_deadline_holds(real: QmdAgent) -> None:
     backend = real.open(limits=QmdLimits(timeout_ms=20))
     backend.memory_sync(force=False, progress=None)
     with pytest.raises(BackendUnavailable, match=r"no answer within|no time was left"):
         ask(backend, "commit")
 
 
-def test_the_old_version(old: Bench) -> None:
+def test_the_old_version(old: QmdAgent) -> None:
     old.note("memory/Weekly Plan_v1.2.md", "zebra crossing")
     backend = old.open(limits=PATIENT, update=NO_DEBOUNCE)
     assert paths(ask(backend, "Where is the zebra crossing?"))[0] == "memory/Weekly Plan_v1.2.md"
@@ -199,7 +198,7 @@ def test_the_old_version(old: Bench) -> None:
     assert backend.memory_status().files == 39
 
 
-def test_a_home_of_the_old_version_serves_the_new_one(old: Bench, real: Bench) -> None:
+def test_a_home_of_the_old_version_serves_the_new_one(old: QmdAgent, real: QmdAgent) -> None:
     before = old.open(limits=PATIENT)
     before.memory_sync(force=False, progress=None)
     assert old.home == real.home

@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 
 from memory_qmd.backend import QmdBackend
-from memory_qmd.config import QmdDaemon, QmdLimits, QmdModels, QmdUpdate, SearchMode
+from memory_qmd.config import QmdDaemon, QmdModels, QmdUpdate, SearchMode
 from memory_qmd.home import QmdHome
-from memory_qmd.meaning import AGREEMENT
+from memory_qmd.scoring import AGREEMENT
 from tests.benchmarks.nonsense import EVERYDAY_WORDS, SMALL_TALK, nonsense
 from tests.command import SAMPLE
-from tests.qmd.conftest import EMBED_MODEL, Bench, ask, paths
+from tests.qmd.conftest import EMBED_MODEL, PATIENT, QmdAgent, ask, paths
 from tests.waiting import eventually
 
-PATIENT = QmdLimits(timeout_ms=60_000)
 NO_DEBOUNCE = QmdUpdate(debounce_ms=0)
 
 
@@ -29,7 +28,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> QmdModels:
 
 
 @pytest.fixture
-def notes(real: Bench) -> Bench:
+def notes(real: QmdAgent) -> QmdAgent:
     """Two notes instead of the sample."""
     for path in sorted(real.workspace.rglob("*.md")):
         path.unlink()
@@ -38,10 +37,10 @@ def notes(real: Bench) -> Bench:
     return real
 
 
-def test_vsearch_finds_by_meaning(notes: Bench, models: QmdModels) -> None:
+def test_vsearch_finds_by_meaning(notes: QmdAgent, models: QmdModels) -> None:
     backend = notes.open(search_mode="vsearch", models=models, limits=PATIENT, update=NO_DEBOUNCE)
     report = backend.memory_sync(force=False, progress=None)
-    assert (report.embedded, report.owed, report.warnings) == (2, 0, ())
+    assert (report.embedded, report.pending, report.warnings) == (2, 0, ())
     result = ask(backend, "dog sitter")
     assert (paths(result), result.mode, result.warning) == (["memory/a.md"], "hybrid", None)
     assert result.hits[0].vector_score is not None
@@ -50,21 +49,21 @@ def test_vsearch_finds_by_meaning(notes: Bench, models: QmdModels) -> None:
     assert paths(ask(backend, "quantum")) == []
 
 
-def test_a_new_note_is_embedded_and_a_new_model_takes_over(notes: Bench, models: QmdModels, tmp_path: Path) -> None:
+def test_a_new_note_is_embedded_and_a_new_model_takes_over(notes: QmdAgent, models: QmdModels, tmp_path: Path) -> None:
     from tests.local.bert import write_gguf
-    from tests.qmd.models import embedder
+    from tests.qmd.models import build_embedder
 
     backend = notes.open(search_mode="vsearch", models=models, limits=PATIENT)
     backend.memory_sync(force=False, progress=None)
     notes.note("memory/c.md", "green\n")
     assert backend.memory_sync(force=False, progress=None).embedded == 1
-    other = write_gguf(embedder((("dog", "hedge"), ("sitter", "shed"))), tmp_path / "other.gguf")
+    other = write_gguf(build_embedder((("dog", "hedge"), ("sitter", "shed"))), tmp_path / "other.gguf")
     switched = notes.open(search_mode="vsearch", models=QmdModels(embed=str(other)), limits=PATIENT, update=NO_DEBOUNCE)
     assert switched.memory_sync(force=False, progress=None).warnings == ()
     assert paths(ask(switched, "dog sitter"))[0] == "memory/b.md"
 
 
-def test_query_expands_and_reranks(notes: Bench, models: QmdModels) -> None:
+def test_query_expands_and_reranks(notes: QmdAgent, models: QmdModels) -> None:
     backend = notes.open(search_mode="query", models=models, limits=PATIENT)
     backend.memory_sync(force=False, progress=None)
     result = ask(backend, "puppy", min_score=0.0)
@@ -78,7 +77,7 @@ def _is_ready(backend: QmdBackend) -> bool:
 
 @pytest.mark.parametrize("mode", ["vsearch", "query"])
 def test_the_warm_server_gives_the_hits_of_the_command(
-    notes: Bench, models: QmdModels, mode: SearchMode, tmp_path: Path
+    notes: QmdAgent, models: QmdModels, mode: SearchMode, tmp_path: Path
 ) -> None:
     log, launcher = tmp_path / "calls", tmp_path / "qmd"
     launcher.write_text(f'#!/bin/sh\necho "$3" >> {log}\nexec {notes.settings.command} "$@"\n')
@@ -98,12 +97,12 @@ def test_the_warm_server_gives_the_hits_of_the_command(
     assert answers == [ask(command, one, min_score=0.0) for one in questions]
 
 
-def test_a_model_that_does_not_load_is_reported_and_kept(notes: Bench, tmp_path: Path) -> None:
+def test_a_model_that_does_not_load_is_reported_and_kept(notes: QmdAgent, tmp_path: Path) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + bytes(100))
     backend = notes.open(search_mode="vsearch", models=QmdModels(embed=str(broken)), limits=PATIENT)
     report = backend.memory_sync(force=False, progress=None)
-    assert (len(report.warnings), report.owed) == (1, 2)
+    assert (len(report.warnings), report.pending) == (1, 2)
     assert QmdHome.of(notes.config).load_state().embed_failures == 1
     assert paths(ask(backend, "puppy")) == ["memory/a.md"]
 
@@ -111,7 +110,7 @@ def test_a_model_that_does_not_load_is_reported_and_kept(notes: Bench, tmp_path:
 SAMPLE_QUESTIONS = json.loads(SAMPLE.with_name("sample_questions.json").read_text(encoding="utf-8"))
 
 
-def test_the_questions_of_the_sample_find_their_note_by_words(real: Bench) -> None:
+def test_the_questions_of_the_sample_find_their_note_by_words(real: QmdAgent) -> None:
     """Among the first three at the default minScore."""
     backend = real.open(limits=PATIENT)
     asked = [one for one in SAMPLE_QUESTIONS if one["kind"] != "meaning"]
@@ -119,7 +118,7 @@ def test_the_questions_of_the_sample_find_their_note_by_words(real: Bench) -> No
 
 
 @pytest.mark.skipif(EMBED_MODEL is None, reason="`make test-qmd` converts a real model: MEMORY_CORE_QMD_EMBED_MODEL")
-def test_by_meaning_all_questions_find_their_note_and_nonsense_finds_none(real: Bench) -> None:
+def test_by_meaning_all_questions_find_their_note_and_nonsense_finds_none(real: QmdAgent) -> None:
     """Among the first three at the default minScore; asked of the warm server, because a process each takes minutes."""
     models, daemon = QmdModels(embed=EMBED_MODEL), QmdDaemon(enabled=True)
     backend = real.open(search_mode="vsearch", models=models, limits=PATIENT, daemon=daemon)

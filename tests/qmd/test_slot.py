@@ -12,15 +12,15 @@ import pytest
 
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
-from tests.qmd.conftest import Bench
+from tests.qmd.conftest import QmdAgent
 from tests.waiting import eventually
 
 DIRECT = CallContext(session_key="agent:main:telegram:direct:1", chat_type="direct")
 GROUP = CallContext(session_key="agent:main:telegram:group:1", chat_type="group")
 
 
-def servers(bench: Bench) -> list[int]:
-    """The process ids of warm servers in this bench's home."""
+def servers(agent: QmdAgent) -> list[int]:
+    """The process ids of warm servers in this agent's home."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -29,25 +29,25 @@ def servers(bench: Bench) -> list[int]:
                 home = (entry / "environ").read_bytes()
             except OSError:
                 continue
-            if b"mcp" in words and f"INDEX_PATH={bench.home / 'index.sqlite'}".encode() in home:
+            if b"mcp" in words and f"INDEX_PATH={agent.home / 'index.sqlite'}".encode() in home:
                 found.append(int(entry.name))
     return found
 
 
-def end_servers(bench: Bench) -> None:
-    for pid in servers(bench):
+def end_servers(agent: QmdAgent) -> None:
+    for pid in servers(agent):
         os.kill(pid, signal.SIGKILL)
-    assert eventually(lambda: not servers(bench))
+    assert eventually(lambda: not servers(agent))
 
 
 @pytest.mark.parametrize("which", ["fake", "real"])
 def test_qmd_through_the_slot(request: pytest.FixtureRequest, which: str, tmp_path: Path) -> None:
-    bench: Bench = request.getfixturevalue("bench" if which == "fake" else "real")
+    agent: QmdAgent = request.getfixturevalue("agent" if which == "fake" else "real")
     launcher = tmp_path / "qmd-launcher"
-    works = f'#!/bin/sh\nexec {shlex.quote(bench.settings.command)} "$@"\n'
+    works = f'#!/bin/sh\nexec {shlex.quote(agent.settings.command)} "$@"\n'
     launcher.write_text(works)
     launcher.chmod(0o755)
-    bench.note("memory/garden.md", "The hedgehog sleeps under the shed.\n")
+    agent.note("memory/garden.md", "The hedgehog sleeps under the shed.\n")
     (tmp_path / "team").mkdir()
     (tmp_path / "team" / "paint.md").write_text("The wallpaper is teal.\n")
     config = {
@@ -62,7 +62,7 @@ def test_qmd_through_the_slot(request: pytest.FixtureRequest, which: str, tmp_pa
         },
         "agents": {"defaults": {"memorySearch": {"provider": "none", "sync": {"onSearchBudgetMs": 20_000}}}},
     }
-    with MemorySlot(config, workspace=bench.workspace, state_dir=bench.config.state_dir) as slot:
+    with MemorySlot(config, workspace=agent.workspace, state_dir=agent.config.state_dir) as slot:
 
         def search(query: str, context: CallContext = DIRECT) -> dict[str, Any]:
             return slot.call_tool("memory_search", {"query": query}, context)
@@ -77,7 +77,7 @@ def test_qmd_through_the_slot(request: pytest.FixtureRequest, which: str, tmp_pa
 
         assert eventually(warm, seconds=60)
         assert search("hedgehog", GROUP)["denied"]
-        end_servers(bench)
+        end_servers(agent)
         assert served() == ("qmd", ["memory/garden.md"])  # a process of its own answers
         assert str(slot.status().details["warm server"]).startswith("the warm server ")  # failed, or ended
 
@@ -99,4 +99,4 @@ def test_qmd_through_the_slot(request: pytest.FixtureRequest, which: str, tmp_pa
         launcher.write_text(works)
         assert eventually(lambda: served()[0] == "qmd", seconds=60)
         assert slot.status().backend_fallback is None
-    assert servers(bench) == []
+    assert servers(agent) == []

@@ -1,4 +1,4 @@
-"""What passes the default minScore through the real QMD: python -m tests.qmd.thresholds DATA CACHE [search|vsearch].
+"""The questions that pass the default minScore through the real QMD: python -m tests.qmd.thresholds DATA CACHE [search|vsearch].
 
 DATA holds judged conversations (see tests/benchmarks), CACHE is the folder that `install.py` filled. A line is printed for
 each conversation: the share of its questions that are answered, and that have a note with evidence among the first three;
@@ -17,15 +17,15 @@ from memory_qmd.backend import QmdBackend
 from memory_qmd.config import QmdDaemon, QmdLimits, QmdModels, SearchMode
 from tests.benchmarks.judged import conversations, load_questions
 from tests.benchmarks.nonsense import EVERYDAY_WORDS, SMALL_TALK, nonsense
-from tests.qmd.conftest import ask, bench_on, paths
+from tests.qmd.conftest import agent_on, ask, paths
 from tests.waiting import eventually
 
 NONSENSE = nonsense(200, EVERYDAY_WORDS)
 
 
-def warmed(cache: Path, workspace: Path, scratch: Path, mode: SearchMode) -> QmdBackend:
-    """A backend that is level and whose warm server is ready."""
-    backend = bench_on(scratch, workspace, cache / "bin" / "qmd").open(
+def open_warm(cache: Path, workspace: Path, scratch: Path, mode: SearchMode) -> QmdBackend:
+    """Open a backend, index the workspace and wait for the warm server."""
+    backend = agent_on(scratch, workspace, cache / "bin" / "qmd").open(
         search_mode=mode,
         models=QmdModels(embed=str(cache / "all-MiniLM-L6-v2.gguf")),
         daemon=QmdDaemon(enabled=True),
@@ -40,12 +40,12 @@ def warmed(cache: Path, workspace: Path, scratch: Path, mode: SearchMode) -> Qmd
         return backend.memory_status().details["warm server"] == "ready"
 
     if not eventually(ready, seconds=120):
-        sys.exit("the warm server does not get ready")
+        sys.exit("the warm server did not get ready")
     return backend
 
 
-def measured(backend: QmdBackend, folder: Path) -> str:
-    """One line of shares."""
+def measure(backend: QmdBackend, folder: Path) -> str:
+    """Measure the shares of one conversation, as a line."""
     questions = load_questions(folder)
     found = [paths(ask(backend, question.text)) for question in questions]
     right = [
@@ -68,9 +68,9 @@ def main() -> None:
     for folder in conversations(data):
         with tempfile.TemporaryDirectory() as scratch:
             workspace = Path(shutil.copytree(folder, Path(scratch) / "workspace"))
-            backend = warmed(cache, workspace, Path(scratch), mode)
+            backend = open_warm(cache, workspace, Path(scratch), mode)
             try:
-                print(measured(backend, folder), flush=True)
+                print(measure(backend, folder), flush=True)
             finally:
                 backend.memory_close()
 

@@ -31,7 +31,9 @@ def loaded_by(statement: str) -> set[str]:
     return set(python(f"import sys; {statement}; print(*{{name.partition('.')[0] for name in sys.modules}})").split())
 
 
-@pytest.mark.parametrize("module", ["memory_core", "memory_core.cli", "memory_core.commands", "memory_core.hookspecs"])
+@pytest.mark.parametrize(
+    "module", ["memory_core", "memory_core.cli.main", "memory_core.cli.commands", "memory_core.hookspecs"]
+)
 def test_nothing_heavy_is_loaded_before_it_is_used(module: str) -> None:
     assert not loaded_by(f"import {module}") & HEAVY
 
@@ -43,7 +45,7 @@ def test_a_keyword_search_loads_only_what_it_works_with(tmp_path: Path) -> None:
     config.write_text("{memorySearch: {provider: 'none', query: {maxResults: 3}}}", encoding="utf-8")
     command = ["search", "fence", "--json", "--workspace", str(tmp_path), "--config", str(config)]
     loaded = loaded_by(
-        f"import io, memory_core.cli; sys.stdout = io.StringIO(); memory_core.cli.main({command!r}); "
+        f"import io, memory_core.cli.main; sys.stdout = io.StringIO(); memory_core.cli.main.main({command!r}); "
         "answer, sys.stdout = sys.stdout.getvalue(), sys.__stdout__; assert 'green' in answer"
     )
     assert not loaded & {"filelock", "httpx", "jsonschema", "numpy", "pydantic", "rich", "tokenizers", "watchdog"}
@@ -66,7 +68,7 @@ def test_importing_costs_little() -> None:
 
 
 def test_the_version_is_answered_at_once() -> None:
-    assert python("import memory_core.cli; memory_core.cli.main(['--version'])").startswith("memory-core ")
+    assert python("import memory_core.cli.main; memory_core.cli.main.main(['--version'])").startswith("memory-core ")
     assert processor_seconds("-m", "memory_core", "--version") < 0.06
 
 

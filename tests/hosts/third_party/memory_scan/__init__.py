@@ -14,12 +14,18 @@ from typing import Annotated, Any, ClassVar
 from annotated_types import Ge
 
 from memory_core import BackendContext, BackendPlugin, Hit, Probe, Query, SearchResult, Status, SyncReport, hookimpl
-from memory_core.errors import NotIndexed, StoreReadOnly
-from memory_core.files import list_files, note_day, read_note
-from memory_core.hookspecs import ProgressCallback
-from memory_core.reading import get
-from memory_core.records import Document
-from memory_core.settings import STRICT
+from memory_core.hookspecs import (
+    NOTHING_INDEXED,
+    STRICT,
+    Document,
+    NotIndexed,
+    ProgressCallback,
+    StoreReadOnly,
+    find_note_day,
+    get_document,
+    list_files,
+    read_note,
+)
 
 _WORD = re.compile(r"[\w-]+")
 Notes = dict[str, dict[str, Any]]
@@ -54,14 +60,14 @@ class ScanBackend:
         words = [word for word in _words(query.text) if len(word) >= self._settings.min_word_chars]
         hits = [hit for path, note in notes.items() for hit in _hits(path, note, words, query)] if words else []
         hits.sort(key=lambda hit: -hit.score)
-        warning = None if notes else "No memories indexed yet"
+        warning = None if notes else NOTHING_INDEXED
         found = tuple(hits[: query.max_results])
         return SearchResult(hits=found, provider="none", model=None, mode="keyword", backend="scan", warning=warning)
 
     @hookimpl
     def memory_get(self, path: str, from_line: int, lines: int) -> Document:
         """Lines of a note."""
-        return get(self._config, path, from_line=from_line, lines=lines)
+        return get_document(self._config, path, from_line=from_line, lines=lines)
 
     @hookimpl
     def memory_sync(self, force: bool, progress: ProgressCallback | None) -> SyncReport:
@@ -142,7 +148,7 @@ class ScanBackend:
     def _notes(self) -> Notes:
         notes = [(file, read_note(file).text) for file in list_files(self._config).files]
         return {
-            file.path: {"source": file.source, "day": note_day(file, text).isoformat(), "lines": text.split("\n")}
+            file.path: {"source": file.source, "day": find_note_day(file, text).isoformat(), "lines": text.split("\n")}
             for file, text in notes
         }
 

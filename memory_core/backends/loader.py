@@ -1,0 +1,200 @@
+"""Loading of backends by name: entry points, the plugin manager of one agent, and typed calls through it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, TypeVar
+
+import pluggy
+
+from memory_core.backends.reasons import explain_error
+from memory_core.config.agent import AgentConfig
+from memory_core.config.names import SHIPPED_BACKENDS
+from memory_core.errors import BackendError, ConfigError, ConfigProblem, MemoryCoreError
+from memory_core.hookspecs import BACKENDS_GROUP, PROJECT, BackendContext, BackendPlugin, MemoryBackend, SessionFollower
+from memory_core.records import Document, Hit, Probe, ProgressCallback, Query, SearchResult, Status, SyncReport
+
+Answer = TypeVar("Answer")
+
+OPERATIONS = tuple(name for name in vars(MemoryBackend) if name.startswith("memory_"))
+
+
+def find_plugin(name: str) -> BackendPlugin:
+    """Return the plugin that offers a backend; installed packages are scanned only for names that we don't ship.
+
+    Raises:
+        BackendError: No package or several offer it, or its module fails to load.
+    """
+    target = SHIPPED_BACKENDS.get(name)
+    try:
+        plugin = _import(target) if target is not None else _scan(name)
+    except MemoryCoreError:
+        raise
+    except Exception as error:  # a plugin's module may raise anything
+        raise BackendError(name, f"its plugin fails to load: {explain_error(error)}") from error
+    if not isinstance(plugin, BackendPlugin):
+        raise BackendError(name, f"its entry point names a {type(plugin).__name__}, not a BackendPlugin")
+    return plugin
+
+
+def check_sections(config: AgentConfig, *, origin: str) -> None:
+    """Validate the sections of all installed backends that the configuration names, chosen or not.
+
+    Args:
+        config: The agent's.
+        origin: The place that the error names.
+
+    Raises:
+        ConfigError: With the problems of all of them.
+    """
+    problems: list[ConfigProblem] = []
+    for name in config.backend_sections:
+        try:
+            read_section(config, name, find_plugin(name))
+        except ConfigError as error:
+            problems += error.problems
+        except BackendError:
+            continue  # a backend that is not installed has no model to validate with; status says so
+    if problems:
+        raise ConfigError(problems, origin=origin)
+
+
+def read_section(config: AgentConfig, name: str, plugin: BackendPlugin) -> Any:
+    """Return the backend's own section, an instance of its plugin's model; None when the plugin has no model.
+
+    Raises:
+        ConfigError: It is wrong.
+    """
+    if plugin.settings is None:
+        return None
+    from memory_core.config import validate_section
+
+    return validate_section(name, config.backend_sections.get(name, {}), plugin.settings())
+
+
+def list_backends() -> list[str]:
+    """Return the names of all installed backends, sorted. Scans installed packages."""
+    from importlib.metadata import entry_points
+
+    return sorted({*SHIPPED_BACKENDS, *entry_points(group=BACKENDS_GROUP).names})
+
+
+def _import(target: str) -> object:
+    module, _, attribute = target.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def _scan(name: str) -> object:
+    from importlib.metadata import entry_points
+
+    found = {point.value: point for point in entry_points(group=BACKENDS_GROUP, name=name)}
+    if len(found) != 1:
+        how_many = "no installed package offers it" if not found else f"{len(found)} packages offer it"
+        raise BackendError(
+            name,
+            f"{how_many}; installed are {', '.join(list_backends())}",
+            action="correct memory.backend, or install it",
+        )
+    return next(iter(found.values())).load()
+
+
+def build_manager() -> pluggy.PluginManager:
+    """Make an empty plugin manager for one agent; never a global one."""
+    manager = pluggy.PluginManager(PROJECT)
+    manager.add_hookspecs(MemoryBackend)
+    manager.add_hookspecs(SessionFollower)
+    return manager
+
+
+def add_backend(
+    manager: pluggy.PluginManager, name: str, plugin: BackendPlugin, context: BackendContext
+) -> RegisteredBackend:
+    """Open a backend and register it under its name.
+
+    Raises:
+        BackendError: It raises when opened, or misspells or leaves out an operation; nothing of it stays registered.
+    """
+    try:
+        backend = plugin.open(context)
+        manager.register(backend, name)
+        manager.check_pending()
+        implemented = {caller.name for caller in manager.get_hookcallers(backend) or []}
+        if missing := [operation for operation in OPERATIONS if operation not in implemented]:
+            raise BackendError(name, f"it does not implement {', '.join(missing)}")
+    except Exception as error:  # a plugin's code may raise anything
+        if manager.has_plugin(name):
+            manager.unregister(name=name)
+        if isinstance(error, BackendError):
+            raise
+        raise BackendError(name, f"it cannot be opened: {explain_error(error)}") from error
+    return RegisteredBackend(manager, name)
+
+
+class RegisteredBackend:
+    """A registered backend, typed like `MemoryBackend`. Every call goes through the manager, so that observers see it."""
+
+    def __init__(self, manager: pluggy.PluginManager, name: str) -> None:
+        self.name = name
+        self._manager = manager
+
+    def memory_search(self, query: Query) -> SearchResult:
+        """See `MemoryBackend`."""
+        return self._call("memory_search", SearchResult, query=query)
+
+    def memory_get(self, path: str, from_line: int, lines: int) -> Document:
+        """See `MemoryBackend`."""
+        return self._call("memory_get", Document, path=path, from_line=from_line, lines=lines)
+
+    def memory_sync(self, force: bool, progress: ProgressCallback | None) -> SyncReport:
+        """See `MemoryBackend`."""
+        return self._call("memory_sync", SyncReport, force=force, progress=progress)
+
+    def memory_sync_soon(self) -> bool:
+        """See `MemoryBackend`."""
+        return self._call("memory_sync_soon", bool)
+
+    def memory_status(self) -> Status:
+        """See `MemoryBackend`."""
+        return self._call("memory_status", Status)
+
+    def memory_probe(self) -> Probe:
+        """See `MemoryBackend`."""
+        return self._call("memory_probe", Probe)
+
+    def memory_start(self) -> bool:
+        """See `MemoryBackend`."""
+        return self._call("memory_start", bool)
+
+    def memory_close(self) -> bool:
+        """See `MemoryBackend`."""
+        return self._call("memory_close", bool)
+
+    def memory_session_updated(self, session_key: str) -> bool:
+        """See `SessionFollower`; False when the backend does not follow sessions."""
+        mine = self._manager.get_plugin(self.name)
+        if all(impl.plugin is not mine for impl in self._manager.hook.memory_session_updated.get_hookimpls()):
+            return False
+        return self._call("memory_session_updated", bool, session_key=session_key)
+
+    def _call(self, operation: str, expected: type[Answer], **arguments: Any) -> Answer:
+        """Call this backend and no other: any registered plugin with a `tryfirst` implementation would answer instead."""
+        caller: pluggy.HookCaller = getattr(self._manager.hook, operation)
+        mine = self._manager.get_plugin(self.name)
+        others = [
+            impl.plugin
+            for impl in caller.get_hookimpls()
+            if impl.plugin is not mine and not (impl.wrapper or impl.hookwrapper)
+        ]
+        answer = self._manager.subset_hook_caller(operation, others)(**arguments)
+        if not isinstance(answer, expected):
+            raise BackendError(self.name, f"{operation} returned {type(answer).__name__}, not {expected.__name__}")
+        if isinstance(answer, SearchResult) and not all(_is_sound(hit) for hit in answer.hits):
+            raise BackendError(self.name, f"{operation} returned hits without a path, a snippet or a score from 0 to 1")
+        return answer
+
+
+def _is_sound(hit: object) -> bool:
+    """Return True if a plugin's hit can be shown; NaN is no score, and JSON cannot carry it."""
+    return (
+        isinstance(hit, Hit) and all(isinstance(text, str) for text in (hit.path, hit.snippet)) and 0 <= hit.score <= 1
+    )

@@ -1,0 +1,266 @@
+"""Selection of the backend that answers: the one that `memory.backend` names, and builtin while that one fails."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from memory_core.backends.breaker import Breaker, BreakerState, Refused, Worker
+from memory_core.backends.guarded import NOT_FAILURES, GuardedBackend
+from memory_core.backends.loader import RegisteredBackend, add_backend, build_manager, find_plugin, read_section
+from memory_core.backends.reasons import explain_error, log_error
+from memory_core.concurrency.backoff import Clock
+from memory_core.config.agent import AgentConfig, NamedFolder
+from memory_core.config.names import BUILTIN
+from memory_core.config.settings import Scope
+from memory_core.errors import ConfigError
+from memory_core.hookspecs import BackendContext, BackendPlugin
+from memory_core.records import (
+    Access,
+    Document,
+    Fallback,
+    Finding,
+    KeySources,
+    Probe,
+    ProgressCallback,
+    Query,
+    SearchResult,
+    Status,
+    SyncReport,
+)
+from memory_core.text.quoting import quote_safely
+
+log = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer", SearchResult, Document, SyncReport, Status, Probe, bool)
+
+# Time for builtin's answer after the chosen backend's deadline: too short to wait for a sync besides.
+GRACE_SECONDS = 0.4
+MAX_QUERY_CHARS = (
+    4000  # some 600 words; nobody asks more in one question, and a longer one costs time and finds no more
+)
+
+# The scope while a backend's own cannot be read: nobody but this machine's user may search.
+CLOSED = Scope(default="deny")
+
+
+class Selector:
+    """The backends of one agent. Making one opens nothing; `close` ends what was opened."""
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        *,
+        access: Access = "rw",
+        keys: KeySources | None = None,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self._config = config
+        self._access = access
+        self._keys = keys or KeySources()
+        self._manager = build_manager()
+        self._scope = config.memory.scope
+        self._folders: tuple[NamedFolder, ...] = ()
+        self._search_seconds: float | None = None
+        self._opened_with: list[tuple[str, BackendPlugin, BackendContext]] = []
+        self._primary: GuardedBackend | None = None
+        self._problem: str | None = None
+        if config.memory.backend != BUILTIN:
+            self._register_primary(config.memory.backend, clock)
+        plugin = find_plugin(BUILTIN)
+        known = replace(config, folders=self._folders)
+        context = replace(self._make_context(None), config=known, standby=self._primary is not None)
+        self._builtin = add_backend(self._manager, BUILTIN, plugin, context)
+        self._opened_with.insert(0, (BUILTIN, plugin, context))
+
+    @property
+    def scope(self) -> Scope:
+        """The chats in which memory may be searched; the chosen backend's own scope, if it has one, governs fallbacks too."""
+        return self._scope
+
+    def search(self, query: Query) -> SearchResult:
+        """Return the chosen backend's answer, or builtin's with `backend_fallback` set.
+
+        Of a longer question the first `MAX_QUERY_CHARS` characters are searched for, and the answer says so.
+        """
+        if len(query.text) > MAX_QUERY_CHARS:
+            return _warn_of_cut(self.search(replace(query, text=query.text[:MAX_QUERY_CHARS])), len(query.text))
+        hurried = self._add_deadline(query)
+        answer, reason = self._ask(lambda backend: backend.memory_search(query))
+        if answer is not None:
+            return _make_safe(replace(answer, backend_fallback=None))
+        result = _make_safe(self._builtin.memory_search(hurried))
+        return result if reason is None else replace(result, backend_fallback=self._make_fallback(reason))
+
+    def get(self, path: str, from_line: int, lines: int) -> Document:
+        """Return lines of a note, from the chosen backend or else from builtin."""
+        answer, _ = self._ask(lambda backend: backend.memory_get(path, from_line, lines))
+        return self._builtin.memory_get(path, from_line, lines) if answer is None else answer
+
+    def sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
+        """Sync the chosen backend, and builtin first, so that builtin can answer at once when it must."""
+        report = self._builtin.memory_sync(force, progress)
+        if self._primary is None:
+            return report
+        answer, reason = self._ask(lambda backend: backend.memory_sync(force, progress), long=True)
+        if answer is not None:
+            return answer
+        return replace(
+            report, warnings=(*report.warnings, f"backend {self._config.memory.backend!r} is not synced: {reason}")
+        )
+
+    def sync_soon(self) -> None:
+        """Ask for a sync in the background."""
+        self._builtin.memory_sync_soon()
+        self._ask(lambda backend: backend.memory_sync_soon())
+
+    def session_updated(self, session_key: str) -> None:
+        """Tell both backends that a session's log has grown."""
+        self._builtin.memory_session_updated(session_key)
+        self._ask(lambda backend: backend.memory_session_updated(session_key))
+
+    def status(self) -> Status:
+        """Return the serving backend's status, why it serves, and when the chosen one is tried again."""
+        if self._primary is None:
+            status = self._builtin.memory_status()
+            return status if self._problem is None else self._add_fallback(status, self._problem, None)
+        look = self._primary.breaker.read_state()
+        answer = None
+        if look.state != "open":
+            answer, _ = self._ask(lambda backend: backend.memory_status(), counted=False)
+        if answer is not None and not look.reason:
+            return answer
+        return self._add_fallback(self._builtin.memory_status(), look.reason or "it does not answer", look)
+
+    def probe(self) -> Probe:
+        """Try the chosen backend for real."""
+        answer, reason = self._ask(lambda backend: backend.memory_probe(), long=True, counted=False)
+        if answer is not None:
+            return answer
+        if reason is None:
+            return self._builtin.memory_probe()
+        return Probe(ok=False, provider=self._config.memory.backend, error=reason, action="run: memory-core status")
+
+    def diagnose(self) -> list[Finding]:
+        """Check for real what builtin needs, then what the chosen backend needs, also while that one is paused."""
+        found = [finding for opened in self._opened_with for finding in _diagnose(*opened)]
+        if self._problem is not None:
+            found.append(Finding(subject=self._config.memory.backend, level="fail", message=self._problem))
+        return found
+
+    def start(self) -> None:
+        """Start background work."""
+        self._builtin.memory_start()
+        self._ask(lambda backend: backend.memory_start())
+
+    def close(self) -> tuple[str, ...]:
+        """End everything; a backend that hangs is reported, not waited for.
+
+        Returns:
+            A sentence about each backend that did not close.
+        """
+        hanging = () if self._primary is None else self._primary.close()
+        if self._builtin.memory_close():
+            return hanging
+        return (*hanging, "backend 'builtin' did not close: a sync is still running")
+
+    def _register_primary(self, name: str, clock: Clock) -> None:
+        """Load the chosen backend; if it cannot be loaded, builtin serves, and the reason is kept.
+
+        Raises:
+            ConfigError: Its section is wrong.
+        """
+        if "scope" in self._config.backend_sections.get(name, {}):
+            self._scope = CLOSED  # until its plugin has read it
+        try:
+            plugin = find_plugin(name)
+            if plugin.scope is not None:
+                self._scope = CLOSED
+            context = self._make_context(plugin)
+            self._scope = self._config.memory.scope if plugin.scope is None else plugin.scope(context.settings)
+            self._folders = () if plugin.folders is None else tuple(plugin.folders(context))
+            self._opened_with.append((name, plugin, context))
+            known = plugin.search_seconds
+            self._search_seconds = plugin.timeout_seconds if known is None else known(context.settings)
+            registered = self._open(name, plugin, context)
+        except ConfigError:
+            raise
+        except Exception as error:  # noqa: BLE001 -- a plugin's code may raise anything; builtin answers, the reason is shown
+            self._problem = explain_error(error)
+            log_error(log, name, "is left out", error)
+            return
+        self._primary = GuardedBackend(registered, plugin, Breaker(clock=clock))
+
+    def _open(self, name: str, plugin: BackendPlugin, context: BackendContext) -> RegisteredBackend:
+        """Open and register a backend within the deadline of its calls."""
+        if plugin.timeout_seconds is None:
+            return add_backend(self._manager, name, plugin, context)
+        opener: Worker[RegisteredBackend] = Worker(f"{name}-open")
+        return opener.call(lambda: add_backend(self._manager, name, plugin, context), plugin.timeout_seconds)
+
+    def _add_deadline(self, query: Query) -> Query:
+        """Return the query for builtin in the chosen backend's place, to be answered soon after that one's deadline."""
+        if self._primary is None or self._search_seconds is None:
+            return query
+        deadline = time.monotonic() + self._search_seconds + GRACE_SECONDS
+        return replace(query, deadline=deadline if query.deadline is None else min(deadline, query.deadline))
+
+    def _make_context(self, plugin: BackendPlugin | None) -> BackendContext:
+        settings = None if plugin is None else read_section(self._config, self._config.memory.backend, plugin)
+        return BackendContext(config=self._config, settings=settings, access=self._access, keys=self._keys)
+
+    def _ask(
+        self, work: Callable[[RegisteredBackend], Answer], *, long: bool = False, counted: bool = True
+    ) -> tuple[Answer | None, str | None]:
+        """Return the chosen backend's answer, or None and the reason why it gave none; (None, None) when builtin is chosen."""
+        if self._primary is None:
+            return None, self._problem
+        try:
+            return self._primary.call(work, long=long, counted=counted), None
+        except Refused as error:
+            return None, str(error)
+        except NOT_FAILURES:
+            raise
+        except Exception as error:  # noqa: BLE001 -- a plugin's code may raise anything; builtin answers, the reason is shown
+            log_error(log, self._config.memory.backend, "failed, builtin answers", error)
+            return None, explain_error(error)
+
+    def _make_fallback(self, reason: str) -> Fallback:
+        return Fallback(origin=self._config.memory.backend, to=BUILTIN, reason=reason)
+
+    def _add_fallback(self, status: Status, reason: str, look: BreakerState | None) -> Status:
+        details = dict(status.details)
+        if look is not None:
+            details["breaker"] = look.state
+            details["next retry in seconds"] = round(look.retry_in_seconds, 1)
+        return replace(status, backend_fallback=self._make_fallback(reason), details=details)
+
+
+def _make_safe(result: SearchResult) -> SearchResult:
+    """Return an answer whose snippets, of whatever backend, are safe to show."""
+    return replace(result, hits=tuple(replace(hit, snippet=quote_safely(hit.snippet)) for hit in result.hits))
+
+
+def _warn_of_cut(result: SearchResult, asked_chars: int) -> SearchResult:
+    """Add to an answer that its question was cut."""
+    cut = f"The question is {asked_chars:,} characters long; its first {MAX_QUERY_CHARS:,} were searched for."
+    return replace(
+        result,
+        warning=cut if result.warning is None else f"{cut} {result.warning}",
+        action=result.action or "ask with fewer words",
+    )
+
+
+def _diagnose(name: str, plugin: BackendPlugin, context: BackendContext) -> list[Finding]:
+    """Return what a backend's plugin finds; subjects begin with the backend's name unless that is builtin."""
+    if plugin.diagnose is None:
+        return []
+    try:
+        found = list(plugin.diagnose(context))
+    except Exception as error:  # noqa: BLE001 -- a plugin's code may raise anything; the others go on
+        log_error(log, name, "cannot be checked", error)
+        found = [Finding(subject="doctor", level="fail", message=f"its check failed: {explain_error(error)}")]
+    return found if name == BUILTIN else [replace(each, subject=f"{name} {each.subject}") for each in found]

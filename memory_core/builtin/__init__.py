@@ -1,0 +1,1 @@
+"""The builtin backend: the index of one agent in one SQLite file."""

@@ -1,0 +1,263 @@
+"""Answers of the builtin backend: wait for a sync, embed the question, search, and warn of what failed on the way."""
+
+from __future__ import annotations
+
+import logging
+import time
+from concurrent.futures import wait
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from memory_core.builtin.ownership import refuse_other_workspace
+from memory_core.builtin.store.store import Store
+from memory_core.builtin.syncing import REBUILDING, SyncRunner
+from memory_core.config.agent import AgentConfig
+from memory_core.embeddings.failover import Providers
+from memory_core.embeddings.protocols import Space, TokenModel
+from memory_core.errors import (
+    MemoryCoreError,
+    NotIndexed,
+    OtherWorkspace,
+    ProviderError,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    SyncBusy,
+    SyncStopped,
+)
+from memory_core.records import NOTHING_INDEXED, Fallback, Hit, Mode, Query, SearchResult
+from memory_core.sync.background import BackgroundSync
+from memory_core.text.terms import split_question
+
+if TYPE_CHECKING:
+    from memory_core.search.reader import ServingSpace
+    from memory_core.search.scoring import VectorQuery
+
+log = logging.getLogger(__name__)
+
+MIN_EMBED_SECONDS = 0.1  # for a question, however late it is: enough for a model in this process or on this machine
+
+RETAKE_SECONDS = 0.02  # between two syncs of one search, where another workspace shares the index file
+
+
+@dataclass(slots=True)
+class _Degradation:
+    """Shortcomings of one answer, found while the question is answered.
+
+    Attributes:
+        begun: When the question came, by the monotonic clock.
+        warnings: One sentence each.
+        action: What the user can do about the first of them that can be mended.
+        stale: The notes may have changed since they were indexed.
+        rebuilding: A damaged index is being made anew.
+        unfinished: A sync goes on in the background.
+        problem: Why no sync could run.
+        fallback: Set when the fallback provider embedded the question.
+    """
+
+    begun: float
+    warnings: list[str] = field(default_factory=list)
+    action: str = ""
+    stale: bool = False
+    unfinished: bool = False
+    rebuilding: bool = False
+    problem: MemoryCoreError | None = None
+    fallback: Fallback | None = None
+
+    def warn(self, sentence: str, action: str = "") -> None:
+        self.warnings.append(sentence)
+        self.action = self.action or action
+
+    def warn_keywords_only(self, error: ProviderError, reason: str = "") -> None:
+        """Warn that keywords answer, and of the error, unless the sync has warned of it or its reason already."""
+        known = any((reason or str(error)) in warning for warning in self.warnings)
+        self.warn("keyword search only" if known else f"keyword search only: {error}", error.action)
+
+
+class Answerer:
+    """Answers questions from one index.
+
+    Args:
+        config: The agent's.
+        store: Its index.
+        providers: Embed questions.
+        syncs: Runs the syncs.
+        background: Runs them without the caller.
+    """
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        store: Store,
+        providers: Providers,
+        syncs: SyncRunner,
+        background: BackgroundSync,
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._providers = providers
+        self._syncs = syncs
+        self._background = background
+
+    def answer(self, query: Query) -> SearchResult:
+        """Sync, embed the question and search; when the provider fails, search by keyword.
+
+        Raises:
+            NotIndexed: There is no index, and this session may not write one.
+            MemoryCoreError: There is no index, and the sync failed that would have made it.
+            StoreError: The index cannot be read.
+        """
+        begun = time.monotonic()
+        until = begun + self._sync_seconds(query)
+        damaged = False
+        while True:
+            degradation = _Degradation(begun=begun)
+            if self._syncs_first or damaged:
+                self._sync(until, degradation)
+            try:
+                return self._search(query, degradation)
+            except OtherWorkspace as error:
+                if self._syncs_first and time.monotonic() < until:
+                    time.sleep(RETAKE_SECONDS)  # another process took the file over meanwhile, or is doing so
+                    continue
+                return self._explain_no_index(error, degradation)
+            except NotIndexed as error:
+                return self._explain_no_index(error, degradation)
+            except StoreError:
+                if degradation.rebuilding:
+                    return _to_result((), "keyword", None, degradation)
+                if damaged or not self._store.writable or not self._store.is_suspect:
+                    raise
+                damaged = True  # the next sync makes the index anew
+
+    @property
+    def _syncs_first(self) -> bool:
+        return self._store.writable and self._config.search.sync.on_search
+
+    def _explain_no_index(self, error: NotIndexed, degradation: _Degradation) -> SearchResult:
+        if degradation.rebuilding:
+            return _to_result((), "keyword", None, degradation)
+        if degradation.problem is not None:
+            raise degradation.problem from None  # says why there is no index
+        if not self._store.writable:
+            raise error
+        if isinstance(error, OtherWorkspace):
+            degradation.warn(str(error), error.action)
+        else:
+            degradation.warn(NOTHING_INDEXED)
+        return _to_result((), "keyword", None, degradation)
+
+    def _sync(self, until: float, degradation: _Degradation) -> None:
+        """Wait for a sync as long as the search may."""
+        requested = self._background.request()
+        if not wait([requested], max(until - time.monotonic(), 0.0)).done:
+            degradation.stale = degradation.unfinished = True
+            if self._syncs.rebuilding is not None or self._store.is_suspect:
+                degradation.rebuilding = True
+                degradation.warn(REBUILDING, "search again in a moment")
+            return
+        try:
+            report = requested.result()
+        except SyncStopped:  # closed meanwhile, as when the configuration has changed: what is indexed still answers
+            degradation.stale = True
+            return
+        except (SyncBusy, StoreReadOnly, StoreFull) as error:
+            log.warning("searching without a sync: %s", error)
+            degradation.stale, degradation.problem = True, error
+            degradation.warn(f"changed notes may be missing from the index: {error}", error.action)
+            return
+        for warning in report.warnings:
+            degradation.warn(warning)
+
+    def _sync_seconds(self, query: Query) -> float:
+        """Return how long a search may wait for a sync: as configured, at most half the time that the caller will wait."""
+        seconds = self._config.search.sync.on_search_budget_ms / 1000
+        if query.deadline is not None:
+            seconds = min(seconds, max(query.deadline - time.monotonic(), 0.0) / 2)
+        return seconds
+
+    def _search(self, query: Query, degradation: _Degradation) -> SearchResult:
+        from memory_core.search.citations import cite
+        from memory_core.search.pipeline import search
+
+        with self._store.reading() as reader:
+            if reader.is_empty():
+                degradation.warn(NOTHING_INDEXED)
+                return _to_result((), "keyword", None, degradation)
+            refuse_other_workspace(self._config, reader.load_workspace())
+            serving = reader.load_serving_space()
+            if serving is None:
+                self._explain_missing(query, degradation)
+            vectors = None if serving is None else self._embed(serving, query, degradation)
+            hits, mode = search(reader, query, self._config.search.query.hybrid, vectors=vectors)
+            hits = cite(reader, hits)
+        return _to_result(tuple(hits), mode, serving.space if serving and vectors else None, degradation)
+
+    def _embed(self, serving: ServingSpace, query: Query, degradation: _Degradation) -> VectorQuery | None:
+        """Embed the question for the space that serves; None, with a warning, where that fails."""
+        from memory_core.search.scoring import VectorQuery, choose_calibration
+
+        space = serving.space
+        try:
+            parts = [part for part, _ in split_question(query.text)]
+            seconds = self._embed_seconds(query, degradation)
+            asked = self._providers.embed_question(space, parts, timeout_seconds=seconds)
+        except ProviderError as error:
+            log.warning("keyword search answers: %s", error)
+            degradation.warn_keywords_only(error)
+            return None
+        if asked is None:
+            if not self._explain_missing(query, degradation):
+                degradation.warn("embeddings are being rebuilt; keyword search answers meanwhile")
+            return None
+        vector = asked.vector
+        if space.dimensions != len(vector):
+            degradation.warn(f"keyword search only: {space.explain_change(len(vector))}")
+            self._syncs.follow_dimensions(space, len(vector))
+            return None
+        if not vector.any():
+            return None
+        degradation.fallback = asked.fallback
+        problem = asked.problem
+        if problem is not None and not any(str(problem) in warning for warning in degradation.warnings):
+            degradation.warn(f"the embeddings of {space.provider} answer meanwhile: {problem}", problem.action)
+        table = asked.provider if isinstance(asked.provider, TokenModel) else None
+        return VectorQuery(serving.id, vector, choose_calibration(serving, asked.provider), asked.tokens, table)
+
+    def _explain_missing(self, query: Query, degradation: _Degradation) -> bool:
+        """Warn why the configured provider has made no embeddings yet; return False if nothing is known to be wrong with it.
+
+        While a sync goes on, the provider may be what it waits for, and is asked.
+        """
+        asks = degradation.unfinished and not self._syncs.saves_embeddings
+        seconds = self._embed_seconds(query, degradation) if asks else None
+        problem = self._providers.explain_missing(query.text, timeout_seconds=seconds)
+        if problem is not None:
+            outage = self._providers.outages.current()
+            degradation.warn_keywords_only(problem, outage.reason if outage else "")
+        return problem is not None
+
+    def _embed_seconds(self, query: Query, degradation: _Degradation) -> float:
+        """Return how long the question's embedding may take.
+
+        The time that the search has waited for a sync counts, up to half of it: a provider that is down is waited for once.
+        """
+        whole = self._config.search.query.embed_timeout_ms / 1000
+        seconds = max(whole - (time.monotonic() - degradation.begun), whole / 2)
+        if query.deadline is None:
+            return seconds
+        return min(seconds, max(query.deadline - time.monotonic(), MIN_EMBED_SECONDS))
+
+
+def _to_result(hits: tuple[Hit, ...], mode: Mode, space: Space | None, degradation: _Degradation) -> SearchResult:
+    return SearchResult(
+        hits=hits,
+        provider=space.provider if space else "none",
+        model=space.model if space else None,
+        mode=mode,
+        backend="builtin",
+        fallback=degradation.fallback,
+        stale=degradation.stale,
+        warning="; ".join(degradation.warnings) or None,
+        action=degradation.action or None,
+    )

@@ -1,0 +1,138 @@
+"""Counts and states of an index, as `status` and `doctor` report them; each taken at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from memory_core.builtin.store import meta
+from memory_core.builtin.store.outage_log import read_outage
+from memory_core.builtin.store.pending import count_pending
+from memory_core.builtin.store.spaces import load_serving_space, load_space
+from memory_core.builtin.store.store import Store
+from memory_core.embeddings.outage import Outage
+from memory_core.embeddings.protocols import Space
+from memory_core.records import FileFailure, FileStamp
+from memory_core.sqlite import Connection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexSummary:
+    """The content of an index and what it remembers.
+
+    Attributes:
+        workspace: The real path of the folder whose notes it holds; None if it does not say.
+        files: The number of indexed files of each source.
+        chunks: The number of chunks.
+        embeddings: The number of embeddings in the serving space that some window refers to.
+        pending: The number of texts without an embedding: in the space that syncs fill, else in the one that serves.
+        pending_reason: Why the last sync that needed embeddings could not have them all; None if it could.
+        serving: The space whose vectors answer; None when keywords answer alone.
+        is_moving: Syncs fill another space than the one that serves.
+        target: That space; None where there is none, or its dimensions are unknown yet.
+        outage: The recorded outage of a provider, of whichever one.
+        failures: Files that the last sync left as they were.
+        last_sync: Unix seconds; None before the first.
+        stamps: The stamp of each note as it was indexed, by (source, path); no session logs, and
+            none of the failures.
+        vec0_problem: Why vec0 cannot be used, with what to do; None when it can.
+    """
+
+    workspace: str | None
+    files: Mapping[str, int]
+    chunks: int
+    embeddings: int
+    pending: int
+    pending_reason: str | None
+    serving: Space | None
+    is_moving: bool
+    target: Space | None
+    outage: Outage | None
+    failures: tuple[FileFailure, ...]
+    last_sync: float | None
+    stamps: Mapping[tuple[str, str], FileStamp]
+    vec0_problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Integrity:
+    """The health of an index file.
+
+    Attributes:
+        workspace: The real path of the folder whose notes it holds; None if it does not say.
+        files: The number of indexed files.
+        problem: How the file is damaged; None when it is sound.
+    """
+
+    workspace: str | None
+    files: int
+    problem: str | None
+
+
+def summarise(store: Store) -> IndexSummary:
+    """Summarise an index at one moment.
+
+    Raises:
+        NotIndexed: There is no index yet.
+        StoreError: It cannot be used.
+    """
+    with store.read() as connection:
+        state, serving = meta.read_state(connection), load_serving_space(connection)
+        failed = connection.execute("SELECT path, error FROM files WHERE error IS NOT NULL ORDER BY path")
+        return IndexSummary(
+            workspace=state.workspace,
+            files=_count_files(connection),
+            chunks=int(connection.execute("SELECT count(*) FROM chunks").get),
+            embeddings=_count_embeddings(connection, serving.id) if serving else 0,
+            pending=_count_pending(connection, state.serving if state.target is None else state.target),
+            pending_reason=state.pending_reason,
+            serving=serving.space if serving else None,
+            is_moving=state.target is not None,
+            target=load_space(connection, state.target) if isinstance(state.target, int) else None,
+            outage=read_outage(connection),
+            failures=tuple(FileFailure(path=path, reason=error) for path, error in failed),
+            last_sync=state.last_sync,
+            stamps=_read_stamps(connection),
+            vec0_problem=store.vectors.find_problem(connection),
+        )
+
+
+def verify(store: Store) -> Integrity:
+    """Look for damage in an index file.
+
+    Raises:
+        NotIndexed: There is no index yet.
+        StoreError: It cannot be used.
+    """
+    with store.read() as connection:
+        found = str(connection.execute("PRAGMA quick_check(1)").get)
+        files = sum(_count_files(connection).values())
+        return Integrity(meta.get_value(connection, meta.WORKSPACE), files, None if found == "ok" else found)
+
+
+def _count_files(connection: Connection) -> dict[str, int]:
+    rows = connection.execute("SELECT source, count(*) FROM files WHERE hash <> x'' GROUP BY source ORDER BY source")
+    return {str(source): cast("int", count) for source, count in rows}
+
+
+def _count_embeddings(connection: Connection, space_id: int) -> int:
+    return int(
+        connection.execute(
+            "SELECT count(*) FROM embedding_cache e WHERE space_id = ?"
+            " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)",
+            (space_id,),
+        ).get
+    )
+
+
+def _count_pending(connection: Connection, space: int | str | None) -> int:
+    """Count the texts without an embedding; all texts for a space that is not known yet."""
+    return count_pending(connection, space if isinstance(space, int) else None)
+
+
+def _read_stamps(connection: Connection) -> dict[tuple[str, str], FileStamp]:
+    rows = connection.execute(
+        "SELECT source, path, size, mtime_ns, ctime_ns, inode FROM files WHERE path NOT LIKE '%.jsonl' AND error IS NULL"
+    )
+    return {(source, path): FileStamp(*stamp) for source, path, *stamp in rows}

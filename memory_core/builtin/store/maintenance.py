@@ -1,0 +1,59 @@
+"""Upkeep of an index file: eviction of unused embeddings, a merged keyword index, free pages given back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from memory_core.builtin.store import token_bits
+from memory_core.builtin.store.store import Store
+
+MERGE_PAGES = 500  # of the keyword index that are merged in one step
+VACUUM_PAGES = 1000  # given back in one step: 8 MB
+
+
+def evict_embeddings(store: Store, *, keep: int) -> None:
+    """Drop the oldest embeddings that no window refers to, beyond `keep`, and all their embeddings of tokens."""
+    with store.read() as connection:
+        held = int(connection.execute("SELECT count(*) FROM embedding_cache").get)
+        used = int(connection.execute("SELECT count(*) FROM windows").get)
+        tokens = token_bits.any_stored(connection)
+    if tokens:
+        with store.write(content=False) as connection:
+            token_bits.drop_strays(connection)
+    if held - used <= keep:  # at least `held - used` are unused; to find them, all are read
+        return
+    with store.write(content=False) as connection:
+        evicted = connection.execute(
+            "DELETE FROM embedding_cache WHERE id IN (SELECT e.id FROM embedding_cache e"
+            " WHERE NOT EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)"
+            " ORDER BY e.updated_at DESC, e.id DESC LIMIT -1 OFFSET ?) RETURNING id",
+            (keep,),
+        ).fetchall()
+        store.vectors.forget(connection, [row[0] for row in cast("list[tuple[int]]", evicted)])
+
+
+def merge_keywords(store: Store) -> Iterator[None]:
+    """Merge all pieces of the keyword index into one, yielding after each committed step.
+
+    A search reads every piece. See https://www.sqlite.org/fts5.html#the_merge_command.
+    """
+    pages = -MERGE_PAGES  # negative: all pieces, not only those of one size
+    while True:
+        with store.write(content=False) as connection:
+            before = connection.total_changes()
+            connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('merge', ?)", (pages,))
+            if connection.total_changes() - before < 2:
+                return
+        yield
+        pages = MERGE_PAGES
+
+
+def give_back_space(store: Store) -> None:
+    """Return free pages to the file system in steps, and empty the write-ahead log."""
+    with store.maintain() as connection:
+        while free := int(connection.pragma("freelist_count")):
+            connection.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()
+            if int(connection.pragma("freelist_count")) >= free:
+                break
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

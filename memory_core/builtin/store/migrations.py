@@ -1,0 +1,162 @@
+"""Numbered migrations, append only; a file's `user_version` is the number of those it has had."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import cast
+
+from memory_core.errors import StoreCorrupt, StoreTooNew
+from memory_core.sqlite import APPLICATION_ID, REBUILD, TOKENIZER, Connection, transaction, translate_errors
+
+_FIRST = f"""
+CREATE TABLE meta (                     -- identity, serving space, generation, last sync, ...
+  key   TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE files (
+  id       INTEGER PRIMARY KEY,
+  source   TEXT    NOT NULL,            -- 'memory' | 'workspace' | 'sessions'
+  path     TEXT    NOT NULL,            -- as shown to the agent, POSIX
+  hash     BLOB    NOT NULL,            -- blake2b-16 of the bytes; empty before the first success
+  mtime_ns INTEGER NOT NULL,
+  size     INTEGER NOT NULL,
+  date     TEXT,                        -- ISO; file name, first dated heading, or none
+  error    TEXT,                        -- why the last sync could not read it; NULL = it could
+  UNIQUE (source, path)
+) STRICT;
+
+CREATE TABLE chunks (
+  id            INTEGER PRIMARY KEY,    -- = chunks_fts.rowid
+  file_id       INTEGER NOT NULL REFERENCES files(id) ON DELETE CASCADE,
+  start_line    INTEGER NOT NULL,       -- from 1, included
+  end_line      INTEGER NOT NULL,
+  hash          BLOB    NOT NULL,       -- blake2b-16 of context, overlap and text: what FTS holds
+  context       TEXT    NOT NULL,       -- date and heading trail, keyword side only
+  text          TEXT    NOT NULL,       -- the quoted lines
+  units         BLOB    NOT NULL,       -- int32 quadruples: start, end, first line, last line
+  tokens        BLOB                    -- uint16 token ids of the units, 0xFFFF behind each; NULL = not computed
+) STRICT;
+CREATE INDEX chunks_file ON chunks (file_id, start_line);
+
+CREATE TABLE spaces (                   -- one vector space: vectors of two spaces are never compared
+  id           INTEGER PRIMARY KEY,
+  provider     TEXT    NOT NULL,
+  model        TEXT    NOT NULL,
+  endpoint     TEXT    NOT NULL,        -- fingerprint, no secrets
+  input_type   TEXT    NOT NULL,
+  dimensions   INTEGER NOT NULL,
+  UNIQUE (provider, model, endpoint, input_type, dimensions)
+) STRICT;
+
+CREATE TABLE embedding_cache (          -- the embeddings: content-keyed, immutable, dropped by no rebuild
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,  -- = chunks_vec.rowid; never used twice
+  space_id   INTEGER NOT NULL REFERENCES spaces(id),
+  hash       BLOB    NOT NULL,          -- blake2b-16 of the embedded text
+  embedding  BLOB    NOT NULL,          -- float32 little-endian, unit length; all zero = has no direction
+  updated_at INTEGER NOT NULL,          -- unix seconds; oldest first among rows that no window refers to
+  UNIQUE (space_id, hash)
+) STRICT;
+
+CREATE TABLE windows (                  -- what is embedded; pending = no row in embedding_cache
+  chunk_id   INTEGER NOT NULL REFERENCES chunks(id) ON DELETE CASCADE,
+  first      INTEGER NOT NULL,          -- units of the chunk, included
+  last       INTEGER NOT NULL,
+  hash       BLOB    NOT NULL,          -- blake2b-16 of the window's text: moving text keeps it
+  PRIMARY KEY (chunk_id, first)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX windows_hash ON windows (hash);
+
+-- Contentless: CJK runs are cut into pairs before indexing, so the indexed text is not chunks.text, and an external-content
+-- table would delete the wrong postings.
+CREATE VIRTUAL TABLE chunks_fts USING fts5 (context, text, content='', contentless_delete=1,
+  tokenize="porter {" ".join(TOKENIZER)}");
+CREATE VIRTUAL TABLE chunks_terms USING fts5vocab ('chunks_fts', 'row');
+"""
+
+# Where the lines of a session's text stand in its log.
+_SECOND = """
+ALTER TABLE files ADD COLUMN lines BLOB;  -- uint32 for every line of the indexed text: its line in the file; NULL = the same
+"""
+
+# What cosines of a space are worth. Without `level`, the next sync estimates it for an index that is there already.
+_THIRD = """
+ALTER TABLE spaces ADD COLUMN floor REAL;      -- cosines of unrelated text lie below; NULL = not estimated
+ALTER TABLE spaces ADD COLUMN span REAL;       -- from the floor to a clear paraphrase
+ALTER TABLE spaces ADD COLUMN judged INTEGER;  -- windows that the index held when these were estimated
+DELETE FROM meta WHERE key = 'level';
+"""
+
+# What late interaction compares. Without `level`, the next sync computes it for an index that is there already.
+_FOURTH = """
+CREATE TABLE token_bits (
+  embedding_id INTEGER PRIMARY KEY REFERENCES embedding_cache(id) ON DELETE CASCADE,
+  bits         BLOB NOT NULL            -- see token_bits.py; empty = the model has no vectors of tokens
+) STRICT;
+DELETE FROM meta WHERE key = 'level';
+"""
+
+# More by which a changed file is known. With the defaults, the next sync reads and hashes every file once.
+_FIFTH = """
+ALTER TABLE files ADD COLUMN ctime_ns INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE files ADD COLUMN inode INTEGER NOT NULL DEFAULT 0;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH)
+VERSION = len(MIGRATIONS)
+_MOST_NEWER = 100  # migrations that a newer version may have had; a number beyond is none
+
+
+def check(connection: Connection, path: Path) -> int:
+    """Return the schema version of a file: 0 for an empty one.
+
+    Raises:
+        StoreCorrupt: The file belongs to another program, or is damaged.
+        StoreTooNew: A newer memory-core wrote it.
+    """
+    with translate_errors(path):
+        # One statement, because another process may be making the file.
+        facts = connection.execute(
+            "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema)"
+            " FROM pragma_user_version, pragma_application_id"
+        ).get
+    version, application, tables = cast("tuple[int, int, int]", facts)
+    if application != APPLICATION_ID and (version or tables):
+        raise StoreCorrupt(
+            path, "this is a database of another program", action="choose another file: memorySearch.store.path"
+        )
+    if not 0 <= version <= VERSION + _MOST_NEWER or (tables and not version):
+        raise StoreCorrupt(path, "the index is damaged: its schema has no number", action=REBUILD)
+    if version > VERSION:
+        raise StoreTooNew(
+            path,
+            f"it was written by a newer memory-core (schema {version}, this one knows {VERSION})",
+            action="upgrade memory-core, or choose another file: memorySearch.store.path",
+        )
+    return version
+
+
+def list_missing_tables(connection: Connection, version: int) -> list[str]:
+    """Return the tables that a file of a schema version should have and has not."""
+    present = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema")}
+    scripts = "".join(MIGRATIONS[:version])
+    return [
+        name for name in re.findall(r"^CREATE (?:VIRTUAL )?TABLE (\w+)", scripts, re.MULTILINE) if name not in present
+    ]
+
+
+def migrate(connection: Connection, path: Path) -> None:
+    """Migrate a file to `VERSION`, each step in a transaction of its own.
+
+    Raises:
+        StoreError: See `check` and `sqlite.translate_errors`.
+    """
+    if check(connection, path) == VERSION:
+        return
+    for number, script in enumerate(MIGRATIONS, start=1):
+        with transaction(connection, path):
+            if int(connection.pragma("user_version")) < number:
+                connection.execute(script)
+                connection.pragma("application_id", APPLICATION_ID)
+                connection.pragma("user_version", number)

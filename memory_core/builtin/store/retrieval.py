@@ -1,0 +1,200 @@
+"""The questions of a search as SQL: implements `search.reader.Reader` on one connection."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, cast
+
+from memory_core.builtin.store.encoding import unpack_lines, unpack_units
+from memory_core.builtin.store.meta import WORKSPACE, get_value
+from memory_core.builtin.store.spaces import load_serving_space
+from memory_core.builtin.store.token_bits import load_tokens
+from memory_core.builtin.store.vectors import VectorIndex
+from memory_core.embeddings.vectors import as_rows
+from memory_core.search.reader import DateRange, IndexedChunk, ServingSpace, Term, WindowCosine, WindowTokens
+from memory_core.sqlite import Connection, load_tokenizer
+from memory_core.text.terms import is_single_cjk
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAX_HITS = 3000  # chunks that a search scores by keyword, about
+# Windows looked at for each chunk asked for: some are of one chunk, or of files with excluded dates.
+_WINDOWS, _WINDOWS_OF_DATES = 2, 8
+
+
+class StoreReader:
+    """Implements `Reader`.
+
+    Args:
+        connection: Inside a read transaction.
+        vectors: Finds nearest windows.
+    """
+
+    def __init__(self, connection: Connection, vectors: VectorIndex) -> None:
+        self._db = connection
+        self._vectors = vectors
+        self._tokenize = load_tokenizer(connection)
+
+    def is_empty(self) -> bool:
+        """See `Reader`."""
+        return not self._db.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get
+
+    def count_chunks(self) -> int:
+        """See `Reader`."""
+        return int(self._db.execute("SELECT count(*) FROM chunks").get)
+
+    def load_workspace(self) -> str | None:
+        """See `Reader`."""
+        return get_value(self._db, WORKSPACE)
+
+    def load_serving_space(self) -> ServingSpace | None:
+        """See `Reader`."""
+        return load_serving_space(self._db)
+
+    def stem(self, text: str) -> list[str]:
+        """See `Reader`."""
+        return self._tokenize(text.encode())
+
+    def count_by_stem(self, stems: Collection[str]) -> dict[str, int]:
+        """See `Reader`."""
+        rows = self._db.execute(
+            "SELECT term, doc FROM chunks_terms WHERE term IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(stems)),),
+        )
+        return dict(rows)
+
+    def count_by_prefix(self, prefix: str) -> int:
+        """See `Reader`."""
+        return int(
+            self._db.execute(
+                "SELECT coalesce(max(doc), 0) FROM chunks_terms WHERE term >= ?1 AND term < ?1 || char(1114111)",
+                (prefix,),
+            ).get
+        )
+
+    def count_phrase(self, phrase: str) -> int:
+        """See `Reader`."""
+        match = match_expression([phrase])
+        return int(self._db.execute("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH ?", (match,)).get)
+
+    def find_by_keyword(self, terms: Sequence[Term], dates: DateRange, depth: int) -> dict[int, float]:
+        """See `Reader`."""
+        clauses, bindings = _date_clauses(dates)
+        match = match_expression(term.text for term in terms) if clauses else _match_rarest(terms, depth)
+        joined = "JOIN chunks c ON c.id = chunks_fts.rowid JOIN files f ON f.id = c.file_id" if clauses else ""
+        rows = self._db.execute(
+            f"SELECT chunks_fts.rowid, -bm25(chunks_fts) AS score FROM chunks_fts {joined}"
+            f" WHERE chunks_fts MATCH :match {clauses} ORDER BY score DESC LIMIT :depth",
+            {"match": match, "depth": depth, **bindings},
+        )
+        return dict(rows)
+
+    def find_nearest(
+        self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
+    ) -> dict[int, float]:
+        """See `Reader`."""
+        clauses, bindings = _date_clauses(dates)
+        count = depth * (_WINDOWS_OF_DATES if clauses else _WINDOWS)
+        near = self._vectors.find_nearest(self._db, space_id, vector, count)
+        cosines = {window.hash: window.cosine for window in near}
+        rows = self._db.execute(
+            "SELECT w.hash, w.chunk_id FROM windows w"
+            + (" CROSS JOIN chunks c ON c.id = w.chunk_id CROSS JOIN files f ON f.id = c.file_id" if clauses else "")
+            + f" WHERE w.hash IN ({','.join(f':h{i}' for i in range(len(near)))}) {clauses}",
+            {**{f"h{i}": window.hash for i, window in enumerate(near)}, **bindings},
+        )
+        found: dict[int, float] = {}
+        for key, chunk_id in rows:
+            found[chunk_id] = max(found.get(chunk_id, -1.0), cosines[key])
+        return dict(sorted(found.items(), key=lambda item: -item[1])[:depth])
+
+    def find_by_name(self, name: str, dates: DateRange, limit: int) -> list[int]:
+        """See `Reader`."""
+        clauses, bindings = _date_clauses(dates)
+        rows = self._db.execute(
+            "SELECT c.id FROM files f JOIN chunks c ON c.file_id = f.id"
+            " WHERE (f.date = :name OR lower(f.path) = :name OR substr(lower(f.path), -length(:name) - 1) = '/' || :name)"
+            f" {clauses} ORDER BY c.id LIMIT :count",
+            {"name": name, "count": limit, **bindings},
+        )
+        return [row[0] for row in rows]
+
+    def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
+        """See `Reader`."""
+        rows = self._db.execute(
+            "SELECT c.id, f.path, f.source, f.date, c.start_line, c.context, c.text, c.units, c.tokens FROM chunks c"
+            f" JOIN files f ON f.id = c.file_id WHERE c.id IN ({','.join(map(str, ids))}) AND length(c.units)"
+        )
+        return [
+            IndexedChunk(chunk_id, path, source, date, start, context, text, unpack_units(units), tokens)
+            for chunk_id, path, source, date, start, context, text, units, tokens in rows
+        ]
+
+    def compare_windows(
+        self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]
+    ) -> list[WindowCosine]:
+        """See `Reader`."""
+        import numpy as np
+
+        rows = self._db.execute(
+            "SELECT w.chunk_id, w.first, w.last, e.embedding FROM windows w"
+            " CROSS JOIN embedding_cache e"  # CROSS: windows first, whatever the planner thinks
+            f" WHERE w.chunk_id IN ({','.join(map(str, chunk_ids))}) AND e.space_id = ? AND e.hash = w.hash",
+            (space_id,),
+        )
+        windows = cast("list[tuple[int, int, int, bytes]]", rows.fetchall())
+        if not windows:
+            return []
+        cosines: list[float] = np.einsum("wd,d->w", as_rows([window[3] for window in windows]), vector).tolist()
+        return [
+            WindowCosine(chunk_id, first, last, cosine)
+            for (chunk_id, first, last, _), cosine in zip(windows, cosines, strict=True)
+        ]
+
+    def load_tokens(self, space_id: int, chunk_ids: Collection[int]) -> list[WindowTokens] | None:
+        """See `Reader`."""
+        return load_tokens(self._db, space_id, chunk_ids)
+
+    def load_log_lines(self, source: str, path: str) -> Sequence[int]:
+        """See `Reader`."""
+        blob = self._db.execute("SELECT lines FROM files WHERE source = ? AND path = ?", (source, path)).get
+        return unpack_lines(blob)
+
+
+def match_expression(words: Iterable[str]) -> str:
+    """Build the FTS5 query for any of the words; "" for none.
+
+    Every word is quoted, so that nothing in it is read as syntax (https://www.sqlite.org/fts5.html#full_text_query_syntax).
+    """
+    return " OR ".join(f'"{word}"*' if is_single_cjk(word) else f'"{word}"' for word in words)
+
+
+def _match_rarest(terms: Sequence[Term], depth: int) -> str:
+    """Build the FTS5 query for terms, the rarest first, that finds `depth` chunks if there are as many.
+
+    bm25() reads the length of every chunk that matches, most of which hold one common word. So where they are many, a chunk
+    must hold one of the rarer terms for the common ones to be looked at.
+    """
+    hits = count = 0
+    for term in terms:
+        if hits >= depth and hits + term.documents > MAX_HITS:
+            break
+        hits, count = hits + term.documents, count + 1
+    rare = match_expression(term.text for term in terms[:count])
+    common = match_expression(term.text for term in terms[count:])
+    return f"({rare}) AND ({rare} OR {common})" if common else rare
+
+
+def _date_clauses(dates: DateRange) -> tuple[str, dict[str, str]]:
+    """Return the dates as SQL clauses on files `f`, with their bindings."""
+    clauses, bindings = "", {}
+    for name, comparison, day in (("first", ">=", dates.first), ("last", "<=", dates.last)):
+        if day is not None:
+            clauses += (
+                f" AND coalesce(f.date, date(f.mtime_ns / 1000000000, 'unixepoch', 'localtime')) {comparison} :{name}"
+            )
+            bindings[name] = day.isoformat()
+    return clauses, bindings

@@ -1,0 +1,333 @@
+"""The commands and their rows in `COMMANDS`, from which `parser` builds the command line."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memory_core.cli import console
+from memory_core.cli.parser import Argument, Command, Options, build_parser
+from memory_core.errors import BackendError, ConfigError, ConfigProblem, InvalidArgument, MemoryCoreError
+
+if TYPE_CHECKING:
+    from memory_core.plugin.memory import Memory
+
+log = logging.getLogger(__name__)
+
+Record = TypeVar("Record")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Parse a command line and run its command.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        MemoryCoreError: It failed.
+        SystemExit: After the help, and after wrong usage.
+    """
+    options = build_parser(COMMANDS).parse_args(arguments)
+    action: Callable[[Options], int] = options.run
+    return action(options)
+
+
+def _open(options: Options) -> Memory:
+    """Open the memory that the options name; a command resolves its configuration once."""
+    from memory_core.config.source import ConfigSource, FixedConfig
+    from memory_core.plugin.memory import Memory
+
+    source = ConfigSource(options.config, workspace=options.workspace, state_dir=options.state_dir)
+    memory = Memory(FixedConfig(source.current()), agent=options.agent)
+    memory.check()
+    return memory
+
+
+def _open_notes(options: Options) -> Memory:
+    """Open the memory of an existing workspace; to a backend, a missing one would only be empty."""
+    memory = _open(options)
+    workspace = memory.config().workspace
+    if not workspace.is_dir():
+        raise ConfigError(
+            [ConfigProblem("", "there is no such workspace")],
+            origin=str(workspace),
+            action="make that folder, or name another with --workspace",
+        )
+    return memory
+
+
+def _run_status(options: Options) -> int:
+    with _open_notes(options) as memory:
+        status = memory.status()
+        probe = memory.probe() if options.deep else None
+    if options.json:
+        console.print_json(status if probe is None else {**console.to_plain(status), "probe": probe})
+    else:
+        console.print_status(status)
+        if probe is not None:
+            console.print_probe(probe)
+    return 0 if probe is None or probe.ok else 1
+
+
+def _run_index(options: Options) -> int:
+    with _open_notes(options) as memory, console.SyncProgress() as progress:
+        report = memory.sync(force=options.force, progress=progress)
+    _print(options, report, console.print_report)
+    return 0
+
+
+def _run_search(options: Options) -> int:
+    asked: dict[str, object] = {
+        "query": os.fsencode(" ".join(options.query)).decode("utf-8", "replace"),
+        "maxResults": options.max_results,
+        "minScore": options.min_score,
+        "after": options.after,
+        "before": options.before,
+    }
+    asked = {name: value for name, value in asked.items() if value is not None}
+    with _open_notes(options) as memory:
+        result = memory.call_tool("memory_search", asked)
+        unfinished = result.get("stale") and not (result["results"] and "warning" in result)
+        if unfinished and _finish_sync(memory):
+            result = {**memory.call_tool("memory_search", asked), "stale": False}
+    return _print_result(options, result, console.print_hits)
+
+
+def _finish_sync(memory: Memory) -> bool:
+    """Finish the sync that a search left to the background, since a command has none. Return False if that is no use."""
+    if "provider out" in memory.status().details:
+        return False
+    with console.SyncProgress() as progress:
+        try:
+            memory.sync(progress=progress)
+        except MemoryCoreError:
+            return False  # the first answer says why, in its warning
+    return True
+
+
+_PLACE = re.compile(r"\A(?P<path>.+\.md)[:#]L(?P<first>[1-9]\d{0,8})(?:-L(?P<last>\d{1,9}))?")
+
+
+def _run_get(options: Options) -> int:
+    asked = {"path": options.path, "from": options.start, "lines": options.lines}
+    if place := _PLACE.fullmatch(options.path):  # as `search` prints it
+        first, last = int(place["first"]), int(place["last"] or place["first"])
+        shown = {"path": place["path"], "from": first, "lines": max(last - first + 1, 1)}
+        asked = {**shown, **{name: value for name, value in asked.items() if name != "path" and value is not None}}
+    with _open_notes(options) as memory:
+        result = memory.call_tool("memory_get", {name: value for name, value in asked.items() if value is not None})
+    return _print_result(options, result, console.print_document)
+
+
+def _print(options: Options, record: Record, show: Callable[[Record], None]) -> None:
+    """Print a record as JSON if the options ask for it, else with `show`."""
+    if options.json:
+        console.print_json(record)
+    else:
+        show(record)
+
+
+def _print_result(options: Options, result: Mapping[str, Any], show: Callable[[Mapping[str, Any]], None]) -> int:
+    """Print the result of a tool; return the exit code."""
+    if options.json:
+        console.print_json(result)
+    elif "error" not in result:
+        show(result)
+    if "error" in result:
+        console.complain(result["error"], result.get("action"))
+        return 2 if "code" in result else 1
+    if result.get("status") == "not_found":
+        console.complain(f"{result['path']}: there is no such note", "`memory-core status` names the workspace.")
+        return 1
+    return 0
+
+
+def _run_probe(options: Options) -> int:
+    with _open(options) as memory:
+        probe = memory.probe()
+    _print(options, probe, console.print_probe)
+    return 0 if probe.ok else 1
+
+
+def _run_doctor(options: Options) -> int:
+    with _open(options) as memory:
+        findings = memory.diagnose()
+    healthy = all(finding.level != "fail" for finding in findings)
+    if options.json:
+        console.print_json({"ok": healthy, "findings": findings})
+    else:
+        console.print_findings(findings)
+    return 0 if healthy else 1
+
+
+def _run_mcp(options: Options) -> int:
+    from memory_core.hosts.mcp import serve
+    from memory_core.plugin.slot import MemorySlot
+    from memory_core.records import CallContext
+
+    slot = MemorySlot(options.config, workspace=options.workspace, state_dir=options.state_dir)
+    serve(slot, CallContext(agent=options.agent))
+    return 0
+
+
+def _run_chat(options: Options) -> int:
+    from memory_core.hosts import reference
+
+    lines = None if options.script is None else _read_script(options.script)
+    host = reference.open_host(
+        options.config,
+        agent=options.agent,
+        workspace=options.workspace,
+        state_dir=options.state_dir,
+        base_url=options.base_url,
+        model=options.model,
+        context_window=options.context_window,
+    )
+    with host:
+        if lines is not None:
+            reference.play(host, lines)
+        else:
+            reference.converse(host)
+    return 0
+
+
+def _read_script(script: Path) -> list[str]:
+    from memory_core.sources.refusals import describe_os_error
+
+    try:
+        return script.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise InvalidArgument("--script", f"{script} is not UTF-8 text") from error
+    except OSError as error:
+        raise InvalidArgument("--script", f"{script} cannot be read: {describe_os_error(error)}") from error
+
+
+def _run_flush(options: Options) -> int:
+    from memory_core.flush.preview import preview
+
+    if not options.dry_run:
+        raise InvalidArgument("--dry-run", "is required: only a host can run a flush turn, with its own model")
+    with _open(options) as memory:
+        shown = preview(memory.config(), options.session)
+    _print(options, shown, console.print_flush)
+    return 0
+
+
+def _run_config_check(options: Options) -> int:
+    from memory_core.backends.loader import check_sections, find_plugin
+    from memory_core.config import describe, load_config
+
+    try:
+        config = load_config(options.file or options.config, workspace=options.workspace, state_dir=options.state_dir)
+        check_sections(config.agent(options.agent), origin=config.origin)
+    except ConfigError as error:
+        if options.json:
+            console.print_json({"origin": error.origin, "problems": [str(problem) for problem in error.problems]})
+        for problem in error.problems:
+            console.complain(f"{error.origin}: {problem}")
+        return 2
+    agent = config.agent(options.agent)
+    rows, warnings = describe(config, options.agent), list(agent.warnings)
+    try:
+        find_plugin(agent.memory.backend)
+    except BackendError as error:
+        log.debug("backend %r cannot be loaded", agent.memory.backend, exc_info=True)
+        warnings.append(f"{error}; builtin answers instead")
+    if options.json:
+        console.print_json({"settings": [row._asdict() for row in rows], "warnings": warnings})
+    else:
+        console.print_settings(rows)
+        for warning in warnings:
+            console.complain(warning)
+    return 0
+
+
+COMMANDS = (
+    Command(
+        name="status",
+        help="Show the state of the index, the provider of embeddings, and problems.",
+        run=_run_status,
+        arguments=(Argument.of("--deep", action="store_true", help="also try to embed a text"),),
+    ),
+    Command(
+        name="index",
+        aliases=("reindex",),
+        help="Index what has changed in the notes.",
+        run=_run_index,
+        arguments=(Argument.of("--force", action="store_true", help="rebuild the whole index"),),
+    ),
+    Command(
+        name="search",
+        help="Search the notes by meaning and by keyword.",
+        run=_run_search,
+        arguments=(
+            Argument.of("query", metavar="QUERY", nargs="+", help="question or words to look for"),
+            Argument.of("--max-results", type=int, metavar="N", help="show at most N hits, 1 to 100"),
+            Argument.of("--min-score", type=float, metavar="X", help="leave out hits below X, 0 to 1"),
+            Argument.of("--after", metavar="DATE", help="only notes of this date or later, YYYY-MM-DD"),
+            Argument.of("--before", metavar="DATE", help="only notes of this date or earlier"),
+        ),
+    ),
+    Command(
+        name="get",
+        help="Print a note, or some lines of it.",
+        run=_run_get,
+        arguments=(
+            Argument.of("path", metavar="PATH", help="path as a hit names it, such as memory/2026-01-05.md"),
+            Argument.of("--from", dest="start", type=int, metavar="N", help="begin at line N"),
+            Argument.of("--lines", type=int, metavar="N", help="print at most N lines"),
+        ),
+    ),
+    Command(name="probe", help="Try to embed a text with the configured provider.", run=_run_probe),
+    Command(
+        name="doctor", help="Check everything that a search needs, and say what to do about problems.", run=_run_doctor
+    ),
+    Command(name="mcp", help="Serve the memory tools to an MCP client over standard input and output.", run=_run_mcp),
+    Command(
+        name="chat",
+        help="Chat with a model that has this memory (the reference host).",
+        run=_run_chat,
+        arguments=(
+            Argument.of("--base-url", metavar="URL", help="an OpenAI-compatible endpoint, without /chat/completions"),
+            Argument.of("--model", metavar="ID", required=True, help="the chat model's id at that endpoint"),
+            Argument.of(
+                "--context-window",
+                type=int,
+                default=128_000,
+                metavar="N",
+                help="tokens of the model's context (128000)",
+            ),
+            Argument.of(
+                "--script", type=Path, metavar="FILE", help="say the lines of a file instead of reading the terminal"
+            ),
+        ),
+    ),
+    Command(
+        name="flush",
+        help="Show if a session would be asked to save notes before its compaction, and why.",
+        run=_run_flush,
+        arguments=(
+            Argument.of(
+                "--session",
+                metavar="FILE|KEY",
+                required=True,
+                help="the session's transcript, or its key in sessions.json",
+            ),
+            Argument.of(
+                "--dry-run", action="store_true", help="required: the command only shows the turn, hosts run it"
+            ),
+        ),
+    ),
+    Command(
+        name="config check",
+        help="Explain a configuration file, or list every error in it.",
+        run=_run_config_check,
+        arguments=(
+            Argument.of("file", metavar="FILE", nargs="?", help="the file, instead of the one that --config names"),
+        ),
+    ),
+)

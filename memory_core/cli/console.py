@@ -1,0 +1,289 @@
+"""Output of the command line: results on standard output, messages and progress on standard error."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from memory_core.config.fields import to_camel
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
+
+    from memory_core.config import Row
+    from memory_core.flush.preview import Preview
+    from memory_core.records import Finding, Probe, Progress, Status, SyncReport
+
+NOTICES = "memory_core.embeddings.destination"  # what goes there is always shown, as where notes are sent
+BAR_SECONDS = 0.5  # shorter work shows no bar
+LINE_SECONDS = 5.0  # before and between lines, where there is no terminal
+
+# A note must not move the cursor or retitle the window of its reader: all control characters but tab and line end.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class _Notices(logging.Handler):
+    """Prints records as complaints of the command."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        complain(record.getMessage())
+
+
+def prepare_streams(*, debug: bool) -> None:
+    """Let both streams print any character, escaped where their encoding lacks it; show log records only with `debug`."""
+    handler = logging.StreamHandler() if debug else logging.NullHandler()
+    logging.basicConfig(handlers=[handler], level=logging.DEBUG if debug else logging.WARNING)
+    notices = logging.getLogger(NOTICES)
+    if not debug and not any(isinstance(each, _Notices) for each in notices.handlers):
+        notices.addHandler(_Notices())
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def complain(what: str, action: str | None = None) -> None:
+    """Print `memory-core: <what>. <action>` on standard error, as one line."""
+    print_aside(_CONTROL.sub("", " ".join(f"memory-core: {_join_sentences(what, action)}".split())))
+
+
+def print_aside(line: str, stream: TextIO | None = None) -> None:
+    """Print a line on standard error, or another stream; nothing happens if that takes none: the work goes on without."""
+    stream = sys.stderr if stream is None else stream
+    try:
+        print(line, file=stream, flush=True)
+    except OSError:
+        if stream is sys.stderr:  # else Python complains at exit of what is still buffered
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def to_plain(value: Any) -> Any:
+    """Return a value for JSON: records become objects with camelCase keys, paths become text.
+
+    >>> from memory_core.records import Probe
+    >>> plain(Probe(ok=True, provider="static"))["provider"]
+    'static'
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        return {to_camel(each.name): to_plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def print_json(value: Any) -> None:
+    """Print a record or a mapping as JSON; text in any script stays readable."""
+    print(json.dumps(to_plain(value), ensure_ascii=False, indent=2))
+
+
+def _write(text: str) -> None:
+    """Print text of notes, on a terminal without control characters; a pipe gets them all."""
+    print(_CONTROL.sub("", text) if sys.stdout.isatty() else text)
+
+
+def print_hits(result: Mapping[str, Any]) -> None:
+    """Print the result of memory_search: place, score and snippet of every hit, best first."""
+    for fallback in filter(None, (result.get("fallback"), result.get("backendFallback"))):
+        complain(f"{fallback['to']} is used instead of {fallback['from']}: {fallback['reason']}")
+    hits = result["results"]
+    warning = result.get("warning") or ("the index is older than the notes" if result.get("stale") else None)
+    if warning:
+        complain(warning, result.get("action"))
+    if not hits:
+        print(_join_sentences("No matches", "" if warning else "Other words, or a lower --min-score, may find more."))
+        return
+    _write("\n\n".join(_format_hit(hit) for hit in hits))
+
+
+def _format_hit(hit: Mapping[str, Any]) -> str:
+    place = f"{hit['path']}:L{hit['startLine']}-L{hit['endLine']}"
+    text = hit["snippet"].removesuffix(f"\n\nSource: {hit.get('citation')}")  # the line above names the place
+    snippet = "\n".join(f"    {line}".rstrip() for line in text.splitlines())
+    return f"{place}  {hit['score']:.2f}\n{snippet}"
+
+
+def _join_sentences(what: str, action: str | None) -> str:
+    what = what.rstrip(" .")
+    ended = what if what.endswith("?") else f"{what}."
+    return f"{ended} {action[:1].upper()}{action[1:]}" if action else ended
+
+
+def print_document(result: Mapping[str, Any]) -> None:
+    """Print the text of a note, and on standard error the line at which it goes on."""
+    if result["status"] == "ok":
+        _write(result["text"])
+    if result.get("nextFrom") is not None:
+        print_aside(f"The note goes on: --from {result['nextFrom']}")
+
+
+def print_settings(rows: Sequence[Row]) -> None:
+    """Print a resolved configuration: document and places, then the settings that are not the default."""
+    changed = [row for row in rows if row.origin != "default" or "." not in row.key]
+    print_pairs({row.key: f"{_format_value(row.value)}  ({row.origin})" for row in changed})
+    print(f"\n{len(rows) - len(changed)} other settings keep their defaults; --json lists them.")
+
+
+def print_pairs(pairs: Mapping[str, object]) -> None:
+    """Print names and values in two columns; None and empty values are left out."""
+    shown = {name: value for name, value in pairs.items() if value not in (None, "", (), [], {})}
+    width = max(map(len, shown), default=0)
+    for name, value in shown.items():
+        print(f"{name:<{width}}  {_format_value(value)}")
+
+
+def _format_value(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_format_value(item)}" for name, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_format_value, value))
+    return str(value)
+
+
+def print_findings(findings: Sequence[Finding]) -> None:
+    """Print findings, one line each: level, subject, message and action."""
+    width = max((len(finding.subject) for finding in findings), default=0)
+    for finding in findings:
+        text = _join_sentences(finding.message, finding.action) if finding.action else finding.message
+        _write(f"{finding.level:<4}  {finding.subject:<{width}}  {' '.join(text.split())}")
+
+
+def print_status(status: Status) -> None:
+    """Print a status: the index, then backend and provider; problems go to standard error."""
+    if "off" in status.details:
+        print_pairs({"agent": status.agent, "workspace": status.workspace, "memory": f"off: {status.details['off']}"})
+        return
+    print_pairs(
+        {
+            "agent": status.agent,
+            "workspace": status.workspace,
+            "index": status.store if status.indexed else "none yet; run: memory-core index",
+            "size": f"{status.store_bytes / 1e6:.1f} MB" if status.indexed else None,
+            "files": status.files,
+            "chunks": status.chunks,
+            "sources": status.sources if len(status.sources) > 1 else None,
+            "up to date": None if status.dirty is None else not status.dirty,
+            "last sync": _format_time(status.last_sync),
+            "backend": status.backend,
+            "embeddings": f"{status.provider} {status.model or ''}".strip(),
+            "missing embeddings": status.pending or None,
+            "vectors": f"{status.vector} ({status.vector_reason})" if status.vector_reason else status.vector,
+            **status.details,
+        }
+    )
+    for fallback in filter(None, (status.fallback, status.backend_fallback)):
+        complain(f"{fallback.to} is used instead of {fallback.origin}: {fallback.reason}")
+    _print_failures(status)
+
+
+def _format_time(seconds: float | None) -> str | None:
+    return None if seconds is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+
+
+def print_report(report: SyncReport) -> None:
+    """Print a report of a sync; files that it could not index go to standard error."""
+    verb = "Rebuilt the index:" if report.reindexed else "Indexed"
+    counts = ", ".join(f"{getattr(report, each)} {each}" for each in ("added", "changed", "removed", "unchanged"))
+    print(f"{verb} {report.files} notes in {report.chunks} chunks ({counts}).")
+    pending = f", {report.pending} still without embedding" if report.pending else ""
+    print(f"Embedded {report.embedded} texts, {report.cached} had an embedding before{pending}. {report.seconds:.1f} s")
+    _print_failures(report)
+
+
+def _print_failures(record: Status | SyncReport) -> None:
+    for failure in record.failures:
+        complain(f"{failure.path} is left out: {failure.reason}")
+    for warning in record.warnings:
+        complain(warning)
+
+
+def print_probe(probe: Probe) -> None:
+    """Print the outcome of a probe; an error goes to standard error."""
+    who = f"{probe.provider} {probe.model or ''}".strip()
+    if not probe.ok:
+        complain(f"{who} does not work: {probe.error}", probe.action)
+    elif probe.dimensions is None:
+        print(f"{who}: no embeddings, notes are found by keyword")
+    else:
+        print(f"{who} works: {probe.dimensions} dimensions in {probe.seconds:.2f} s")
+    if probe.warning:
+        complain(probe.warning, probe.action)
+
+
+def print_flush(preview: Preview) -> None:
+    """Print if a flush turn is due and why, then its prompts."""
+    print_pairs(
+        {
+            "session": preview.session,
+            "transcript": preview.transcript,
+            "transcript bytes": preview.transcript_bytes,
+            "total tokens": preview.total_tokens,
+            "context tokens": preview.context_tokens,
+            "due from": None if preview.threshold_tokens is None else f"{preview.threshold_tokens} tokens",
+            "compactions": preview.compaction_count,
+            "compactions at last flush": preview.flushed_compaction_count,
+            "flush due": preview.due,
+            "because": preview.reason,
+            "target": preview.target,
+            "tools": preview.tools,
+        }
+    )
+    for title, text in (("system prompt", preview.system_prompt), ("prompt", preview.prompt)):
+        if text:
+            _write(f"\n{title}:\n" + "\n".join(f"    {line}".rstrip() for line in text.splitlines()))
+
+
+class SyncProgress:
+    """Progress of a sync: bars on a terminal, a line every few seconds elsewhere, nothing for short work."""
+
+    def __init__(self, stream: TextIO | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._clock = clock
+        self._quiet_until = clock() + (BAR_SECONDS if self._stream.isatty() else LINE_SECONDS)
+        self._bars: Bars | None = None
+        self._tasks: dict[str, TaskID] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> SyncProgress:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def __call__(self, progress: Progress) -> None:
+        """Show the newest state."""
+        if self._clock() < self._quiet_until:
+            return
+        if self._stream.isatty():
+            self._draw(progress)
+        else:
+            print_aside(f"{progress.phase}: {progress.done} of {progress.total}", self._stream)
+            self._quiet_until = self._clock() + LINE_SECONDS
+
+    def _draw(self, progress: Progress) -> None:
+        if self._bars is None:
+            self._bars = self._stack.enter_context(_make_bars(self._stream))
+        if progress.phase not in self._tasks:
+            self._tasks[progress.phase] = self._bars.add_task(progress.phase, total=progress.total)
+        self._bars.update(self._tasks[progress.phase], completed=progress.done, total=progress.total)
+
+
+def _make_bars(stream: TextIO) -> Bars:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(file=stream), transient=True)

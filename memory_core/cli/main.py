@@ -1,0 +1,131 @@
+"""The entry point of the command line: runs one command and reports any error as one line on standard error.
+
+Exit codes: 0: success, also with no hits. 1: failure. 2: wrong usage or configuration. 130: interrupted.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import TextIO, cast
+
+from memory_core.__about__ import __version__
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command to its end.
+
+    Args:
+        arguments: Those after the program's name; None takes the process's own.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        SystemExit: After the help, and after wrong usage.
+    """
+    if not _open_streams():
+        return _complain_of_output("is closed")
+    try:
+        code = _run(list(sys.argv[1:] if arguments is None else arguments))
+    except SystemExit:
+        if (lost := _flush()) is not None:
+            return _complain_of_output(lost)
+        raise
+    lost = _flush()
+    return code if lost is None else _complain_of_output(lost)
+
+
+def _open_streams() -> bool:
+    """Put the null device in place of closed standard streams, whose numbers the next files would get.
+
+    Returns:
+        False if standard output was closed.
+    """
+    given = sys.stdout is not None
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nothing = os.open(os.devnull, os.O_RDWR)
+            if nothing != number:
+                os.dup2(nothing, number)
+                os.close(nothing)
+            setattr(sys, name, _open_text(number))
+    if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
+        # With PYTHONUNBUFFERED a write that fails leaves nothing behind by which `_flush` could find out later.
+        sys.stdout = _open_text(sys.stdout.fileno(), sys.stdout.encoding)
+    return given
+
+
+def _open_text(descriptor: int, encoding: str = "utf-8") -> TextIO:
+    mode = "r" if descriptor == 0 else "w"
+    return cast("TextIO", open(descriptor, mode, encoding=encoding, closefd=False))  # kept
+
+
+def _flush() -> str | None:
+    """Write out what is printed; return why that fails, "" if the reader has gone, as `| head` does."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else Python complains at exit of what is still buffered
+        return "" if isinstance(error, BrokenPipeError) else f"cannot be written: {error.strerror}"
+    return None
+
+
+def _complain_of_output(problem: str) -> int:
+    """Print one line unless the problem is none; return the exit code."""
+    from memory_core.cli import console
+
+    if problem:
+        console.complain(f"standard output {problem}", "Redirect it to a file with space, or to /dev/null.")
+    return 1 if problem else 0
+
+
+def _run(arguments: list[str]) -> int:
+    if arguments == ["--version"]:  # without the parser, in a third of the time
+        sys.stdout.write(f"memory-core {__version__}\n")
+        return 0
+    from memory_core.cli import console
+
+    console.prepare_streams(debug="--debug" in arguments)
+    try:
+        from memory_core.cli import commands
+
+        return commands.run(arguments)
+    except KeyboardInterrupt:
+        console.complain("interrupted", "Files indexed before are kept.")
+        return 130
+    except Exception as error:
+        if isinstance(error, OSError) and not _takes_output():
+            return 1  # `main` says so
+        if "--debug" in arguments:
+            raise
+        return _explain(error)
+
+
+def _takes_output() -> bool:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return False
+    return True
+
+
+def _explain(error: Exception) -> int:
+    """Print an error as one line and return its exit code."""
+    from memory_core.cli import console
+    from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, MemoryOff
+
+    if isinstance(error, ConfigError):
+        more = f" (and {len(error.problems) - 1} more)" if len(error.problems) > 1 else ""
+        console.complain(f"{error.origin}: {error.problems[0]}{more}", error.action)
+        return 2
+    if isinstance(error, MemoryCoreError):
+        console.complain(str(error), error.action)
+        return 2 if isinstance(error, (InvalidArgument, MemoryOff)) else 1
+    if isinstance(error, OSError):
+        console.complain(str(error))
+        return 1
+    console.complain(f"unexpected {type(error).__name__}: {error}", "Run it again with --debug for the traceback.")
+    return 1

@@ -1,0 +1,108 @@
+"""Makes a parser with help from rows of commands and arguments; its errors are one line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, Self
+
+from memory_core.__about__ import __version__
+from memory_core.cli import console
+from memory_core.config.names import DEFAULT_AGENT
+
+Options = argparse.Namespace
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument: its names, and the other arguments of `add_argument`."""
+
+    names: tuple[str, ...]
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, *names: str, **details: Any) -> Self:
+        """Return a row from the arguments of `argparse.ArgumentParser.add_argument`."""
+        return cls(names, details)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One row of the table.
+
+    Attributes:
+        name: One word, or two when it belongs to a group, such as `config check`.
+        help: One sentence.
+        run: Runs the command and returns the exit code.
+        arguments: Its own, besides those of every command.
+        aliases: Other names; the help shows them too.
+    """
+
+    name: str
+    help: str
+    run: Callable[[Options], int]
+    arguments: tuple[Argument, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+
+# Every command takes these, before its name or after it.
+COMMON = (
+    Argument.of("--agent", metavar="ID", help="id of the agent (main)"),
+    Argument.of("--workspace", metavar="FOLDER", help="folder of the notes"),
+    Argument.of("--config", metavar="FILE", help="configuration of the host, JSON5 or TOML"),
+    Argument.of("--state-dir", metavar="FOLDER", help="folder of the index"),
+    Argument.of("--json", action="store_true", help="print the result as JSON"),
+    Argument.of("--debug", action="store_true", help="show the traceback of an error"),
+)
+_DEFAULTS = {
+    "agent": DEFAULT_AGENT,
+    "workspace": None,
+    "config": None,
+    "state_dir": None,
+    "json": False,
+    "debug": False,
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports wrong usage in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        console.complain(message, f"Try: {self.prog} --help")
+        self.exit(2)
+
+
+def build_parser(commands: Sequence[Command]) -> argparse.ArgumentParser:
+    """Return the parser of the whole command line; options that it parses have `run` of their command's row."""
+    top = _Parser(
+        prog="memory-core",
+        description="Memory for AI agents: plain Markdown notes, searched by meaning and by keyword.",
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"memory-core {__version__}")
+    groups = {"": top.add_subparsers(title="commands", metavar="COMMAND", required=True)}
+    for command in commands:
+        group, _, name = command.name.rpartition(" ")
+        if group not in groups:
+            member = groups[""].add_parser(group, help=command.help, allow_abbrev=False)
+            groups[group] = member.add_subparsers(title="commands", metavar="COMMAND", required=True)
+        own = groups[group].add_parser(
+            name, aliases=command.aliases, help=command.help, description=command.help, allow_abbrev=False
+        )
+        _add(own, command.arguments)
+        _add_common(own)
+        own.set_defaults(run=command.run)
+    _add_common(top)
+    top.set_defaults(**_DEFAULTS)
+    return top
+
+
+def _add(group: argparse._ActionsContainer, arguments: Sequence[Argument]) -> None:
+    for each in arguments:
+        group.add_argument(*each.names, **each.details)
+
+
+def _add_common(own: argparse.ArgumentParser) -> None:
+    """Add the options of every command; one that is not given here keeps the value from before the command."""
+    _add(own.add_argument_group("options of every command", argument_default=argparse.SUPPRESS), COMMON)

@@ -1,0 +1,80 @@
+"""Pauses between attempts at something that fails: how long they are, and whether one is under way."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Clock = Callable[[], float]
+
+_MOST_STEPS = 64  # of growth: a count of failures that was read from a file may be any number, and 2.0**1024 overflows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backoff:
+    """Pauses that grow with every failure in a row.
+
+    Attributes:
+        first_seconds: The pause after the first failure.
+        longest_seconds: The pause that no growth exceeds.
+        factor: The quotient of a pause and the one before it.
+        jitter_seconds: Up to this much is added at random, so that clients do not come back all at once.
+    """
+
+    first_seconds: float
+    longest_seconds: float
+    factor: float = 2.0
+    jitter_seconds: float = 0.0
+
+    def pause(self, failures: int, *, asked_seconds: float = 0.0) -> float:
+        """Return the seconds to wait after a number of failures in a row.
+
+        Args:
+            failures: How many attempts failed in a row, at least 1.
+            asked_seconds: A minimum that the other side asked for; it may exceed `longest_seconds`.
+        """
+        grown = self.first_seconds * self.factor ** min(failures - 1, _MOST_STEPS)
+        return self.jitter(max(min(grown, self.longest_seconds), asked_seconds))
+
+    def jitter(self, seconds: float) -> float:
+        """Return a pause with the random part added."""
+        return seconds + random.uniform(0, self.jitter_seconds) if self.jitter_seconds else seconds  # noqa: S311 - no secret
+
+
+class Cooldown:
+    """Keeps something that failed from being tried until a pause is over. All methods may be called from several threads."""
+
+    def __init__(self, backoff: Backoff, *, clock: Clock = time.monotonic) -> None:
+        self._backoff = backoff
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._failures = 0
+        self._ends_at = float("-inf")
+        self._reason = ""
+
+    @property
+    def left_seconds(self) -> float:
+        """Seconds until the pause is over; 0 when nothing is paused."""
+        with self._lock:
+            return max(self._ends_at - self._clock(), 0.0)
+
+    @property
+    def reason(self) -> str | None:
+        """The failure that the pause follows; None when there is no pause now."""
+        with self._lock:
+            return self._reason if self._clock() < self._ends_at else None
+
+    def record_failure(self, reason: str = "") -> None:
+        """Begin a pause, longer than the one before."""
+        with self._lock:
+            self._failures += 1
+            self._reason = reason
+            self._ends_at = self._clock() + self._backoff.pause(self._failures)
+
+    def record_success(self) -> None:
+        """End the pause; the next one is the first again."""
+        with self._lock:
+            self._failures, self._ends_at = 0, float("-inf")

@@ -1,0 +1,423 @@
+"""All settings with defaults, meanings and bounds: one frozen dataclass for each section of the configuration.
+
+They are plain dataclasses, so that a command without a configuration file never imports pydantic (100 ms). `config`
+validates documents against them with pydantic, and generates the JSON Schema and the table of settings from them. Attribute
+names are the document's keys in snake case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from memory_core.config.fields import (
+    STRICT,
+    InvalidField,
+    Secret,
+    Section,
+    about,
+    is_framing_header,
+    parse_size_bytes,
+    to_camel,
+)
+from memory_core.config.names import BUILTIN
+
+__all__ = [
+    "STRICT",
+    "Batch",
+    "Cache",
+    "Chunking",
+    "Compaction",
+    "Exclude",
+    "Experimental",
+    "ExtraPath",
+    "FallbackId",
+    "Hybrid",
+    "InvalidField",
+    "Local",
+    "MemoryFlush",
+    "MemorySettings",
+    "ProviderAccount",
+    "ProviderId",
+    "QuerySettings",
+    "Remote",
+    "Scope",
+    "ScopeMatch",
+    "ScopeRule",
+    "SearchSettings",
+    "Secret",
+    "Section",
+    "SessionDeltas",
+    "Source",
+    "StoreSettings",
+    "SyncSettings",
+    "TemporalDecay",
+    "Vector",
+    "about",
+    "parse_size_bytes",
+    "to_camel",
+]
+
+Source = Literal["memory", "workspace", "sessions"]
+# Bounds of durations: longer ones are slips, and far longer ones overflow the timers of the operating system.
+DAY_SECONDS, DAY_MS, WEEK_MINUTES = 86_400, 86_400_000, 10_080
+
+_EmbeddingProviderId = Literal[
+    "local",
+    "openai",
+    "gemini",
+    "openrouter",
+    "voyage",
+    "mistral",
+    "ollama",
+    "openai-compatible",
+    "litellm",
+    "static",
+]
+ProviderId = Literal["auto", _EmbeddingProviderId, "none"]
+FallbackId = Literal["none", _EmbeddingProviderId]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtraPath(Section):
+    """A file or folder outside the usual places; a bare string means one with the default pattern."""
+
+    path: str = field(
+        metadata=about("Absolute, `~/`, or relative to the workspace; shown as spelt here.", min_length=1)
+    )
+    pattern: str = field(
+        default="**/*.md", metadata=about("Which files below a folder, as a glob relative to it.", min_length=1)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exclude(Section):
+    """Files that the source "workspace" leaves out."""
+
+    files: tuple[str, ...] = field(
+        default=("IDENTITY.md", "SOUL.md", "USER.md", "AGENTS.md", "TOOLS.md"),
+        metadata=about('Names of files that the source "workspace" leaves out.'),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch(Section):
+    """Asynchronous batch jobs for large backfills, with OpenAI and Gemini."""
+
+    enabled: bool = field(default=False, metadata=about("Embed large backfills by batch jobs, cheaper and slower."))
+    wait: bool = field(default=True, metadata=about("Let a sync wait until its jobs are done."))
+    concurrency: int = field(default=2, metadata=about("Jobs submitted at a time.", ge=1, le=32))
+    poll_interval_ms: int = field(
+        default=2000, metadata=about("Milliseconds between two checks of a job.", ge=1, le=DAY_MS)
+    )
+    timeout_minutes: float = field(
+        default=60, metadata=about("Minutes until a job is given up.", gt=0, le=WEEK_MINUTES)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remote(Section):
+    """The endpoint of a remote provider. Its values override `models.providers.*`; headers merge."""
+
+    base_url: str | None = field(
+        default=None, repr=False, metadata=about("The endpoint, instead of the provider's own.")
+    )
+    api_key: Secret | None = field(default=None, metadata=about("The key; `${NAME}` reads an environment variable."))
+    headers: Mapping[str, Secret] = field(
+        default_factory=dict, metadata=about("Headers added to every request; `${NAME}` works in their values.")
+    )
+    timeout_seconds: float = field(
+        default=60, metadata=about("Seconds until a request is given up.", gt=0, le=DAY_SECONDS)
+    )
+    batch: Batch = field(default_factory=Batch)
+
+    def __post_init__(self) -> None:
+        for name in self.headers:
+            if is_framing_header(name):
+                raise InvalidField("headers", f"{name} is set by the connection itself; leave it out")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Local(Section):
+    """A GGUF model on this machine."""
+
+    model_path: str | None = field(default=None, metadata=about("A GGUF file, or `hf:owner/repo/file.gguf`."))
+    model_cache_dir: str | None = field(default=None, metadata=about("The folder of downloaded models."))
+    context_tokens: int | None = field(
+        default=None, metadata=about("Tokens of the model's context; unset is the model's own.", ge=16)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vector(Section):
+    """The sqlite-vec extension; without it vectors are compared in the process."""
+
+    enabled: bool = field(default=True, metadata=about("Load sqlite-vec."))
+    extension_path: str | None = field(
+        default=None, metadata=about("The extension's file, instead of the one in its package.")
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreSettings(Section):
+    """The index file."""
+
+    driver: Literal["sqlite"] = field(default="sqlite", metadata=about("The kind of index file."))
+    path: str | None = field(
+        default=None,
+        metadata=about(
+            "The index file; `{agentId}` and `{workspaceKey}` stand for the agent and its workspace. Unset is"
+            " `<state dir>/memory-core/{agentId}-{workspaceKey}.sqlite`.",
+            min_length=1,
+        ),
+    )
+    vector: Vector = field(default_factory=Vector)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunking(Section):
+    """The size of chunks."""
+
+    tokens: int = field(default=400, metadata=about("Tokens of a chunk, at most.", gt=0))
+    overlap: int = field(
+        default=80, metadata=about("Tokens that a chunk repeats of the one before, at most; less than `tokens`.", ge=0)
+    )
+
+    def __post_init__(self) -> None:
+        if self.overlap >= self.tokens:
+            raise InvalidField("overlap", f"overlap must be smaller than tokens ({self.tokens}), not {self.overlap}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionDeltas(Section):
+    """Growth after which a live session is indexed again: whichever comes first."""
+
+    delta_bytes: int = field(default=100_000, metadata=about("New bytes of transcript.", ge=0))
+    delta_messages: int = field(default=50, metadata=about("New lines of transcript.", ge=0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncSettings(Section):
+    """Triggers of a sync, and how long a search waits for one."""
+
+    on_session_start: bool = field(default=True, metadata=about("Sync when a session starts."))
+    on_search: bool = field(default=True, metadata=about("Sync before a search when files have changed."))
+    on_search_budget_ms: int = field(
+        default=1500,
+        metadata=about(
+            "Milliseconds a search waits for that sync; then it answers from the index as it is.", ge=0, le=DAY_MS
+        ),
+    )
+    watch: bool = field(default=True, metadata=about("Watch the files and sync when they change."))
+    watch_debounce_ms: int = field(
+        default=1500, metadata=about("Milliseconds without a change until the watcher syncs.", ge=0, le=DAY_MS)
+    )
+    interval_minutes: float = field(
+        default=0, metadata=about("Minutes between two syncs; 0 means never.", ge=0, le=WEEK_MINUTES)
+    )
+    sessions: SessionDeltas = field(default_factory=SessionDeltas)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemporalDecay(Section):
+    """Ranking of older notes behind newer ones. `MEMORY.md` and notes without a date keep their rank."""
+
+    enabled: bool = field(
+        default=False, metadata=about("Rank newer notes higher, among the hits that reach `minScore`.")
+    )
+    half_life_days: float = field(
+        default=30, metadata=about("Days after which a dated note keeps half of its rank.", gt=0)
+    )
+    floor: float = field(default=0.5, metadata=about("The share of its rank that a note keeps at any age.", ge=0, le=1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hybrid(Section):
+    """Keyword and vector evidence together. Weights are normalised to sum 1; both None or both 0 mean the defaults."""
+
+    enabled: bool = field(
+        default=True,
+        metadata=about("Combine both. Off: vectors decide alone, and keywords only where there are no vectors."),
+    )
+    vector_weight: float | None = field(
+        default=None, metadata=about("Weight of meaning; weights are normalised to sum 1.", ge=0)
+    )
+    text_weight: float | None = field(
+        default=None, metadata=about("Weight of keywords; both weights 0 mean the defaults.", ge=0)
+    )
+    candidate_multiplier: int = field(
+        default=4, metadata=about("Candidates taken from each side, as a multiple of `maxResults`.", ge=1, le=20)
+    )
+    temporal_decay: TemporalDecay = field(default_factory=TemporalDecay)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuerySettings(Section):
+    """Limits of one search."""
+
+    max_results: int = field(default=6, metadata=about("Hits of a search, at most.", ge=1, le=100))
+    min_score: float = field(default=0.35, metadata=about("Hits with a lower score are left out.", ge=0, le=1))
+    max_snippet_chars: int = field(default=700, metadata=about("Characters of a snippet, at most.", ge=50))
+    embed_timeout_ms: int = field(
+        default=4000,
+        metadata=about("Milliseconds for the query's embedding; then keywords answer alone.", gt=0, le=DAY_MS),
+    )
+    hybrid: Hybrid = field(default_factory=Hybrid)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cache(Section):
+    """Embeddings that no chunk refers to any more."""
+
+    enabled: bool = field(default=True, metadata=about("Keep embeddings that no chunk refers to any more."))
+    max_entries: int = field(default=50_000, metadata=about("Embeddings kept in this way, at most.", ge=0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experimental(Section):
+    """Features that may change or go."""
+
+    session_memory: bool = field(default=False, metadata=about('Allow the source "sessions".'))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchSettings(Section):
+    """The section `memorySearch`: sources, embeddings, the index, syncing and searching."""
+
+    enabled: bool = field(default=True, metadata=about("Give this agent memory search."))
+    sources: tuple[Source, ...] = field(
+        default=("memory",),
+        metadata=about(
+            'The sources to index: "memory", "workspace" (other Markdown there), "sessions" (experimental).'
+        ),
+    )
+    extra_paths: tuple[ExtraPath, ...] = field(
+        default=(),
+        metadata=about("More files and folders: strings, or `{path, pattern}`; an agent's add to the defaults."),
+    )
+    exclude: Exclude = field(default_factory=Exclude)
+    provider: ProviderId = field(
+        default="auto",
+        metadata=about(
+            'The provider of embeddings; "auto" is the configured one, else a small model that works offline.'
+        ),
+    )
+    fallback: FallbackId = field(
+        default="none", metadata=about("The provider that takes over when `provider` is out for long.")
+    )
+    model: str | None = field(
+        default=None, metadata=about("The embedding model; unset is the provider's default.", min_length=1)
+    )
+    output_dimensionality: int | None = field(
+        default=None, metadata=about("Dimensions to ask the model for.", ge=64, le=4096)
+    )
+    input_type: str | None = field(
+        default=None, metadata=about("Input type sent with every text, where a model has one.")
+    )
+    query_input_type: str | None = field(default=None, metadata=about("Input type for queries; overrides `inputType`."))
+    document_input_type: str | None = field(
+        default=None, metadata=about("Input type for notes; overrides `inputType`.")
+    )
+    remote: Remote = field(default_factory=Remote)
+    local: Local = field(default_factory=Local)
+    store: StoreSettings = field(default_factory=StoreSettings)
+    chunking: Chunking = field(default_factory=Chunking)
+    sync: SyncSettings = field(default_factory=SyncSettings)
+    query: QuerySettings = field(default_factory=QuerySettings)
+    cache: Cache = field(default_factory=Cache)
+    experimental: Experimental = field(default_factory=Experimental)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeMatch(Section):
+    """The chats that a rule is for; None matches any."""
+
+    channel: str | None = field(default=None, metadata=about("The channel's name."))
+    chat_type: str | None = field(default=None, metadata=about('Such as "direct" or "group".'))
+    key_prefix: str | None = field(default=None, metadata=about("The beginning of the session key."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeRule(Section):
+    """One rule; the first that matches decides."""
+
+    action: Literal["allow", "deny"]
+    match: ScopeMatch = field(default_factory=ScopeMatch)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope(Section):
+    """The chats in which memory may be searched."""
+
+    default: Literal["allow", "deny"] = field(default="allow", metadata=about("Applies when no rule matches."))
+    rules: tuple[ScopeRule, ...] = field(
+        default=(),
+        metadata=about("`{action, match: {channel?, chatType?, keyPrefix?}}`; the first that matches decides."),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemorySettings(Section):
+    """The section `memory`, without the sections of backends, which their plugins validate."""
+
+    backend: str = field(
+        default=BUILTIN,
+        metadata=about('The backend that answers: "builtin", "qmd" or another installed one.', min_length=1),
+    )
+    citations: Literal["auto", "on", "off"] = field(
+        default="auto", metadata=about('Show `Source: path#L3-L9` under snippets; "auto" does in direct chats.')
+    )
+    scope: Scope = field(default_factory=Scope)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryFlush(Section):
+    """The turn before compaction in which the agent is asked to save notes."""
+
+    enabled: bool = field(default=True, metadata=about("Ask the agent to save notes before its session is compacted."))
+    soft_threshold_tokens: int = field(
+        default=4000, metadata=about("Tokens before compaction at which the agent is asked.", ge=0)
+    )
+    force_flush_transcript_bytes: int | str = field(
+        default="2mb", metadata=about("Ask when the transcript has this size, whatever its tokens; 0 means never.")
+    )
+    prompt: str | None = field(
+        default=None, metadata=about("The prompt of that turn; unset is the built-in text.", min_length=1)
+    )
+    system_prompt: str | None = field(
+        default=None,
+        metadata=about("Text added to the system prompt in that turn; unset is the built-in text.", min_length=1),
+    )
+
+    def __post_init__(self) -> None:
+        try:
+            parse_size_bytes(self.force_flush_transcript_bytes)
+        except ValueError as error:
+            raise InvalidField("force_flush_transcript_bytes", str(error)) from error
+
+    @property
+    def force_flush_bytes(self) -> int:
+        """`force_flush_transcript_bytes` as a number; 0 turns that trigger off."""
+        return parse_size_bytes(self.force_flush_transcript_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compaction(Section):
+    """The part of the host's section `compaction` that is ours."""
+
+    reserve_tokens_floor: int = field(
+        default=20_000, metadata=about("Tokens the host keeps free; compaction begins there.", ge=0)
+    )
+    memory_flush: MemoryFlush = field(default_factory=MemoryFlush)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderAccount(Section):
+    """The part of `models.providers.<id>` that is ours."""
+
+    api_key: Secret | None = field(default=None, metadata=about("The key; `${NAME}` reads an environment variable."))
+    base_url: str | None = field(default=None, repr=False, metadata=about("The provider's endpoint."))
+    headers: Mapping[str, Secret] = field(
+        default_factory=dict, metadata=about("Headers added to every request to this provider.")
+    )

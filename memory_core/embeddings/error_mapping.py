@@ -1,0 +1,169 @@
+"""Refusals of providers: HTTP status and words -> the error tree. No other module reads them."""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+from memory_core.errors import (
+    AuthenticationFailed,
+    InputTooLarge,
+    InvalidEmbedding,
+    ProviderError,
+    ProviderUnavailable,
+    QuotaExhausted,
+    RateLimited,
+    RequestTimeout,
+)
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+# Words of OpenAI, Gemini, Voyage, Mistral, Cohere, vLLM, llama.cpp, text-embeddings-inference and Ollama.
+_TOO_LARGE = re.compile(
+    r"too (?:large|long|many (?:tokens|inputs|texts|items))|maximum context|context length|context size"
+    r"|max(?:imum)?[_ ]tokens|max_tokens_per_request|token limit|maximum (?:allowed )?(?:batch|number|input)|batch size"
+    r"|at most \d+ (?:requests|texts|inputs)"
+    r"|payload size|exceeds? the|array (?:is )?too long|string too long|physical batch",
+    re.IGNORECASE,
+)
+_QUOTA = re.compile(
+    r"insufficient_quota|billing|credit balance|out of credits|insufficient (?:credits|funds|balance)|PerDay",
+    re.IGNORECASE,
+)
+_BAD_KEY = re.compile(r"API key not valid|API_KEY_INVALID")  # Gemini's, with status 400
+# Gemini says "exceeded your current quota ... billing" for its limits a minute too, and then names a delay.
+_DELAY = re.compile(r'retry(?:Delay"?: ?"| in )([0-9]{1,9}(?:\.[0-9]{1,9})?) ?s', re.IGNORECASE)
+_NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")  # seconds or milliseconds; a longer one is nonsense
+
+_ACCOUNT = frozenset({401, 402, 403, 429})
+_KEY_ACTION = "Check the API key: memorySearch.remote.apiKey, models.providers or the environment."
+_MODEL_ACTION = "Check memorySearch.model and memorySearch.remote.baseUrl."
+
+
+def from_status(provider: str, status: int, body: str, headers: Mapping[str, str], *, shown: str) -> ProviderError:
+    """Return the error that an HTTP answer of 300 and above stands for.
+
+    Args:
+        provider: The provider's id.
+        status: The HTTP status.
+        body: The answer's text, only searched for known words.
+        headers: The answer's, names in lower case.
+        shown: The answer's message, without secrets.
+    """
+    message = f"HTTP {status}: {shown}" if shown else f"HTTP {status}"
+    if status == 413 or (status in {400, 422, 500} and _TOO_LARGE.search(body)):
+        return InputTooLarge(provider, message)
+    if status in _ACCOUNT or (status == 400 and _BAD_KEY.search(body)):
+        return _account_error(provider, status, body, headers, message)
+    if status in {408, 504}:
+        return RequestTimeout(provider, message)
+    if status in {409, 425} or status >= 500:
+        return ProviderUnavailable(provider, message)
+    return mark_permanent(ProviderUnavailable(provider, message, action=_MODEL_ACTION))
+
+
+def _account_error(provider: str, status: int, body: str, headers: Mapping[str, str], message: str) -> ProviderError:
+    if status in {400, 401, 403}:
+        return AuthenticationFailed(provider, message, action=_KEY_ACTION)
+    if status == 402 or _is_quota(body):
+        return QuotaExhausted(provider, message, action="Add credit to the account, or choose another provider.")
+    return RateLimited(provider, message, retry_after_seconds=parse_retry_after(headers, body))
+
+
+def mark_permanent(error: ProviderUnavailable) -> ProviderUnavailable:
+    """Mark an error as one that no retry can mend, and return it."""
+    error.retryable = False
+    return error
+
+
+def is_outage(error: ProviderError) -> bool:
+    """Return True if the provider as a whole is out of order, so that sending it more is pointless."""
+    return not isinstance(error, InputTooLarge | InvalidEmbedding)
+
+
+def extract_message(body: str) -> str:
+    """Return the message in an error's JSON, in the shapes that vendors use; the text itself when it holds no JSON.
+
+    What stands before the JSON (litellm puts its own words there) is dropped, and so is a traceback behind it.
+    """
+    text = body.partition("Traceback (most recent call last)")[0]
+    found = _find_json(text)
+    for key in ("error", "message", "detail"):
+        if isinstance(found, dict) and found.get(key):
+            found = found[key]
+    if found is None:
+        return text
+    try:
+        return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+    except RecursionError:
+        return text
+
+
+def _find_json(text: str) -> Any:
+    start = text.find("{")
+    try:
+        return json.JSONDecoder().raw_decode(text, start)[0] if start >= 0 else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def parse_retry_after(headers: Mapping[str, str], body: str = "") -> float | None:
+    """Return the pause in seconds that an answer asks for; None when it names none.
+
+    RFC 9110 10.2.3 (seconds or a date), OpenAI's `retry-after-ms`, Gemini's `retryDelay` in the body.
+    """
+    milliseconds = headers.get("retry-after-ms", "")
+    if _NUMBER.fullmatch(milliseconds):
+        return float(milliseconds) / 1000
+    value = headers.get("retry-after", "").strip()
+    if _NUMBER.fullmatch(value):
+        return float(value)
+    if value:
+        return _seconds_until(value)
+    named = _DELAY.search(body)
+    return float(named[1]) if named else None
+
+
+def _seconds_until(date: str) -> float | None:
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(date).timestamp() - time.time())
+    except (TypeError, ValueError, OverflowError, IndexError):  # neither number nor date: as if the header were missing
+        return None
+
+
+def _is_quota(body: str) -> bool:
+    return bool(_QUOTA.search(body)) and not (_DELAY.search(body) and "PerDay" not in body)
+
+
+async def translate_errors(provider: str, call: Callable[[], Awaitable[T]]) -> T:
+    """Await a call to a vendor's code, and raise whatever that raises besides `ProviderError` as one.
+
+    Vendors' modules map the errors that they expect; this is for those that nobody did, in an answer of any shape.
+
+    Raises:
+        ProviderError: Raised by the call, or in place of what it raised.
+    """
+    try:
+        return await call()
+    except ProviderError:
+        raise
+    except Exception as error:  # noqa: BLE001 - that it is of no expected kind is the point
+        kind = type(error).__name__
+    log.debug("a provider's answer led to %s", kind)
+    raise InvalidEmbedding(provider, f"its answer cannot be used ({kind})")
+
+
+class ForeignError(Exception):
+    """Replaces another library's error in the chain of causes, because its text or its own causes may hold a key."""
+
+    @classmethod
+    def of(cls, error: BaseException, shown: str) -> ForeignError:
+        """Name it like the original; `shown` is the message, without secrets."""
+        return cls(f"{type(error).__module__}.{type(error).__name__}: {shown}")

@@ -1,0 +1,273 @@
+"""The providers of one agent: the configured one, its fallback in a long outage, and the one that embeds a question."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from memory_core.concurrency.backoff import Clock
+from memory_core.config.agent import AgentConfig
+from memory_core.embeddings import registry
+from memory_core.embeddings.choice import Choice, choose_provider
+from memory_core.embeddings.outage import OutageLog, Outages, explain_fallback, may_fall_back
+from memory_core.embeddings.protocols import EmbeddingProvider, Space, TokenEmbedder, TokenEmbedding
+from memory_core.errors import ProviderError
+from memory_core.records import Fallback, KeySources
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+log = logging.getLogger(__name__)
+
+CONFIGURED = "configured"
+FALLBACK = "fallback"
+SERVING = "serving"  # needs no configuration; embeds questions while the index moves away from its space
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveProvider:
+    """The provider in one role.
+
+    Attributes:
+        role: `CONFIGURED` or `FALLBACK`.
+        provider: None for "none", or because of `problem`.
+        problem: The error in opening it.
+        warning: The reason why the fallback cannot take over; "" when it can, or need not.
+    """
+
+    role: str
+    provider: EmbeddingProvider | None
+    problem: ProviderError | None = None
+    warning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedQuestion:
+    """The embedding of a question.
+
+    Attributes:
+        vector: A row of unit length.
+        provider: The provider that made it.
+        fallback: Set if that is the fallback.
+        tokens: The embeddings of its tokens, if the provider offers them.
+        problem: The reason why the configured provider did not make it, while that one's own embeddings are missing.
+    """
+
+    vector: NDArray[np.float32]
+    provider: EmbeddingProvider
+    fallback: Fallback | None
+    tokens: TokenEmbedding | None = None
+    problem: ProviderError | None = None
+
+
+def _embed_parts(provider: EmbeddingProvider, parts: Sequence[str], timeout_seconds: float) -> EmbeddedQuestion:
+    if not isinstance(provider, TokenEmbedder):
+        return EmbeddedQuestion(provider.embed_query("".join(parts), timeout_seconds=timeout_seconds), provider, None)
+    found = provider.embed_query_tokens(parts, timeout_seconds=timeout_seconds)
+    return EmbeddedQuestion(found.row, provider, None, found)
+
+
+class Providers:
+    """Opens each provider once, when it is first needed. May be used from several threads."""
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        outage_log: OutageLog,
+        keys: KeySources,
+        *,
+        clock: Clock = time.time,
+    ) -> None:
+        self._config = config
+        self._outage_log = outage_log
+        self._keys = keys
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._opened: dict[str, EmbeddingProvider] = {}
+        self._closed = False
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The configured provider, with the reason."""
+        return choose_provider(self._config, self._keys)
+
+    @cached_property
+    def outages(self) -> Outages:
+        """The outages of the configured provider."""
+        return Outages(self._config, self.choice.provider, self._outage_log, self._clock)
+
+    def open_configured(self) -> EmbeddingProvider | None:
+        """Return the configured provider, opened at the first call; None for "none".
+
+        Raises:
+            ProviderUnavailable: It cannot be opened.
+        """
+        return self._open_once(CONFIGURED, lambda: registry.open_provider(self._config, self._keys))
+
+    def choose_for_sync(self, *, at_once: bool) -> ActiveProvider:
+        """Return the provider that embeds notes now: in a long outage the fallback, else the configured provider.
+
+        Before the fallback takes over, and from time to time afterwards, the configured provider is tried.
+
+        Args:
+            at_once: Try it now, even if its pause is not over.
+        """
+        outage = self.outages.current()
+        if outage is None or not self.outages.is_long(outage) or not self._may_fall_back:
+            return self._open_role(CONFIGURED)
+        fallback = self._open_role(FALLBACK)
+        if fallback.problem is not None:
+            log.warning("the fallback cannot take over: %s", fallback.problem)
+            return replace(self._open_role(CONFIGURED), warning=f"the fallback cannot take over: {fallback.problem}")
+        if at_once or self.outages.is_due(outage):
+            self.outages.record_takeover()  # before the try: this command may end first, and the next one must not try again
+            problem = self.try_configured()
+            if problem is None:
+                log.info("provider %s answers again", outage.provider)
+                return self._open_role(CONFIGURED)
+            log.warning("provider %s is out: %s", outage.provider, problem)
+            if not self._closed:
+                self.outages.update_reason(problem)
+        return fallback
+
+    def try_configured(self) -> ProviderError | None:
+        """Ask the configured provider for one embedding, which ends an outage; return the error if there is none."""
+        try:
+            provider = self.open_configured()
+            if provider is not None:
+                provider.embed_query("memory", timeout_seconds=self._config.search.query.embed_timeout_ms / 1000)
+        except ProviderError as error:
+            return error
+        self.outages.record_success()
+        return None
+
+    def record_result(self, active: ActiveProvider, *, embedded: int, problem: ProviderError | None) -> None:
+        """Record how a sync went for the configured provider.
+
+        Args:
+            active: The provider that embedded.
+            embedded: The number of texts that got their embedding.
+            problem: The error of others.
+        """
+        if active.role != CONFIGURED:
+            return
+        if embedded:
+            self.outages.record_success()
+        if problem is not None:
+            self._record_failure(problem, pause=not embedded)
+
+    def may_send(self, active: ActiveProvider) -> bool:
+        """Return True if a background sync may send notes: not while the configured provider has a pause."""
+        return active.role != CONFIGURED or self.outages.pause_error() is None
+
+    def explain_missing(self, text: str, *, timeout_seconds: float | None) -> ProviderError | None:
+        """Return the error because of which the index holds no embeddings yet; None when nothing is known to be wrong.
+
+        Args:
+            text: A text that the configured provider is embedded to embed, to find out.
+            timeout_seconds: How long that may take; None does not ask, and returns what is known.
+        """
+        try:
+            provider = self.open_configured()
+            if provider is None:
+                return None
+            if timeout_seconds is not None:
+                self._embed_with_configured(provider, [text], timeout_seconds=timeout_seconds)
+        except ProviderError as error:
+            return error
+        return self.outages.outage_error()
+
+    def embed_question(self, space: Space, parts: Sequence[str], *, timeout_seconds: float) -> EmbeddedQuestion | None:
+        """Embed a question, given in its parts, for a space; None when no provider here has that space.
+
+        Raises:
+            ProviderError: The provider of that space gave no embedding, or cannot be opened.
+        """
+        try:
+            found = self._find_for_space(space)
+        except ProviderError as error:
+            self._record_failure(error)
+            raise
+        if found is None:
+            return None
+        role, provider = found
+        if role == CONFIGURED:
+            return self._embed_with_configured(provider, parts, timeout_seconds=timeout_seconds)
+        embedded = _embed_parts(provider, parts, timeout_seconds)
+        if role == FALLBACK:
+            return replace(embedded, fallback=self._explain_fallback())
+        return replace(embedded, problem=self._open_role(CONFIGURED).problem or self.outages.outage_error())
+
+    def close(self) -> None:
+        """Close all that were opened; may be called twice. Failures from now on are not recorded."""
+        with self._lock:
+            self._closed = True
+            opened, self._opened = list(self._opened.values()), {}
+        for provider in opened:
+            provider.close()
+
+    def _embed_with_configured(
+        self, provider: EmbeddingProvider, parts: Sequence[str], *, timeout_seconds: float
+    ) -> EmbeddedQuestion:
+        """Embed a question, unless the provider has a pause, and record the outcome."""
+        pause = self.outages.pause_error()
+        if pause is not None:
+            raise pause
+        try:
+            embedded = _embed_parts(provider, parts, timeout_seconds)
+        except ProviderError as error:
+            self._record_failure(error)
+            raise
+        self.outages.record_success()
+        return embedded
+
+    def _record_failure(self, error: ProviderError, *, pause: bool = True) -> None:
+        if not self._closed:
+            self.outages.record_failure(error, pause=pause)
+
+    @cached_property
+    def _may_fall_back(self) -> bool:
+        return may_fall_back(self.choice.provider, self._config.search)
+
+    def _find_for_space(self, space: Space) -> tuple[str, EmbeddingProvider] | None:
+        """Return the provider of a space, with its role.
+
+        Raises:
+            ProviderError: There is none, and the configured one cannot be opened.
+        """
+        active = self._open_role(CONFIGURED)
+        if active.provider is not None and active.provider.space.matches(space):
+            return CONFIGURED, active.provider
+        fallback = self._open_role(FALLBACK).provider if self._may_fall_back else None
+        if fallback is not None and fallback.space.matches(space):
+            return FALLBACK, fallback
+        provider = self._open_once(SERVING, lambda: registry.open_space(space))
+        if provider is None and active.problem is not None:
+            raise active.problem
+        return (SERVING, provider) if provider is not None and provider.space == space else None
+
+    def _explain_fallback(self) -> Fallback:
+        return explain_fallback(self.outages.current(), self.choice.provider, self._config.search)
+
+    def _open_role(self, role: str) -> ActiveProvider:
+        try:
+            if role == CONFIGURED:
+                return ActiveProvider(role, self.open_configured())
+            return ActiveProvider(role, self._open_once(role, lambda: registry.open_fallback(self._config, self._keys)))
+        except ProviderError as error:
+            return ActiveProvider(role, None, error)
+
+    def _open_once(self, role: str, open_it: Callable[[], EmbeddingProvider | None]) -> EmbeddingProvider | None:
+        with self._lock:
+            if role not in self._opened:
+                provider = open_it()
+                if provider is None:
+                    return None
+                self._opened[role] = provider
+            return self._opened[role]

@@ -1,0 +1,233 @@
+"""Outages of the configured provider: a record that every process of an index shares.
+
+An outage begins with the first failure after a success, of a question or of notes, and ends with the next success. Meanwhile
+the provider is tried with growing pauses, in which nobody waits for it. Once the outage has lasted `TAKEOVER_AFTER_SECONDS`, the
+provider that `memorySearch.fallback` names may take over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import Protocol
+
+from memory_core.concurrency.backoff import Backoff, Clock
+from memory_core.config.agent import AgentConfig
+from memory_core.config.settings import SearchSettings
+from memory_core.errors import (
+    InputTooLarge,
+    InvalidEmbedding,
+    MemoryCoreError,
+    ProviderError,
+    ProviderUnavailable,
+    RateLimited,
+)
+from memory_core.records import Fallback
+
+log = logging.getLogger(__name__)
+
+TAKEOVER_AFTER_SECONDS = 600.0
+
+
+# Every question waits for its recovery, and a try costs one of them some seconds.
+AWAITED = Backoff(first_seconds=10.0, longest_seconds=300.0)
+# Another provider serves in its place.
+REPLACED = Backoff(first_seconds=60.0, longest_seconds=1800.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outage:
+    """One outage that has not ended.
+
+    Attributes:
+        provider: The id of the provider that is out.
+        settings: A fingerprint of its configuration: with another one, nothing is known of it.
+        since: Unix seconds of the first failure.
+        reason: The message of the last failure.
+        moved: True if another provider has taken over.
+        try_at: Unix seconds from which the provider is tried again; 0 where a try costs nobody time.
+        tries: Failed tries with a pause behind them, since the first failure or since another provider has taken over.
+    """
+
+    provider: str
+    settings: str
+    since: float
+    reason: str
+    moved: bool = False
+    try_at: float = 0.0
+    tries: int = 0
+
+    def is_long(self, now: float) -> bool:
+        """Return True if another provider may take over, or has done so."""
+        return self.moved or now - self.since >= TAKEOVER_AFTER_SECONDS
+
+    def is_due(self, now: float) -> bool:
+        """Return True if the provider is to be tried again; also if the clock was put back by more than any pause."""
+        return not now < self.try_at <= now + REPLACED.longest_seconds
+
+    def after_failure(self, now: float, reason: str, *, moved: bool, asked_seconds: float = 0.0) -> Outage:
+        """Return the outage after one more failed try.
+
+        Args:
+            now: Unix seconds.
+            reason: The message of the failure.
+            moved: True if another provider takes over, or has done so.
+            asked_seconds: The pause that the provider asked for.
+        """
+        tries = self.tries + 1 if moved == self.moved else 1
+        pause = (REPLACED if moved else AWAITED).pause(tries, asked_seconds=asked_seconds)
+        return replace(self, reason=reason, moved=moved, try_at=now + min(pause, REPLACED.longest_seconds), tries=tries)
+
+    def to_error(self, now: float) -> ProviderUnavailable:
+        """Return the error for whoever wants an embedding."""
+        again = "" if self.is_due(now) else f"; it is tried again in {self.try_at - now:.0f} s"
+        return ProviderUnavailable(
+            self.provider, f"{self.description}{again}", action="to try it now: memory-core probe"
+        )
+
+    @property
+    def description(self) -> str:
+        """Since when and why there are no embeddings, for people."""
+        since = datetime.fromtimestamp(self.since, UTC).strftime("%Y-%m-%d %H:%M UTC")
+        return f"no embeddings since {since}: {self.reason}"
+
+    def to_json(self) -> str:
+        """Return the record as text for an `OutageLog`."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Outage | None:
+        """Return the inverse of `to_json`; None for the record of another version, which a lasting outage soon replaces."""
+        try:
+            return cls(**json.loads(text))
+        except (ValueError, TypeError):
+            return None
+
+
+class OutageLog(Protocol):
+    """Keeps one record that every process of an index reads and writes; the store implements it."""
+
+    @property
+    def writable(self) -> bool:
+        """False if this process may not write the record."""
+        ...
+
+    def read(self) -> Outage | None:
+        """Return the current outage, of whichever provider; None when there is none.
+
+        Raises:
+            MemoryCoreError: The record cannot be read.
+        """
+        ...
+
+    def write(self, outage: Outage | None) -> None:
+        """Replace the record; None removes it.
+
+        Raises:
+            MemoryCoreError: The record cannot be written.
+        """
+        ...
+
+
+class Outages:
+    """The outages of one index's provider. Errors in writing the record are logged, never raised.
+
+    The clock gives Unix seconds, because processes must agree.
+    """
+
+    def __init__(self, config: AgentConfig, provider: str, outage_log: OutageLog, clock: Clock) -> None:
+        self._provider = provider
+        self._settings = fingerprint_settings(provider, config)
+        self._log = outage_log
+        self._clock = clock
+        self._unwritten: Outage | None = None  # of a session that may not write
+
+    def current(self) -> Outage | None:
+        """Return the outage of the provider as it is configured now; None when it is not known to be out."""
+        try:
+            found = self._log.read()
+        except MemoryCoreError:  # whoever needs the index is told there
+            return self._unwritten
+        return found if found is not None and found.settings == self._settings else self._unwritten
+
+    def record_failure(self, error: ProviderError, *, pause: bool = True) -> None:
+        """Record that the provider gave no embedding. A text that is too large says nothing about the provider.
+
+        Args:
+            error: Raised by the provider.
+            pause: Do not ask it for a while, if the error is one that costs its callers time.
+        """
+        if isinstance(error, InputTooLarge):
+            return
+        now, held = self._clock(), self.current()
+        outage = held or Outage(provider=self._provider, settings=self._settings, since=now, reason=error.reason)
+        if not outage.is_due(now):  # another caller tried at the same time
+            return
+        if pause and (outage.moved or (error.retryable and not isinstance(error, InvalidEmbedding))):
+            asked = error.retry_after_seconds if isinstance(error, RateLimited) else None
+            outage = outage.after_failure(now, error.reason, moved=outage.moved, asked_seconds=asked or 0.0)
+        if outage != held:
+            self._write(outage)
+
+    def record_success(self) -> None:
+        """Record that the provider gave an embedding: the outage has ended."""
+        if self.current() is not None:
+            self._write(None)
+
+    def record_takeover(self) -> None:
+        """Record that another provider takes over while this one is tried: a failure, unless `record_success` follows."""
+        if (outage := self.current()) is not None:
+            self._write(outage.after_failure(self._clock(), outage.reason, moved=True))
+
+    def update_reason(self, error: ProviderError) -> None:
+        """Record the message of the last try."""
+        if (outage := self.current()) is not None and outage.reason != error.reason:
+            self._write(replace(outage, reason=error.reason))
+
+    def is_long(self, outage: Outage | None) -> bool:
+        """Return True if another provider may take over, or has done so."""
+        return outage is not None and outage.is_long(self._clock())
+
+    def is_due(self, outage: Outage) -> bool:
+        """Return True if the provider is to be tried again."""
+        return outage.is_due(self._clock())
+
+    def outage_error(self) -> ProviderUnavailable | None:
+        """Return the error of the current outage; None when the provider is not known to be out."""
+        outage = self.current()
+        return None if outage is None else outage.to_error(self._clock())
+
+    def pause_error(self) -> ProviderUnavailable | None:
+        """Return the error while the provider is not to be asked; None when it may be asked."""
+        outage = self.current()
+        return None if outage is None or self.is_due(outage) else outage.to_error(self._clock())
+
+    def _write(self, outage: Outage | None) -> None:
+        if not self._log.writable:
+            self._unwritten = outage
+            return
+        try:
+            self._log.write(outage)
+        except MemoryCoreError as error:
+            log.warning("the outage of the provider %s cannot be recorded: %s", self._provider, error)
+
+
+def fingerprint_settings(provider: str, config: AgentConfig) -> str:
+    """Return a hash of a provider's configuration; a hash, because a URL may hold a token."""
+    search, urls = config.search, sorted((name, account.base_url) for name, account in config.providers.items())
+    how = (provider, search.model, search.output_dimensionality, search.remote.base_url, search.local.model_path, urls)
+    return hashlib.blake2s(repr(how).encode(), digest_size=8).hexdigest()
+
+
+def may_fall_back(provider: str, search: SearchSettings) -> bool:
+    """Return True if the configuration names another provider to take over."""
+    return provider != "none" and search.fallback not in ("none", provider)
+
+
+def explain_fallback(outage: Outage | None, provider: str, search: SearchSettings) -> Fallback:
+    """Say why the fallback serves instead of a provider; without an outage the index is about to move."""
+    reason = f"the index has not moved to {provider} yet" if outage is None else outage.description
+    return Fallback(origin=provider, to=search.fallback, reason=reason)

@@ -1,0 +1,153 @@
+"""The protocols of embedding providers, and the values that go in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+TextKind = Literal["document", "query"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """One vector space: vectors of two spaces are never compared.
+
+    Attributes:
+        provider: The provider's id.
+        model: The model's name.
+        endpoint: A fingerprint of where requests go, without secrets; "" for a model inside the process.
+        input_type: The input type or prefix of documents for an asymmetric model; "" for any other.
+        dimensions: Of every vector; 0 until the first one came back, when the model does not say.
+    """
+
+    provider: str
+    model: str
+    endpoint: str = ""
+    input_type: str = ""
+    dimensions: int = 0
+
+    def matches(self, other: Space) -> bool:
+        """Return True if both may be one space: equal, but for dimensions that one of them does not know yet."""
+        same = (self.provider, self.model, self.endpoint, self.input_type) == (
+            other.provider,
+            other.model,
+            other.endpoint,
+            other.input_type,
+        )
+        return same and (self.dimensions == other.dimensions or 0 in (self.dimensions, other.dimensions))
+
+    def explain_change(self, dimensions: int) -> str:
+        """Say that its model gives vectors of other dimensions now, and what comes of it."""
+        return f"{self.model} gives {dimensions} dimensions now, and gave {self.dimensions}: the next sync embeds all notes anew"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """The meaning of cosines of one space for how well a text answers a question.
+
+    Attributes:
+        floor: Cosines of unrelated texts lie below it.
+        span: Clear paraphrases lie this far above the floor; positive.
+    """
+
+    floor: float
+    span: float
+
+
+@runtime_checkable
+class EmbeddingProvider(Protocol):
+    """Makes embeddings. One object belongs to one backend; calls may come from several threads."""
+
+    @property
+    def space(self) -> Space:
+        """The space of its vectors; opens nothing."""
+        ...
+
+    def embed_documents(self, texts: Sequence[str]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Embed texts in as few requests as possible, and yield the rows of each as it returns.
+
+        Args:
+            texts: None of them empty.
+
+        Yields:
+            The index of a first text, and float32 rows of unit length for it and those that follow, shape
+            (n, dimensions), in any order of first texts. A row of zeros says that its text has no direction and is not to
+            be tried again.
+
+        Raises:
+            ProviderError: Some texts got no embedding; raised after all other rows were yielded, unless the whole provider
+                is out of order.
+        """
+        ...
+
+    def embed_query(self, text: str, *, timeout_seconds: float | None = None) -> NDArray[np.float32]:
+        """Return a float32 row of unit length, shape (dimensions,); zeros when the text has no direction.
+
+        Raises:
+            ProviderError: There is no embedding; raised within the timeout, retries included.
+        """
+        ...
+
+    def close(self) -> None:
+        """Cancel what runs, free the model and close connections; may be called twice."""
+        ...
+
+
+@runtime_checkable
+class Calibrated(Protocol):
+    """An optional part of a provider that knows its model: for others the index estimates the calibration from the notes."""
+
+    @property
+    def calibration(self) -> Calibration:
+        """The calibration of its space."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEmbedding:
+    """One text's embedding with those of its tokens.
+
+    Attributes:
+        row: The text's row of unit length, as from `EmbeddingProvider`, shape (dimensions,).
+        tokens: float32 vectors of the text's tokens in their context, in order, of any length, shape (n, dimensions);
+            None when the model has none whose mean is the text's.
+        counts: The number of tokens of each part of the text, in order.
+    """
+
+    row: NDArray[np.float32]
+    tokens: NDArray[np.float32] | None
+    counts: Sequence[int]
+
+
+@runtime_checkable
+class TokenEmbedder(Protocol):
+    """An optional part of a provider: embeddings of tokens in their context, for late interaction.
+
+    Texts come in parts, which make up the text when they are joined: units of a note, words of a question.
+    """
+
+    def embed_document_tokens(self, texts: Sequence[Sequence[str]]) -> Iterator[tuple[int, Sequence[TokenEmbedding]]]:
+        """Embed texts like `EmbeddingProvider.embed_documents`, with the tokens."""
+        ...
+
+    def embed_query_tokens(self, parts: Sequence[str], *, timeout_seconds: float | None = None) -> TokenEmbedding:
+        """Embed a question like `EmbeddingProvider.embed_query`, with the tokens."""
+        ...
+
+
+@runtime_checkable
+class TokenModel(Protocol):
+    """An optional part of a provider: vectors of tokens from a table, equal in every context, for late interaction."""
+
+    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the token ids of every text, each 0..65534."""
+        ...
+
+    def token_vectors(self, ids: NDArray[np.uint16]) -> NDArray[np.float32]:
+        """Return rows of the token table, not normalised, shape (len(ids), dimensions)."""
+        ...

@@ -1,0 +1,115 @@
+"""Gemini's asynchronous embedding batches: a JSONL file is uploaded, an operation reads it, another file holds the results.
+
+https://ai.google.dev/gemini-api/docs/batch-api and https://ai.google.dev/api/files (resumable uploads): at most 2 GB a file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+from memory_core.embeddings.credentials import Endpoint, find_origin
+from memory_core.embeddings.error_mapping import mark_permanent
+from memory_core.embeddings.plan import Plan
+from memory_core.embeddings.remote.batch_api import JobState, parse_lines, parse_object
+from memory_core.embeddings.remote.bodies import bound_results
+from memory_core.embeddings.remote.http import Http, join_url
+from memory_core.embeddings.vectors import decode
+from memory_core.errors import ProviderUnavailable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Row = NDArray[np.float32]
+
+
+class GeminiBatches:
+    """A `BatchApi`."""
+
+    max_texts = 50_000
+    max_bytes = 500_000_000
+
+    def __init__(self, endpoint: Endpoint, plan: Plan) -> None:
+        self._url = endpoint.base_url or ""
+        self._plan = plan
+        self._http = Http(endpoint, key_header="x-goog-api-key", key_prefix="")
+
+    async def submit(self, texts: Mapping[str, str]) -> str:
+        """See `BatchApi`."""
+        lines = "\n".join(json.dumps({"key": key, "request": self._make_item(text)}) for key, text in texts.items())
+        file = await self._upload(lines.encode())
+        batch = {"displayName": "memory-core", "inputConfig": {"fileName": file}}
+        url = join_url(self._url, f"/models/{self._plan.space.model}:asyncBatchEmbedContent")
+        return str((await self._fetch_json("POST", url, json={"batch": batch}))["name"])
+
+    async def fetch_state(self, job: str) -> JobState:
+        """See `BatchApi`."""
+        found = await self._fetch_json("GET", join_url(self._url, f"/{job}"))
+        about = found.get("metadata") or {}
+        state = str(about.get("state", "")).rpartition("_")[2]  # BATCH_STATE_SUCCEEDED, or JOB_STATE_SUCCEEDED
+        output = (found.get("response") or {}).get("responsesFile") or (about.get("output") or {}).get("responsesFile")
+        if not found.get("done") and state not in {"SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED"}:
+            return JobState("running")
+        return JobState("done" if state == "SUCCEEDED" else "failed", results=output or "", reason=state.lower())
+
+    async def fetch_results(self, state: JobState, texts: int) -> Mapping[str, Row]:
+        """See `BatchApi`."""
+        url = join_url(self._service_url("download"), f"/{state.results}:download")
+        url += "&alt=media" if "?" in url else "?alt=media"
+        _, body = await self._http.fetch("GET", url, max_bytes=bound_results(texts))
+        return dict(_read_rows(body, self._plan.space.provider))
+
+    async def cancel(self, job: str) -> None:
+        """See `BatchApi`."""
+        await self._http.fetch("POST", join_url(self._url, f"/{job}:cancel"))
+
+    async def close(self) -> None:
+        """See `BatchApi`."""
+        await self._http.close()
+
+    def _make_item(self, text: str) -> dict[str, Any]:
+        item: dict[str, Any] = {"model": f"models/{self._plan.space.model}", "content": {"parts": [{"text": text}]}}
+        if self._plan.document_type:
+            item["taskType"] = self._plan.document_type
+        if self._plan.dimensions:
+            item["outputDimensionality"] = self._plan.dimensions
+        return item
+
+    async def _upload(self, content: bytes) -> str:
+        """Upload a file and return its name, such as files/abc."""
+        command = {
+            "X-Goog-Upload-Protocol": "resumable",
+            "X-Goog-Upload-Command": "start",
+            "X-Goog-Upload-Header-Content-Length": str(len(content)),
+            "X-Goog-Upload-Header-Content-Type": "application/jsonl",
+        }
+        about = {"file": {"displayName": "memory-core"}}
+        headers, _ = await self._http.fetch(
+            "POST", join_url(self._service_url("upload"), "/files"), headers=command, json=about
+        )
+        url = headers.get("x-goog-upload-url", "")
+        if find_origin(url) != find_origin(self._url):  # the key goes along
+            raise mark_permanent(ProviderUnavailable(self._plan.space.provider, "its upload went to another host"))
+        finish = {"X-Goog-Upload-Offset": "0", "X-Goog-Upload-Command": "upload, finalize"}
+        found = await self._fetch_json("POST", url, headers=finish, content=content)
+        return str(found["file"]["name"])
+
+    def _service_url(self, service: str) -> str:
+        """Return the base URL with `/upload` or `/download` before its version: https://host/upload/v1beta."""
+        parts = urlsplit(self._url)
+        root, _, version = parts.path.rpartition("/")
+        return urlunsplit(parts._replace(path=f"{root}/{service}/{version}"))
+
+    async def _fetch_json(self, method: str, url: str, **arguments: Any) -> dict[str, Any]:
+        _, body = await self._http.fetch(method, url, **arguments)
+        return parse_object(body, self._plan.space.provider)
+
+
+def _read_rows(body: bytes, provider: str) -> Iterator[tuple[str, Row]]:
+    for line in parse_lines(body):
+        values = ((line.get("response") or {}).get("embedding") or {}).get("values")
+        if values:
+            yield str(line.get("key")), decode(values, provider=provider)

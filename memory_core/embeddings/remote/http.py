@@ -1,0 +1,167 @@
+"""One HTTP call: bounded in bytes and in time, kept out of logs, with refusals and all errors turned into ours."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+from memory_core.embeddings.credentials import Endpoint, find_origin, is_on_this_machine
+from memory_core.embeddings.error_mapping import ForeignError, extract_message, from_status, mark_permanent
+from memory_core.embeddings.remote.bodies import ACCEPTED, MAX_ANSWER_BYTES, BadBody, Body, read_body
+from memory_core.embeddings.scrubbing import scrub
+from memory_core.errors import (
+    InvalidEmbedding,
+    ProviderError,
+    ProviderUnavailable,
+    ProviderUnreachable,
+    RequestTimeout,
+)
+
+if TYPE_CHECKING:
+    import httpx
+
+_URL_ACTION = "Check that it runs and that memorySearch.remote.baseUrl is right."
+
+_unlogged: contextvars.ContextVar[bool] = contextvars.ContextVar("memory_core_unlogged", default=False)
+
+
+class _OthersOnly(logging.Filter):
+    """Lets pass the records of everybody's requests but ours, whose URLs and headers may hold credentials."""
+
+    def filter(self, record: logging.LogRecord) -> bool:  # noqa: ARG002 - each record counts alike
+        return not _unlogged.get()
+
+
+_OTHERS_ONLY = _OthersOnly()
+_LOGGERS = ("httpx", "httpcore.http11", "httpcore.proxy", "openai._base_client")
+
+
+@contextmanager
+def keep_out_of_logs() -> Iterator[None]:
+    """Keep the requests of a block out of the logs of HTTP libraries; those of other threads and tasks are logged on."""
+    for name in _LOGGERS:
+        logging.getLogger(name).addFilter(_OTHERS_ONLY)  # once, however often it is added
+    token = _unlogged.set(True)
+    try:
+        yield
+    finally:
+        _unlogged.reset(token)
+
+
+def join_url(base: str, path: str) -> str:
+    """Append a path to the path of a URL; its query string stays behind it."""
+    parts = urlsplit(base)
+    return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path, fragment=""))
+
+
+class Http:
+    """A client of one endpoint, for one event loop. httpx is imported at the first call."""
+
+    def __init__(self, endpoint: Endpoint, *, key_header: str = "Authorization", key_prefix: str = "Bearer ") -> None:
+        self._endpoint = endpoint
+        self._key_header = key_header
+        self._key_prefix = key_prefix
+        self._client: httpx.AsyncClient | None = None
+
+    async def request(
+        self, method: str, url: str, *, max_bytes: int = MAX_ANSWER_BYTES, **arguments: Any
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """Return status, headers and body of an answer, whatever its status; the body of a refusal may be cut.
+
+        Args:
+            method: Of HTTP.
+            url: Where the request goes.
+            max_bytes: The most that the body may hold, before and after it is decompressed.
+            arguments: Of `httpx.AsyncClient.stream`.
+
+        Raises:
+            ProviderError: No answer came, or not in time, or one that cannot be read.
+        """
+        timeout = self._endpoint.timeout_seconds
+        try:
+            with keep_out_of_logs():
+                async with asyncio.timeout(timeout):
+                    return await self._exchange(method, url, max_bytes, arguments)
+        except ProviderError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever httpx raises is mapped
+            failure = error
+        # Raised outside the handler: the original, whose text may hold a header, is no part of the new error's context.
+        shown = scrub(str(failure), self._endpoint.secrets)
+        raise self._map_error(failure, url, shown) from ForeignError.of(failure, shown)
+
+    async def fetch(
+        self, method: str, url: str, *, max_bytes: int = MAX_ANSWER_BYTES, **arguments: Any
+    ) -> tuple[Mapping[str, str], bytes]:
+        """Return headers and body of an answer that is no refusal.
+
+        Raises:
+            ProviderError: The request was refused, or no answer came.
+        """
+        status, headers, body = await self.request(method, url, max_bytes=max_bytes, **arguments)
+        if status >= 300:
+            raise self.to_error(status, headers, body)
+        return headers, body
+
+    def to_error(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
+        """Return the error that a refusal stands for, its message without secrets."""
+        text = body.decode("utf-8", errors="replace")
+        shown = scrub(extract_message(text), self._endpoint.secrets)
+        error = from_status(self._endpoint.provider, status, text, headers, shown=shown)
+        return mark_permanent(error) if status < 400 and isinstance(error, ProviderUnavailable) else error
+
+    async def close(self) -> None:
+        """Close connections."""
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def _exchange(
+        self, method: str, url: str, max_bytes: int, arguments: Mapping[str, Any]
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        async with self._open().stream(method, url, **arguments) as answer:
+            body = Body.of(answer.status_code, answer.headers, max_bytes)
+            return answer.status_code, answer.headers, await read_body(body, answer.aiter_raw())
+
+    def _map_error(self, error: Exception, url: str, shown: str) -> ProviderError:
+        import httpx
+
+        provider, place = self._endpoint.provider, find_origin(url)
+        if isinstance(error, TimeoutError):
+            return RequestTimeout(provider, f"{place} did not answer within {self._endpoint.timeout_seconds:g} s")
+        if isinstance(error, BadBody):
+            return ProviderUnavailable(provider, f"{place}: {error}", action=_URL_ACTION)
+        if isinstance(error, httpx.TransportError):
+            kind = ProviderUnreachable if isinstance(error, httpx.ConnectError) else ProviderUnavailable
+            reason = shown or type(error).__name__
+            return kind(provider, f"{place} cannot be reached: {reason}", action=_URL_ACTION)
+        if isinstance(error, httpx.InvalidURL | UnicodeError):
+            return mark_permanent(ProviderUnavailable(provider, "its URL cannot be used", action=_URL_ACTION))
+        return InvalidEmbedding(provider, f"the exchange with {place} failed: {type(error).__name__}: {shown}")
+
+    def _open(self) -> httpx.AsyncClient:
+        if self._client is None:
+            self._client = self._new_client()
+        return self._client
+
+    def _new_client(self) -> httpx.AsyncClient:
+        """Make a client without timeouts, redirects (a key would go along), and proxies for this machine."""
+        import httpx
+
+        endpoint = self._endpoint
+        on_this_machine = is_on_this_machine(endpoint.base_url or "")
+        key = {self._key_header: self._key_prefix + endpoint.api_key.reveal()} if endpoint.api_key else {}
+        client = httpx.AsyncClient(
+            timeout=None,  # noqa: S113 - each request stands under asyncio.timeout, which bounds it as a whole
+            headers=key,
+            trust_env=not on_this_machine,
+            # Loading certificates that are not used takes 45 ms.
+            verify=not (on_this_machine and urlsplit(endpoint.base_url or "").scheme == "http"),
+        )
+        client.headers.update({name: value.reveal() for name, value in endpoint.headers.items()})
+        client.headers["Accept-Encoding"] = ACCEPTED
+        return client

@@ -1,0 +1,262 @@
+"""Providers with a protocol of their own, through litellm: gemini, voyage, and whatever else litellm knows by a model string.
+
+Importing litellm takes 3.6 s and 180 MB, so it is imported when the first request is sent, in a thread; the first question
+waits for it, and has time left to be asked however long that took. litellm on its own reads `.env` files, fetches a price list
+and prints hints; `import_litellm` prevents that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import logging
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from memory_core.config.agent import AgentConfig
+from memory_core.embeddings.credentials import Endpoint, resolve_endpoint
+from memory_core.embeddings.error_mapping import ForeignError, extract_message, from_status, mark_permanent
+from memory_core.embeddings.plan import Plan, make_plan
+from memory_core.embeddings.protocols import TextKind
+from memory_core.embeddings.remote.batches import BatchSwitch, open_batches
+from memory_core.embeddings.remote.gemini_batches import GeminiBatches
+from memory_core.embeddings.remote.http import keep_out_of_logs
+from memory_core.embeddings.remote.loop import run_in_thread
+from memory_core.embeddings.remote.provider import RequestProvider
+from memory_core.embeddings.remote.retries import Retries
+from memory_core.embeddings.scrubbing import scrub
+from memory_core.embeddings.vectors import decode, shorten
+from memory_core.errors import (
+    InvalidEmbedding,
+    ProviderError,
+    ProviderUnavailable,
+    ProviderUnreachable,
+    RequestTimeout,
+)
+from memory_core.records import ResolveApiKey
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memory_core.embeddings.remote.blocking_client import BoundedClient
+
+    Row = NDArray[np.float32]
+
+# Read by litellm while it is imported: no price list from the network, no `.env` of the working folder, no log of its own.
+_QUIET_IMPORT = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION", "LITELLM_LOG": "CRITICAL"}
+# litellm takes a Gemini text that begins so for the name of a file to fetch.
+_REFERENCES = ("files/", "data:", "gs://", "https://generativelanguage.googleapis.com/")
+_IMPORTING = threading.Lock()
+
+
+def open_provider(
+    config: AgentConfig,
+    *,
+    environ: Mapping[str, str],
+    resolve_api_key: ResolveApiKey | None = None,
+    retries: Retries | None = None,
+    switch: BatchSwitch | None = None,
+) -> RequestProvider:
+    """Open the provider that `memorySearch.provider` names, one whose route is "litellm". Connects to nothing yet.
+
+    Args:
+        config: Of the agent.
+        environ: Environment variables, which may hold a key.
+        resolve_api_key: The host's source of keys.
+        retries: Of requests; None is the usual patience.
+        switch: Turns batches off after failures; None is the one that holds for the process.
+
+    Raises:
+        ProviderUnavailable: No key or no model is configured.
+    """
+    provider = config.search.provider
+    vendor = to_litellm_name(config.search.model or "").partition("/")[0] if provider == "litellm" else ""
+    endpoint = resolve_endpoint(config, provider, environ=environ, resolve_api_key=resolve_api_key, vendor=vendor)
+    plan = make_plan(config, provider, endpoint=endpoint.fingerprint)
+    has_batches = provider == "gemini"
+    bulk = open_batches(config, GeminiBatches(endpoint, plan), plan.space, switch) if has_batches else None
+    return RequestProvider.from_plan(plan, LitellmTransport(endpoint, plan), retries=retries, bulk=bulk)
+
+
+def to_litellm_name(model: str) -> str:
+    """Return a model's name in litellm: `litellm/cohere/embed-v4.0` is `cohere/embed-v4.0`."""
+    return model.removeprefix("litellm/")
+
+
+class LitellmTransport:
+    """Sends one request through `litellm.embedding`, in a thread that is abandoned when the request is cancelled."""
+
+    def __init__(self, endpoint: Endpoint, plan: Plan) -> None:
+        self._endpoint = endpoint
+        self._plan = plan
+        self._client: Any = None
+        self._http: BoundedClient | None = None
+
+    async def send(self, texts: Sequence[str], kind: TextKind) -> Sequence[Row]:
+        """See `Transport`."""
+        try:
+            await run_in_thread(import_litellm)  # takes seconds, which are not the provider's
+            # litellm's own time-out is for each read, not for the whole.
+            async with asyncio.timeout(self._endpoint.timeout_seconds):
+                return self._read_rows(await run_in_thread(lambda: self._embed(texts, kind)))
+        except ProviderError:
+            raise
+        except ImportError as error:
+            raise _import_error(self._endpoint.provider, error) from error
+        except Exception as error:  # noqa: BLE001 - litellm raises bare Exceptions too; every one is mapped
+            failure = error
+        # Raised outside the handler: the original, whose text may hold the key, is no part of the new error's context.
+        shown = scrub(extract_message(str(failure)), self._endpoint.secrets)
+        raise self._map_error(failure, shown) from ForeignError.of(failure, shown)
+
+    async def load(self) -> None:
+        """See `Transport`."""
+        try:
+            await run_in_thread(import_litellm)
+        except ImportError as error:
+            raise _import_error(self._endpoint.provider, error) from error
+
+    async def close(self) -> None:
+        """See `Transport`."""
+        if self._http is not None:
+            self._http.close()
+
+    def _embed(self, texts: Sequence[str], kind: TextKind) -> Any:
+        litellm = import_litellm()
+        with keep_out_of_logs():
+            return litellm.embedding(**self._make_request(texts, kind))
+
+    def _make_request(self, texts: Sequence[str], kind: TextKind) -> dict[str, Any]:
+        plan, endpoint = self._plan, self._endpoint
+        gemini = endpoint.provider == "gemini"
+        client = self._open_client()
+        headers = {name: value.reveal() for name, value in endpoint.headers.items()}
+        optional = {
+            "api_key": endpoint.api_key.reveal() if endpoint.api_key else None,
+            "api_base": endpoint.base_url,
+            "dimensions": plan.dimensions,
+            plan.model.type_field: plan.input_type(kind) or None,
+            "client": client,
+            "extra_headers": headers if headers and client is None else None,
+        }
+        return {
+            "model": plan.provider.litellm_prefix + to_litellm_name(plan.space.model),
+            "input": [" " + text if gemini and text.startswith(_REFERENCES) else text for text in texts],
+            "timeout": endpoint.timeout_seconds,
+            "max_retries": 0,
+            "no-log": True,  # litellm's own name for "call no logging callback"
+            **{name: value for name, value in optional.items() if value is not None},
+        }
+
+    def _open_client(self) -> Any:
+        """Open the client that is closed with the provider, because litellm never closes its own; None where litellm takes none.
+
+        It carries the configured headers, because litellm's code for Voyage drops them.
+        """
+        endpoint = self._endpoint
+        speaks_openai = to_litellm_name(self._plan.space.model).startswith("openai/")
+        with _IMPORTING:
+            if self._client is None and endpoint.provider in {"gemini", "voyage"}:
+                self._client = self._new_handler()
+            elif self._client is None and speaks_openai and endpoint.base_url and endpoint.api_key:
+                self._client = self._new_openai_client(endpoint.base_url, endpoint.api_key.reveal())
+            return self._client
+
+    def _new_handler(self) -> Any:
+        from litellm.llms.custom_httpx.http_handler import HTTPHandler
+
+        self._http = self._new_http_client()
+        return HTTPHandler(timeout=self._endpoint.timeout_seconds, client=self._http)
+
+    def _new_openai_client(self, base_url: str, api_key: str) -> Any:
+        import openai
+
+        self._http = self._new_http_client()
+        seconds = self._endpoint.timeout_seconds
+        return openai.OpenAI(api_key=api_key, base_url=base_url, timeout=seconds, max_retries=0, http_client=self._http)
+
+    def _new_http_client(self) -> BoundedClient:
+        from memory_core.embeddings.remote.blocking_client import BoundedClient
+
+        endpoint = self._endpoint
+        return BoundedClient(
+            texts=self._plan.provider.max_items,
+            timeout_seconds=endpoint.timeout_seconds,
+            headers={name: value.reveal() for name, value in endpoint.headers.items()},
+        )
+
+    def _read_rows(self, response: Any) -> list[Row]:
+        provider = self._endpoint.provider
+        try:
+            items = [item["embedding"] for item in sorted(response.data, key=lambda item: item["index"])]
+        except (AttributeError, KeyError, TypeError) as error:
+            raise InvalidEmbedding(provider, "no embeddings came back that could be read") from error
+        dimensions = self._plan.shortened_dimensions
+        return [shorten(decode(item, provider=provider), dimensions) for item in items]
+
+    def _map_error(self, error: Exception, shown: str) -> ProviderError:
+        provider = self._endpoint.provider
+        status, kind = getattr(error, "status_code", None), type(error).__name__
+        if kind in {"Timeout", "TimeoutError"}:
+            return RequestTimeout(provider, f"no answer within {self._endpoint.timeout_seconds:g} s")
+        if _is_connect_error(error):
+            return ProviderUnreachable(provider, f"it cannot be reached: {shown}")
+        if kind == "APIConnectionError" or not isinstance(status, int):
+            return ProviderUnavailable(provider, f"the request failed: {shown}")
+        headers = getattr(error, "litellm_response_headers", None) or {}
+        return from_status(provider, status, str(error), headers, shown=shown)
+
+
+def import_litellm() -> Any:
+    """Import litellm without telemetry, network, `.env` or log.
+
+    A litellm that the host has imported before is left as it is.
+    """
+    with _IMPORTING:
+        if "litellm" in sys.modules:
+            return sys.modules["litellm"]
+        with _set_environment(_QUIET_IMPORT):
+            litellm: Any = importlib.import_module("litellm")
+        litellm.telemetry = False
+        litellm.suppress_debug_info = True
+        litellm.turn_off_message_logging = True
+        for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        return litellm
+
+
+@contextlib.contextmanager
+def _set_environment(values: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _is_connect_error(error: BaseException) -> bool:
+    """Return True if httpx could make no connection: all vendors' code in litellm uses it, and litellm does not tell."""
+    import httpx
+
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, httpx.ConnectError):
+        cause = cause.__cause__ or cause.__context__
+    return cause is not None
+
+
+def _import_error(provider: str, error: ImportError) -> ProviderError:
+    return mark_permanent(
+        ProviderUnavailable(
+            provider, f"litellm cannot be imported: {error}", action='Install it: pip install "litellm>=1.83".'
+        )
+    )

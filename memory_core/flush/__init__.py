@@ -1,0 +1,12 @@
+"""Memory flush: shortly before a host compacts a session, the agent saves what it wants to keep in a silent turn.
+
+A host calls, in this order:
+
+1. `policy.should_flush`, with what it knows of the session: is a flush due? `policy.plan_flush` decides the same and returns
+   the turn: prompts, tool schemas and the one note that may be written.
+2. Hosts that can run a nested turn run it themselves. For the others `runner.run_flush` runs it with a function that calls
+   the model (`completions.Complete`).
+3. `runner.record_outcome` writes the outcome into the host's `sessions.json`, so that a cycle is flushed only once.
+
+`preview.preview` shows what steps 1 to 3 would do with one session, without running anything.
+"""

@@ -1,0 +1,86 @@
+"""Chat completions in OpenAI's form: call the model within a deadline, and parse the answers that servers really send."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
+from memory_core.text.tokens import estimate_tokens
+
+Message = dict[str, Any]
+
+
+class Complete(Protocol):
+    """The host's function that calls the model once; an exception fails the turn."""
+
+    def __call__(
+        self, messages: list[Message], tools: list[dict[str, Any]], *, max_tokens: int, timeout_seconds: float
+    ) -> Mapping[str, Any]:
+        """Return a chat completion in OpenAI's form, `{choices: [{message}], usage?}`, or its message alone.
+
+        Args:
+            messages: The conversation, in OpenAI's form.
+            tools: The tools offered, likewise: `{type: "function", function: schema}`.
+            max_tokens: The most tokens of the answer.
+            timeout_seconds: The time after which nobody waits for the answer any more.
+        """
+        ...
+
+
+def call_within(seconds: float, call: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Call in a daemon thread and wait at most the given seconds: a hung model must not hang the host.
+
+    Raises:
+        TimeoutError: No answer came in time; the thread is abandoned.
+        Exception: The exception that the call raised.
+    """
+    answer = start_call(call, name="memory-completion")
+    try:
+        return wait_for(answer, seconds)
+    except NoAnswer as error:
+        raise TimeoutError(f"the model gave no answer within {max(0.0, seconds):.3g} s") from error
+
+
+def parse_message(response: Mapping[str, Any]) -> Message:
+    """Return the assistant's message of a completion.
+
+    Raises:
+        ValueError: It holds none.
+    """
+    choices = response.get("choices")
+    found = choices[0].get("message") if isinstance(choices, list) and choices else response
+    if not isinstance(found, Mapping) or not ("content" in found or "tool_calls" in found):
+        raise ValueError("the model's answer holds no message")
+    return {"role": "assistant", "content": found.get("content")} | (
+        {"tool_calls": found["tool_calls"]} if found.get("tool_calls") else {}
+    )
+
+
+def count_written_tokens(response: Mapping[str, Any], message: Mapping[str, Any]) -> int:
+    """Count the tokens that the model wrote, by its own count or else by estimate."""
+    usage = response.get("usage")
+    counted = usage.get("completion_tokens") if isinstance(usage, Mapping) else None
+    return counted if isinstance(counted, int) and counted > 0 else estimate_tokens(json.dumps(message, default=str))
+
+
+def join_text(message: Mapping[str, Any]) -> str:
+    """Return the text of a message, whose content is a string or a list of parts."""
+    content = message.get("content")
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    return content if isinstance(content, str) else ""
+
+
+def parse_arguments(raw: object) -> Mapping[str, Any]:
+    """Parse the arguments of a tool call: JSON in a string, or with some servers an object.
+
+    Raises:
+        ValueError: The string is no JSON.
+        TypeError: The arguments are no object.
+    """
+    value = json.loads(raw) if isinstance(raw, str) else raw
+    if not isinstance(value, Mapping):
+        raise TypeError("the arguments are no JSON object")
+    return value

@@ -1,0 +1,36 @@
+"""Hooks that a host calls in the course of a session; the slot implements them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from memory_core.hookspecs import hookspec
+
+if TYPE_CHECKING:
+    from memory_core.flush.policy import FlushTurn, Session
+    from memory_core.records import CallContext
+
+
+class HostHooks(Protocol):
+    """Hooks of a host's session. A host with a pluggy manager of its own adds these, and registers the slot:
+
+    manager = pluggy.PluginManager("memory_core")
+    manager.add_hookspecs(HostHooks)
+    manager.register(MemorySlot(config))
+    turn = manager.hook.before_compaction(session=session, compacting=False)
+    """
+
+    @hookspec
+    def session_started(self, context: CallContext) -> None:
+        """Sync in the background when a session begins, so that its first search finds what is new."""
+        raise NotImplementedError
+
+    @hookspec
+    def session_updated(self, session_key: str, agent: str) -> None:
+        """Index a session's transcript once it has grown enough."""
+        raise NotImplementedError
+
+    @hookspec(firstresult=True)
+    def before_compaction(self, session: Session, compacting: bool) -> FlushTurn | None:
+        """Return the silent turn to run before the session is compacted; None when none is due."""
+        raise NotImplementedError

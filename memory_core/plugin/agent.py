@@ -1,0 +1,213 @@
+"""The memory of one agent behind `Memory` and `MemorySlot`, which hand every call the configuration it works with."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+from memory_core.backends.selector import Selector
+from memory_core.config.agent import AgentConfig
+from memory_core.config.switch import explain_off, refuse_off
+from memory_core.errors import InvalidArgument, MemoryCoreError
+from memory_core.records import Access, CallContext, Finding, KeySources, Probe, ProgressCallback, Status, SyncReport
+from memory_core.sources.workspace import MAKE_IT, find_workspace_problem
+from memory_core.tools import results, schemas, scope
+from memory_core.tools.append import Writing, memory_append
+from memory_core.tools.recalled import Recalled
+
+log = logging.getLogger(__name__)
+
+
+class AgentMemory:
+    """The open backends, the tools and the recall of one agent. All methods may be called from several threads.
+
+    Methods take the configuration that their caller resolved: a call resolves it once, and never meets another one on its
+    way. Backends are opened when they are first needed, and anew when the configuration has changed since.
+    """
+
+    def __init__(self, *, today: Callable[[], date], keys: KeySources) -> None:
+        self._today = today
+        self._keys = keys
+        self._lock = threading.Lock()
+        self._selectors: dict[Access, tuple[AgentConfig, Selector]] = {}
+        self._started = False
+        self._recalled = Recalled()
+
+    def check(self, config: AgentConfig) -> None:
+        """Check the chosen backend's own section; opens no index.
+
+        Raises:
+            ConfigError: The section cannot be used.
+        """
+        if config.enabled:
+            self._selector(config, "rw")
+
+    def call_tool(
+        self, config: AgentConfig, name: str, arguments: Mapping[str, Any], context: CallContext
+    ) -> dict[str, Any]:
+        """Run one tool and return its result.
+
+        Raises:
+            MemoryCoreError: It cannot be run; `results.catch_errors` makes a result of that.
+        """
+        if not config.enabled:
+            self._close_selectors()  # no watcher and no open index stay behind
+            off = explain_off(config)
+            return results.shape_disabled(str(off), off.action if off else "")
+        if context.access == "none":
+            return results.shape_disabled(
+                "this session has no access to the workspace", "use a session with workspaceAccess ro or rw"
+            )
+        name = schemas.ALIASES.get(name, name)
+        schema = schemas.BY_NAME.get(name)
+        if schema is None:
+            raise InvalidArgument("name", f"there is no tool {name!r}", action="offer the tools of tool_schemas()")
+        selector = self._selector(config, context.access)
+        if not scope.allows(selector.scope, context):
+            return results.shape_denied(
+                "memory may not be searched in this chat", "ask in a direct chat, or change memory.scope"
+            )
+        checked = schemas.check_arguments(schema, arguments)
+        if schema is schemas.SEARCH:
+            return self._search(selector, config, checked, context)
+        if schema is schemas.GET:
+            lines = int(checked.get("lines", config.get_lines))
+            return results.shape_document(selector.get(checked["path"], int(checked.get("from", 1)), lines))
+        return self._append(config, checked, context)
+
+    def allows(self, config: AgentConfig, context: CallContext) -> bool:
+        """Return True if memory is on for this session and its scope lets this chat see notes.
+
+        Raises:
+            MemoryCoreError: The configuration cannot be used.
+        """
+        return (
+            config.enabled
+            and context.access != "none"
+            and scope.allows(self._selector(config, context.access).scope, context)
+        )
+
+    def recalled(self, session_key: str | None) -> frozenset[str]:
+        """Return fingerprints of what memory_search has shown in a session; see `append.Writing`."""
+        return self._recalled.of(session_key)
+
+    def sync(self, config: AgentConfig, *, force: bool, progress: ProgressCallback | None) -> SyncReport:
+        """Index what has changed in the files; `force` rebuilds the index.
+
+        Raises:
+            MemoryOff: Memory is off.
+            MemoryCoreError: It cannot be done.
+        """
+        refuse_off(config)
+        report = self._selector(config, "rw").sync(force=force, progress=progress)
+        return replace(report, warnings=(*_warn_of_workspace(config), *report.warnings))
+
+    def sync_soon(self, config: AgentConfig) -> None:
+        """Ask for a sync in the background and return at once. Nothing happens while memory is off."""
+        if config.enabled:
+            self._selector(config, "rw").sync_soon()
+
+    def session_updated(self, config: AgentConfig, session_key: str) -> None:
+        """Tell the backends that a session's log has grown."""
+        if config.enabled:
+            self._selector(config, "rw").session_updated(session_key)
+
+    def status(self, config: AgentConfig) -> Status:
+        """Return a cheap status: no network, no model, nothing written; one of memory that is off says why."""
+        off = explain_off(config)
+        if off is not None:
+            return Status(
+                backend="none", agent=config.agent, workspace=config.workspace, warnings=(str(off), *config.warnings),
+                details={"off": off.reason},
+            )  # fmt: skip
+        status = self._selector(config, "rw").status()
+        return replace(status, warnings=(*_warn_of_workspace(config), *status.warnings))
+
+    def probe(self, config: AgentConfig) -> Probe:
+        """Try for real to embed a text.
+
+        Raises:
+            MemoryOff: Memory is off.
+        """
+        refuse_off(config)
+        return self._selector(config, "rw").probe()
+
+    def diagnose(self, config: AgentConfig) -> list[Finding]:
+        """Check for real everything that the configured backend needs; nothing is opened while memory is off."""
+        off = explain_off(config)
+        if off is not None:
+            return [Finding(subject="config", level="warn", message=str(off), action=off.action)]
+        return self._selector(config, "rw").diagnose()
+
+    def start(self, config: AgentConfig | None) -> None:
+        """Start background work: now or, with None or while memory is off, once a later call opens the backends."""
+        with self._lock:
+            self._started = True
+        if config is None or not config.enabled:
+            return
+        try:
+            self._selector(config, "rw").start()  # it may have been opened before
+        except MemoryCoreError as error:
+            log.warning("the memory of agent %r does not start: %s", config.agent, error)
+
+    def close(self) -> tuple[str, ...]:
+        """End background work and close all files; may be called twice.
+
+        Returns:
+            A sentence about each backend that did not close; it is left behind in a daemon thread.
+        """
+        with self._lock:
+            self._started = False
+        return self._close_selectors()
+
+    def _search(
+        self, selector: Selector, config: AgentConfig, arguments: Mapping[str, Any], context: CallContext
+    ) -> dict[str, Any]:
+        result = selector.search(schemas.read_query(arguments, config.search.query))
+        if problem := find_workspace_problem(config.workspace):
+            warning = "; ".join(filter(None, (problem, result.warning)))
+            result = replace(result, warning=warning, action=MAKE_IT)
+        self._recalled.add(context.session_key, [hit.snippet for hit in result.hits])
+        citations = config.memory.citations
+        return results.shape_search(result, cite_hits=scope.cites(citations, context), citations=citations)
+
+    def _append(self, config: AgentConfig, arguments: Mapping[str, Any], context: CallContext) -> dict[str, Any]:
+        writing = Writing(
+            workspace=config.workspace,
+            state_dir=config.state_dir,
+            today=self._today(),
+            access=context.access,
+            longterm=scope.is_main(context, config.agent),
+            # What was found in a daily note may well be promoted to long-term memory, when the model says so.
+            recalled=frozenset() if arguments.get("target") == "longterm" else self.recalled(context.session_key),
+        )
+        return memory_append(arguments, writing)
+
+    def _selector(self, config: AgentConfig, access: Access) -> Selector:
+        """Return the backends for this access, opened anew when the configuration has changed."""
+        with self._lock:
+            held = self._selectors.get(access)
+            if held is not None and held[0] == config:
+                return held[1]
+            selector = Selector(config, access=access, keys=self._keys)
+            self._selectors[access] = (config, selector)
+            start = self._started and access == "rw"
+        if held is not None:
+            held[1].close()
+        if start:
+            selector.start()
+        return selector
+
+    def _close_selectors(self) -> tuple[str, ...]:
+        with self._lock:
+            selectors, self._selectors = list(self._selectors.values()), {}
+        return tuple(problem for _, selector in selectors for problem in selector.close())
+
+
+def _warn_of_workspace(config: AgentConfig) -> tuple[str, ...]:
+    problem = find_workspace_problem(config.workspace)
+    return () if problem is None else (f"{problem}; {MAKE_IT}",)

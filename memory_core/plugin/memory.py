@@ -1,0 +1,185 @@
+"""`open_memory` and `Memory`: one agent's memory for scripts and the command line, configured anew at every call."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from datetime import date
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from memory_core.config.agent import AgentConfig
+from memory_core.config.names import DEFAULT_AGENT
+from memory_core.config.source import ConfigSource, FixedConfig, Origin
+from memory_core.errors import ConfigError, MemoryCoreError
+from memory_core.plugin.agent import AgentMemory
+from memory_core.records import (
+    Access,
+    CallContext,
+    Finding,
+    KeySources,
+    Probe,
+    ProgressCallback,
+    ResolveApiKey,
+    Status,
+    SyncReport,
+)
+from memory_core.tools import results, schemas
+
+log = logging.getLogger(__name__)
+
+
+def open_memory(
+    config: Origin = None,
+    *,
+    agent: str = DEFAULT_AGENT,
+    workspace: str | Path | None = None,
+    state_dir: str | Path | None = None,
+) -> Memory:
+    """Open one agent's memory. Starts nothing and reads no note; close it, or use it as a context manager.
+
+    Args:
+        config: A JSON5 or TOML file, a mapping of the same shape, a callable that returns one, or None for the defaults.
+        agent: The agent's id.
+        workspace: The folder of the notes; overrides the configuration.
+        state_dir: The folder of the indexes; overrides the configuration.
+
+    Raises:
+        ConfigError: The configuration cannot be used; names every problem.
+    """
+    memory = Memory(ConfigSource(config, workspace=workspace, state_dir=state_dir), agent=agent)
+    memory.check()
+    return memory
+
+
+class Memory:
+    """One agent's memory. All methods may be called from several threads.
+
+    Each call resolves the configuration once, when it begins, and works with that to its end.
+    """
+
+    def __init__(
+        self,
+        source: ConfigSource | FixedConfig,
+        *,
+        agent: str = DEFAULT_AGENT,
+        today: Callable[[], date] = date.today,
+        resolve_api_key: ResolveApiKey | None = None,
+    ) -> None:
+        self._source = source
+        self._agent = agent
+        self._memory = AgentMemory(today=today, keys=KeySources(resolve=resolve_api_key, auto_environ=os.environ))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def config(self) -> AgentConfig:
+        """Resolve this agent's configuration as it is now.
+
+        Raises:
+            ConfigError: It cannot be used.
+        """
+        return self._source.current().agent(self._agent)
+
+    def check(self) -> None:
+        """Check the configuration, the chosen backend's own section included; opens no index.
+
+        Raises:
+            ConfigError: It cannot be used.
+        """
+        self._memory.check(self.config())
+
+    def tool_schemas(self, access: Access = "rw") -> list[dict[str, Any]]:
+        """Return the tools in the bare function form; empty when memory is off or its configuration cannot be used.
+
+        Args:
+            access: What the session may do in the workspace; `memory_append` is offered to "rw" only.
+        """
+        try:
+            config = self.config()
+        except ConfigError as error:
+            log.warning("no memory tools: %s", error)
+            return []
+        return schemas.list_tools(config, access) if config.enabled else []
+
+    def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext | None = None) -> dict[str, Any]:
+        """Run one tool. Whatever goes wrong is in the result; nothing is raised.
+
+        Args:
+            name: `memory_search`, `memory_get` or `memory_append`, or one of Orbit's names for them.
+            arguments: As the model gave them.
+            context: The chat from which the call comes; None is this machine's own user.
+        """
+        return results.catch_errors(
+            name, lambda: self._memory.call_tool(self.config(), name, arguments, context or CallContext())
+        )
+
+    def sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
+        """Index what has changed in the files; `force` rebuilds the index.
+
+        Raises:
+            MemoryCoreError: It cannot be done; what was committed before stays valid.
+        """
+        return self._memory.sync(self.config(), force=force, progress=progress)
+
+    def sync_soon(self) -> None:
+        """Ask for a sync in the background and return at once. Logs a warning when memory cannot be used."""
+        try:
+            self._memory.sync_soon(self.config())
+        except MemoryCoreError as error:
+            log.warning("no sync: %s", error)
+
+    def session_updated(self, session_key: str) -> None:
+        """Index a session's log in the background once it has grown enough, where sessions are indexed."""
+        try:
+            self._memory.session_updated(self.config(), session_key)
+        except MemoryCoreError as error:
+            log.warning("session %s is not indexed: %s", session_key, error)
+
+    def start(self) -> None:
+        """Start watching and syncing in the background; `close` ends it. Nothing happens while memory is off."""
+        try:
+            config = self.config()
+        except MemoryCoreError as error:
+            log.warning("memory does not start: %s", error)
+            config = None
+        self._memory.start(config)
+
+    def status(self) -> Status:
+        """Return a cheap status: no network, no model, nothing written.
+
+        Raises:
+            MemoryCoreError: The configuration or the index cannot be used.
+        """
+        return self._memory.status(self.config())
+
+    def probe(self) -> Probe:
+        """Try for real to embed a text.
+
+        Raises:
+            MemoryCoreError: The configuration cannot be used.
+        """
+        return self._memory.probe(self.config())
+
+    def diagnose(self) -> list[Finding]:
+        """Check for real everything that the configured backend needs; writes nothing, opens the provider.
+
+        Raises:
+            MemoryCoreError: The configuration cannot be used.
+        """
+        return self._memory.diagnose(self.config())
+
+    def close(self) -> tuple[str, ...]:
+        """End background work and close all files; may be called twice.
+
+        Returns:
+            A sentence about each backend that is still running; it is left behind in a daemon thread.
+        """
+        return self._memory.close()

@@ -1,0 +1,319 @@
+"""The slot that a host loads, configures and calls. Once it is made, nothing in here raises into the host.
+
+from memory_core.plugin import MemorySlot
+
+slot = MemorySlot("host.json5")
+slot.start()
+tools = slot.tool_schemas()
+answer = slot.call_tool("memory_search", {"query": "what did we decide about the cache?"})
+slot.close()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Collection, Mapping
+from datetime import date
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from memory_core.config.agent import AgentConfig
+from memory_core.config.names import DEFAULT_AGENT
+from memory_core.config.normal_form import normalize_agent_id
+from memory_core.config.source import ConfigSource, Origin
+from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError
+from memory_core.flush import policy
+from memory_core.flush.policy import Decision, FlushTurn, Session
+from memory_core.hookspecs import hookimpl
+from memory_core.plugin.agent import AgentMemory
+from memory_core.records import CallContext, KeySources, ResolveApiKey, Status
+from memory_core.sources import sessions_json
+from memory_core.tools import prompts, results, schemas
+
+if TYPE_CHECKING:
+    from memory_core.flush.completions import Complete
+    from memory_core.flush.runner import FlushOutcome
+
+log = logging.getLogger(__name__)
+
+
+class MemorySlot:
+    """The memory of all agents of one host. Making one starts nothing; all methods may be called from several threads.
+
+    Each call resolves the configuration once, when it begins, and works with that to its end.
+
+    Args:
+        config: A file (read again when it changes), a mapping, or a callable (called once at every call).
+        workspace: Overrides the configuration's, for every agent.
+        state_dir: The host's state directory; overrides MEMORY_CORE_STATE_DIR and the default.
+        other_slots: Ids of memory plugins that the host knows besides ours.
+        today: Returns the date for daily notes: the host's clock in the user's timezone.
+        resolve_api_key: Returns the host's own key for a provider id; asked after the configuration and before the
+            environment. The provider "auto" takes no key from the environment in a host: name the provider, or offer one here.
+    """
+
+    def __init__(
+        self,
+        config: Origin = None,
+        *,
+        workspace: str | Path | None = None,
+        state_dir: str | Path | None = None,
+        other_slots: Collection[str] = (),
+        today: Callable[[], date] = date.today,
+        resolve_api_key: ResolveApiKey | None = None,
+    ) -> None:
+        self._source = ConfigSource(config, workspace=workspace, state_dir=state_dir, other_slots=other_slots)
+        self._today = today
+        self._keys = KeySources(resolve=resolve_api_key)
+        self._lock = threading.Lock()
+        self._memories: dict[str, AgentMemory] = {}
+        self._greeted: set[str] = set()
+        self._started = False
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def manifest(self) -> dict[str, Any]:
+        """Return `plugin.json` as it ships: id, kind, tools, hooks, the JSON Schema of the configuration."""
+        from memory_core.plugin.manifest import make_plugin_json
+
+        return make_plugin_json()
+
+    def tool_schemas(self, context: CallContext | None = None, *, form: schemas.Form = "bare") -> list[dict[str, Any]]:
+        """Return the tools that an agent may be given; empty when memory is off or its configuration cannot be used.
+
+        Args:
+            context: The agent's session; None is the agent "main".
+            form: "bare" is OpenAI's function object, "openai" wraps it, "anthropic" and "mcp" are those hosts' own.
+        """
+        context = context or CallContext()
+        config = self._config_if_on(context)
+        offered = [] if config is None else schemas.list_tools(config, context.access)
+        return [schemas.to_form(schema, form) for schema in offered]
+
+    def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext | None = None) -> dict[str, Any]:
+        """Run one tool for one session. Whatever goes wrong is in the result; nothing is raised.
+
+        Slot, switch and scope are resolved now, not when the tools were handed out.
+        """
+        context = context or CallContext()
+        try:
+            agent = _read_agent(context)
+        except InvalidArgument as error:
+            return {"error": str(error), "code": "invalid_agent"}
+
+        def run() -> dict[str, Any]:
+            memory, config = self._resolve(agent)
+            return memory.call_tool(config, name, arguments, context)
+
+        return results.catch_errors(name, run)
+
+    async def acall_tool(
+        self, name: str, arguments: Mapping[str, Any], context: CallContext | None = None
+    ) -> dict[str, Any]:
+        """Run `call_tool` in a thread, for asynchronous hosts."""
+        return await asyncio.to_thread(self.call_tool, name, arguments, context)
+
+    def prompt_section(self, context: CallContext | None = None) -> str:
+        """Return what the system prompt says about memory; "" when memory is off."""
+        context = context or CallContext()
+        config = self._config_if_on(context)
+        if config is None:
+            return ""
+        offered = {
+            schemas.ALIASES.get(schema["name"], schema["name"]): schema["name"]
+            for schema in schemas.list_tools(config, context.access)
+        }
+        return prompts.explain_memory(config, context, search=offered["memory_search"], get=offered["memory_get"])
+
+    def session_context(self, context: CallContext | None = None, *, budget_chars: int = prompts.CONTEXT_CHARS) -> str:
+        """Return the notes worth seeing at the start of a session, as quoted data within a budget.
+
+        "" when there are none, when memory is off, or when its scope lets this chat see none.
+        """
+        context = context or CallContext()
+        config = self._config_if_on(context, readable=True)
+        return "" if config is None else prompts.quote_notes(config, context, self._today(), budget_chars=budget_chars)
+
+    def session_started(self, context: CallContext | None = None) -> None:
+        """Sync in the background, once for each session key, where `sync.onSessionStart` says so."""
+        context = context or CallContext()
+        try:
+            memory, config = self._resolve(_read_agent(context))
+            if not config.enabled or not config.search.sync.on_session_start or context.access != "rw":
+                return
+            key = f"{config.agent}\0{context.session_key or ''}"
+            with self._lock:
+                if key in self._greeted:
+                    return
+                self._greeted.add(key)
+            memory.sync_soon(config)
+        except MemoryCoreError as error:
+            log.warning("no sync: %s", error)
+
+    def session_updated(self, session_key: str, agent: str = DEFAULT_AGENT) -> None:
+        """Index a session's transcript in the background once it has grown enough, where sessions are indexed."""
+        try:
+            memory, config = self._resolve(normalize_agent_id(agent))
+            memory.session_updated(config, session_key)
+        except MemoryCoreError as error:
+            log.warning("session %s is not indexed: %s", session_key, error)
+
+    # The flush before compaction.
+
+    def session(self, context: CallContext, key: str, **facts: Any) -> Session:
+        """Describe a session before compaction: what the host's `sessions.json` says, and what the host knows better.
+
+        Args:
+            context: The session, as for a tool call.
+            key: Its session key.
+            facts: Attributes of `flush.policy.Session`, such as `total_tokens` and `context_window`.
+        """
+        agent = context.agent or DEFAULT_AGENT
+        known = {"access": context.access, "chat_type": context.chat_type or "", "channel": context.channel or ""}
+        try:
+            _, config = self._resolve(normalize_agent_id(agent))
+            entry = sessions_json.read_entry(config.sessions_dir / sessions_json.FILE_NAME, key)
+        except MemoryCoreError as error:
+            log.warning("%s", error)
+            entry = {}
+        return Session.from_entry(agent, key, entry, **(known | facts))
+
+    def should_flush(self, session: Session, *, compacting: bool = False) -> Decision:
+        """Decide whether a flush turn is due now, and say why or why not; for hosts that poll."""
+        try:
+            _, config = self._resolve(normalize_agent_id(session.agent))
+        except MemoryCoreError as error:
+            return Decision(False, str(error), "disabled")
+        return policy.should_flush(session, config, compacting=compacting)
+
+    def before_compaction(self, session: Session, *, compacting: bool = False) -> FlushTurn | None:
+        """Return the silent turn to run now, before the session is compacted; None when none is due. Never raises.
+
+        A host calls it after every turn, and once more with `compacting` when it compacts whatever the session's size.
+        """
+        try:
+            _, config = self._resolve(normalize_agent_id(session.agent))
+        except MemoryCoreError as error:
+            log.warning("no memory flush: %s", error)
+            return None
+        return policy.plan_flush(session, config, compacting=compacting)
+
+    def run_flush(self, turn: FlushTurn, complete: Complete, **limits: Any) -> FlushOutcome:
+        """Run a flush turn for a host that cannot run a nested one, and record how it went. Never raises.
+
+        Args:
+            turn: As `before_compaction` made it.
+            complete: Asks the model once; see `completions.Complete`.
+            limits: `history`, `max_steps`, `max_seconds`, `max_tokens` of `runner.run_flush`.
+        """
+        from memory_core.flush import runner
+
+        try:
+            memory, config = self._resolve(normalize_agent_id(turn.agent))
+        except MemoryCoreError as error:
+            return runner.FlushOutcome(status="failed", reason=str(error))
+        handlers = runner.make_flush_tools(turn, config, recalled=memory.recalled(turn.session_key))
+        outcome = runner.run_flush(turn, complete, handlers, **limits)
+        runner.record_outcome(turn, outcome, config.sessions_dir / sessions_json.FILE_NAME)
+        return outcome
+
+    # The slot itself.
+
+    def status(self, agent: str = DEFAULT_AGENT) -> Status:
+        """Return a cheap status of one agent's memory; a slot that is off, or a wrong configuration, is a warning in it."""
+        try:
+            memory, config = self._resolve(normalize_agent_id(agent))
+            return memory.status(config)
+        except MemoryCoreError as error:
+            return Status(backend="none", agent=agent, workspace=Path(), warnings=(str(error),))
+
+    def start(self) -> None:
+        """Start watching and syncing in the background, for every agent that is configured or called, now and later."""
+        with self._lock:
+            self._started = True
+            called = list(self._memories)
+        try:
+            config = self._source.current()
+        except ConfigError as error:
+            log.warning("memory does not start: %s", error)
+            return
+        for agent in dict.fromkeys((*config.agents, *called)):
+            self._memory(config.agent(agent), start=True)
+
+    def close(self) -> tuple[str, ...]:
+        """End background work and close all files; may be called twice.
+
+        Returns:
+            A sentence about each backend that is still running; it is left behind in a daemon thread.
+        """
+        with self._lock:
+            memories, self._memories = list(self._memories.values()), {}
+            self._started = False
+        return tuple(problem for memory in memories for problem in memory.close())
+
+    def _resolve(self, agent: str) -> tuple[AgentMemory, AgentConfig]:
+        """Return an agent's memory and its configuration as it is now; every public method calls this once at most.
+
+        Raises:
+            ConfigError: The configuration cannot be used.
+        """
+        config = self._source.current().agent(agent)
+        return self._memory(config), config
+
+    def _memory(self, config: AgentConfig, *, start: bool = False) -> AgentMemory:
+        with self._lock:
+            memory = self._memories.get(config.agent)
+            if memory is None:
+                memory = AgentMemory(today=self._today, keys=self._keys)
+                self._memories[config.agent] = memory
+                start = start or self._started
+        if start:
+            memory.start(config)
+        return memory
+
+    def _config_if_on(self, context: CallContext, *, readable: bool = False) -> AgentConfig | None:
+        """Return the agent's configuration; None when memory is off for this session, or cannot be configured.
+
+        With `readable` also None when the scope lets this chat see no notes.
+        """
+        try:
+            memory, config = self._resolve(_read_agent(context))
+            if readable and not memory.allows(config, context):
+                return None
+        except MemoryCoreError as error:
+            log.warning("memory is off: %s", error)
+            return None
+        return config if config.enabled and context.access != "none" else None
+
+    # The hooks for hosts with a pluggy manager of their own. pluggy passes no argument that has a default.
+
+    @hookimpl(specname="session_started")
+    def _on_session_started(self, context: CallContext) -> None:
+        self.session_started(context)
+
+    @hookimpl(specname="session_updated")
+    def _on_session_updated(self, session_key: str, agent: str) -> None:
+        self.session_updated(session_key, agent)
+
+    @hookimpl(specname="before_compaction")
+    def _on_before_compaction(self, session: Session, compacting: bool) -> FlushTurn | None:
+        return self.before_compaction(session, compacting=compacting)
+
+
+def _read_agent(context: CallContext) -> str:
+    """Return the id of the agent whose session calls.
+
+    Raises:
+        InvalidArgument: It cannot be an agent's id.
+    """
+    return normalize_agent_id(context.agent or DEFAULT_AGENT)

@@ -1,0 +1,1 @@
+"""Scores, calibration, snippets and passages: pure functions that every backend ranks and cuts with."""

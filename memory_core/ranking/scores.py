@@ -1,0 +1,160 @@
+"""Ranks and scores of units that may answer a question. Pure arithmetic.
+
+The *rank* of a unit is a fusion of normalised scores; it orders units. Its *score* is absolute, so that it can be compared
+with a threshold: the best of bad answers ranks first but scores low.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from memory_core.embeddings.protocols import Calibration
+
+# BM25 with FTS5's own constants: https://www.sqlite.org/fts5.html#the_bm25_function
+K1, B = 1.2, 0.75
+
+# Defaults of the two weights, and how each side is split between a unit and what surrounds it.
+VECTOR_WEIGHT, TEXT_WEIGHT = 0.6, 0.4
+UNIT_SHARE = 0.25  # of the text side: BM25 of the unit; the rest is its chunk's
+# The shares of the vector side that the window's cosine and late interaction have: without tokens, with tokens of a table,
+# with tokens in their context. The last tell more: with both shares at .5, R4000 is .012 lower.
+WITHOUT_TOKENS, WITH_TABLE, WITH_CONTEXT = (1.0, 0.0), (0.5, 0.5), (0.8, 1.4)
+# Of the best rank: a unit without a word of the question that reaches it opens a passage of its own.
+NEAR_BEST = 0.7
+PERIOD_BONUS = 0.2  # for notes of the days that the question speaks of
+NAMED_BONUS = 2.0  # for notes that the question names: more than all else together
+
+# Calibration, on the judged conversations of tests/benchmarks against nonsense (tests/benchmarks/nonsense.py).
+# The worth of a cosine differs from space to space: memory_core/ranking/calibration.py.
+UNKNOWN_SHARE = 0.31  # of the span on top of the floor, when no word of a question is known: gibberish reaches .52
+SPELT_TOKENS = (
+    2.0  # tokens a word, above which they are no words: questions have 1.0 to 1.5, gibberish of other alphabets 3 to 8
+)
+KEYWORD_CEILING = 0.7  # the most evidence that keywords alone bring in hybrid mode
+CHANCE, CHANCE_GROWTH = 0.18, 0.1  # the evidence that word salad reaches among 100 chunks; added for ten times as many
+KEYWORD_EXPONENT, KEYWORD_GROWTH = 0.82, 0.3  # at 100 chunks; added for ten times as many
+QUESTION_EXPONENT = 0.8  # as a share of that, for a question in a sentence
+# Of a sentence's evidence in an index of one chunk; added for ten times as many: few chunks hold few words.
+FEW_EXPONENT, FEW_GROWTH = 0.8, 0.1
+IDENTIFIED = 0.5  # the lowest score of a chunk that holds an identifier of the question
+
+
+def inverse_document_frequency(documents: int, containing: int) -> float:
+    """ln(1 + (N - n + .5) / (n + .5)), Lucene's form of the Robertson-Sparck Jones weight: never negative."""
+    return math.log(1 + (max(documents - containing, 0) + 0.5) / (containing + 0.5))
+
+
+def coverage_weight(documents: int, containing: int) -> float:
+    """ln(1 + (N + .5) / (n + .5)), the weight of one term in a question: a term in every note still counts ln 2."""
+    return math.log(1 + (documents + 0.5) / (containing + 0.5))
+
+
+def coverage(weights: Sequence[float], found: Sequence[bool]) -> float:
+    """The share of a question's weight that was found, 0..1; terms that no chunk holds count in the whole."""
+    whole = sum(weights)
+    return sum(weight for weight, hit in zip(weights, found, strict=True) if hit) / whole if whole else 0.0
+
+
+def vector_score(cosine: float, calibration: Calibration, *, unknown_words: bool = False) -> float:
+    """A cosine as a score in 0..1; lower when none of the question's words is known."""
+    score = (cosine - calibration.floor) / calibration.span - UNKNOWN_SHARE * unknown_words
+    return min(max(score, 0.0), 1.0)
+
+
+def chance(chunks: int) -> float:
+    """The evidence, 0 to .3, that unconnected words find by chance: it grows with the number of chunks."""
+    return min(max(CHANCE + CHANCE_GROWTH * math.log10(max(chunks, 1) / 100), 0.0), 0.3)
+
+
+def hybrid_score(covered: float, vector: float, chunks: int = 100, *, question: bool = False) -> float:
+    """The score of two independent pieces of evidence together, 0..1.
+
+    Args:
+        covered: The share of the question's words that was found, 0..1.
+        vector: The evidence by meaning, 0..1.
+        chunks: The number of chunks in the index.
+        question: True if the words were a sentence. A sentence is no chance collection of words, so its evidence counts
+            in full, 1 - (1 - covered) (1 - vector), and a little more below 100 chunks. Of other words the keyword side
+            counts .7, and the evidence of chance is subtracted.
+    """
+    if question:
+        return math.pow(
+            1 - (1 - covered) * (1 - vector), min(FEW_EXPONENT + FEW_GROWTH * math.log10(max(chunks, 1)), 1.0)
+        )
+    evidence, less = 1 - (1 - KEYWORD_CEILING * covered) * (1 - vector), chance(chunks)
+    return max((evidence - less) / (1 - less), 0.0)
+
+
+def keyword_score(covered: float, chunks: int = 100, *, question: bool = False) -> float:
+    """covered ** .82 among 100 chunks; the exponent grows with their number, as does what words find by chance.
+
+    A question in a sentence is no chance collection of words: its exponent is smaller by a fifth.
+    """
+    exponent = KEYWORD_EXPONENT + KEYWORD_GROWTH * math.log10(max(chunks, 1) / 100)
+    return math.pow(covered, min(max(exponent, 0.6), 1.3) * (QUESTION_EXPONENT if question else 1.0))
+
+
+def recency(age_days: float, *, half_life_days: float, floor: float) -> float:
+    """Exponential decay with a floor, max(floor, 2 ** (-age / half-life)): the factor on a note's rank.
+
+    Args:
+        age_days: Days since the note's date; a date in the future counts as today.
+        half_life_days: Days after which the factor is a half, positive.
+        floor: The smallest factor, 0..1.
+
+    Returns:
+        A factor in floor..1.
+    """
+    return max(floor, math.exp2(-max(age_days, 0.0) / half_life_days))
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Shares of the vector side and of the text side; their sum is 1."""
+
+    vector: float
+    text: float
+
+    @classmethod
+    def normalised(cls, vector: float | None, text: float | None) -> Weights:
+        """Weights from the configuration: None is the default; two zeros are two defaults."""
+        vector = VECTOR_WEIGHT if vector is None else vector
+        text = TEXT_WEIGHT if text is None else text
+        total = vector + text
+        return cls(vector / total, text / total) if total > 0 else cls(VECTOR_WEIGHT, TEXT_WEIGHT)
+
+
+def scale(values: Sequence[float]) -> list[float]:
+    """Divide values by the largest; negative ones become 0."""
+    top = max(values, default=0.0)
+    return [max(value, 0.0) / top for value in values] if top > 0 else [0.0] * len(values)
+
+
+def spread(values: Sequence[float]) -> list[float]:
+    """Map the smallest value to 0 and the largest to 1: for cosines, whose zero lies elsewhere in every model."""
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    return [(value - low) / (high - low) for value in values] if high > low else [0.0] * len(values)
+
+
+def bm25(counts: Sequence[Mapping[int, int]], lengths: Sequence[int], rarities: Sequence[float]) -> list[float]:
+    """BM25 of units against one question.
+
+    Args:
+        counts: For every unit, how often it holds a term, by the term's number; terms it lacks may be left out.
+        lengths: Words of every unit.
+        rarities: Inverse document frequency of every term.
+
+    Returns:
+        A score for every unit, not negative.
+    """
+    average = max(sum(lengths) / len(lengths), 1.0) if lengths else 1.0
+    return [
+        _bm25(held, rarities, K1 * (1 - B + B * length / average)) if held else 0.0
+        for held, length in zip(counts, lengths, strict=True)
+    ]
+
+
+def _bm25(held: Mapping[int, int], rarities: Sequence[float], damping: float) -> float:
+    return sum(rarities[term] * count * (K1 + 1) / (count + damping) for term, count in held.items())

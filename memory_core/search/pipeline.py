@@ -1,0 +1,128 @@
+"""A search: the question is analysed, candidates are found, their units ranked and packed into passages, those scored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, datetime
+
+from memory_core.config.settings import Hybrid, TemporalDecay
+from memory_core.ranking import scores
+from memory_core.ranking.passages import Passage, PlacedUnit, pack
+from memory_core.ranking.snippets import Mark, find_marks
+from memory_core.records import Hit, Mode, Query
+from memory_core.search.candidates import Candidate, find_candidates, find_nearest
+from memory_core.search.question import Question, analyse
+from memory_core.search.reader import IndexedChunk, Reader
+from memory_core.search.scoring import Score, VectorQuery, judge
+from memory_core.search.term_counts import Stem, TermCounts
+from memory_core.sources.roots import LONGTERM_NAMES
+from memory_core.text.terms import cut_cjk
+
+
+def search(
+    reader: Reader,
+    query: Query,
+    hybrid: Hybrid,
+    *,
+    vectors: VectorQuery | None,
+    today: date | None = None,
+) -> tuple[list[Hit], Mode]:
+    """Search one moment of the index; hits are best first.
+
+    Args:
+        reader: Of the index.
+        query: The question.
+        hybrid: The weights of the two sides.
+        vectors: None searches by keyword alone.
+        today: The day from which "yesterday" is counted; None is the local date.
+
+    Returns:
+        The hits, each scoring at least `query.min_score`, no unit of a note twice; and the evidence that was used.
+    """
+    today = today or datetime.now().astimezone().date()
+    question = analyse(reader, query.text, today)
+    mode: Mode = "keyword" if vectors is None else "hybrid" if hybrid.enabled else "vector"
+    if not question.words or not question.chunks:
+        return [], mode
+    weights = _weights(mode, hybrid)
+    multiplier = hybrid.candidate_multiplier
+    near: dict[int, float] = {}
+    if vectors is not None and weights.vector:
+        near = find_nearest(reader, vectors.space_id, vectors.vector, query, multiplier=multiplier)
+    candidates = find_candidates(reader, question, query, weights, multiplier=multiplier, near=near)
+    counts = TermCounts(question, candidates, reader.stem)
+    ranks, judged = judge(reader, question, candidates, counts, weights=weights, vectors=vectors)
+    passes = [score.whole >= query.min_score for score in judged]
+    if hybrid.temporal_decay.enabled:
+        left = [_recency(candidate.chunk, today, hybrid.temporal_decay) for candidate in candidates]
+        ranks = [rank * left[chunk] for rank, (chunk, _) in zip(ranks, counts.units, strict=True)]
+    order = sorted(
+        (i for i, (chunk, _) in enumerate(counts.units) if passes[chunk]), key=ranks.__getitem__, reverse=True
+    )
+    enough = scores.NEAR_BEST * max(ranks, default=0.0) if vectors is not None else math.inf
+    ranked = ((*counts.units[i], bool(counts.counts[i]) or ranks[i] >= enough) for i in order)
+    units = _place_units(candidates, ranked, question, reader.stem, query.max_snippet_chars)
+    passages = pack(units, count=query.max_results, max_chars=query.max_snippet_chars)
+    return [_to_hit(passage, judged) for passage in passages], mode
+
+
+def _weights(mode: Mode, hybrid: Hybrid) -> scores.Weights:
+    if mode == "keyword":
+        return scores.Weights(0.0, 1.0)
+    if mode == "vector":
+        return scores.Weights(1.0, 0.0)
+    return scores.Weights.normalised(hybrid.vector_weight, hybrid.text_weight)
+
+
+def _recency(chunk: IndexedChunk, today: date, decay: TemporalDecay) -> float:
+    """The factor on the rank of a note's units; 1 for notes without a date and those kept for long."""
+    if chunk.date is None or chunk.path in LONGTERM_NAMES:
+        return 1.0
+    age = today - date.fromisoformat(chunk.date)
+    return scores.recency(age.days, half_life_days=decay.half_life_days, floor=decay.floor)
+
+
+def _place_units(
+    candidates: Sequence[Candidate],
+    ranked: Iterable[tuple[int, int, bool]],
+    question: Question,
+    stem: Stem,
+    max_chars: int,
+) -> Iterator[PlacedUnit]:
+    """Yield units with their places; those that are too long are cut around the words of the question.
+
+    Args:
+        candidates: The chunks of the units.
+        ranked: (number of the candidate, number of the unit in it, `PlacedUnit.matches`) of every unit, best first.
+        question: Whose words are looked for in long units.
+        stem: The stemmer of the keyword index.
+        max_chars: The most characters of a unit.
+    """
+    asked = dict(zip((word.stems[0] for word in question.words), question.weights, strict=True))
+
+    def mark(unit: PlacedUnit) -> list[Mark]:
+        return find_marks(unit.text, (unit.start, unit.end), asked, lambda word: stem(cut_cjk(word)))
+
+    for number, index, matches in ranked:
+        chunk = candidates[number].chunk
+        unit = chunk.units[index]
+        yield PlacedUnit(
+            chunk.start_line + unit.first_line, chunk.start_line + unit.last_line, unit.start, unit.end,
+            chunk.path, chunk.source, number, index, chunk.text, matches,
+        ).cut(max_chars, mark)  # fmt: skip
+
+
+def _to_hit(passage: Passage, judged: Sequence[Score]) -> Hit:
+    """Turn a passage into a hit with the score of its best chunk."""
+    best = max((judged[unit.chunk] for unit in passage.units), key=lambda score: score.whole)
+    return Hit(
+        path=passage.units[0].path,
+        source=passage.units[0].source,
+        start_line=passage.first_line,
+        end_line=passage.last_line,
+        score=round(best.whole, 4),
+        vector_score=None if best.vector is None else round(best.vector, 4),
+        text_score=None if best.text is None else round(best.text, 4),
+        snippet=passage.snippet,
+    )

@@ -1,0 +1,119 @@
+"""A question as one index understands it: its terms with their counts, the notes it names, the period it speaks of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+
+from memory_core.ranking import scores
+from memory_core.search.periods import Period, find_named_period
+from memory_core.search.reader import Reader, Term
+from memory_core.text.terms import (
+    cut_cjk,
+    extract_file_names,
+    extract_identifiers,
+    extract_phrases,
+    extract_words,
+    is_question,
+    is_seam,
+    is_single_cjk,
+    split_question,
+)
+
+MAX_TERMS = 48  # of a question; the rarest stay
+MAX_PHRASES = 16
+
+
+@dataclass(frozen=True)  # without slots, so that what ranking asks for again and again is computed once
+class Question:
+    """A question as one index understands it.
+
+    Attributes:
+        words: Its content words, without those that only build questions. Empty: it asks for nothing.
+        phrases: Identifiers, paths and quoted words, which count as they stand besides their single words.
+        chunks: The number of chunks in the index.
+        names: File names and dates, as paths end with them.
+        period: The days it speaks of.
+        period_words: The numbers of the words that name them.
+        identifiers: The numbers, among its terms, of those that name one thing exactly and that some chunk holds.
+        is_sentence: True if it is asked in a sentence; False for a list of words.
+        parts: The words in each part of `terms.split_question`.
+    """
+
+    words: tuple[Term, ...]
+    phrases: tuple[Term, ...]
+    chunks: int
+    names: tuple[str, ...] = ()
+    period: Period | None = None
+    period_words: frozenset[int] = frozenset()
+    identifiers: frozenset[int] = frozenset()
+    is_sentence: bool = False
+    parts: tuple[tuple[str, ...], ...] = ()
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """Words and phrases: what ranks."""
+        return self.words + self.phrases
+
+    @cached_property
+    def weights(self) -> list[float]:
+        """The weight of each word in the question, not normalised.
+
+        A CJK pair that no chunk holds is likelier the seam of two words than a word: it weighs half.
+        """
+        return [
+            scores.coverage_weight(self.chunks, word.documents) * (0.5 if is_seam(word.text, word.documents) else 1.0)
+            for word in self.words
+        ]
+
+    @cached_property
+    def part_weights(self) -> list[float]:
+        """The weight of each part: that of the words in it."""
+        share = {word.text: weight for word, weight in zip(self.words, self.weights, strict=True)}
+        return [sum(share.get(word, 0.0) for word in words) for words in self.parts]
+
+    @cached_property
+    def rarities(self) -> list[float]:
+        """Inverse document frequency of every term."""
+        return [scores.inverse_document_frequency(self.chunks, term.documents) for term in self.terms]
+
+
+def analyse(reader: Reader, text: str, today: date) -> Question:
+    """Split a question into terms and count the chunks that hold them; of very many words the rarest stay.
+
+    Args:
+        reader: Of the index that is searched.
+        text: The question as it was asked.
+        today: The day from which "yesterday" is counted.
+    """
+    stems: dict[str, str] = {}
+    for word in extract_words(text):
+        for stem in reader.stem(word if is_single_cjk(word) else cut_cjk(word))[:1]:
+            stems.setdefault(stem, word)
+    counts = dict(reader.count_by_stem(stems))
+    counts |= {stem: reader.count_by_prefix(stem) for stem, word in stems.items() if is_single_cjk(word)}
+    words = {stem: Term(word, (stem,), counts.get(stem, 0)) for stem, word in stems.items()}
+    kept = sorted(words.values(), key=lambda term: (term.documents == 0, term.documents))[:MAX_TERMS]
+    found = (
+        Term(phrase, tuple(reader.stem(phrase)), reader.count_phrase(phrase))
+        for phrase in extract_phrases(text)[:MAX_PHRASES]
+    )
+    single = tuple(term for term in words.values() if term in kept)
+    several = tuple(term for term in found if term.documents)
+    exact = {one.lower() for one in extract_identifiers(text)}
+    period, named = find_named_period(text, today) or (None, "")
+    naming = set(extract_words(named))
+    return Question(
+        words=single,
+        phrases=several,
+        chunks=reader.count_chunks(),
+        names=tuple(extract_file_names(text)),
+        period=period,
+        period_words=frozenset(number for number, word in enumerate(single) if word.text in naming),
+        identifiers=frozenset(
+            number for number, term in enumerate(single + several) if term.documents and term.text.lower() in exact
+        ),
+        is_sentence=is_question(text),
+        parts=tuple(tuple(words) for _, words in split_question(text)),
+    )

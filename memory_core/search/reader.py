@@ -1,0 +1,219 @@
+"""The interface through which search reads an index. Every store implements it on an engine of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from memory_core.embeddings.protocols import Calibration, Space
+from memory_core.records import Unit
+from memory_core.text.terms import is_single_cjk
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word of the question, or a phrase whose words must stand together.
+
+    Attributes:
+        text: As it stands in the question; words in lower case.
+        stems: As the keyword index holds it: one for a word.
+        documents: The number of chunks that hold it.
+    """
+
+    text: str
+    stems: tuple[str, ...]
+    documents: int
+
+    @property
+    def prefix(self) -> bool:
+        """True if it matches the beginnings of words: a single CJK character."""
+        return is_single_cjk(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class DateRange:
+    """The dates of the files to search, both ends included; None is no limit.
+
+    A file without a date has that of the local day on which it was last changed.
+    """
+
+    first: date | None = None
+    last: date | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        """True if some dates are excluded."""
+        return self.first is not None or self.last is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ServingSpace:
+    """The vector space whose embeddings answer questions.
+
+    Attributes:
+        id: The store's own.
+        space: Of which provider and model it is.
+        calibration: The worth of its cosines, as the store has estimated it; None before the first estimate.
+    """
+
+    id: int
+    space: Space
+    calibration: Calibration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedChunk:
+    """A chunk as the index holds it.
+
+    Attributes:
+        id: In the index.
+        path, source, date: Of its file.
+        start_line: In the file, from 1.
+        context: The date and headings above it.
+        text: Its lines.
+        units: What is ranked, never empty.
+        token_ids: Of its units, as `embeddings.token_blobs` packs them; None when they were not computed.
+    """
+
+    id: int
+    path: str
+    source: str
+    date: str | None
+    start_line: int
+    context: str
+    text: str
+    units: Sequence[Unit]
+    token_ids: bytes | None
+
+
+class WindowCosine(NamedTuple):  # a search makes some hundred: the cheapest kind of record
+    """The cosine of one window: of the units of a chunk from `first` to `last`, included."""
+
+    chunk_id: int
+    first: int
+    last: int
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True)
+class WindowTokens:
+    """The signs of the token vectors of one window.
+
+    Attributes:
+        chunk_id: Of its chunk.
+        first: Index of its first unit in the chunk.
+        counts: For each of its units the number of tokens.
+        signs: Shape (tokens, bytes of one token), uint8; see `embeddings.token_blobs`.
+    """
+
+    chunk_id: int
+    first: int
+    counts: NDArray[np.uint16]
+    signs: NDArray[np.uint8]
+
+
+class Reader(Protocol):
+    """Answers the questions of one search, all from one moment of the index.
+
+    A reader is valid inside the block in which its store hands it out, in one thread.
+    """
+
+    # The index as a whole.
+
+    def is_empty(self) -> bool:
+        """Return True if no chunk is indexed."""
+        ...
+
+    def count_chunks(self) -> int:
+        """Return the number of chunks."""
+        ...
+
+    def load_workspace(self) -> str | None:
+        """Return the real path of the workspace whose notes are indexed; None if the index does not say."""
+        ...
+
+    def load_serving_space(self) -> ServingSpace | None:
+        """Return the space whose vectors answer; None when keywords answer alone."""
+        ...
+
+    # Words.
+
+    def stem(self, text: str) -> list[str]:
+        """Return the stems of a text's words in order, as the keyword index holds them."""
+        ...
+
+    def count_by_stem(self, stems: Collection[str]) -> Mapping[str, int]:
+        """Return for each stem the number of chunks that hold it; a stem that none holds may be left out."""
+        ...
+
+    def count_by_prefix(self, prefix: str) -> int:
+        """Return the number of chunks that hold the commonest of the stems that begin with a prefix."""
+        ...
+
+    def count_phrase(self, phrase: str) -> int:
+        """Return the number of chunks in which the words of a phrase stand together, in its order."""
+        ...
+
+    # Chunks.
+
+    def find_by_keyword(self, terms: Sequence[Term], dates: DateRange, depth: int) -> dict[int, float]:
+        """Find the best chunks that hold any of the terms.
+
+        Args:
+            terms: Each held by some chunk, the rarest first.
+            dates: Of the files to search.
+            depth: The most chunks.
+
+        Returns:
+            A keyword score, such as BM25, by chunk id; higher is better, best first. A store may look only at chunks that
+            hold one of the rarer terms, if there are enough.
+        """
+        ...
+
+    def find_nearest(
+        self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
+    ) -> dict[int, float]:
+        """Find the chunks with the windows nearest to a vector of unit length.
+
+        Returns:
+            The cosine of each chunk's best window by chunk id, best first, at most `depth` of them. A store may approximate.
+        """
+        ...
+
+    def find_by_name(self, name: str, dates: DateRange, limit: int) -> Sequence[int]:
+        """Find the chunks of files with a date, or a path that ends with a name, in the order of their ids.
+
+        Args:
+            name: An ISO date, or a file name in lower case, with or without folders.
+            dates: Of the files to search.
+            limit: The most chunks.
+        """
+        ...
+
+    def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
+        """Return the chunks with these ids, in any order; those without units are left out."""
+        ...
+
+    # Parts of chunks.
+
+    def compare_windows(
+        self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]
+    ) -> Sequence[WindowCosine]:
+        """Return the exact cosines of all windows of some chunks; windows without an embedding are left out."""
+        ...
+
+    def load_tokens(self, space_id: int, chunk_ids: Collection[int]) -> Sequence[WindowTokens] | None:
+        """Return the tokens of all windows of some chunks, in any order; None when those of any window are missing."""
+        ...
+
+    # Files.
+
+    def load_log_lines(self, source: str, path: str) -> Sequence[int]:
+        """Return for every line of a file's indexed text the line of the file; empty if they are the same."""
+        ...

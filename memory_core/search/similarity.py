@@ -1,0 +1,154 @@
+"""The nearness of units to a question by meaning: cosines of their windows, and late interaction of their tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memory_core.embeddings.token_blobs import END_OF_UNIT
+from memory_core.search.question import Question
+from memory_core.search.reader import IndexedChunk, Reader, WindowTokens
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from memory_core.embeddings.protocols import TokenEmbedding, TokenModel
+
+AROUND = 0.25  # of a unit's late interaction is its chunk's; without it R4000 of all conversations merged is .009 less
+_UNTHREADED = 200_000  # multiplications; OpenBLAS works in one thread up to 262,144 (its interface/gemm.c)
+
+
+@dataclass(frozen=True, slots=True)
+class Cosines:
+    """The cosine of the window of every unit, in order; and that of the best window of every chunk, in order."""
+
+    units: list[float]
+    chunks: list[float]
+
+
+def compare_windows(
+    reader: Reader, space_id: int, vector: NDArray[np.float32], chunks: Sequence[IndexedChunk]
+) -> Cosines:
+    """Compare the windows of some chunks with a question's vector; 0 where a window has no embedding yet."""
+    place = {chunk.id: number for number, chunk in enumerate(chunks)}
+    units = [[0.0] * len(chunk.units) for chunk in chunks]
+    for chunk_id, first, last, cosine in reader.compare_windows(space_id, vector, place):
+        units[place[chunk_id]][first : last + 1] = [cosine] * (last + 1 - first)
+    return Cosines([cosine for own in units for cosine in own], [max(own) for own in units])
+
+
+def compare_tokens(
+    reader: Reader, space_id: int, asked: TokenEmbedding, question: Question, chunks: Sequence[IndexedChunk]
+) -> list[float] | None:
+    """Late interaction of the question's tokens with those that the index holds, each in its context.
+
+    It differs from `compare_table` in the unit's vectors: they are signs, so that all are of one length.
+
+    Args:
+        asked: The question by its parts, with tokens.
+
+    Returns:
+        As `compare_table`.
+    """
+    if asked.tokens is None:
+        return None
+    windows = reader.load_tokens(space_id, [chunk.id for chunk in chunks])
+    weights = np.repeat(np.array(question.part_weights) / np.maximum(asked.counts, 1), asked.counts)
+    if windows is None or not weights.any():
+        return None
+    rows, weights = asked.tokens[weights > 0], weights[weights > 0]
+    lengths = np.sqrt(np.einsum("qd,qd->q", rows, rows) * rows.shape[1])
+    rows = rows * (weights / weights.sum() / np.maximum(lengths, 1e-9))[:, None].astype(np.float32)
+    signs = np.unpackbits(np.concatenate([window.signs for window in windows]), axis=1, count=rows.shape[1])
+    similarity = 2 * _multiply(signs.astype(np.float32), rows) - rows.sum(axis=1)  # a sign is 2 bit - 1
+    counts = np.concatenate([window.counts for window in windows]).astype(np.int64)
+    filled = np.flatnonzero(counts)
+    starts = (np.cumsum(counts) - counts)[filled]
+    nearness = np.zeros((len(counts), len(rows)), dtype=np.float32)
+    nearness[filled] = np.maximum.reduceat(similarity, starts)
+    return _add_context(_reorder(windows, nearness, chunks), chunks)
+
+
+def _reorder(
+    windows: Sequence[WindowTokens], nearness: NDArray[np.float32], chunks: Sequence[IndexedChunk]
+) -> NDArray[np.float32]:
+    """Put the rows of the units of windows into the order of the units of chunks; 0 where windows have none."""
+    firsts = accumulate((len(chunk.units) for chunk in chunks), initial=0)
+    place = {chunk.id: first for chunk, first in zip(chunks, firsts, strict=False)}
+    ordered = np.zeros((sum(len(chunk.units) for chunk in chunks), nearness.shape[1]), dtype=np.float32)
+    begin = 0
+    for window in windows:
+        first, size = place[window.chunk_id] + window.first, len(window.counts)
+        ordered[first : first + size] = nearness[begin : begin + size]
+        begin += size
+    return ordered
+
+
+def compare_table(model: TokenModel, question: Question, chunks: Sequence[IndexedChunk]) -> list[float] | None:
+    """Late interaction: for every token of the question the most similar token of the unit, weighted mean over the question.
+
+    Tokens weigh what their word weighs; vectors are those of the model's table. See ColBERT (Khattab and Zaharia, https://arxiv.org/abs/2004.12832).
+
+    Returns:
+        -1..1 for every unit of the chunks in order; None when tokens are missing.
+    """
+    blobs = [chunk.token_ids for chunk in chunks if chunk.token_ids is not None]
+    ids = model.token_ids([word.text for word in question.words])
+    if len(blobs) < len(chunks) or not any(ids):
+        return None
+    weights = np.array([weight / len(row) for row, weight in zip(ids, question.weights, strict=True) for _ in row])
+    asked, lengths = _rows(model, np.array([token for row in ids for token in row], dtype=np.uint16))
+    asked *= (weights / lengths / weights.sum()).astype(np.float32)[:, None]
+    flat = np.frombuffer(b"".join(blobs), dtype="<u2")
+    distinct, place = _distinct(flat)
+    rows, row_lengths = _rows(model, distinct)
+    # Scaling the products costs less than scaling the vectors.
+    similarity = _multiply(rows, asked) / row_lengths[:, None]
+    similarity[distinct == END_OF_UNIT] = 0  # stands for "nothing here", so that no unit is empty
+    ends = np.flatnonzero(flat == END_OF_UNIT)
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    return _add_context(np.maximum.reduceat(similarity.take(place, axis=0), starts), chunks)
+
+
+def _add_context(units: NDArray[np.float32], chunks: Sequence[IndexedChunk]) -> list[float]:
+    """Add the similarity of its chunk to that of every unit, given with shape (n, tokens of the question), weighted.
+
+    The text around a unit says what the unit leaves unsaid: of a chunk counts, for every token of the question, its best unit.
+    """
+    counts = [len(chunk.units) for chunk in chunks]
+    around = np.maximum.reduceat(units, [0, *accumulate(counts[:-1])])
+    both: NDArray[np.float32] = (1 - AROUND) * units.sum(axis=1) + AROUND * np.repeat(around.sum(axis=1), counts)
+    found: list[float] = both.tolist()
+    return found
+
+
+def _multiply(rows: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Compute `rows @ others.T` in steps too small for BLAS to wake threads, which costs 30 ms on a busy machine."""
+    step = max(_UNTHREADED // others.size, 1)
+    blocks = -(-len(rows) // step)
+    padded = np.zeros((blocks * step, rows.shape[1]), dtype=np.float32)
+    padded[: len(rows)] = rows
+    products = padded.reshape(blocks, step, -1) @ others.T
+    return products.reshape(blocks * step, -1)[: len(rows)]
+
+
+def _distinct(flat: NDArray[np.uint16]) -> tuple[NDArray[np.uint16], NDArray[np.int32]]:
+    """Return the token ids that occur, ascending, and for every token its place among them; faster than sorting."""
+    occurs = np.zeros(END_OF_UNIT + 1, dtype=np.bool_)
+    occurs[flat] = True
+    distinct = np.flatnonzero(occurs)
+    place = np.empty(END_OF_UNIT + 1, dtype=np.int32)
+    place[distinct] = np.arange(len(distinct))
+    return distinct.astype(np.uint16), place[flat]
+
+
+def _rows(model: TokenModel, ids: NDArray[np.uint16]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return token vectors and their lengths; the end mark gets some vector, a vector of zeros the length 1."""
+    rows = model.token_vectors(np.where(ids == END_OF_UNIT, np.uint16(0), ids))
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    lengths[lengths == 0] = 1
+    return rows, lengths

@@ -1,0 +1,1 @@
+"""Notes and session logs on disk: find, read, append, redact."""

@@ -1,0 +1,127 @@
+"""The files of an agent's memory: list them all, or look up one by its path; nothing is written.
+
+`list_files` and `resolve` go over the same roots in the same order with the same refusals, so that what is listed and
+what may be read cannot drift apart. Symbolic links are ignored everywhere below a root.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_core.config.agent import AgentConfig
+from memory_core.config.home import expand_home
+from memory_core.errors import PathRefused
+from memory_core.records import FileFailure, MemoryFile
+from memory_core.sources.refusals import OUTSIDE, SYMLINK, describe_os_error, refuse_type
+from memory_core.sources.roots import Root, find_roots
+
+MAX_PATH_BYTES = 4096  # PATH_MAX of Linux; longer ones cannot be opened
+MAX_NAME_BYTES = 255  # NAME_MAX of all common file systems
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files of a memory, and the failures met on the way.
+
+    Attributes:
+        files: Sorted by source, then path; each real path once.
+        failures: Folders that cannot be read, extra paths that do not exist, and the like, sorted by path.
+    """
+
+    files: tuple[MemoryFile, ...]
+    failures: tuple[FileFailure, ...]
+
+
+def list_files(config: AgentConfig) -> Listing:
+    """List all files of the agent's memory but session logs; none if the workspace does not exist.
+
+    A file that lies in several roots is listed once: "memory" comes before "workspace", and both before extra paths,
+    which count as "memory" and are listed whatever the sources; folders that a backend adds come last. `memory.md` is
+    listed beside `MEMORY.md` only where it is another file.
+    """
+    found: dict[str, MemoryFile] = {}
+    failures: list[FileFailure] = []
+    for root in find_roots(config):
+        root.sweep(found, failures)
+    files = sorted(found.values(), key=lambda file: (file.source, file.path))
+    return Listing(tuple(files), tuple(sorted(failures, key=lambda failure: failure.path)))
+
+
+def resolve(config: AgentConfig, path: str) -> MemoryFile | None:
+    """Look up the file that `list_files` lists under a path, however it is spelt, without listing all.
+
+    Args:
+        config: The agent's.
+        path: As listed, or absolute; may hold backslashes, `.` and `..`.
+
+    Returns:
+        None if such a file would be listed but does not exist.
+
+    Raises:
+        PathRefused: No such file would ever be listed; says why.
+    """
+    absolute = _to_absolute(config, path)
+    reasons: list[str] = []
+    served = False
+    for root in find_roots(config):
+        if (relative := root.locate(absolute)) is not None:
+            if (reason := root.refuse(relative)) is not None:
+                reasons.append(reason)
+            elif (file := _look_up(root, relative, path)) is not None:
+                return file
+            else:
+                served = True  # though not there: a folder that only seems to lie in this root may have it
+    if served:
+        return None
+    raise PathRefused(path, reasons[0] if reasons else OUTSIDE)
+
+
+def _to_absolute(config: AgentConfig, path: str) -> str:
+    """Make a caller's path absolute and normalised, by its letters alone."""
+    if not path.strip():
+        raise PathRefused(path, "is empty")
+    if _CONTROL.search(path):
+        raise PathRefused(ascii(path), "holds control characters")
+    slashed = path.replace("\\", "/")
+    if (
+        len(slashed.encode()) > MAX_PATH_BYTES
+        or max(len(name.encode()) for name in slashed.split("/")) > MAX_NAME_BYTES
+    ):
+        raise PathRefused(f"{path[:40]}…", "is too long for a path")
+    workspace = posixpath.realpath(config.workspace)
+    absolute = posixpath.normpath(posixpath.join(workspace, expand_home(slashed)))
+    configured = str(config.workspace)
+    return workspace + absolute[len(configured) :] if f"{absolute}/".startswith(f"{configured}/") else absolute
+
+
+def _look_up(root: Root, relative: str, path: str) -> MemoryFile | None:
+    real = root.join(relative)
+    if posixpath.realpath(real) != real:
+        raise PathRefused(path, SYMLINK)
+    try:
+        info = os.lstat(real)
+        is_spelt = not relative or _is_spelt_exactly(root, relative)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise PathRefused(path, describe_os_error(error)) from error
+    if problem := refuse_type(info):
+        raise PathRefused(path, problem)
+    return root.to_file(relative, Path(real), info) if is_spelt else None
+
+
+def _is_spelt_exactly(root: Root, relative: str) -> bool:
+    """Return True if folders list these very names: with a file system that ignores case, `user.md` opens `USER.md`."""
+    folder = root.real
+    for name in relative.split("/"):
+        with os.scandir(folder) as entries:
+            if all(entry.name != name for entry in entries):
+                return False
+        folder = posixpath.join(folder, name)
+    return True

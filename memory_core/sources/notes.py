@@ -1,0 +1,132 @@
+"""Notes as they stand on disk: their text, their hash and the date that they are about."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, datetime
+from hashlib import blake2b
+from typing import BinaryIO
+
+from memory_core.errors import FileUnreadable
+from memory_core.records import FileStamp, MemoryFile
+from memory_core.sources.refusals import SYMLINK, describe_os_error, refuse_encoding, refuse_type
+from memory_core.sources.roots import SUFFIX
+from memory_core.sources.stamps import read_stamp
+from memory_core.text.front_matter import read_front_matter
+from memory_core.text.markdown import Line, scan, split_lines
+
+MAX_NOTE_BYTES = 10 * 1024 * 1024
+
+_DATE = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)", re.ASCII)
+_DATED_HEADING = re.compile(r"^ {0,3}#.*\d{4}-\d\d-\d\d", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class NoteText:
+    """A note as it was read.
+
+    Attributes:
+        text: Without a byte order mark; CRLF is LF.
+        hash: BLAKE2b of the bytes on disk, 16 bytes.
+        replaced: Some bytes were no UTF-8; replacement characters stand for them.
+        stamp: The file's before it was read, so that a change meanwhile shows at the next listing.
+    """
+
+    text: str
+    hash: bytes
+    replaced: bool
+    stamp: FileStamp
+
+
+def read_note(file: MemoryFile) -> NoteText:
+    """Read a note whole. Symbolic links are not followed, and pipes and devices not read.
+
+    Raises:
+        FileUnreadable: It is gone, not permitted, no regular file, too large, or no text.
+    """
+    with open_file(file, max_bytes=MAX_NOTE_BYTES) as (info, stream):
+        data = stream.read()
+    if problem := refuse_encoding(data):
+        raise FileUnreadable(file.path, problem)
+    text, replaced = _decode(data)
+    digest = blake2b(data, digest_size=16).digest()
+    return NoteText(text, digest, replaced, read_stamp(info))
+
+
+def find_note_date(path: str, text: str) -> str | None:
+    """Find the date that a note is about: in its file name, else in its front matter, else in the first heading with one.
+
+    Returns:
+        The date as YYYY-MM-DD; None if there is none.
+    """
+    name = path.rsplit("/", 1)[-1].removesuffix(SUFFIX)
+    return _first_date(name) or read_front_matter(text).date or _heading_date(text)
+
+
+def find_note_day(file: MemoryFile, text: str) -> date:
+    """Find the day by which a note is filtered: its date, or the local day of its last change if it has none."""
+    found = find_note_date(file.path, text)
+    return date.fromisoformat(found) if found else datetime.fromtimestamp(file.stamp.mtime_ns / 1e9).astimezone().date()
+
+
+@contextmanager
+def open_file(file: MemoryFile, *, max_bytes: int) -> Iterator[tuple[os.stat_result, BinaryIO]]:
+    """Open a listed file for reading; yields its status, asked for before anything is read, and the stream.
+
+    Raises:
+        FileUnreadable: It is gone, not permitted, no regular file, larger than `max_bytes`, or by now behind a symbolic
+            link; or reading fails.
+    """
+    real = str(file.real_path)
+    try:
+        fd = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            info = os.fstat(fd)
+            if problem := refuse_type(info) or _refuse_size(file, info, max_bytes):
+                raise FileUnreadable(file.path, problem)
+            if posixpath.realpath(real) != real:  # a folder above became a link after the listing
+                raise FileUnreadable(file.path, SYMLINK)
+            with os.fdopen(fd, "rb", closefd=False) as stream:
+                yield info, stream
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise FileUnreadable(file.path, describe_os_error(error)) from error
+
+
+def _refuse_size(file: MemoryFile, info: os.stat_result, max_bytes: int) -> str | None:
+    if info.st_size <= max_bytes:
+        return None
+    kind = "session logs" if file.source == "sessions" else "notes"
+    return f"is too large: {info.st_size:,} bytes, and {kind} are read up to {max_bytes:,}"
+
+
+def _decode(data: bytes) -> tuple[str, bool]:
+    """Decode UTF-8; returns the text, and True if bytes had to be replaced."""
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    try:
+        return data.decode().replace("\r\n", "\n"), False
+    except UnicodeDecodeError:
+        return data.decode(errors="replace").replace("\r\n", "\n"), True
+
+
+def _first_date(text: str) -> str | None:
+    for match in _DATE.finditer(text):
+        try:
+            return date.fromisoformat(match[0]).isoformat()
+        except ValueError:
+            continue  # 2026-02-30 is no date
+    return None
+
+
+def _heading_date(text: str) -> str | None:
+    if not _DATED_HEADING.search(text):  # most undated notes: spares the scan
+        return None
+    lines = split_lines(text)
+    headings = (line for line, kind in zip(lines, scan(lines), strict=True) if kind is Line.HEADING)
+    return next(filter(None, map(_first_date, headings)), None)

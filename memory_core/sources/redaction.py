@@ -1,0 +1,150 @@
+r"""Secrets in text -> `[redacted]`: keys, tokens, passwords and private keys in their usual shapes; pure.
+
+The shapes of vendors' keys follow gitleaks' published rules, shortened to prefix, alphabet and a least length. A shape
+that ordinary words could have must hold a digit. In doubt, text is redacted: a lost word costs little. A bare hash or UUID
+stays, since people search for those.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+REDACTED = "[redacted]"
+_REFERENCE = re.compile(
+    r"\$(?:[A-Z][A-Z0-9_]*|\{[A-Z][A-Z0-9_]*\})[\"'),;.]*|(?:os\.environ|os\.getenv|process\.env)\b\S*"
+)
+
+
+def redact(text: str) -> str:
+    """Replace every secret in a text by `[redacted]`.
+
+    The name of a secret stays (`password=[redacted]`), and so does a reference to an environment variable. Line ends stay
+    where they are, so that lines keep their numbers. Redacting again changes nothing.
+    """
+    while (redacted := _redact_once(text)) != text:  # one secret may have hidden another from its pattern
+        text = redacted
+    return text
+
+
+def _redact_once(text: str) -> str:
+    lowered = text.lower()
+    for rule in _RULES:
+        if any(map(lowered.__contains__, rule.hints)):
+            text = rule.pattern.sub(_replace_secret, text)
+    return text
+
+
+def _replace_secret(match: re.Match[str]) -> str:
+    secret = match["secret"]
+    if _REFERENCE.fullmatch(secret):
+        return match[0]
+    start, end = match.start("secret") - match.start(), match.end("secret") - match.start()
+    return match[0][:start] + REDACTED + "\n" * secret.count("\n") + match[0][end:]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """One kind of secret.
+
+    Attributes:
+        hints: Lower-case strings; every text that the pattern matches holds at least one, and most texts hold none.
+        pattern: A pattern whose group `secret` is replaced.
+    """
+
+    hints: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+def _rule(hints: str, pattern: str) -> _Rule:
+    """Make the rule for a secret that is recognised by its context."""
+    return _Rule(tuple(hints.split()), re.compile(pattern, re.VERBOSE | re.IGNORECASE))
+
+
+def _named(hints: str, name: str) -> tuple[_Rule, _Rule]:
+    """Make the rules for a value that is recognised by its name: all between quotes, or else all up to a space."""
+    quoted = r"""(?P<quote> \\?["'`] ) (?P<secret> (?: (?!(?P=quote)) (?:\\[^\n]|[^\n]) )+ ) (?=(?P=quote))"""
+    bare = r"""(?! \\?["'`]\[redacted\] ) (?P<secret> \S+ )"""
+    return _rule(hints, f"{name} {quoted}"), _rule(hints, f"{name} {bare}")
+
+
+def _key(hints: str, shape: str) -> _Rule:
+    """Make the rule for a secret that is recognised by its own letters; case counts."""
+    return _Rule(tuple(hints.split()), re.compile(rf"(?<![A-Za-z0-9])(?P<secret>{shape})", re.ASCII))
+
+
+# A digit further on in the same word. Bounds in lookaheads and before a mark keep hostile text from taking quadratic time.
+_DIGIT = r"(?=[\w.~+/=-]{0,200}\d)"
+
+_KEYS = (
+    _key("sk-", rf"sk-{_DIGIT}[\w-]{{16,}}"),  # OpenAI, Anthropic, OpenRouter, DeepSeek and others
+    _key("k_ whsec_", rf"[sr]k_(?:live|test|prod)_\w{{10,}}|sk_{_DIGIT}\w{{32,}}|whsec_[\w+/=]{{16,}}"),  # Stripe
+    _key("aiza gocspx- ya29. aq.", r"AIza[\w-]{30,}|GOCSPX-[\w-]{20,}|ya29\.[\w-]{20,}|AQ\.[\w-]{30,}"),  # Google
+    _key("ghp_ gho_ ghs_ ghu_ ghr_ github_pat_", r"gh[opsur]_[A-Za-z0-9]{20,}|github_pat_\w{20,}"),
+    _key("gl", r"gl(?:pat|ptt|dt|rt|rtr|cbt|ft|oas|imt|agent|soat|ffct|sa)[-_][\w.=-]{16,}"),  # GitLab, Grafana
+    _key("xox xapp-", r"xox[a-z](?:\.xox[a-z])?-[\w-]{10,}|xapp-\d-[\w-]{10,}"),  # Slack
+    _key("hooks.slack.com", r"(?<=hooks\.slack\.com/)(?:services|workflows|triggers)/[\w/+-]{20,}"),
+    _key("/api/webhooks/", r"(?<=/api/webhooks/)\d{10,}/[\w-]{30,}"),  # Discord
+    _key(".", r"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}"),  # Discord's bots
+    _key(":", r"\d{8,10}:[A-Za-z][\w-]{33,}"),  # Telegram's bots
+    _key("a3t akia asia abia acca", r"(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])"),  # AWS
+    _key("npm_ hf_ gsk_ ntn_ secret_", rf"(?:npm|hf|gsk|ntn|secret)_{_DIGIT}\w{{20,}}"),
+    _key("pplx- tvly- nvapi- xai- pa-", rf"(?:pplx|tvly|nvapi|xai|pa)-{_DIGIT}[\w-]{{24,}}"),
+    _key("r8_ sbp_ fw_ jina_ phc_ phx_ lsv2_", rf"(?:r8|sbp|fw|jina|ph[cx]|lsv2_[ps]t)_{_DIGIT}\w{{20,}}"),
+    _key("pypi- hvs. sntrys_ _v1_", r"pypi-[\w-]{50,}|hvs\.[\w-]{24,}|sntrys_[\w+/=]{30,}|do[opr]_v1_\w{40,}"),
+    _key("figd_ lin_api_ shp dapi", r"(?:figd_|lin_api_)[\w-]{20,}|(?:shp(?:at|ca|pa|ss)_|dapi)[A-Fa-f0-9]{32}"),
+    _key("sg. ltai age-", r"SG\.[\w-]{16,}\.[\w-]{16,}|LTAI[A-Za-z0-9]{12,}|AGE-SECRET-KEY-1[A-Z0-9]{50,}"),
+    _key("eyj", r"eyJ[\w-]{8,2000}\.[\w-]{8,}(?:\.[\w-]*){0,3}"),  # JSON Web Tokens
+)
+
+_NAME = r"""(?: pass(?:word|wort|wd|code|phrase)s? | pwd | kennwort | contraseña | senha | mot\ de\ passe
+    | пароль | 密码 | 密碼 | パスワード | 비밀번호 | credentials?
+    | api[\ _.-]?(?:key|token|secret) | secret[_\ -]?access[_\ -]?key
+    | (?:secret|access|account|private|signing|encryption|license|master)[_\ -]?key(?:[_\ -]id)?
+    | (?:client|app|webhook|shared|consumer)[_\ -]?secret
+    | (?:access|refresh|auth|bearer|session|bot|app|id|personal|oauth|csrf|xsrf|deploy)[_\ -]?token )"""
+_NAME_HINTS = "pass pwd kennwort contrase senha пароль 密 パスワード 비밀번호 credential key secret token"
+_IS = r"""[\\"'`*_)\]]{0,4} [ \t]{0,8} (?> => | :=? | ==? | ： | ＝ ) [ \t*_]{0,8}+"""
+_LIKELY = r"""\\?["'`]? (?P<secret> (?=[^\s"'`\\]{{0,200}}\d) [^\s"'`\\]{{{},}} )"""
+_AUTHORIZATION = r"""authorization [\\"']{0,2} [ \t]{0,4} [:=] [ \t]{0,4} [\\"']{0,2}"""
+
+_RULES = (
+    _rule(
+        "-----begin",
+        r"""(?P<secret> -----BEGIN\ [A-Z0-9\ ]{0,40}PRIVATE\ KEY(?:\ BLOCK)?-----
+        (?: [^-]*+(?:-(?!----)[^-]*+)*+ -----END\ [A-Z0-9\ ]{0,40}PRIVATE\ KEY(?:\ BLOCK)?-----
+        | (?: (?:\s|\\[nr]|>){0,9} [A-Z0-9+/=]{16,} )* ) )""",  # if the end is missing, all that looks like a key
+    ),
+    _rule(
+        "akia asia",  # the other half of an AWS key has no mark of its own
+        r"""(?<![A-Z0-9]) A[KS]IA[A-Z0-9]{16} [\s,:;|/"'=]{1,8} (?P<secret> [A-Z0-9/+]{40} (?![A-Z0-9/+]) )""",
+    ),
+    *_KEYS,
+    _rule("://", r"(?<=://) [^\s:/?\#@]* : (?P<secret> [^\s/?\#]+ ) (?=@)"),
+    _rule("://", rf"(?<=://) (?P<secret> {_DIGIT} [\w-]{{20,}} ) (?=@)"),
+    _rule(
+        "authorization",
+        rf"{_AUTHORIZATION} (?:basic|bearer|token|negotiate|api-?key|key) [ \t]+ (?P<secret> [^\s\\\"',;]+ )",
+    ),
+    _rule(
+        "authorization",
+        rf"{_AUTHORIZATION} (?:digest|hawk|aws4-hmac-sha256|oauth|signature) [ \t]+ (?P<secret> [^\n]+ )",
+    ),
+    _rule("authorization", rf"{_AUTHORIZATION} (?P<secret> {_DIGIT} [\w.~+/=-]{{12,}} )"),
+    _rule("bearer", rf"\b bearer [ \t]+ (?P<secret> {_DIGIT} [\w.~+/=-]{{12,}} | [\w.~+/=-]{{24,}} )"),
+    _rule("cookie", r"\b cookie [\"']? : [ \t]* (?P<secret> [^\s=]{1,200}=[^\n]+ )"),
+    _rule(
+        "phrase mnemonic",
+        rf"\b (?: passphrase | (?:seed|recovery)[_\ -]?phrase | mnemonic ) {_IS} (?P<secret> [^\s*_][^\n]* )",
+    ),
+    *_named(_NAME_HINTS, rf"{_NAME} \w{{0,24}} {_IS}"),
+    *_named("--", rf"(?<!\S) -- (?: {_NAME} | token | secret | auth ) [=\ \t]+"),
+    _rule("secret token auth", rf"(?: secret | token | auth ) {_IS} {_LIKELY.format(8)}"),
+    _rule(
+        "pass pwd key token secret",
+        r"""\b (?: password | passwd | passcode | passphrase | pwd | api[\ _-]?key | token | secret )
+        [ \t]+ (?:is|was|are|to) [ \t]+ """
+        + _LIKELY.format(6),
+    ),
+    _rule("-u --user", r"""(?<!\S) (?:-u|--user) [ \t=]* ["']? [^\s:"']+ : (?P<secret> [^\s"']+ )"""),
+)

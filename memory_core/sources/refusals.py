@@ -1,0 +1,47 @@
+"""Reasons why a file is not served, in words that follow its path; pure."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+
+SYMLINK = "is a symbolic link, which memory ignores"
+FOLDER = "is a folder"
+OUTSIDE = "is not in this agent's memory: MEMORY.md, memory/ and the configured extra paths are"
+UNFIT_NAME = "has a name with control characters, a backslash or bytes that are no UTF-8"
+_UNFIT = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\\\ud800-\udfff]|^~$"
+)  # breaks citations, JSON or SQLite, or means something else
+
+
+def is_unfit(name: str) -> bool:
+    """Return True if a file or folder cannot be served because of the characters in its name."""
+    return _UNFIT.search(name) is not None
+
+
+def make_printable(path: str) -> str:
+    """Replace what a report cannot hold by replacement characters."""
+    return _UNFIT.sub("\N{REPLACEMENT CHARACTER}", path)
+
+
+def refuse_type(info: os.stat_result) -> str | None:
+    """Return the reason why something is no regular file; None if it is one."""
+    if stat.S_ISREG(info.st_mode):
+        return None
+    if stat.S_ISLNK(info.st_mode):
+        return SYMLINK
+    return FOLDER if stat.S_ISDIR(info.st_mode) else "is no regular file"
+
+
+def refuse_encoding(data: bytes) -> str | None:
+    """Return the reason why bytes are no text in UTF-8; None if they may be read as such."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "is UTF-16: save it as UTF-8"
+    return "is binary: it holds NUL bytes" if b"\0" in data else None
+
+
+def describe_os_error(error: OSError) -> str:
+    """Describe an error of the operating system, without the path."""
+    return SYMLINK if error.errno == errno.ELOOP else (error.strerror or str(error)).lower()

@@ -1,0 +1,309 @@
+"""The files and folders whose Markdown is an agent's memory, in order of precedence, and what is left out of them."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_core.config.agent import AgentConfig, NamedFolder
+from memory_core.config.home import expand_home
+from memory_core.config.settings import ExtraPath
+from memory_core.records import FileFailure, MemoryFile
+from memory_core.sources.globs import compile_glob
+from memory_core.sources.refusals import (
+    FOLDER,
+    OUTSIDE,
+    SYMLINK,
+    UNFIT_NAME,
+    describe_os_error,
+    is_unfit,
+    make_printable,
+    refuse_type,
+)
+from memory_core.sources.stamps import read_stamp
+
+SUFFIX = ".md"
+LONGTERM_NAMES = ("MEMORY.md", "memory.md")  # the first wins where the file system takes both for one file
+NOTES_FOLDER = "memory"
+# Installed packages bring Markdown of their own, which nobody wrote down to remember.
+PACKAGE_TREES = frozenset(
+    {"node_modules", "bower_components", "jspm_packages", "site-packages", "__pycache__", "venv", "virtualenv"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Root:
+    """A file or folder that is served. Paths below it are relative to it, POSIX; "" is the root itself.
+
+    Attributes:
+        source: "memory" or "workspace"; a `NamedFolder` may say "sessions".
+        configured: The absolute path as configured, normalised; for a `NamedFolder`, the path under which it is shown.
+        real: The real path.
+        shown: The prefix of the paths that the agent sees.
+        is_file: The root is a file, or would be if it existed.
+        required: It is a failure if the root does not exist.
+        problem: The reason why nothing of it is served; None if it is served.
+        skipped: Names of folders that are not entered.
+        reserved: Names at its top that belong to other roots.
+        excluded: Names or relative paths of files that are left out.
+        pattern: A pattern that relative paths must match; None for no condition.
+    """
+
+    source: str
+    configured: str
+    real: str
+    shown: str
+    is_file: bool = False
+    required: bool = False
+    problem: str | None = None
+    skipped: frozenset[str] = frozenset()
+    reserved: frozenset[str] = frozenset()
+    excluded: frozenset[str] = frozenset()
+    pattern: re.Pattern[str] | None = None
+
+    def locate(self, path: str) -> str | None:
+        """Return the relative path of a normalised absolute path; None if it leads elsewhere."""
+        for root in (self.configured, self.real):
+            if path == root:
+                return ""
+            if not self.is_file and path.startswith(_slashed(root)):
+                return path[len(_slashed(root)) :]
+        return None
+
+    def join(self, relative: str) -> str:
+        """Return the real path of a relative one, provided that no symbolic link is on the way."""
+        return _slashed(self.real) + relative if relative else self.real
+
+    def show(self, relative: str) -> str:
+        """Return the path that the agent sees."""
+        return self.shown + relative if relative else self.shown.rstrip("/") or "."
+
+    def refuse(self, relative: str) -> str | None:
+        """Return the reason why a path is not served, judged by its name alone; None if it would be, should it exist."""
+        if self.problem or self.is_file:
+            return self.problem
+        if not relative:
+            return FOLDER
+        *folders, name = relative.split("/")
+        at = ""
+        for folder in folders:
+            at += folder
+            if reason := self._refuse_folder(at, folder):
+                return reason
+            at += "/"
+        return self._refuse_file(relative, name)
+
+    def _refuse_folder(self, relative: str, name: str) -> str | None:
+        if name.startswith("."):
+            return "is in a hidden folder"
+        if name in self.skipped:
+            return f"is in a folder of installed packages, {name}"
+        if relative in self.reserved:
+            return OUTSIDE
+        return UNFIT_NAME if is_unfit(name) else None
+
+    def _refuse_file(self, relative: str, name: str) -> str | None:
+        if not name.endswith(SUFFIX):
+            return f"is not Markdown ({SUFFIX})"
+        if name.startswith("."):
+            return "is hidden"
+        if name in self.excluded or relative in self.excluded:
+            return "is excluded by the configuration"
+        if relative in self.reserved:
+            return OUTSIDE
+        if self.pattern and not self.pattern.match(relative):
+            return "does not match the pattern of its extra path"
+        return UNFIT_NAME if is_unfit(name) else None
+
+    def to_file(self, relative: str, real: Path, info: os.stat_result) -> MemoryFile:
+        """Make the record of a file that is served."""
+        return MemoryFile(
+            source=self.source,
+            path=self.shown + relative,
+            real_path=real,
+            stamp=read_stamp(info),
+        )
+
+    def sweep(self, found: dict[str, MemoryFile], failures: list[FileFailure]) -> None:
+        """Add every served file that `found`, a mapping by real path, does not hold yet, and every failure."""
+        try:
+            info = os.lstat(self.real)
+        except OSError as error:
+            if self.required or not isinstance(error, FileNotFoundError):
+                failures.append(_failure(self.show(""), error))
+            return
+        if problem := self.problem or (self.is_file and refuse_type(info)):
+            failures.append(FileFailure(path=self.show(""), reason=problem))
+        elif self.is_file:
+            found.setdefault(self.real, self.to_file("", Path(self.real), info))
+        else:
+            folders = [""]
+            while folders:
+                self._sweep_folder(folders.pop(), folders, found, failures)
+
+    def _sweep_folder(
+        self, relative: str, folders: list[str], found: dict[str, MemoryFile], failures: list[FileFailure]
+    ) -> None:
+        """Sweep the files of one folder, and append the folders in it to `folders`."""
+        below = f"{relative}/" if relative else ""
+        folder = Path(self.join(relative))
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        reason = self._refuse_folder(below + entry.name, entry.name)
+                        if reason is None:
+                            folders.append(below + entry.name)
+                    else:
+                        reason = self._sweep_file(entry, folder, below + entry.name, found, failures)
+                    if reason is UNFIT_NAME:
+                        shown = make_printable(self.show(below + entry.name))
+                        failures.append(FileFailure(path=shown, reason=reason))
+        except OSError as error:
+            if not isinstance(error, FileNotFoundError):  # it went since the folder above was read
+                failures.append(_failure(self.show(relative), error))
+
+    def _sweep_file(
+        self,
+        entry: os.DirEntry[str],
+        folder: Path,
+        relative: str,
+        found: dict[str, MemoryFile],
+        failures: list[FileFailure],
+    ) -> str | None:
+        reason = self._refuse_file(relative, entry.name)
+        if reason is None and entry.path not in found and entry.is_file(follow_symlinks=False):
+            try:
+                found[entry.path] = self.to_file(relative, folder / entry.name, entry.stat(follow_symlinks=False))
+            except FileNotFoundError:
+                pass  # it went since the folder was read
+            except OSError as error:
+                failures.append(_failure(self.show(relative), error))
+        return reason
+
+
+def find_roots(config: AgentConfig) -> list[Root]:
+    """Return the roots of an agent's memory; a file that lies in several belongs to the first one that serves it."""
+    workspace = posixpath.realpath(config.workspace)
+    sources = config.search.sources
+    roots: list[Root] = []
+    if "memory" in sources:
+        roots += _longterm_roots(workspace)
+        roots.append(_notes_root(posixpath.join(workspace, NOTES_FOLDER)))
+    if "workspace" in sources:
+        roots.append(_workspace_root(workspace, frozenset(config.search.exclude.files)))
+    roots += [_extra_root(workspace, extra) for extra in config.search.extra_paths]
+    return roots + [_folder_root(workspace, folder) for folder in config.folders]
+
+
+def list_watched_paths(config: AgentConfig) -> list[Path]:
+    """Return the real paths of the files and folders whose changes may concern a note; they need not exist."""
+    return [Path(root.real) for root in find_roots(config) if root.problem is None]
+
+
+def _longterm_roots(workspace: str) -> Iterator[Root]:
+    first, second = (posixpath.join(workspace, name) for name in LONGTERM_NAMES)
+    found, other = _stat(first), _stat(second)
+    same = found is not None and other is not None and posixpath.samestat(found, other)
+    yield Root(
+        source="memory",
+        configured=first,
+        real=first,
+        shown=LONGTERM_NAMES[0],
+        is_file=True,
+        problem=_refuse_link(found),
+    )
+    real, shown = (first, LONGTERM_NAMES[0]) if same else (second, LONGTERM_NAMES[1])
+    yield Root(source="memory", configured=second, real=real, shown=shown, is_file=True, problem=_refuse_link(other))
+
+
+def _notes_root(folder: str) -> Root:
+    problem = _refuse_link(_stat(folder))
+    return Root(source="memory", configured=folder, real=folder, shown=f"{NOTES_FOLDER}/", problem=problem)
+
+
+def _workspace_root(workspace: str, excluded: frozenset[str]) -> Root:
+    return Root(
+        source="workspace",
+        configured=workspace,
+        real=workspace,
+        shown="",
+        skipped=PACKAGE_TREES,
+        reserved=frozenset({*LONGTERM_NAMES, NOTES_FOLDER}),
+        excluded=excluded,
+    )
+
+
+def _extra_root(workspace: str, extra: ExtraPath) -> Root:
+    configured = posixpath.normpath(posixpath.join(workspace, expand_home(extra.path)))
+    real = posixpath.realpath(configured)
+    info = _stat(configured)
+    is_file = configured.endswith(SUFFIX) if info is None else not stat.S_ISDIR(info.st_mode)
+    pattern, problem = _compile(extra.pattern)
+    return Root(
+        source="memory",
+        configured=configured,
+        real=real,
+        shown=extra.path if is_file else _slashed(extra.path),
+        is_file=is_file,
+        required=True,
+        problem=problem or _refuse_extra(workspace, configured, real, info, is_file=is_file),
+        skipped=PACKAGE_TREES,
+        pattern=pattern,
+    )
+
+
+def _folder_root(workspace: str, folder: NamedFolder) -> Root:
+    path = posixpath.normpath(folder.path)
+    real = posixpath.realpath(path)
+    pattern, problem = _compile(folder.pattern)
+    return Root(
+        source=folder.source,
+        configured=posixpath.normpath(posixpath.join(workspace, folder.shown)),
+        real=real,
+        shown=folder.shown,
+        problem=problem or _refuse_extra(workspace, path, real, _stat(path), is_file=False),
+        skipped=PACKAGE_TREES,
+        pattern=pattern,
+    )
+
+
+def _compile(pattern: str) -> tuple[re.Pattern[str] | None, str | None]:
+    """Compile a glob; returns the pattern and the problem with it."""
+    try:
+        return compile_glob(pattern), None
+    except re.error:
+        return None, f"has a pattern that is no glob: {pattern}"
+
+
+def _refuse_extra(
+    workspace: str, configured: str, real: str, info: os.stat_result | None, *, is_file: bool
+) -> str | None:
+    inside = configured.startswith(_slashed(workspace))  # the agent can write there, and lead the path anywhere
+    if _refuse_link(info) or (inside and configured != real):
+        return SYMLINK
+    return f"is not Markdown ({SUFFIX})" if is_file and not configured.endswith(SUFFIX) else None
+
+
+def _refuse_link(info: os.stat_result | None) -> str | None:
+    return SYMLINK if info and stat.S_ISLNK(info.st_mode) else None
+
+
+def _stat(path: str) -> os.stat_result | None:
+    try:
+        return os.lstat(path)
+    except OSError:
+        return None
+
+
+def _slashed(path: str) -> str:
+    return path if path.endswith("/") else path + "/"
+
+
+def _failure(path: str, error: OSError) -> FileFailure:
+    return FileFailure(path=make_printable(path), reason=describe_os_error(error))

@@ -1,0 +1,235 @@
+"""The host's `sessions.json`: the sessions of an agent, and when each was last flushed.
+
+The file is the host's. It maps a session key to an object. Whatever else it holds is preserved, in its order and in the
+file's own indentation.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from memory_core.atomic import locked, replace_file
+from memory_core.errors import SessionsUnusable
+
+FILE_NAME = "sessions.json"
+FAILURES_PER_CYCLE = 3
+LOCK_TIMEOUT_SECONDS = 10.0
+ATTEMPTS = 5  # the host takes no lock of ours and may change the file at any moment
+
+Entry = dict[str, Any]
+Sessions = dict[str, Any]
+
+
+def read(path: Path) -> Sessions:
+    """Read all sessions, in the file's order; none if the file does not exist.
+
+    Raises:
+        SessionsUnusable: It cannot be read, or is no JSON object.
+    """
+    return _parse(path, _read_text(path))
+
+
+def read_entry(path: Path, key: str) -> Entry:
+    """Read the object of one session; empty if there is none.
+
+    Raises:
+        SessionsUnusable: See `read`; or the session's value is no object.
+    """
+    return _entry(path, read(path), key)
+
+
+def update(
+    path: Path, key: str, change: Callable[[Entry], None], *, lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS
+) -> Entry:
+    """Change the object of one session, created if missing; all else in the file is preserved.
+
+    Readers see the old file or the new one. Processes that call this function wait for each other. If the host writes the
+    file meanwhile, the change is made again on what it wrote.
+
+    Args:
+        path: The file; created with its folder if missing.
+        key: The session key.
+        change: Changes the given object; may be called more than once.
+        lock_timeout_seconds: How long to wait for other processes.
+
+    Returns:
+        The object that the file now holds.
+
+    Raises:
+        SessionsUnusable: The file cannot be read or written, is no JSON object, or is locked too long; it is unchanged.
+    """
+    real = path.resolve()
+    # Not `sessions.json.lock`, whose mere existence means "locked" to some hosts.
+    lock = real.with_name(f".{real.name}.memory-core.lock")
+    try:
+        with locked(lock, timeout_seconds=lock_timeout_seconds):
+            return _update(real, key, change)
+    except OSError as error:
+        raise SessionsUnusable(
+            path, str(error.strerror or error), action="Check the disk and the permissions."
+        ) from error
+
+
+def mark_flushed(path: Path, key: str, *, compaction_count: int, at_ms: int, session_id: str = "") -> Entry:
+    """Record that a session was flushed in a compaction cycle.
+
+    Args:
+        path: The host's `sessions.json`.
+        key: The session key.
+        compaction_count: How often the session had been compacted when the turn was planned.
+        at_ms: Unix milliseconds.
+        session_id: The host's id, for a session that the file does not hold yet.
+
+    Raises:
+        SessionsUnusable: See `update`.
+    """
+
+    def change(entry: Entry) -> None:
+        _fill_new(entry, session_id, at_ms)
+        entry.update(memoryFlushAt=at_ms, memoryFlushCompactionCount=compaction_count)
+        entry.pop("memoryFlushFailureCount", None)
+        entry.pop("memoryFlushFailureCompactionCount", None)
+
+    return update(path, key, change)
+
+
+def mark_failed(path: Path, key: str, *, compaction_count: int, at_ms: int, session_id: str = "") -> int:
+    """Record that a flush turn failed; after `FAILURES_PER_CYCLE` of them the cycle counts as flushed.
+
+    Args:
+        path, key, compaction_count, at_ms, session_id: See `mark_flushed`.
+
+    Returns:
+        The number of failures in this cycle.
+
+    Raises:
+        SessionsUnusable: See `update`.
+    """
+
+    def change(entry: Entry) -> None:
+        _fill_new(entry, session_id, at_ms)
+        failures = count_failures(entry, compaction_count) + 1
+        entry.update(memoryFlushFailureCount=failures, memoryFlushFailureCompactionCount=compaction_count)
+        if failures >= FAILURES_PER_CYCLE:
+            entry["memoryFlushCompactionCount"] = compaction_count
+
+    return count_failures(update(path, key, change), compaction_count)
+
+
+def count_failures(entry: Mapping[str, Any], compaction_count: int) -> int:
+    """Count the flush turns that failed in the cycle after the given compaction; 0 if none is recorded."""
+    failures = entry.get("memoryFlushFailureCount")
+    if entry.get("memoryFlushFailureCompactionCount") != compaction_count or not isinstance(failures, int):
+        return 0
+    return max(0, failures)
+
+
+def _fill_new(entry: Entry, session_id: str, at_ms: int) -> None:
+    """Give a new entry what every entry has; one of the host's own is not changed."""
+    if not entry:
+        entry.update(sessionId=session_id, updatedAt=at_ms)
+
+
+def _update(path: Path, key: str, change: Callable[[Entry], None]) -> Entry:
+    for _ in range(ATTEMPTS):
+        seen = _sign(path)
+        text = _read_text(path)
+        sessions = _parse(path, text)
+        entry = _entry(path, sessions, key)
+        change(entry)
+        sessions[key] = entry
+        data = _detect_style(text or "").dump(sessions)
+        if _sign(path) == seen:
+            replace_file(path, data, mode=seen.mode if seen else 0o600)
+            return entry
+    raise SessionsUnusable(path, f"was changed by another program during each of {ATTEMPTS} attempts")
+
+
+@dataclass(frozen=True, slots=True)
+class _Signature:
+    inode: int
+    size_bytes: int
+    mtime_ns: int
+    mode: int
+
+
+def _sign(path: Path) -> _Signature | None:
+    with suppress(FileNotFoundError):
+        info = path.stat()
+        return _Signature(info.st_ino, info.st_size, info.st_mtime_ns, info.st_mode & 0o777)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """The layout of a JSON file."""
+
+    indent: str | None = "  "
+    item: str = ","
+    colon: str = ": "
+    line_end: str = "\n"
+    tail: str = "\n"
+    mark: str = ""
+
+    def dump(self, value: Sessions) -> bytes:
+        text = json.dumps(value, ensure_ascii=False, indent=self.indent, separators=(self.item, self.colon))
+        # A lone surrogate can stand in JSON, as an escape, but not in UTF-8.
+        return (self.mark + text.replace("\n", self.line_end) + self.tail).encode("utf-8", "backslashreplace")
+
+
+_FIRST_KEY = re.compile(r'\A\s*+\{(\s*)"(?:[^"\\]|\\.)*"(\s*:\s*)')
+
+
+def _detect_style(text: str) -> _Style:
+    """Detect the layout of a file by its first key; that of `JSON.stringify(value, null, 2)` for a new or empty file."""
+    found = _FIRST_KEY.match(text.removeprefix("\ufeff"))
+    if found is None:
+        return _Style()
+    space, colon = found.groups()
+    tail = text[len(text.rstrip()) :]
+    mark = "\ufeff" if text.startswith("\ufeff") else ""
+    if "\n" not in space:
+        return _Style(None, ", " if colon.endswith(" ") else ",", colon, tail=tail, mark=mark)
+    line_end = "\r\n" if "\r\n" in space else "\n"
+    return _Style(space.rpartition("\n")[2], ",", colon, line_end, tail, mark)
+
+
+def _read_text(path: Path) -> str | None:
+    """Read the text with its line ends and byte order mark; None if the file does not exist."""
+    try:
+        return path.read_bytes().decode()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SessionsUnusable(path, str(error.strerror or error), action="Check its permissions.") from error
+    except UnicodeDecodeError as error:
+        raise SessionsUnusable(path, "is no UTF-8 text") from error
+
+
+def _parse(path: Path, text: str | None) -> Sessions:
+    if text is None:
+        return {}
+    try:
+        sessions = json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise SessionsUnusable(path, f"is no JSON: {error}", action="Repair it or move it away.") from error
+    if not isinstance(sessions, dict):
+        raise SessionsUnusable(path, "holds no JSON object", action="Repair it or move it away.")
+    return sessions
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON number")
+
+
+def _entry(path: Path, sessions: Sessions, key: str) -> Entry:
+    entry = sessions.get(key, {})
+    if not isinstance(entry, dict):
+        raise SessionsUnusable(path, f"holds no object under {key!r}", action="Repair it or move it away.")
+    return entry

@@ -1,0 +1,295 @@
+"""The only writer of notes: it appends whole paragraphs under a lock, and never rewrites or truncates.
+
+A note must be whole even if its writer is killed amid a `write`. So the writer puts the new bytes into a journal in the
+state folder first, and removes the journal afterwards; whoever holds the lock next and finds a journal adds the bytes
+that are missing. Nothing but notes is ever created in the workspace.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from memory_core.atomic import locked, replace_file, write_all
+from memory_core.errors import FileUnreadable, InvalidArgument, MemoryCoreError, NoteNotWritten, PathRefused
+from memory_core.sources.refusals import SYMLINK, describe_os_error, refuse_encoding, refuse_type
+from memory_core.sources.roots import LONGTERM_NAMES, NOTES_FOLDER
+from memory_core.sources.workspace import MAKE_IT, find_workspace_problem
+from memory_core.text.blocks import scan_blocks
+from memory_core.text.paragraphs import Paragraph, Skipped, clean, fingerprint, select_new, split_paragraphs
+
+logger = logging.getLogger(__name__)
+
+MAX_TEXT_BYTES = 64 * 1024  # of one call; the longest turn of a model is about half as long
+MAX_NOTE_BYTES = 2 * 1024 * 1024  # a note is read whole to find repetitions; a busy day is 50 KB
+LOCK_TIMEOUT_SECONDS = 10.0
+
+Target = Literal["daily", "longterm"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Appended:
+    """The result of one append.
+
+    Attributes:
+        path: The note, relative to the workspace, POSIX.
+        paragraphs: The appended paragraphs, in order; empty if all were skipped.
+        skipped: The paragraphs left out, in order, with reasons.
+        start_line: The first appended line, from 1; 0 if nothing was appended.
+        end_line: The last appended line, included; 0 if nothing was appended.
+        created: The note did not exist, or was empty.
+    """
+
+    path: str
+    paragraphs: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    start_line: int = 0
+    end_line: int = 0
+    created: bool = False
+
+
+def daily_path(day: date) -> str:
+    """Return the path of a day's note, relative to the workspace."""
+    return f"{NOTES_FOLDER}/{day.isoformat()}.md"
+
+
+def longterm_path(workspace: Path) -> str:
+    """Return `MEMORY.md`, or `memory.md` if only that exists; relative to the workspace."""
+    existing = (name for name in LONGTERM_NAMES if os.path.lexists(workspace / name))
+    return next(existing, LONGTERM_NAMES[0])
+
+
+def append(
+    text: str,
+    *,
+    path: str,
+    workspace: Path,
+    state_dir: Path,
+    recalled: frozenset[str] = frozenset(),
+    lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS,
+) -> Appended:
+    """Append the paragraphs of a text that a note lacks; they are on the disk when this returns.
+
+    Args:
+        text: Markdown.
+        path: `daily_path` of some day, or `longterm_path`; nothing else is written.
+        workspace: The workspace, which must exist.
+        state_dir: The folder of the lock and the journal; never inside the workspace's notes.
+        recalled: `paragraphs.fingerprint_recalled` of the texts that recall lately put before the model, which are not
+            written back.
+        lock_timeout_seconds: How long to wait for other writers of this workspace.
+
+    Raises:
+        InvalidArgument: The text is empty or too long.
+        PathRefused: The path is none of the above, or leads over a symbolic link.
+        FileUnreadable: The note is no UTF-8 text.
+        NoteNotWritten: There is no workspace, the note is too large or locked too long, or the system refused. The next
+            append finishes an interrupted one, so trying again duplicates nothing.
+    """
+    if len(text.encode("utf-8", "replace")) > MAX_TEXT_BYTES:
+        raise InvalidArgument("text", f"is longer than {MAX_TEXT_BYTES:,} bytes", action="Store it in several calls.")
+    offered = _cut_offered(text, path)
+    if not offered:
+        raise InvalidArgument("text", "is empty", action="Give the text to store.")
+    with _lock_notes(path, workspace, state_dir, lock_timeout_seconds) as journal:
+        _finish(journal, workspace)
+        return _append_new(offered, path, workspace, journal, recalled)
+
+
+def finish_interrupted(*, workspace: Path, state_dir: Path, lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS) -> None:
+    """Finish the append of a killed writer, if there is one; `append` does so too.
+
+    Raises:
+        NoteNotWritten: The notes are locked too long, or the system refused.
+    """
+    if journal_path(workspace, state_dir).exists():
+        with _lock_notes(NOTES_FOLDER, workspace, state_dir, lock_timeout_seconds) as journal:
+            _finish(journal, workspace)
+
+
+def _cut_offered(text: str, path: str) -> list[Paragraph]:
+    """Cut a text that is offered into paragraphs, without the heading that the note itself begins with."""
+    own = fingerprint(_first_line(path))
+    offered = [one for one in split_paragraphs(clean(text)) if fingerprint(one.text) != own]
+    return [Paragraph(one.text, one.level, "" if one.heading == own else one.heading) for one in offered]
+
+
+def _first_line(path: str) -> str:
+    """Return the first line of a new note.
+
+    Raises:
+        PathRefused: No note is written under that path.
+    """
+    name = PurePosixPath(path).stem
+    if path in LONGTERM_NAMES:
+        return "# Memory"
+    with suppress(ValueError):
+        if path == daily_path(date.fromisoformat(name)):
+            return f"# {name}"
+    raise PathRefused(path, f"is not {NOTES_FOLDER}/YYYY-MM-DD.md or {LONGTERM_NAMES[0]}, and only those are written")
+
+
+def _append_new(
+    offered: Sequence[Paragraph], path: str, workspace: Path, journal: Path, recalled: frozenset[str]
+) -> Appended:
+    """Append under the lock, while there is no journal."""
+    data = _read(path, workspace)
+    kept, skipped = select_new(offered, split_paragraphs(data.decode("utf-8-sig", "replace")), recalled=recalled)
+    if not kept:
+        return Appended(path=path, skipped=tuple(skipped))
+    body = "\n\n".join(one.text for one in kept)
+    lead = _make_lead(data, path, body)
+    closer = scan_blocks(body.split("\n")).closer  # open where a line of it was skipped
+    block = (
+        (lead + body + f"\n{closer}" * bool(closer) + "\n").replace("\n", "\r\n" if b"\r\n" in data else "\n").encode()
+    )
+    if len(data) + len(block) > MAX_NOTE_BYTES:
+        raise NoteNotWritten(
+            path, f"would grow beyond {MAX_NOTE_BYTES:,} bytes", action="Move older parts to another note."
+        )
+    replace_file(journal, _to_entry(path, len(data), block, body))
+    before = _write(path, workspace, block)
+    journal.unlink()
+    start = before.count(b"\n") + lead.count("\n") + 1
+    return Appended(
+        path=path,
+        paragraphs=tuple(one.text for one in kept),
+        skipped=tuple(skipped),
+        start_line=start,
+        end_line=start + body.count("\n"),
+        created=not data,
+    )
+
+
+def _make_lead(data: bytes, path: str, body: str) -> str:
+    """Make the text before the first paragraph: the heading of a new note, or what keeps the note's own text apart from it.
+
+    That is a blank line, behind the end of a fence or of HTML that would swallow the paragraph, and before a comment if the
+    paragraph is indented and would become part of a list or of code.
+    """
+    if not data:
+        return _first_line(path) + "\n\n"
+    text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
+    blocks = scan_blocks(text.replace("\r", "\n").split("\n"))
+    apart = "<!-- -->\n\n" if blocks.takes_indented and body[0] in " \t" else ""
+    if blocks.closer:
+        return ("" if text.endswith("\n") else "\n") + blocks.closer + "\n\n" + apart
+    return ("" if text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n") + apart
+
+
+def _to_entry(path: str, offset: int, block: bytes, body: str) -> bytes:
+    return json.dumps({"path": path, "offset": offset, "block": block.decode(), "body": body}).encode()
+
+
+def _finish(journal: Path, workspace: Path) -> None:
+    """Finish the append of a killed writer, and remove the journal."""
+    try:
+        entry = journal.read_bytes()
+    except FileNotFoundError:
+        return
+    try:
+        _complete(json.loads(entry), workspace, journal)
+    except (ValueError, KeyError, TypeError, MemoryCoreError) as error:
+        # The journal moves aside: else one note that cannot be written would stop the appends to all others.
+        aside = journal.replace(journal.with_suffix(".refused"))
+        logger.warning("An interrupted append cannot be finished (%s); its text is kept in %s", error, aside)
+    else:
+        journal.unlink(missing_ok=True)
+
+
+def _complete(entry: Mapping[str, Any], workspace: Path, journal: Path) -> None:
+    path, offset, block = str(entry["path"]), int(entry["offset"]), str(entry["block"]).encode()
+    _first_line(path)
+    written = _read(path, workspace)[offset:]
+    if block.startswith(written):
+        _write(path, workspace, block[len(written) :])
+    elif not written.startswith(block):
+        logger.info("%s was changed after an append to it was interrupted; the paragraphs it lacks are appended", path)
+        body = str(entry.get("body", entry["block"]))  # without the end of a fence that the block may begin with
+        _append_new(_cut_offered(body, path), path, workspace, journal, frozenset())
+
+
+def _read(path: str, workspace: Path) -> bytes:
+    """Read a note's bytes; none if it does not exist."""
+    try:
+        with _open_note(path, workspace, os.O_RDONLY) as (descriptor, _):
+            data = os.fdopen(descriptor, "rb", closefd=False).read(MAX_NOTE_BYTES + 1)
+    except FileNotFoundError:
+        return b""
+    if problem := refuse_encoding(data):
+        raise FileUnreadable(path, problem)
+    return data
+
+
+def _write(path: str, workspace: Path, block: bytes) -> bytes:
+    """Append bytes to a note, created if missing, in one write; returns the bytes before them."""
+    with _open_note(path, workspace, os.O_RDWR | os.O_APPEND | os.O_CREAT) as (descriptor, folder):
+        write_all(descriptor, block)
+        os.fsync(folder)
+        # Read again, because an editor that takes no lock may have added lines since the note was read.
+        return os.pread(descriptor, os.lseek(descriptor, 0, os.SEEK_CUR) - len(block), 0)
+
+
+@contextmanager
+def _open_note(path: str, workspace: Path, flags: int) -> Iterator[tuple[int, int]]:
+    """Open a note from the workspace's real path without following links; yields its descriptor and its folder's."""
+    folder = os.open(workspace.resolve(), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        *parents, name = PurePosixPath(path).parts
+        for parent in parents:
+            if flags & os.O_CREAT:
+                with suppress(FileExistsError):
+                    os.mkdir(parent, dir_fd=folder)
+                    os.fsync(folder)
+            folder, outer = _open_in(parent, os.O_RDONLY | os.O_DIRECTORY, folder, path), folder
+            os.close(outer)
+        descriptor = _open_in(name, flags | os.O_NONBLOCK, folder, path)
+        try:
+            if problem := refuse_type(os.fstat(descriptor)):
+                raise PathRefused(path, problem)
+            yield descriptor, folder
+        finally:
+            os.close(descriptor)
+    finally:
+        os.close(folder)
+
+
+def _open_in(name: str, flags: int, folder: int, path: str) -> int:
+    try:
+        return os.open(name, flags | os.O_NOFOLLOW, 0o666, dir_fd=folder)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        problem = refuse_type(os.stat(name, dir_fd=folder, follow_symlinks=False))
+        if problem == SYMLINK or (problem and not flags & os.O_DIRECTORY):
+            raise PathRefused(path, problem) from error
+        raise
+
+
+@contextmanager
+def _lock_notes(path: str, workspace: Path, state_dir: Path, timeout_seconds: float) -> Iterator[Path]:
+    """Hold the lock of a workspace's notes; yields the journal, and raises `NoteNotWritten` where the system refuses."""
+    journal = journal_path(workspace, state_dir)
+    if problem := find_workspace_problem(workspace):
+        raise NoteNotWritten(path, problem, action=MAKE_IT)
+    try:
+        with locked(journal.with_suffix(".lock"), timeout_seconds=timeout_seconds):
+            yield journal
+    except TimeoutError as error:
+        raise NoteNotWritten(path, str(error), action="Try again.") from error
+    except OSError as error:
+        raise NoteNotWritten(path, describe_os_error(error), action="Check the disk and the permissions.") from error
+
+
+def journal_path(workspace: Path, state_dir: Path) -> Path:
+    """Return the path of the journal of a workspace's notes, which exists during an append; the lock lies next to it."""
+    key = hashlib.sha256(os.fsencode(workspace.resolve())).hexdigest()[:16]
+    return state_dir / "memory" / f"notes-{key}.journal"

@@ -1,0 +1,307 @@
+"""SQLite connections and lock files, and SQLite's errors as ours. The only importer of the driver."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TypeAlias, cast
+from urllib.parse import quote
+
+import apsw
+
+from memory_core.errors import StoreCorrupt, StoreError, StoreFull, StoreReadOnly, SyncBusy
+
+Connection: TypeAlias = apsw.Connection
+Tokenize: TypeAlias = Callable[[bytes], list[str]]
+
+APPLICATION_ID = 0x4D454D43  # "MEMC"
+PAGE_SIZE = 8192  # holds a 384-dimension BLOB table at 1.07 times its payload; 4096 takes 1.34
+BUSY_TIMEOUT_MS = 5000
+LOCK_POLL_SECONDS = 0.01  # between the tries of those who wait
+TOKENIZER = ("unicode61", "remove_diacritics", "2")
+
+_ENTER = "let this user enter its folders (chmod u+x), or choose another place: --state-dir or memorySearch.store.path"
+REBUILD = "rebuild it from the notes: memory-core index"
+
+
+def exists(path: Path) -> bool:
+    """Return True if there is such a file.
+
+    Raises:
+        StoreError: The system does not say, as when this user may not enter the folder.
+    """
+    try:
+        return path.exists()
+    except OSError as error:
+        raise StoreError(path, f"cannot be reached ({error.strerror})", action=_ENTER) from error
+
+
+def open_writer(path: Path) -> Connection:
+    """Open for reading and writing, creating the file and its folder (mode 0700) where missing.
+
+    Raises:
+        StoreError: See `translate_errors`.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise StoreReadOnly(path, f"its folder cannot be made ({error.strerror})", action=_ELSEWHERE) from error
+    with translate_errors(path):
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+        try:
+            connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+            connection.pragma("page_size", PAGE_SIZE)
+            connection.pragma("auto_vacuum", "INCREMENTAL")
+            connection.pragma("journal_mode", "wal")
+            connection.pragma("synchronous", "NORMAL")
+            connection.pragma("foreign_keys", True)
+            connection.pragma("cache_size", -16_000)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+@contextlib.contextmanager
+def hold_lock(path: Path, *, wait_seconds: float, clear: bool = False) -> Iterator[None]:
+    """Hold a lock file, which is made when missing and stays empty; the system releases the lock when its owner dies.
+
+    The file is an empty database in an exclusive transaction, as SQLite locks files on every platform, also between threads.
+
+    Args:
+        path: The lock file.
+        wait_seconds: How long to wait for another owner.
+        clear: The name is ours alone, so that what else stands there is damage: an empty folder or a broken link is removed,
+            garbage is cut off.
+
+    Raises:
+        SyncBusy: Another process or thread holds the lock for longer than `wait_seconds`.
+        StoreReadOnly: The file cannot be made or written.
+    """
+    until = time.monotonic() + wait_seconds
+
+    def wait_on(_attempts: int) -> bool:
+        if time.monotonic() >= until:
+            return False
+        time.sleep(LOCK_POLL_SECONDS)
+        return True
+
+    if clear:
+        _clear_lock(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+    except (OSError, apsw.CantOpenError) as error:
+        raise StoreReadOnly(path, "the lock of the index cannot be made", action=_ELSEWHERE) from error
+    with contextlib.closing(connection):
+        if connection.readonly("main"):  # SQLite would silently begin a shared transaction
+            raise StoreReadOnly(path, "the lock of the index cannot be taken", action=_ELSEWHERE)
+        connection.set_busy_handler(wait_on)
+        try:
+            with translate_errors(path):
+                connection.pragma("journal_mode", "MEMORY")  # nothing is written, so there is nothing to recover
+                connection.execute("BEGIN EXCLUSIVE")
+        except SyncBusy as error:
+            raise SyncBusy(f"{path}: another process is syncing this index", action=_WAIT) from error
+        except StoreCorrupt as error:
+            raise StoreReadOnly(
+                path, "this is no lock of memory-core", action="delete it if nothing else needs it"
+            ) from error
+        yield  # closing the connection rolls back
+
+
+def _clear_lock(path: Path) -> None:
+    """Make way for a lock file; one that is held is empty, and is left as it is."""
+    remove_obstacle(path)
+    with contextlib.suppress(OSError):
+        # Cut in place: whoever holds the lock keeps it, and two who do this at once lock the same file.
+        if stat.S_ISREG(path.lstat().st_mode) and path.lstat().st_size:
+            os.truncate(path, 0)
+
+
+def remove_obstacle(path: Path) -> str | None:
+    """Remove an empty folder, or a link that leads to a folder or to itself.
+
+    Returns:
+        What was in the way; None if nothing was removed.
+    """
+    try:
+        if path.is_symlink():
+            if path.exists() and not path.is_dir():
+                return None
+            if not path.exists() and not _is_loop(path):
+                return None  # a file can be made behind it
+            path.unlink()
+            return f"{path.name} was a link to no file"
+        if path.is_dir():
+            path.rmdir()  # fails unless it is empty
+            return f"{path.name} was an empty folder"
+    except OSError:
+        return None
+    return None
+
+
+def _is_loop(path: Path) -> bool:
+    """Return True if a link leads back to itself."""
+    try:
+        path.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
+
+
+def open_reader(path: Path) -> Connection:
+    """Open an existing file for reading only, also where neither it nor its folder can be written.
+
+    Raises:
+        StoreError: See `translate_errors`.
+    """
+    with translate_errors(path):
+        # A WAL database needs its -shm file; where it can be neither found nor made, nobody writes the database either.
+        for parameters in ("mode=ro", "mode=ro&immutable=1"):
+            connection = apsw.Connection(
+                f"file:{quote(str(path))}?{parameters}", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+            )
+            try:
+                connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+                connection.pragma("query_only", True)
+                connection.pragma("schema_version")
+            except (apsw.CantOpenError, apsw.ReadOnlyError):
+                connection.close()
+                if "immutable" in parameters:
+                    raise
+            except BaseException:
+                connection.close()
+                raise
+            else:
+                return connection
+    raise AssertionError("unreachable")
+
+
+_WAIT = "try again in a moment"
+_ELSEWHERE = "make it writable, or choose another place: memorySearch.store.path"
+_MEANINGS: tuple[tuple[type[apsw.Error], type[StoreError], str, str], ...] = (
+    (
+        apsw.NotADBError,
+        StoreCorrupt,
+        "this is not an index of memory-core",
+        "delete it if nothing else needs it, or choose another file: memorySearch.store.path",
+    ),
+    (apsw.CorruptError, StoreCorrupt, "the index is damaged", REBUILD),
+    (apsw.FullError, StoreFull, "no space is left for the index", "free some space, then run: memory-core index"),
+    (apsw.ReadOnlyError, StoreReadOnly, "the index cannot be written", _ELSEWHERE),
+    (apsw.CantOpenError, StoreReadOnly, "the index cannot be opened", _ELSEWHERE),
+    (apsw.PermissionsError, StoreReadOnly, "the index cannot be opened", _ELSEWHERE),
+)
+
+
+@contextlib.contextmanager
+def translate_errors(path: Path) -> Iterator[None]:
+    """Turn the driver's errors into ours.
+
+    Raises:
+        StoreCorrupt: Not a database, or damaged.
+        StoreReadOnly: It cannot be opened or written.
+        StoreFull: No space, or the file may not grow.
+        SyncBusy: Another process held it for longer than `BUSY_TIMEOUT_MS`.
+        StoreError: Anything else that SQLite reports.
+    """
+    try:
+        yield
+    except apsw.BusyError as error:
+        raise SyncBusy(f"{path}: another process is writing the index", action=_WAIT) from error
+    except apsw.IOError as error:
+        raise _io_error(path, error) from error
+    except apsw.Error as error:
+        for kind, ours, message, action in _MEANINGS:
+            if isinstance(error, kind):
+                raise ours(path, message, action=action) from error
+        raise StoreError(path, f"SQLite says: {error}", action=REBUILD) from error
+
+
+@contextlib.contextmanager
+def transaction(connection: Connection, path: Path) -> Iterator[None]:
+    """Run the block in an immediate transaction: committed at the end, rolled back by any error.
+
+    A deferred one that turns to writing fails at once when another writer is ahead, whatever the busy timeout.
+    """
+    with translate_errors(path):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(apsw.Error):  # SQLite has rolled back by itself after some errors
+                connection.execute("ROLLBACK")
+            raise
+
+
+def _io_error(path: Path, error: apsw.IOError) -> StoreError:
+    """Return StoreFull for a failed write, which is a full disk or a file size limit (EFBIG): SQLite names neither."""
+    writes = {apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_TRUNCATE, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_FSYNC}
+    if getattr(error, "extendedresult", None) in writes:
+        return StoreFull(path, "the index cannot grow", action="free some space or lift the file size limit")
+    return StoreError(path, f"the disk reports an error: {error}", action="check the disk")
+
+
+def is_ours(path: Path) -> bool:
+    """Return True if a file's header says that memory-core wrote it, damaged or not.
+
+    The application id stands at offset 68 of a SQLite file (https://www.sqlite.org/fileformat.html#the_database_header).
+    """
+    try:
+        with path.open("rb") as file:
+            header = file.read(100)
+    except OSError:
+        return False
+    return header.startswith(b"SQLite format 3\x00") and header[68:72] == APPLICATION_ID.to_bytes(4, "big")
+
+
+def delete_files(path: Path) -> None:
+    """Delete an index with its -wal and -shm files; nobody else may have it open."""
+    for suffix in ("", "-wal", "-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{path}{suffix}")  # noqa: PTH108 -- a suffix behind the whole name
+
+
+def load_tokenizer(connection: Connection) -> Tokenize:
+    """Return the keyword index's own stemmer: from UTF-8 text to its stems, in order."""
+    porter = connection.fts5_tokenizer("porter", list(TOKENIZER))
+
+    def tokenize(text: bytes) -> list[str]:
+        stems = porter(text, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False)
+        return cast("list[str]", stems)
+
+    return tokenize
+
+
+def load_vec0(connection: Connection, extension_path: str | None) -> str | None:
+    """Load sqlite-vec; return None when it is loaded, else the reason why not, with what to do."""
+    library = Path(extension_path).expanduser() if extension_path else _shipped_vec0()
+    if library is None:
+        return "sqlite-vec is not installed: pip install sqlite-vec"
+    if not library.exists():
+        return f"{library} does not exist: correct memorySearch.store.vector.extensionPath, or leave it out"
+    try:
+        connection.enable_load_extension(True)
+        connection.load_extension(str(library))
+    except apsw.Error as error:
+        return f"{library.name} cannot be loaded ({error}): use the sqlite-vec build for this machine"
+    finally:
+        connection.enable_load_extension(False)
+    return None
+
+
+def _shipped_vec0() -> Path | None:
+    """Return the library inside the sqlite_vec package, found without importing it (the import pulls numpy, 120 ms)."""
+    spec = find_spec("sqlite_vec")
+    if spec is None or spec.origin is None:
+        return None
+    found = sorted(path for path in Path(spec.origin).parent.glob("vec0.*") if path.suffix in {".so", ".dylib", ".dll"})
+    return found[0] if found else None

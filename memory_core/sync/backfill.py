@@ -1,0 +1,247 @@
+"""Makes the embeddings that an index lacks, and the token ids that late interaction needs; commits each as it comes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from memory_core.embeddings.destination import announce, find_destination
+from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider, Space, TokenEmbedder, TokenModel
+from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable
+from memory_core.ranking.calibration import SAMPLE, estimate, is_outdated
+from memory_core.records import Progress
+from memory_core.sync.context import SyncContext
+from memory_core.sync.prepared import EmbeddedWindows, PendingWindow, digest, slice_units
+from memory_core.sync.store import IndexedText, StagedIndex
+
+log = logging.getLogger(__name__)
+
+TOKEN_STEP = 256  # chunks whose tokens are computed and committed together
+REFUSALS = (InputTooLarge, InvalidEmbedding)  # of single texts: the others were tried
+VERIFY_SECONDS = 10.0  # for one vector, which shows if the model has changed under its name
+EMBED_STEP = 4096  # texts handed to the provider together: bounds memory, far above every request's cap
+
+
+class Backfill:
+    """The vector side of one sync."""
+
+    def __init__(self, context: SyncContext) -> None:
+        self._context = context
+        self._store = context.store
+        self._ids: dict[Space, int] = {}
+
+    def is_complete(self) -> bool:
+        """Return True if no text lacks an embedding of the configured provider now."""
+        provider = self._context.provider
+        space = None if provider is None else self._look_up_space(provider)
+        return space is not None and self._store.load_state().complete == self._get_space_id(space)
+
+    def embed_staged(self, staged: StagedIndex) -> None:
+        """Make embeddings and token ids for a rebuild, before the switch to it."""
+        context = self._context
+        if context.provider is None or not context.embeds:
+            return
+        space = self._find_space(context.provider, staged)
+        if space is None or not context.embeds:
+            return
+        pending = staged.find_pending_windows(
+            self._get_space_id(space), tokens=isinstance(context.provider, TokenEmbedder)
+        )
+        self._embed(context.provider, space, pending)
+        self._fill_missing_tokens(context.provider, staged)
+
+    def run(self, *, only_fresh: bool) -> None:
+        """Embed what is pending in the configured space, and let that space serve once every text was tried.
+
+        Args:
+            only_fresh: The index was complete before this sync, so that only the chunks it inserted can lack anything.
+        """
+        context = self._context
+        if context.provider is None:
+            self._run_without_provider()
+            return
+        space = self._find_space(context.provider, self._store)
+        if space is None:
+            self._store.set_target("unknown")
+            return
+        space_id = self._get_space_id(space)
+        state = self._store.load_state()
+        target = None if state.serving in (None, space_id) else space_id
+        if state.target != target:
+            self._store.set_target(target)
+        if state.complete == space_id:
+            return
+        pending, texts = self._find_pending(space_id, only_fresh=only_fresh)
+        context.counts.cached = texts - len(pending) - context.counts.embedded
+        if not context.embeds:
+            context.counts.pending = len(pending)
+            return
+        tried = self._embed(context.provider, space, pending)
+        if only_fresh:
+            fresh = [(number, slice_units(item.chunk.text, item.units)) for number, item in context.fresh.items()]
+            self._fill_tokens(context.provider, self._store, fresh)
+        else:
+            self._fill_missing_tokens(context.provider, self._store)
+        if tried:
+            self._calibrate(context.provider, space_id)
+            self._store.serve(space_id, complete=not context.counts.pending)
+
+    def _get_space_id(self, space: Space) -> int:
+        if space not in self._ids:
+            self._ids[space] = self._store.add_space(space)
+        return self._ids[space]
+
+    def _find_pending(self, space_id: int, *, only_fresh: bool) -> tuple[list[PendingWindow], int]:
+        """Return the windows to embed, and the number of different texts among which they were found."""
+        tokens = isinstance(self._context.provider, TokenEmbedder)
+        if not only_fresh:
+            return self._store.find_pending_windows(space_id, tokens=tokens), self._store.count_windows(distinct=True)
+        texts = {
+            digest(window.text): slice_units(chunk.chunk.text, chunk.units[window.first : window.last + 1])
+            for chunk in self._context.fresh.values()
+            for window in chunk.windows
+        }
+        embedded = self._store.find_embedded(space_id, texts.keys(), tokens=tokens)
+        return [PendingWindow(key, units) for key, units in texts.items() if key not in embedded], len(texts)
+
+    def _calibrate(self, provider: EmbeddingProvider, space_id: int) -> None:
+        """Estimate what cosines of a space are worth, unless the provider knows or the estimate that is held will do."""
+        if isinstance(provider, Calibrated):
+            return
+        windows, held = self._store.count_windows(), self._store.load_calibration(space_id)
+        if held is None or is_outdated(held[1], windows):
+            rows = self._store.sample_embeddings(space_id, SAMPLE)
+            self._store.put_calibration(space_id, estimate(rows, windows), windows=windows)
+
+    def _run_without_provider(self) -> None:
+        """Count what a provider that could not be opened has to embed; with "none", let no space serve any more."""
+        context, state = self._context, self._store.load_state()
+        if context.problem is not None:
+            context.counts.pending = self._store.count_pending(state.serving)
+            context.counts.warnings.append(str(context.problem))
+            self._store.set_pending_reason(str(context.problem))
+        elif state.serving is not None:
+            self._store.stop_serving()
+
+    def _look_up_space(self, provider: EmbeddingProvider) -> Space | None:
+        """Return the provider's space, with dimensions from the index where the provider does not know them; else None."""
+        space = provider.space
+        if space.dimensions:
+            return space
+        known = self._store.find_space_like(space)
+        if known is not None and self._context.verifies:
+            self._context.verifies = False  # once
+            try:
+                return replace(known, dimensions=len(provider.embed_query("memory", timeout_seconds=VERIFY_SECONDS)))
+            except ProviderError as error:
+                log.debug("the dimensions of %s cannot be verified: %s", space.model, error)
+        return known
+
+    def _find_space(self, provider: EmbeddingProvider, text: IndexedText) -> Space | None:
+        """Return the provider's space, read from its first embeddings where nobody knows it; None when it made none."""
+        context = self._context
+        space = self._look_up_space(provider)
+        if space is not None or not context.embeds:
+            return space
+        pending = text.find_pending_windows(None, limit=EMBED_STEP)
+        try:
+            for windows in self._embed_windows(provider, pending):
+                space = space or replace(provider.space, dimensions=windows.rows.shape[1])
+                self._put(space, windows)
+        except ProviderError as error:
+            if space is None or not isinstance(error, REFUSALS):
+                self._record_pending(
+                    self._store.count_pending(None if space is None else self._get_space_id(space)), error
+                )
+                context.embeds = False
+        return space
+
+    def _put(self, space: Space, windows: EmbeddedWindows) -> None:
+        """Commit some embeddings; where no space served before, this one does from then on."""
+        dimensions = windows.rows.shape[1]
+        if dimensions != space.dimensions:
+            self._store.set_target(self._get_space_id(replace(space, dimensions=dimensions)))
+        _check_dimensions(space, dimensions)
+        space_id = self._get_space_id(space)
+        self._store.put_embeddings(space_id, windows, serve=self._store.load_state().serving is None)
+        self._context.counts.embedded += len(windows.rows)
+
+    def _record_pending(self, count: int, problem: ProviderError) -> None:
+        self._context.check_stop()
+        counts = self._context.counts
+        counts.pending, counts.problem = count, problem
+        counts.warnings.append(f"{count} texts wait for their embedding ({problem})")
+        self._store.set_pending_reason(str(problem))
+        log.warning("%d texts wait for their embedding: %s", count, problem)
+
+    def _embed(self, provider: EmbeddingProvider, space: Space, pending: Sequence[PendingWindow]) -> bool:
+        """Embed and commit; return False when the provider is out of order, so that not every text was tried."""
+        context, before, problem = self._context, self._context.counts.embedded, None
+        log.debug("embedding %d texts", len(pending))
+        for first in range(0, len(pending), EMBED_STEP):
+            try:
+                for windows in self._embed_windows(provider, pending[first : first + EMBED_STEP]):
+                    self._put(space, windows)
+                    done = context.counts.embedded - before
+                    context.report_progress(Progress(phase="embeddings", done=done, total=len(pending)))
+            except ProviderError as error:
+                problem = error
+                if not isinstance(error, REFUSALS):
+                    break
+        if problem is None:
+            return True
+        self._record_pending(len(pending) - (context.counts.embedded - before), problem)
+        context.embeds = isinstance(problem, REFUSALS)
+        return context.embeds
+
+    def _embed_windows(
+        self, provider: EmbeddingProvider, pending: Sequence[PendingWindow]
+    ) -> Iterator[EmbeddedWindows]:
+        """Embed some windows; before the first of them leave this machine, say in the log where they go."""
+        destination = find_destination(provider.space) if pending else None
+        if destination is not None and self._store.record_destination(destination):
+            announce(destination, self._context.config.workspace)
+        yield from _embed_windows(provider, pending)
+
+    def _fill_missing_tokens(self, provider: EmbeddingProvider, text: IndexedText) -> None:
+        if isinstance(provider, TokenModel):
+            self._fill_tokens(provider, text, text.find_chunks_without_tokens())
+
+    def _fill_tokens(
+        self, provider: EmbeddingProvider, text: IndexedText, missing: Sequence[tuple[int, Sequence[str]]]
+    ) -> None:
+        """Store the token ids of the units of some chunks, for late interaction."""
+        if not isinstance(provider, TokenModel):
+            return
+        for first in range(0, len(missing), TOKEN_STEP):
+            step = missing[first : first + TOKEN_STEP]
+            ids = iter(provider.token_ids([unit for _, units in step for unit in units]))
+            text.put_token_ids([(chunk_id, [next(ids) for _ in units]) for chunk_id, units in step])
+
+
+def _embed_windows(provider: EmbeddingProvider, pending: Sequence[PendingWindow]) -> Iterator[EmbeddedWindows]:
+    """Yield embeddings of some consecutive windows as each request returns, with those of tokens where there are any."""
+    if not isinstance(provider, TokenEmbedder):
+        for first, rows in provider.embed_documents([window.text for window in pending]):
+            yield EmbeddedWindows([window.hash for window in pending[first : first + len(rows)]], rows)
+        return
+    import numpy as np
+
+    for first, found in provider.embed_document_tokens([window.parts for window in pending]):
+        hashes = [window.hash for window in pending[first : first + len(found)]]
+        yield EmbeddedWindows(hashes, np.stack([embedding.row for embedding in found]), found)
+
+
+def _check_dimensions(space: Space, dimensions: int) -> None:
+    """Refuse vectors of a model that has changed under its name; the next sync finds another space.
+
+    Raises:
+        ProviderUnavailable: The vectors have other dimensions than those of their space.
+    """
+    if dimensions != space.dimensions:
+        raise ProviderUnavailable(
+            space.provider,
+            f"its vectors have {dimensions} dimensions now, and had {space.dimensions}",
+            action="sync again",
+        )

@@ -1,0 +1,95 @@
+"""Compares the files on disk with those in the index: what went, what is hidden, what has to be read again."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_core.config.agent import AgentConfig
+from memory_core.config.settings import SessionDeltas
+from memory_core.records import MemoryFile
+from memory_core.sources import files, session_logs
+from memory_core.sources.refusals import describe_os_error
+from memory_core.sync.prepared import IndexedFile
+
+MISSING = describe_os_error(FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)))  # of an extra path that is gone
+
+
+def list_sources(config: AgentConfig) -> files.Listing:
+    """List all that is to be indexed: notes, then sessions."""
+    notes, logs = files.list_files(config), session_logs.list_sessions(config)
+    return files.Listing(notes.files + logs.files, notes.failures + logs.failures)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The difference between the files on disk and those in the index.
+
+    Attributes:
+        listing: The files on disk.
+        gone: Files that the index holds and that are no longer there.
+        hidden: Files that the index holds and that cannot be looked at now: nobody knows whether they are gone.
+    """
+
+    listing: files.Listing
+    gone: list[IndexedFile]
+    hidden: list[IndexedFile]
+    _indexed: dict[tuple[str, str], IndexedFile]
+
+    @classmethod
+    def between(cls, listing: files.Listing, indexed: Iterable[IndexedFile]) -> Changes:
+        """Compare a listing with the files that an index holds."""
+        by_key = {(row.source, row.path): row for row in indexed}
+        present = {(file.source, file.path) for file in listing.files}
+        absent = [row for key, row in by_key.items() if key not in present]
+        gone: list[IndexedFile] = []
+        hidden: list[IndexedFile] = []
+        for row in absent:
+            (hidden if _is_hidden(row, listing) else gone).append(row)
+        return cls(listing, gone, hidden, by_key)
+
+    @property
+    def is_first(self) -> bool:
+        """True where the index holds no file yet."""
+        return not self._indexed
+
+    def find_indexed(self, file: MemoryFile) -> IndexedFile | None:
+        """Return a listed file as the index holds it; None when it has never met it."""
+        return self._indexed.get((file.source, file.path))
+
+    def list_hidden_files(self) -> list[MemoryFile]:
+        """Return the hidden files as far as they are known, for a rebuild to take over."""
+        return [MemoryFile(source=row.source, path=row.path, real_path=Path(), stamp=row.stamp) for row in self.hidden]
+
+    def select_files(self, *, every_session: bool, deltas: SessionDeltas) -> list[MemoryFile]:
+        """Return the listed files that have changed; session logs only if they have grown by `deltas`.
+
+        Args:
+            every_session: Return session logs however little they have grown.
+            deltas: Growth that makes a session log worth reading.
+        """
+        changed = [file for file in self.listing.files if self._has_changed(file)]
+        return changed if every_session else [file for file in changed if self._is_worth_reading(file, deltas)]
+
+    def _has_changed(self, file: MemoryFile) -> bool:
+        row = self.find_indexed(file)
+        if row is None or row.error is not None:
+            return True
+        return row.stamp != file.stamp
+
+    def _is_worth_reading(self, file: MemoryFile, deltas: SessionDeltas) -> bool:
+        row = self.find_indexed(file)
+        if not session_logs.is_log(file.path) or (row is not None and row.error is not None):
+            return True
+        return session_logs.has_outgrown(file, row.stamp.size_bytes if row is not None else 0, deltas)
+
+
+def _is_hidden(row: IndexedFile, listing: files.Listing) -> bool:
+    """Return True if a file was not listed because it, or a folder above it, could not be looked at."""
+    return any(
+        f"{row.path}/".startswith(f"{failure.path.rstrip('/')}/") and failure.reason != MISSING
+        for failure in listing.failures
+    )

@@ -1,0 +1,86 @@
+"""The inputs of one sync and its counts so far, shared by the modules that take part in it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass, field
+
+from memory_core.config.agent import AgentConfig
+from memory_core.embeddings.protocols import EmbeddingProvider
+from memory_core.errors import FileUnreadable, ProviderError, SyncStopped
+from memory_core.records import FileFailure, MemoryFile, Progress, ProgressCallback
+from memory_core.sync.prepared import PreparedChunk
+from memory_core.sync.store import SyncStore
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class SyncCounts:
+    """Counts of one sync, as they come."""
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    embedded: int = 0
+    cached: int = 0
+    pending: int = 0
+    failures: list[FileFailure] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    problem: ProviderError | None = None  # why embeddings are pending
+
+
+@dataclass(slots=True, kw_only=True)
+class SyncContext:
+    """One sync.
+
+    Attributes:
+        config: The agent's.
+        store: The index to bring up to date.
+        provider: Makes embeddings; None makes none, because none are wanted or because of `problem`.
+        problem: Why the configured provider could not be opened.
+        progress: Called with how far the sync is.
+        stop: Once it is set, the sync ends with `SyncStopped` at its next step.
+        every_session: Session logs are indexed however little they have grown.
+        embeds: Pending embeddings are requested in this sync.
+        verifies: The provider is asked for the dimensions of its vectors, even where nothing is pending.
+        counts: The result so far.
+        fresh: Chunks that this sync has inserted, by id: in an index that was complete, only these lack embeddings.
+    """
+
+    config: AgentConfig
+    store: SyncStore
+    provider: EmbeddingProvider | None
+    problem: ProviderError | None = None
+    progress: ProgressCallback | None = None
+    stop: threading.Event | None = None
+    every_session: bool = True
+    embeds: bool = True
+    verifies: bool = False
+    counts: SyncCounts = field(default_factory=SyncCounts)
+    fresh: dict[int, PreparedChunk] = field(default_factory=dict)
+
+    def report_progress(self, progress: Progress) -> None:
+        """Report how far the sync is; a sync can be stopped here, as nothing is half done.
+
+        Raises:
+            SyncStopped: It was asked to stop.
+        """
+        self.check_stop()
+        if self.progress is not None:
+            self.progress(progress)
+
+    def check_stop(self) -> None:
+        """Raise SyncStopped once the sync was asked to stop: what fails from then on fails because of that."""
+        if self.stop is not None and self.stop.is_set():
+            raise SyncStopped("the memory was closed during a sync")
+
+    def record_failure(self, file: MemoryFile, error: FileUnreadable) -> bool:
+        """Report a file that stays as it was; return False for one that went after it was listed: the next sync sees that."""
+        if isinstance(error.__cause__, FileNotFoundError):
+            return False
+        log.warning("%s stays as it was: %s", file.path, error.reason)
+        self.counts.failures.append(FileFailure(path=file.path, reason=error.reason))
+        return True

@@ -1,0 +1,129 @@
+"""Values that a sync and its store exchange: files as they were cut, files as they are indexed, texts to embed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from memory_core.embeddings.protocols import TokenEmbedding
+from memory_core.records import Chunk, FileStamp, MemoryFile, Unit, Window
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def digest(text: str) -> bytes:
+    """Return the blake2b-16 of a text, which may hold lone surrogates, as some transcripts do."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def slice_units(text: str, units: Iterable[Unit]) -> tuple[str, ...]:
+    """Return the texts of a chunk's units."""
+    return tuple(text[unit.start : unit.end] for unit in units)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedChunk:
+    """A chunk with what is derived from it, ready to be written."""
+
+    chunk: Chunk
+    units: tuple[Unit, ...]
+    windows: tuple[Window, ...]
+
+    @property
+    def hash(self) -> bytes:
+        """The digest of context, overlap and text: chunks of equal hashes have equal keyword rows."""
+        return digest(f"{self.chunk.context}\0{self.chunk.overlap_lines}\0{self.chunk.text}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedFile:
+    """A file as the index is to hold it.
+
+    Attributes:
+        file: As it was listed.
+        hash: Digest of its bytes.
+        stamp: As it was read.
+        date: ISO date of the note or session; None when it has none.
+        chunks: Its text.
+        lines: For every line of the text that was cut the line of the file, where those differ; empty where they don't.
+    """
+
+    file: MemoryFile
+    hash: bytes
+    stamp: FileStamp
+    date: str | None
+    chunks: tuple[PreparedChunk, ...]
+    lines: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedFile:
+    """A file as the index holds it.
+
+    Attributes:
+        id: Of its row in the store.
+        source: "memory", "workspace" or "sessions".
+        path: As shown to the agent.
+        hash: Digest of its bytes; empty until it was read for the first time.
+        stamp: When it was read.
+        error: Why the last sync could not read it; None when it could.
+    """
+
+    id: int
+    source: str
+    path: str
+    hash: bytes
+    stamp: FileStamp
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFile:
+    """A file for the index that a rebuild makes.
+
+    Attributes:
+        file: As it was listed.
+        prepared: Its text; None when it could not be read and the index does not hold it.
+        error: Why it could not be read; None when it could.
+    """
+
+    file: MemoryFile
+    prepared: PreparedFile | None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PendingWindow:
+    """A window that has no embedding in some space: the digest of its text and the texts of its units."""
+
+    hash: bytes
+    units: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The text to embed."""
+        return "\n".join(self.units)
+
+    @property
+    def parts(self) -> list[str]:
+        """One part for each unit; joined, they are the text."""
+        return [self.units[0], *("\n" + unit for unit in self.units[1:])]
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedWindows:
+    """Embeddings of some windows.
+
+    Attributes:
+        hashes: Digests of their texts.
+        rows: float32 of unit length or zero, shape (len(hashes), dimensions).
+        tokens: Embeddings of each window's tokens by unit, where the provider offers them; else empty.
+    """
+
+    hashes: Sequence[bytes]
+    rows: NDArray[np.float32]
+    tokens: Sequence[TokenEmbedding] = ()

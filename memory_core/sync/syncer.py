@@ -1,0 +1,166 @@
+"""Index what has changed in the files: text first, which keyword search finds at once, then the missing embeddings.
+
+One file is one transaction; embeddings are committed as each request returns. A stopped sync leaves a good index, and the
+next one goes on from there: it finds changed files by comparing, missing embeddings by a query.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+
+from memory_core.config.settings import Chunking
+from memory_core.errors import FileUnreadable
+from memory_core.records import MemoryFile, Progress, SyncReport
+from memory_core.sources.notes import NoteText
+from memory_core.sync.backfill import Backfill
+from memory_core.sync.changes import Changes, list_sources
+from memory_core.sync.context import SyncContext
+from memory_core.sync.cutting import cut, read_text
+from memory_core.sync.prepared import IndexedFile, PreparedFile
+from memory_core.sync.rebuild import Rebuild
+from memory_core.sync.store import SyncState
+
+log = logging.getLogger(__name__)
+
+CUT_VERSION = 3  # goes up whenever chunks, units or windows are cut, or sessions read or redacted, differently
+RECORD_SECONDS = 60.0  # a sync that changed nothing is recorded this often, so that most searches write nothing
+MERGE_FROM = (
+    0.25  # share of the files that is new, from which the keyword index is merged; FTS5 merges smaller changes itself
+)
+
+
+def make_identity(chunking: Chunking) -> str:
+    """Return what the text of an index depends on; when it changes, every file is cut again."""
+    return json.dumps({"cut": CUT_VERSION, "tokens": chunking.tokens, "overlap": chunking.overlap})
+
+
+class Syncer:
+    """One sync of one index: make it, and `run` it once while holding the store's lock."""
+
+    def __init__(self, context: SyncContext) -> None:
+        self._context = context
+        self._store = context.store
+        self._counts = context.counts
+
+    def run(self, *, force: bool = False) -> SyncReport:
+        """Compare, cut, store, embed.
+
+        Raises:
+            StoreError: The index cannot be written; what was committed stays good.
+            SyncStopped: It was asked to stop; what was committed stays good.
+        """
+        started = time.monotonic()
+        self._store.prepare()
+        backfill = Backfill(self._context)
+        was_complete = backfill.is_complete()
+        reindexed = self._index_text(force=force)
+        backfill.run(only_fresh=was_complete and not reindexed)
+        self._tidy(reindexed=reindexed)
+        report = self._report(reindexed, time.monotonic() - started)
+        log.info(
+            "sync of agent %s: %d files, %d added, %d changed, %d removed, %d embedded, %d pending, %d failed, %.2f s",
+            self._context.config.agent, report.files, report.added, report.changed, report.removed,
+            report.embedded, report.pending, len(report.failures), report.seconds,
+        )  # fmt: skip
+        return report
+
+    def _index_text(self, *, force: bool) -> bool:
+        """Store the text of what changed; return True when everything was cut anew."""
+        config = self._context.config
+        if not config.workspace.is_dir():
+            self._counts.warnings.append(f"{config.workspace}: there is no such workspace")
+        listing = list_sources(config)
+        self._counts.failures += listing.failures
+        state = self._store.load_state()
+        taken_over = self._take_over(state)
+        changes = Changes.between(listing, self._store.list_files())
+        wanted = make_identity(config.search.chunking)
+        if not changes.is_first and (force or state.identity != wanted):
+            Rebuild(self._context, self._read_and_cut).run(listing.files, changes.list_hidden_files(), wanted)
+            self._counts.removed = len(changes.gone)
+            return True
+        if state.identity != wanted:
+            self._store.set_identity(wanted)
+        self._update(changes, every_session=self._context.every_session or taken_over)
+        return False
+
+    def _take_over(self, state: SyncState) -> bool:
+        """Drop the notes of another workspace; two that share an index push each other out of it."""
+        workspace = os.path.realpath(self._context.config.workspace)
+        if state.workspace == workspace:
+            return False
+        if state.workspace is not None and self._store.list_files():
+            self._counts.warnings.append(
+                f"this index held the notes of {state.workspace}, which those of {workspace} replace; to keep both, put"
+                " {workspaceKey} into memorySearch.store.path, or name an agent for each with --agent"
+            )
+        self._store.take_over(workspace)
+        return True
+
+    def _update(self, changes: Changes, *, every_session: bool) -> None:
+        """Index what changed, one transaction a file."""
+        if changes.gone:
+            self._store.drop_files([row.id for row in changes.gone])
+            self._counts.removed = len(changes.gone)
+        deltas = self._context.config.search.sync.sessions
+        todo = changes.select_files(every_session=every_session, deltas=deltas)
+        self._counts.unchanged = len(changes.listing.files) - len(todo)
+        for number, file in enumerate(todo):
+            self._context.report_progress(Progress(phase="files", done=number, total=len(todo), path=file.path))
+            self._update_file(file, changes.find_indexed(file))
+        if todo:
+            self._context.report_progress(Progress(phase="files", done=len(todo), total=len(todo)))
+
+    def _update_file(self, file: MemoryFile, row: IndexedFile | None) -> None:
+        try:
+            note = read_text(file)
+        except FileUnreadable as error:
+            if self._context.record_failure(file, error):
+                self._store.set_file_error(file, error.reason)
+            return
+        if row is not None and row.hash == note.hash:
+            self._counts.unchanged += 1
+            self._store.touch_file(row.id, note.stamp)
+            return
+        self._context.fresh.update(self._store.put_file(self._cut(file, note)))
+        if row is None or not row.hash:
+            self._counts.added += 1
+        else:
+            self._counts.changed += 1
+
+    def _read_and_cut(self, file: MemoryFile) -> PreparedFile:
+        return self._cut(file, read_text(file))
+
+    def _cut(self, file: MemoryFile, note: NoteText) -> PreparedFile:
+        if note.replaced:
+            self._counts.warnings.append(f"{file.path}: bytes that are not UTF-8 were replaced")
+        return cut(file, note, self._context.config.search.chunking)
+
+    def _tidy(self, *, reindexed: bool) -> None:
+        """Record the time; after a change, also one of a sync that was killed, evict embeddings and give back space."""
+        state = self._store.load_state()
+        if not state.tidy:
+            log.debug("giving back space")
+            cache = self._context.config.search.cache
+            self._store.evict_embeddings(keep=cache.max_entries if cache.enabled else 0)
+            new = self._counts.added + self._counts.changed
+            if reindexed or new >= MERGE_FROM * (new + self._counts.unchanged):
+                self._context.check_stop()
+                for _ in self._store.merge_keywords():
+                    self._context.check_stop()
+            self._store.give_back_space()
+        now = time.time()
+        if not state.tidy or state.last_sync is None or not 0 <= now - state.last_sync < RECORD_SECONDS:
+            self._store.record_sync(now)
+
+    def _report(self, reindexed: bool, seconds: float) -> SyncReport:
+        counts = self._counts
+        return SyncReport(
+            files=self._store.count_files(), chunks=self._store.count_chunks(), added=counts.added,
+            changed=counts.changed, removed=counts.removed, unchanged=counts.unchanged, embedded=counts.embedded,
+            cached=counts.cached, pending=counts.pending, failures=tuple(counts.failures),
+            warnings=tuple(counts.warnings), reindexed=reindexed, seconds=seconds,
+        )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Text without files: Markdown, chunks, units, paragraphs, terms."""

@@ -1,0 +1,230 @@
+"""Text -> chunks: whole lines of a note that are embedded and searched together; pure.
+
+The end of a chunk depends on the text around the cut alone, not on how full the chunks before it are: of the lines that
+would leave the chunk at least half full, the one with the least (rank, crc32) opens the next chunk. So an edit moves the
+cuts nearby, and the cuts further down stay; packing greedily would move them all.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from zlib import crc32
+
+from memory_core.config.settings import Chunking
+from memory_core.records import Chunk
+from memory_core.text.markdown import Line, parse_fence, parse_heading, scan, split_lines
+from memory_core.text.tokens import count_quarters, cut_long
+
+# Ranks of lines as the first line of a chunk; less is better. A cut before a line up to LONELY tears nothing.
+SECTION = 0  # a heading
+BLOCK = 1  # the first line after a blank one
+MEMBER = 2  # a list item, fence or table without a blank line before it
+SOFT = 3  # a line of a paragraph, an item of a nested list
+LONELY = 4  # would leave a heading without its text
+TORN_AT_BLANK = 5  # inside a fence or list item, behind a blank line
+TORN = 6  # inside a fence, table or list item
+NEVER = 7  # the end of a fence, a blank line
+
+
+def split_chunks(text: str, chunking: Chunking, *, date: str | None = None, title: str = "") -> list[Chunk]:
+    """Cut a note into chunks.
+
+    Args:
+        text: The whole note.
+        chunking: The size and the overlap, in tokens by `estimate_tokens`.
+        date: The note's date, leading every context.
+        title: Other names of the note, which follow the date.
+
+    Returns:
+        Chunks in the order of the note that together hold every non-blank line; none for a blank text. No chunk is
+        blank. Each is at most `chunking.tokens` long, its overlap included, and quotes its lines exactly. A line that is
+        too long alone is cut into pieces, each a chunk of its own with the same line number.
+    """
+    lines = split_lines(text)
+    return _Splitter(lines, chunking, [part for part in (date, title) if part]).split()
+
+
+class _Splitter:
+    """One run over one note. Lines count from 0 here, and ends are excluded."""
+
+    def __init__(self, lines: Sequence[str], chunking: Chunking, prefix: list[str]) -> None:
+        self.lines = lines
+        self.tokens = chunking.tokens
+        self.budget = 4 * chunking.tokens
+        self.overlap_budget = 4 * chunking.overlap
+        self.prefix = prefix
+        self.kinds = scan(lines)
+        self.ranks = _rank_lines(lines, self.kinds)
+        # The length of all lines before each line, in quarters of a token; a line end counts as one.
+        self.before = list(accumulate((count_quarters(line) + 1 for line in lines), initial=0))
+        self.passed = 0
+        self.trail: list[tuple[int, str]] = []  # level and title of the headings that apply behind the lines passed
+        self.fence = ""  # the fence that is open behind the lines passed
+
+    def split(self) -> list[Chunk]:
+        """Cut the note into its chunks."""
+        chunks: list[Chunk] = []
+        start = 0
+        for line in self._find_long_lines():
+            chunks += self._split_run(start, line)
+            chunks += self._split_line(line)
+            start = line + 1
+        return chunks + self._split_run(start, len(self.lines))
+
+    def _find_long_lines(self) -> list[int]:
+        longest = self.budget + 1
+        return [i for i in range(len(self.lines)) if self.before[i + 1] - self.before[i] > longest]
+
+    def _split_line(self, line: int) -> list[Chunk]:
+        """Cut a line that is too long alone into pieces."""
+        text = self.lines[line]
+        self._pass(line)
+        context = self._join_context(line)
+        pieces = (text[start:end] for start, end in cut_long(text, self.tokens))
+        return [Chunk(line + 1, line + 1, 0, context, piece, self.fence) for piece in pieces if piece.strip()]
+
+    def _split_run(self, start: int, stop: int) -> list[Chunk]:
+        """Cut a range of lines none of which is too long alone."""
+        chunks: list[Chunk] = []
+        previous = start
+        while (start := self._skip_blank(start, stop)) < stop:
+            cut = end = self._find_cut(start, stop)
+            while not self.lines[end - 1].strip():
+                end -= 1
+            first = self._find_overlap(previous, start, end)
+            self._pass(start)
+            text = "\n".join(self.lines[first:end])
+            chunks.append(Chunk(first + 1, end, start - first, self._join_context(start), text, self.fence))
+            previous, start = start, cut
+        return chunks
+
+    def _skip_blank(self, start: int, stop: int) -> int:
+        while start < stop and not self.lines[start].strip():
+            start += 1
+        return start
+
+    def _find_cut(self, start: int, stop: int) -> int:
+        """Return the line at which the chunk that begins at `start` ends, excluded."""
+        before, ranks, origin = self.before, self.ranks, self.before[start]
+        full = self._skip_blank(bisect_right(before, origin + self.budget + 1) - 1, stop)
+        if full >= stop:
+            return stop
+        half = bisect_left(before, origin + self.budget // 2, start + 1)
+        quarter = bisect_left(before, origin + self.budget // 4, start + 1)
+        best = min(range(half, full + 1), key=self._preference, default=full)
+        if ranks[best] == SECTION:
+            return best
+        section = min((i for i in range(quarter, half) if ranks[i] == SECTION), key=self._preference, default=0)
+        if section:
+            return section
+        if ranks[best] <= SOFT:
+            return best
+        return self._move_before_fence(start, self._find_block(start, min(half, full + 1), full, quarter) or best)
+
+    def _move_before_fence(self, start: int, line: int) -> int:
+        """Move a cut inside a fence before that fence, if the fence fits into a chunk, as in a list item that is too long."""
+        opening = line
+        while opening > start and self.kinds[opening] in {Line.CODE, Line.CLOSE}:
+            opening -= 1
+        if opening in {start, line} or self.kinds[opening] is not Line.OPEN:
+            return line
+        closing = line
+        while closing + 1 < len(self.lines) and self.kinds[closing] is Line.CODE:
+            closing += 1
+        return opening if self.before[closing + 1] - self.before[opening] - 1 <= self.budget else line
+
+    def _preference(self, line: int) -> tuple[int, int, int]:
+        """Return the sort key of a line as the first one of a chunk: by rank, then by level of heading, then by content."""
+        text = self.lines[line]
+        rank = self.ranks[line]
+        found = parse_heading(text) if rank == SECTION else None
+        return rank, found[0] if found else 0, crc32(text.encode("utf-8", "surrogatepass"))
+
+    def _find_block(self, start: int, half: int, full: int, quarter: int) -> int:
+        """Find the last line in the first half before which nothing is torn; 0 if the block after it would be torn anyway."""
+        for limit, stop in ((SOFT, half), (LONELY, full + 1)):
+            for line in range(stop - 1, start, -1):
+                if self.ranks[line] <= limit:
+                    if line >= quarter or self._block_fits(line):
+                        return line
+                    break
+        return 0
+
+    def _block_fits(self, line: int) -> bool:
+        end = line + 1
+        while end < len(self.lines) and self.ranks[end] > LONELY:
+            end += 1
+        while not self.lines[end - 1].strip():
+            end -= 1
+        return self.before[end] - self.before[line] - 1 <= self.budget
+
+    def _find_overlap(self, previous: int, start: int, end: int) -> int:
+        """Find the first line of the overlap, which stays in the section and leaves room for the body; `start` for none."""
+        if self.kinds[start] is Line.HEADING:
+            return start
+        lowest = max(self.before[start] - self.overlap_budget - 1, self.before[end] - self.budget - 1)
+        first = start
+        for line in range(start - 1, previous - 1, -1):
+            if self.kinds[line] is Line.HEADING or self.before[line] < lowest:
+                break
+            if self.lines[line].strip():
+                first = line
+        return first
+
+    def _pass(self, line: int) -> None:
+        """Update the trail and the fence to what precedes a line; the lines of successive calls ascend."""
+        for at in range(self.passed, line):
+            if self.kinds[at] is Line.HEADING:
+                self.trail = self._extend_trail(at)
+            elif self.kinds[at] is Line.OPEN:
+                self.fence = parse_fence(self.lines[at])
+            elif self.kinds[at] is Line.CLOSE:
+                self.fence = ""
+        self.passed = line
+
+    def _extend_trail(self, line: int) -> list[tuple[int, str]]:
+        """Return the headings that apply to a line, itself included, once all lines before it were passed."""
+        found = parse_heading(self.lines[line]) if self.kinds[line] is Line.HEADING else None
+        return [*(entry for entry in self.trail if entry[0] < found[0]), found] if found else self.trail
+
+    def _join_context(self, line: int) -> str:
+        titles = (title for _, title in self._extend_trail(line) if title)
+        return " > ".join(dict.fromkeys((*self.prefix, *titles)))
+
+
+def _rank_lines(lines: Sequence[str], kinds: Sequence[Line]) -> list[int]:
+    """Rank each line as the first line of a chunk."""
+    ranks: list[int] = []
+    before = Line.BLANK
+    lonely = False
+    for i, kind in enumerate(kinds):
+        if kind is Line.BLANK:
+            ranks.append(NEVER)
+        elif kind is Line.CODE:
+            blank_before = before is Line.CODE and not lines[i - 1].strip()
+            ranks.append(TORN_AT_BLANK if blank_before and lines[i].strip() else TORN)
+        elif kind is Line.CLOSE:
+            ranks.append(NEVER)
+        else:
+            ranks.append(LONELY if lonely else _rank(lines[i], kind, before))
+        if kind is not Line.BLANK:
+            lonely = kind is Line.HEADING
+        before = kind
+    return ranks
+
+
+def _rank(line: str, kind: Line, before: Line) -> int:
+    """Rank a line outside fences as the first line of a chunk."""
+    if kind is Line.HEADING:
+        return SECTION
+    if kind is Line.MORE or (kind is Line.OPEN and line[0].isspace()):
+        return TORN_AT_BLANK if before is Line.BLANK else TORN
+    if kind is Line.ROW and before is Line.ROW:
+        return TORN
+    if kind is Line.ITEM and line[0].isspace():
+        return SOFT
+    if before is Line.BLANK:
+        return BLOCK
+    return SOFT if kind is before is Line.TEXT else MEMBER

@@ -1,0 +1,59 @@
+"""Lengths of text in tokens, estimated, and cuts of text that is too long; pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from memory_core.text.cjk import CHARACTERS
+
+_CJK = re.compile(f"[{CHARACTERS}]+")
+_CLAUSE_END = re.compile(r".*(?:[.!?;:,](?=\s)|[。！？；：，、」』）])", re.DOTALL)
+_SPACE = re.compile(r".*\s", re.DOTALL)
+
+
+def count_quarters(text: str) -> int:
+    """Estimate the length in quarters of a token: four for a CJK character, one for any other. Pieces of a text add up."""
+    if text.isascii():
+        return len(text)
+    return len(text) + 3 * sum(map(len, _CJK.findall(text)))
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate the length in tokens: one for each CJK character, one for every four others, rounded up."""
+    return -(-count_quarters(text) // 4)
+
+
+def cut_long(text: str, max_tokens: int) -> Iterator[tuple[int, int]]:
+    """Cut a text into pieces of at most `max_tokens`, without regard to lines.
+
+    A piece ends behind a clause if one ends in its second half, else at a space there, else anywhere.
+
+    Yields:
+        Start and end offsets, in order; the pieces together are the whole text.
+    """
+    budget = 4 * max_tokens
+    start = 0
+    while start < len(text):
+        end = start + _count_fitting(text[start : start + budget], budget)
+        if end < len(text):
+            middle = (start + end + 1) // 2
+            match = _CLAUSE_END.match(text, middle, end) or _SPACE.match(text, middle, end)
+            end = match.end() if match else end
+        yield start, end
+        start = end
+
+
+def _count_fitting(text: str, budget: int) -> int:
+    """Count the characters from the start that are at most `budget` quarters of a token long."""
+    used = at = 0
+    for run in () if text.isascii() else _CJK.finditer(text):
+        used += run.start() - at
+        if used >= budget:
+            return run.start() - (used - budget)
+        room = (budget - used) // 4
+        if run.end() - run.start() > room:
+            return run.start() + room
+        used += 4 * (run.end() - run.start())
+        at = run.end()
+    return min(len(text), at + budget - used)

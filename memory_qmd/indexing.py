@@ -1,0 +1,274 @@
+"""QMD's index: its configuration, `qmd update` and `qmd embed`, run by one process at a time."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from memory_core.config.agent import AgentConfig
+from memory_core.errors import BackendUnavailable, MemoryCoreError, SyncBusy
+from memory_core.records import SyncReport
+from memory_core.sources.files import Listing
+from memory_qmd.client import RETRIES, QmdClient, find_failure, quote_end, unavailable
+from memory_qmd.collections import Collections, choose_export_dir, fingerprint_files
+from memory_qmd.config import QmdConfig
+from memory_qmd.config_file import write_config
+from memory_qmd.database import NOTHING, Contents, Database
+from memory_qmd.home import HomeState, QmdHome
+from memory_qmd.models import ModelFiles
+from memory_qmd.parsing import UpdateCounts, parse_counts
+from memory_qmd.session_export import export_sessions
+
+# Messages of SQLite about a file that `qmd update` does not heal.
+_DAMAGE = ("database disk image is malformed", "file is not a database", "SQLITE_CORRUPT", "SQLITE_NOTADB")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexCheck:
+    """A comparison of the files with the index, made without QMD.
+
+    Attributes:
+        listing: The files.
+        fingerprint: Of the files.
+        due: The index is outdated.
+        rebuild: The index was built from other collections, and must be rebuilt.
+        state: The home's state.
+    """
+
+    listing: Listing
+    fingerprint: str
+    due: bool
+    rebuild: bool
+    state: HomeState
+
+
+class Indexer:
+    """Keeps one agent's QMD index.
+
+    Args:
+        config: The agent's configuration.
+        settings: The section `memory.qmd`.
+        client: Runs QMD.
+        collections: The collections to index.
+        on_update: Called after every update that ran.
+        on_rebuild: Called before the database is deleted.
+    """
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        settings: QmdConfig,
+        *,
+        client: QmdClient,
+        collections: Collections,
+        on_update: Callable[[], None],
+        on_rebuild: Callable[[], None],
+    ) -> None:
+        home = QmdHome.of(config)
+        self.database = Database(home.database)
+        self.models = ModelFiles.choose(settings.models, home)
+        self._config = config
+        self._client = client
+        self._collections = collections
+        self._home = home
+        self._settings = settings
+        self._on_update = on_update
+        self._on_rebuild = on_rebuild
+
+    def check(self) -> IndexCheck:
+        """Compare the files with the index; reads folders and one small file."""
+        state = self._home.load_state()
+        listing = self._collections.list_files()
+        fingerprint = fingerprint_files(listing)
+        missing = not self.database.path.exists() or not self._home.config_file.exists()
+        rebuild = state.plan != self._collections.fingerprint()
+        return IndexCheck(
+            listing=listing,
+            fingerprint=fingerprint,
+            due=rebuild or (missing and bool(listing.files)) or state.files != fingerprint,
+            rebuild=rebuild,
+            state=state,
+        )
+
+    def read_contents(self) -> Contents | None:
+        """Return the size of the index; None if it cannot be read just now."""
+        try:
+            return self.database.read_contents()
+        except MemoryCoreError:
+            return None
+
+    def update(self, *, force: bool = False) -> SyncReport:
+        """Run `qmd update` if files, collections or the database call for it; `force` rebuilds the database.
+
+        Raises:
+            BackendUnavailable: QMD failed, twice.
+            SyncBusy: Another process held the lock all the time.
+        """
+        began = time.monotonic()
+        with self._lock(self._settings.update.command_timeout_ms / 1000):
+            self._export_sessions()
+            check = self.check()
+            rebuild = force or check.rebuild or self.database.is_damaged()
+            if rebuild:
+                self._delete_database()
+            present = self._collections.list_present()
+            rewritten = write_config(self._home, present, self.models.uris)
+            counts = UpdateCounts(unchanged=len(check.listing.files))
+            if rebuild or rewritten or check.due:
+                self._home.save_state(replace(check.state, files="", plan=self._collections.fingerprint()))
+                counts = self._run_update() if present else UpdateCounts()
+                self._home.save_state(self._build_state(check, rebuild=rebuild))
+            return self._report(check, counts, rebuild=rebuild, seconds=time.monotonic() - began)
+
+    def is_embedding_due(self) -> bool:
+        """Return True if the configured mode needs embeddings that are missing, and no pause after a failure is left."""
+        if not self._settings.by_meaning:
+            return False
+        state, contents = self._home.load_state(), self.read_contents()
+        if contents is None or time.time() < state.embed_not_before:
+            return False
+        return contents.embedded < contents.total or (contents.total > 0 and state.models != self.models.fingerprint())
+
+    def embed(self, *, download: bool) -> str | None:
+        """Run `qmd embed`; after every failure in a row the pause before the next attempt is longer.
+
+        Args:
+            download: Let QMD download a missing model; that can take minutes, or hang without a network.
+
+        Returns:
+            The reason why files have no embeddings; None if all have.
+        """
+        with self._lock(self._settings.update.embed_timeout_ms / 1000):
+            state = self._home.load_state()
+            try:
+                self._embed(state, download=download)
+            except BackendUnavailable as error:
+                failures = state.embed_failures + 1
+                not_before = time.time() + RETRIES.pause(failures)
+                self._home.save_state(replace(state, embed_failures=failures, embed_not_before=not_before))
+                return error.reason
+            self._home.save_state(
+                replace(
+                    state,
+                    models=self.models.fingerprint(),
+                    embedded_at=time.time(),
+                    embed_failures=0,
+                    embed_not_before=0.0,
+                )
+            )
+            return None
+
+    @contextmanager
+    def _lock(self, timeout_seconds: float) -> Iterator[None]:
+        try:
+            self._home.create()
+            with self._home.lock(timeout_seconds=timeout_seconds):
+                yield
+        except TimeoutError as error:
+            raise SyncBusy("another process is updating QMD's index", action="try again in a moment") from error
+        except OSError as error:
+            reason = f"{self._home.path} cannot be written ({error.strerror or error})"
+            raise unavailable(reason, action="make the state directory writable") from error
+
+    def _export_sessions(self) -> None:
+        sessions = self._settings.sessions
+        if sessions.enabled:
+            folder = choose_export_dir(self._config, self._settings, self._home)
+            export_sessions(self._config, folder, retention_days=sessions.retention_days)
+
+    def _delete_database(self) -> None:
+        self._on_rebuild()
+        self.database.delete()
+
+    def _build_state(self, check: IndexCheck, *, rebuild: bool) -> HomeState:
+        """Build the state after an update, with the files from before it, so that a change during the update shows."""
+        self._client.read_version()
+        state = replace(
+            check.state,
+            plan=self._collections.fingerprint(),
+            files=check.fingerprint,
+            updated_at=time.time(),
+            models="" if rebuild else check.state.models,
+        )
+        return self._client.add_version(state)
+
+    def _run_update(self) -> UpdateCounts:
+        """Run `qmd update`, once more if it fails, and then with a new database if the old one is damaged."""
+        timeout = self._settings.update.update_timeout_ms / 1000
+        outcome = self._client.attempt(["update"], timeout_seconds=timeout)
+        if outcome.ended == "exit" and outcome.status > 0:
+            if any(sign in quote_end(outcome.stderr + outcome.stdout) for sign in _DAMAGE):
+                self._delete_database()
+            outcome = self._client.attempt(["update"], timeout_seconds=timeout)
+        failure = find_failure(["update"], outcome)
+        if failure is not None:
+            raise failure
+        self._on_update()
+        return parse_counts(outcome.stdout)
+
+    def _report(self, check: IndexCheck, counts: UpdateCounts, *, rebuild: bool, seconds: float) -> SyncReport:
+        contents = self.read_contents() or NOTHING
+        return SyncReport(
+            files=contents.total,
+            chunks=contents.total,
+            added=counts.new,
+            changed=counts.updated,
+            removed=counts.removed,
+            unchanged=counts.unchanged,
+            pending=contents.without_embeddings if self._settings.by_meaning else 0,
+            failures=check.listing.failures,
+            warnings=tuple(self._list_warnings(contents)),
+            reindexed=rebuild,
+            seconds=seconds,
+        )
+
+    def _list_warnings(self, contents: Contents) -> list[str]:
+        present = {item.name for item in self._collections.list_present()}
+        return [
+            f"{item.root} is missing; its {contents.documents[item.name]} files stay in QMD's index until it is back"
+            for item in self._collections.planned
+            if item.name not in present and contents.documents.get(item.name)
+        ]
+
+    def _embed(self, state: HomeState, *, download: bool) -> None:
+        problem = self.models.find_problem("embed")
+        if problem is not None and not (download and self.models.can_download("embed")):
+            raise unavailable(problem, action="set memory.qmd.models.embed to a GGUF file")
+        before = self.read_contents() or NOTHING
+        other_model = before.embedded > 0 and state.models != self.models.fingerprint()
+        if other_model:
+            self._try_model()
+        command = ["embed", "-f"] if other_model else ["embed"]
+        outcome = self._client.run(command, timeout_seconds=self._settings.update.embed_timeout_ms / 1000)
+        if b"already running" in outcome.stdout + outcome.stderr:
+            raise unavailable("another process embeds")
+        after = self.read_contents()
+        if after is not None and after.total and not after.embedded:
+            raise unavailable(f"qmd embed made no embeddings: {quote_end(outcome.stderr)}")
+
+    def _try_model(self) -> None:
+        """Embed one line with the new model elsewhere, because `embed -f` deletes the old vectors before it tries the new.
+
+        Raises:
+            BackendUnavailable: The model does not work.
+        """
+        scratch = QmdHome(self._home.path / "smoke-test", models=self._home.path)
+        notes = scratch.path / "notes"
+        client = QmdClient(self._settings.command, scratch, probe_timeout_seconds=10)
+        try:
+            scratch.create()
+            notes.mkdir(exist_ok=True)
+            (notes / "note.md").write_text("# A note\n\nOne line that is embedded.\n", encoding="utf-8")
+            collection = replace(self._collections.planned[0], name="smoke", root=notes, pattern="**/*.md")
+            write_config(scratch, [collection], self.models.uris)
+            timeout = self._settings.update.embed_timeout_ms / 1000
+            client.run(["update"], timeout_seconds=timeout)
+            client.run(["embed"], timeout_seconds=timeout)
+            if Database(scratch.database).read_contents().embedded != 1:
+                raise unavailable("the new embed model makes no embeddings")
+        finally:
+            client.close()
+            shutil.rmtree(scratch.path, ignore_errors=True)

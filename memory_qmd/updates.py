@@ -1,0 +1,147 @@
+"""The times at which QMD's index is updated: before a search, after a change, on boot and on intervals."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+
+from memory_core.concurrency.threads import NoAnswer, wait_for
+from memory_core.config.agent import AgentConfig
+from memory_core.errors import BackendUnavailable, MemoryCoreError, SyncBusy
+from memory_core.records import SyncReport
+from memory_qmd.config import QmdConfig, parse_duration
+from memory_qmd.indexing import IndexCheck, Indexer
+from memory_qmd.schedule import Schedule, SharedRun
+
+log = logging.getLogger(__name__)
+
+UPDATE_SHARE = 0.5  # of the time for a search: the most that it waits for an update
+COSTLY_CHECK_SECONDS, CHECK_GOOD_FOR = 0.05, 20  # so that at most a twentieth of the time is spent checking
+CLOSE_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class Freshness:
+    """The state of the index as one search finds it.
+
+    Attributes:
+        check: The comparison with the files; None if this session may not write the index.
+        stale: Files have changed since the index was updated.
+        warning: The reason why an update failed; None if none did.
+    """
+
+    check: IndexCheck | None = None
+    stale: bool = False
+    warning: str | None = None
+
+
+class Updates:
+    """Updates one agent's index. Making one starts nothing."""
+
+    def __init__(self, config: AgentConfig, settings: QmdConfig, indexer: Indexer, *, writable: bool) -> None:
+        self._on_search = config.search.sync
+        self._settings = settings.update
+        self._indexer = indexer
+        self._writable = writable
+        self._updating = SharedRun("memory-qmd-update", self._update)
+        self._embedding = SharedRun("memory-qmd-embed", lambda: self._indexer.embed(download=True))
+        self._schedule = Schedule()
+        self._costly_check: tuple[float, IndexCheck] | None = None
+        self._started = False
+
+    def start(self) -> bool:
+        """Update on boot and on intervals from now on; True if this call started it."""
+        if self._started or not self._writable:
+            return False
+        self._started = True
+        update_seconds = parse_duration(self._settings.interval)
+        embed_seconds = parse_duration(self._settings.embed_interval)
+        at_once = self._settings.on_boot
+        self._schedule.add("update", self._update_quietly, interval_seconds=update_seconds, at_once=at_once)
+        self._schedule.add("embed", self._embed_if_due, interval_seconds=embed_seconds, at_once=False)
+        self._schedule.start()
+        return True
+
+    def close(self) -> None:
+        """End the schedule; the client's children should have been killed before."""
+        self._schedule.close(timeout_seconds=CLOSE_SECONDS)
+
+    def request(self) -> None:
+        """Update after the debounce if the schedule runs, else at once in a thread; returns at once."""
+        if self._started:
+            self._schedule.hasten("update", delay_seconds=self._settings.debounce_ms / 1000)
+        elif self._writable:
+            self._updating.begin()
+
+    def is_embedding(self) -> bool:
+        """Return True if QMD is embedding in the background."""
+        return self._embedding.is_running()
+
+    def update_before_search(self, deadline: float) -> Freshness:
+        """Update the index if files have changed, in a share of a search's time; a slow update continues in the background.
+
+        Args:
+            deadline: `time.monotonic()` at which the search must end.
+
+        Raises:
+            BackendUnavailable: The first update, without which there is no index, failed.
+        """
+        if not self._writable:
+            return Freshness()
+        check = self._check()
+        first = check.rebuild or not self._indexer.database.path.exists()
+        if not check.due or not (first or self._on_search.on_search):
+            return Freshness(check)
+        pause = self._settings.debounce_ms / 1000 - (time.time() - check.state.updated_at)
+        if not first and pause > 0:
+            self._schedule.hasten("update", delay_seconds=pause)
+            return Freshness(check, stale=True)
+        wait = UPDATE_SHARE * (deadline - time.monotonic())
+        if not first:
+            wait = min(wait, self._on_search.on_search_budget_ms / 1000)
+        return self._wait_for_update(check, wait, needed=first)
+
+    def _check(self) -> IndexCheck:
+        """Check the index; a check that takes long, because there are many files, is reused for a while."""
+        reused = self._costly_check
+        if reused is not None and time.monotonic() < reused[0]:
+            return reused[1]
+        began = time.monotonic()
+        check = self._indexer.check()
+        ended = time.monotonic()
+        costly = ended - began > COSTLY_CHECK_SECONDS and not check.due
+        self._costly_check = (ended + CHECK_GOOD_FOR * (ended - began), check) if costly else None
+        return check
+
+    def _wait_for_update(self, check: IndexCheck, wait_seconds: float, *, needed: bool) -> Freshness:
+        try:
+            wait_for(self._updating.begin(), wait_seconds)
+        except NoAnswer:
+            return Freshness(check, stale=True)
+        except BackendUnavailable as error:
+            if needed:
+                raise
+            return Freshness(check, stale=True, warning=f"QMD's index could not be updated: {error}")
+        except MemoryCoreError as error:
+            log.info("the update of QMD's index is put off: %s", error)
+            return Freshness(check, stale=True)
+        return Freshness(check)
+
+    def _update(self) -> SyncReport:
+        report = self._indexer.update()
+        if self._started:
+            self._embed_if_due()
+        return report
+
+    def _update_quietly(self) -> None:
+        try:
+            self._updating.begin().result()
+        except SyncBusy as error:
+            log.debug("%s", error)
+        except MemoryCoreError as error:
+            log.warning("%s", error)
+
+    def _embed_if_due(self) -> None:
+        if self._indexer.is_embedding_due():
+            self._embedding.begin()

@@ -1,0 +1,219 @@
+"""A warm QMD server as an owned child: `qmd mcp --http` on a free loopback port, which answers in milliseconds.
+
+Searches for words use its own POST /query. That route leaves out the evidence behind its ranks, so for searches by meaning
+a module is loaded into the server that adds a route with the evidence (`evidence.mjs`).
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from memory_core.concurrency.backoff import Cooldown
+from memory_core.errors import BackendUnavailable
+from memory_qmd.client import RETRIES, QmdClient
+from memory_qmd.config import SearchMode
+from memory_qmd.parsing import QmdRow, UnreadableOutput, parse_server_rows
+from memory_qmd.process import MAX_OUTPUT_BYTES, ServerProcess
+
+log = logging.getLogger(__name__)
+
+HOST = "localhost"  # the name that QMD binds to; it may be ::1 or 127.0.0.1
+START_SECONDS = 15.0  # for a server to get ready, before it is given up
+SHARE = 0.5  # of the time for a question: the server's part, so that QMD can be run instead
+_HEALTH_SECONDS = 0.2
+_EVIDENCE = Path(__file__).with_name("evidence.mjs")
+# A search that loads the models of a mode.
+_WARM_UP: Mapping[SearchMode, Mapping[str, Any]] = {
+    "vsearch": {"queries": [{"type": "vec", "query": "memory"}], "rerank": False, "limit": 1},
+    "query": {"query": "memory", "limit": 1},
+}
+_MODELS = {200: "ready", 404: "ready for words only: this QMD does not run on Node", 503: "loading its models"}
+
+
+class WarmServer:
+    """Searches by the server once it is ready, and starts it before. Nothing runs before `enable`."""
+
+    def __init__(self, client: QmdClient, mode: SearchMode) -> None:
+        self._client = client
+        self._warm_up = _WARM_UP.get(mode)
+        self._token = secrets.token_hex(16)
+        self._lock = threading.Lock()
+        self._enabled = False
+        self._server: ServerProcess | None = None
+        self._port = 0
+        self._ready = False
+        self._models = ""
+        self._started_at = 0.0
+        self._cooldown = Cooldown(RETRIES)
+
+    def enable(self) -> None:
+        """Let the next question start the server."""
+        self._enabled = True
+
+    def describe(self) -> str:
+        """Return "off", "starting", "loading its models", "ready", or the reason why it is given up for now."""
+        if not self._enabled:
+            return "off"
+        if self._server is not None:
+            return (self._models or "ready") if self._ready else "starting"
+        return self._cooldown.reason or "starts with the next question"
+
+    def search_words(
+        self, lines: Sequence[tuple[str, str]], names: Sequence[str], limit: int, deadline: float
+    ) -> list[QmdRow] | None:
+        """Search for typed lines; None if the server cannot answer now, and QMD must be run instead."""
+        if not self._is_ready():
+            return None
+        body = {
+            "searches": [{"type": kind, "query": text} for kind, text in lines],
+            "collections": list(names),
+            "limit": limit,
+            "rerank": False,
+        }
+        return self._post("/query", body, _server_deadline(deadline))
+
+    def search_meaning(
+        self, lines: Sequence[tuple[str, str]], names: Sequence[str], limit: int, deadline: float
+    ) -> list[QmdRow] | None:
+        """Search for typed lines, with the cosines of `qmd query --no-rerank --explain`; None as above."""
+        if not self._has_models():
+            return None
+        queries = [{"type": kind, "query": text} for kind, text in lines]
+        body = {"queries": queries, "collections": list(names), "limit": limit, "rerank": False}
+        return self._post("/evidence", body, _server_deadline(deadline))
+
+    def search_reranked(self, text: str, names: Sequence[str], limit: int, deadline: float) -> list[QmdRow] | None:
+        """Search for a plain question, with the reranker's judgement of `qmd query --explain`; None as above.
+
+        The server has all of the time: if a warm reranker needs more than a share, a cold one cannot do with the remainder.
+        """
+        if not self._has_models():
+            return None
+        return self._post("/evidence", {"query": text, "collections": list(names), "limit": limit}, deadline)
+
+    def stop(self) -> None:
+        """End the server, which would go on serving a database that was deleted; the next question starts a new one."""
+        with self._lock:
+            server, self._server, self._ready, self._models = self._server, None, False, ""
+        if server is not None:
+            server.stop()
+
+    def close(self) -> None:
+        """End the server for good; may be called twice."""
+        self._enabled = False
+        self.stop()
+
+    def _is_ready(self) -> bool:
+        if not self._enabled or self._cooldown.reason is not None:
+            return False
+        with self._lock:
+            server, ready = self._server, self._ready
+        if server is None:
+            self._start()
+            return False
+        if not server.is_running():
+            self._give_up(f"the warm server ended: {server.read_log_end()[-200:]}")
+            return False
+        if not ready:
+            ready = self._get_status("/health") == http.client.OK
+            with self._lock:
+                self._ready = ready and self._server is server
+        if not ready and time.monotonic() - self._started_at > START_SECONDS:
+            self._give_up(f"the warm server was not ready within {START_SECONDS:g} s")
+        return ready
+
+    def _has_models(self) -> bool:
+        """Return True if it answers by meaning now; the first call makes it load its models."""
+        if not self._is_ready():
+            return False
+        if self._models in {"", _MODELS[503]}:
+            status = self._get_status("/evidence")
+            with self._lock:
+                self._models = _MODELS.get(status, "ready for words only: its models cannot be loaded")
+        return self._models == _MODELS[200]
+
+    def _post(self, path: str, body: Mapping[str, Any], deadline: float) -> list[QmdRow] | None:
+        try:
+            status, content = self._exchange("POST", path, body, timeout_seconds=deadline - time.monotonic())
+            if status != http.client.OK:
+                raise http.client.HTTPException(f"status {status}: {content[:200]!r}")
+            rows = parse_server_rows(json.loads(content))
+        except (OSError, http.client.HTTPException, ValueError, UnreadableOutput) as error:
+            self._give_up(f"the warm server failed: {str(error) or type(error).__name__}")
+            return None
+        self._cooldown.record_success()
+        return rows
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._server is not None or not self._enabled:
+                return
+            self._port = _find_free_port()
+            self._started_at = time.monotonic()
+            try:
+                self._server = self._client.start_server(
+                    ["mcp", "--http", "--port", str(self._port)], self._build_environment()
+                )
+            except BackendUnavailable as error:
+                self._cooldown.record_failure(error.reason)
+
+    def _build_environment(self) -> dict[str, str]:
+        """Build the variables that load the module into QMD's Node; none if the mode does not search by meaning."""
+        if self._warm_up is None:
+            return {}
+        options = f"{os.environ.get('NODE_OPTIONS', '')} --import={_EVIDENCE.as_uri()}"
+        return {
+            "NODE_OPTIONS": options.strip(),
+            "MEMORY_QMD_TOKEN": self._token,
+            "MEMORY_QMD_WARM_UP": json.dumps(self._warm_up),
+        }
+
+    def _get_status(self, path: str) -> int:
+        """Return the status of a short GET; 503 if there was no answer."""
+        try:
+            return self._exchange("GET", path, None, timeout_seconds=_HEALTH_SECONDS)[0]
+        except (OSError, http.client.HTTPException):
+            return 503
+
+    def _give_up(self, reason: str) -> None:
+        log.warning("%s; until it is tried again, QMD is run for each question", reason)
+        self._cooldown.record_failure(reason)
+        self.stop()
+
+    def _exchange(
+        self, method: str, path: str, body: Mapping[str, Any] | None, *, timeout_seconds: float
+    ) -> tuple[int, bytes]:
+        """Send one request and return status and body; raises OSError or HTTPException if there is no answer."""
+        connection = http.client.HTTPConnection(HOST, self._port, timeout=max(timeout_seconds, 0.01))
+        try:
+            data = None if body is None else json.dumps(body).encode()
+            connection.request(
+                method, path, data, {"Content-Type": "application/json", "X-Memory-Qmd-Token": self._token}
+            )
+            response = connection.getresponse()
+            return response.status, response.read(MAX_OUTPUT_BYTES)
+        finally:
+            connection.close()
+
+
+def _server_deadline(deadline: float) -> float:
+    """Return the server's own deadline, which leaves time to run QMD instead."""
+    now = time.monotonic()
+    return now + SHARE * (deadline - now)
+
+
+def _find_free_port() -> int:
+    """Find a port that is free now; if another program takes it first, the server ends and is started on another."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])

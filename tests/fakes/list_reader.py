@@ -1,0 +1,239 @@
+"""A store of plain lists: implements `search.reader.Reader` without SQLite, by looking at everything."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memory_core.config.agent import AgentConfig
+from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder, TokenModel
+from memory_core.embeddings.token_blobs import pack_ids, pack_signs, unpack_signs
+from memory_core.ranking.calibration import estimate
+from memory_core.records import MemoryFile, Window
+from memory_core.search.reader import DateRange, IndexedChunk, Reader, ServingSpace, Term, WindowCosine, WindowTokens
+from memory_core.sources import files, notes, session_logs
+from memory_core.text.chunks import split_chunks
+from memory_core.text.terms import cut_cjk, is_single_cjk
+from memory_core.text.units import split_units, split_windows
+from tests.fakes import porter
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SPACE_ID = 7
+K1, B = 1.2, 0.75  # of BM25
+
+
+@dataclass
+class _Chunk:
+    """A chunk with all that is known of it.
+
+    Attributes:
+        row: As search gets it.
+        day: The date by which it is filtered.
+        fields: The stems of its context and of its text.
+        stems: The same, counted.
+        windows: What is embedded.
+        vectors: Of its windows, shape (windows, dimensions).
+        tokens: Of its windows; None without a provider that offers them.
+    """
+
+    row: IndexedChunk
+    day: date
+    fields: tuple[list[str], list[str]]
+    stems: Counter[str]
+    windows: Sequence[Window]
+    vectors: NDArray[np.float32]
+    tokens: list[WindowTokens] | None
+
+    def count(self, run: list[str], *, prefix: bool = False) -> int:
+        """Count the places at which stems stand together."""
+        if prefix:
+            return sum(count for stem, count in self.stems.items() if stem.startswith(run[0]))
+        if len(run) == 1 or not self.stems[run[0]]:
+            return self.stems[run[0]]
+        return sum(words[at : at + len(run)] == run for words in self.fields for at in range(len(words)))
+
+
+class ListReader:
+    """The notes of one workspace, read and embedded when it is made.
+
+    Args:
+        config: Whose notes.
+        provider: Embeds them; None leaves them without.
+    """
+
+    def __init__(self, config: AgentConfig, provider: EmbeddingProvider | None = None) -> None:
+        self._workspace = os.path.realpath(config.workspace)
+        self._chunks: list[_Chunk] = []
+        self._lines: dict[tuple[str, str], Sequence[int]] = {}
+        self._space = provider.space if provider is not None else None
+        for file in (*files.list_files(config).files, *session_logs.list_sessions(config).files):
+            self._add(config, file, provider)
+        rows = [chunk.vectors for chunk in self._chunks]
+        self._rows = np.concatenate(rows) if rows else np.zeros((0, 0), dtype=np.float32)
+
+    def _add(self, config: AgentConfig, file: MemoryFile, provider: EmbeddingProvider | None) -> None:
+        if session_logs.is_log(file.path):
+            session = session_logs.read_session(file)
+            text, day, self._lines[file.source, file.path] = session.text, session.date, session.lines
+        else:
+            text = notes.read_note(file).text
+            day = notes.find_note_date(file.path, text)
+        changed = datetime.fromtimestamp(file.stamp.mtime_ns / 1e9).astimezone().date()
+        for chunk in split_chunks(text, config.search.chunking, date=day):
+            units = split_units(chunk.text, skip_lines=chunk.overlap_lines, fence=chunk.fence)
+            windows = split_windows(chunk.text, units)
+            texts = [chunk.text[unit.start : unit.end] for unit in units]
+            number = len(self._chunks) + 1
+            ids = _pack_ids(provider, texts)
+            vectors, tokens = _embed(provider, number, windows, texts)
+            fields = porter.stems(cut_cjk(chunk.context)), porter.stems(cut_cjk(chunk.text))
+            self._chunks.append(
+                _Chunk(
+                    IndexedChunk(
+                        number, file.path, file.source, day, chunk.start_line, chunk.context, chunk.text, units, ids
+                    ),
+                    changed if day is None else date.fromisoformat(day),
+                    fields,
+                    Counter(chain(*fields)),
+                    windows,
+                    vectors,
+                    tokens,
+                )
+            )
+
+    def is_empty(self) -> bool:
+        return not self._chunks
+
+    def count_chunks(self) -> int:
+        return len(self._chunks)
+
+    def load_workspace(self) -> str | None:
+        return self._workspace
+
+    def load_serving_space(self) -> ServingSpace | None:
+        if self._space is None:
+            return None
+        return ServingSpace(SPACE_ID, self._space, estimate(self._rows, len(self._rows)))
+
+    def stem(self, text: str) -> list[str]:
+        return porter.stems(text)
+
+    def count_by_stem(self, stems: Collection[str]) -> dict[str, int]:
+        return {stem: sum(chunk.count([stem]) > 0 for chunk in self._chunks) for stem in stems}
+
+    def count_by_prefix(self, prefix: str) -> int:
+        holding = Counter(stem for chunk in self._chunks for stem in chunk.stems if stem.startswith(prefix))
+        return max(holding.values(), default=0)
+
+    def count_phrase(self, phrase: str) -> int:
+        run = porter.stems(phrase)
+        return sum(chunk.count(run) > 0 for chunk in self._chunks)
+
+    def find_by_keyword(self, terms: Sequence[Term], dates: DateRange, depth: int) -> dict[int, float]:
+        average = sum(chunk.stems.total() for chunk in self._chunks) / len(self._chunks)
+        total: dict[int, float] = {}
+        for term in terms:
+            run = porter.stems(term.text)
+            counts = [chunk.count(run, prefix=is_single_cjk(term.text)) for chunk in self._chunks]
+            holding = sum(count > 0 for count in counts)
+            rarity = max(math.log((len(self._chunks) - holding + 0.5) / (holding + 0.5)), 1e-6)
+            for chunk, count in zip(self._chunks, counts, strict=True):
+                if count and _is_within(chunk, dates):
+                    damping = K1 * (1 - B + B * chunk.stems.total() / average)
+                    score = rarity * count * (K1 + 1) / (count + damping)
+                    total[chunk.row.id] = total.get(chunk.row.id, 0.0) + score
+        return _best(total, depth)
+
+    def find_nearest(
+        self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
+    ) -> dict[int, float]:
+        assert space_id == SPACE_ID
+        found = {
+            chunk.row.id: float((chunk.vectors @ vector).max())
+            for chunk in self._chunks
+            if len(chunk.vectors) and _is_within(chunk, dates)
+        }
+        return _best(found, depth)
+
+    def find_by_name(self, name: str, dates: DateRange, limit: int) -> list[int]:
+        return [
+            chunk.row.id
+            for chunk in self._chunks
+            if (chunk.row.date == name or f"/{chunk.row.path.lower()}".endswith(f"/{name}"))
+            and _is_within(chunk, dates)
+        ][:limit]
+
+    def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
+        return [chunk.row for chunk in self._held(ids) if chunk.row.units]
+
+    def compare_windows(
+        self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]
+    ) -> list[WindowCosine]:
+        assert space_id == SPACE_ID
+        return [
+            WindowCosine(chunk.row.id, window.first, window.last, float(row @ vector))
+            for chunk in self._held(chunk_ids)
+            for window, row in zip(chunk.windows, chunk.vectors, strict=True)
+        ]
+
+    def load_tokens(self, space_id: int, chunk_ids: Collection[int]) -> list[WindowTokens] | None:
+        assert space_id == SPACE_ID
+        found: list[WindowTokens] = []
+        for chunk in self._held(chunk_ids):
+            if chunk.tokens is None:
+                return None
+            found += chunk.tokens
+        return found
+
+    def load_log_lines(self, source: str, path: str) -> Sequence[int]:
+        return self._lines.get((source, path), ())
+
+    def _held(self, ids: Collection[int]) -> Iterator[_Chunk]:
+        return (self._chunks[chunk_id - 1] for chunk_id in ids)
+
+
+def _pack_ids(provider: object, units: Sequence[str]) -> bytes | None:
+    if not isinstance(provider, TokenModel):
+        return None
+    return pack_ids(provider.token_ids(units))
+
+
+def _embed(
+    provider: EmbeddingProvider | None, chunk_id: int, windows: Sequence[Window], units: Sequence[str]
+) -> tuple[NDArray[np.float32], list[WindowTokens] | None]:
+    if provider is None or not windows:
+        return np.zeros((0, 0), dtype=np.float32), None
+    if not isinstance(provider, TokenEmbedder):
+        return np.concatenate([rows for _, rows in provider.embed_documents([one.text for one in windows])]), None
+    parts = [[units[one.first], *("\n" + unit for unit in units[one.first + 1 : one.last + 1])] for one in windows]
+    made = [embedding for _, several in provider.embed_document_tokens(parts) for embedding in several]
+    tokens = [
+        WindowTokens(
+            chunk_id,
+            one.first,
+            *unpack_signs(pack_signs(embedding), units=one.last + 1 - one.first, dimensions=len(embedding.row)),
+        )
+        for one, embedding in zip(windows, made, strict=True)
+    ]
+    return np.stack([embedding.row for embedding in made]), tokens
+
+
+def _is_within(chunk: _Chunk, dates: DateRange) -> bool:
+    return (dates.first or date.min) <= chunk.day <= (dates.last or date.max)
+
+
+def _best(found: dict[int, float], depth: int) -> dict[int, float]:
+    return dict(sorted(found.items(), key=lambda item: -item[1])[:depth])
+
+
+_IS_READER: type[Reader] = ListReader  # checked by mypy

@@ -1,0 +1,169 @@
+"""Parts of README.md and docs/ that are made from the code: `make docs` writes them, `make lint` compares them.
+
+Each public function returns Markdown. A page calls it in a cog block, `cog.out(generated.settings())`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import memory_core
+from memory_core import errors
+from memory_core.cli import commands, parser
+from memory_core.config import render_environment_table, render_settings_table
+from memory_core.config.fields import to_camel
+from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend, SessionFollower
+from memory_core.hosts.hookspecs import HostHooks
+from memory_core.records import CallContext
+from memory_qmd.config import QmdConfig
+from tests.command import REPOSITORY
+
+WIDTH = "100"  # columns of the help, whatever the terminal of the person who runs `make docs`
+
+
+def example(command: str) -> str:
+    """Return a shell command with its output."""
+    return f"```console\n$ {command}\n{_output(command)}```\n"
+
+
+def commands_help() -> str:
+    """Return the help of the program, then the usage and the arguments of each command."""
+    parts = [f"```console\n$ memory-core --help\n{_output('memory-core --help')}```\n"]
+    parts += [_command_section(command) for command in commands.COMMANDS]
+    return "\n".join(parts)
+
+
+def tools() -> str:
+    """Return a table of the tools that a main session is offered."""
+    with memory_core.open_memory() as memory:
+        schemas = memory.tool_schemas()
+    rows = [(f"`{schema['name']}`", _arguments(schema), _first_sentence(schema["description"])) for schema in schemas]
+    return _table(("tool", "arguments", "purpose"), rows)
+
+
+def settings() -> str:
+    """Return a table of all configuration keys."""
+    return render_settings_table()
+
+
+def qmd_settings() -> str:
+    """Return a table of all keys below `memory.qmd`."""
+    return _table(("key", "default"), _settings_of(QmdConfig(), "memory.qmd"))
+
+
+def environment() -> str:
+    """Return a table of the environment variables that are read."""
+    return render_environment_table()
+
+
+def error_tree() -> str:
+    """Return the error tree as its module draws it."""
+    _, _, tree = inspect.getdoc(errors).partition("\n\n")  # type: ignore[union-attr]  # the module has a docstring
+    return f"```text\n{tree}\n```\n"
+
+
+def operations() -> str:
+    """Return a table of the hooks that a backend implements."""
+    return _hooks(MemoryBackend) + "".join(_hooks(SessionFollower).splitlines(keepends=True)[2:])
+
+
+def host_hooks() -> str:
+    """Return a table of the hooks that a host calls."""
+    return _hooks(HostHooks)
+
+
+def backend_plugin() -> str:
+    """Return a table of the fields of `BackendPlugin`."""
+    return _fields(BackendPlugin)
+
+
+def backend_context() -> str:
+    """Return a table of the fields of `BackendContext`."""
+    return _fields(BackendContext)
+
+
+def call_context() -> str:
+    """Return a table of the fields of `CallContext`."""
+    return _fields(CallContext)
+
+
+def _arguments(schema: Mapping[str, Any]) -> str:
+    required = schema["parameters"]["required"]
+    return ", ".join(f"`{name}{'' if name in required else '?'}`" for name in schema["parameters"]["properties"])
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"(?<=\.)\s+(?=[A-Z])", text, maxsplit=1)[0]
+
+
+def _settings_of(section: Any, key: str) -> Iterator[tuple[str, str]]:
+    for item in dataclasses.fields(section):
+        name, value = f"{key}.{to_camel(item.name)}", getattr(section, item.name)
+        if dataclasses.is_dataclass(value):
+            yield from _settings_of(value, name)
+        elif item.name == "rules":
+            yield f"`{name}`", "direct chats only"
+        else:
+            yield f"`{name}`", "`unset`" if value is None else f"`{json.dumps(value)}`"
+
+
+def _hooks(specification: type) -> str:
+    rows = [
+        (f"`{name}({', '.join(list(inspect.signature(hook).parameters)[1:])})`", _summary(hook))
+        for name, hook in vars(specification).items()
+        if not name.startswith("_") and inspect.isfunction(hook)
+    ]
+    return _table(("hook", "meaning"), rows)
+
+
+def _summary(thing: object) -> str:
+    """Return the first paragraph of a docstring, on one line."""
+    return " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+
+
+def _fields(kind: type) -> str:
+    """Return a table of the fields of a dataclass, as the section "Attributes" of its docstring describes them."""
+    _, _, text = (inspect.getdoc(kind) or "").partition("Attributes:\n")
+    entries = re.findall(r"^    ([\w, ]+): (.*(?:\n {8}.*)*)", text, re.MULTILINE)
+    described = {name: " ".join(meaning.split()) for names, meaning in entries for name in names.split(", ")}
+    rows = [(f"`{item.name}`", described[item.name]) for item in dataclasses.fields(kind)]
+    return _table(("field", "meaning"), rows)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return "".join(f"| {' | '.join(line)} |\n" for line in (head, ["---"] * len(head), *rows))
+
+
+def _command_section(command: parser.Command) -> str:
+    names = " or ".join(f"`{name}`" for name in (command.name, *command.aliases))
+    rows = [f"- `{_spelling(each)}`: {each.details['help']}" for each in command.arguments]
+    return "\n".join([f"**{names}**: {command.help}", "", *rows, *([""] if rows else [])])
+
+
+def _spelling(each: parser.Argument) -> str:
+    return " ".join(filter(None, [each.names[0] if each.names[0].startswith("-") else "", each.details.get("metavar")]))
+
+
+def _output(command: str) -> str:
+    """Run a command with this interpreter in place of an installed `memory-core`, and return what it prints."""
+    program = f"{shlex.quote(sys.executable)} -m memory_core"
+    with tempfile.TemporaryDirectory() as state_dir:
+        variables = {"MEMORY_CORE_PROVIDER": "static", "MEMORY_CORE_STATE_DIR": state_dir, "COLUMNS": WIDTH}
+        return subprocess.run(
+            ["bash", "-o", "pipefail", "-c", command.replace("memory-core", program, 1)],
+            check=True,
+            cwd=REPOSITORY,
+            encoding="utf-8",
+            env={**os.environ, **variables},
+            stdout=subprocess.PIPE,
+        ).stdout

@@ -1,0 +1,101 @@
+"""Files with odd times, or changed behind an unchanged size and time: each is indexed as it is, and harms no other."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memory_core.builtin.status import report_status
+from memory_core.builtin.store.retrieval import StoreReader
+from memory_core.builtin.store.vectors import VectorIndex
+from memory_core.records import KeySources, Query
+from memory_core.search.pipeline import search
+from memory_core.sources import files, notes
+from tests.index import Index
+
+SECOND = 10**9
+TIMES = {
+    "before 1970": -86_400 * SECOND,
+    "before 1678": -(2**63) - 5 * SECOND,
+    "after 2262": 2**63 + 5 * SECOND,
+    "after 9999": 253_500_000_000 * SECOND,
+}
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Index:
+    return Index(tmp_path / "workspace", tmp_path / "state")
+
+
+def shown(index: Index, question: str) -> list[tuple[str, str]]:
+    """Path and snippet of what keywords find."""
+    with index.store.read() as connection:
+        reader = StoreReader(connection, VectorIndex(index.search.store.vector))
+        hits, _ = search(reader, Query(text=question, min_score=0), index.search.query.hybrid, vectors=None)
+    return [(hit.path, hit.snippet) for hit in hits]
+
+
+def set_mtime(file: Path, mtime_ns: int) -> None:
+    try:
+        os.utime(file, ns=(mtime_ns, mtime_ns))
+    except (OSError, OverflowError):
+        pytest.skip("this system cannot set such a time")
+
+
+@pytest.mark.parametrize("mtime_ns", TIMES.values(), ids=TIMES)
+def test_an_odd_time_harms_no_file(index: Index, mtime_ns: int) -> None:
+    odd = index.note("memory/odd.md", "The odd heron waits.\n")
+    index.note("memory/plain.md", "The plain pelican flies.\n")
+    set_mtime(odd, mtime_ns)
+    assert not index.sync().failures
+    assert index.sync().unchanged == 2
+    assert shown(index, "heron") == [("memory/odd.md", "The odd heron waits.")]
+    assert shown(index, "pelican") == [("memory/plain.md", "The plain pelican flies.")]
+    assert not index.sync(force=True).failures
+    file = files.resolve(index.config, "memory/odd.md")
+    assert file is not None
+    assert notes.find_note_day(file, "").year in range(1600, 2300)
+    assert not report_status(index.config, index.store, KeySources(), writable=True).dirty
+
+
+def test_other_text_behind_the_same_size_and_time_is_found(index: Index) -> None:
+    file = index.note("MEMORY.md", "The gate is green.\n")
+    before = file.stat()
+    index.sync()
+    file.write_text("The gate is brown.\n", encoding="utf-8")
+    set_mtime(file, before.st_mtime_ns)
+    assert file.stat().st_size == before.st_size
+    assert report_status(index.config, index.store, KeySources(), writable=True).dirty
+    assert index.sync().changed == 1
+    assert shown(index, "gate") == [("MEMORY.md", "The gate is brown.")]
+
+
+def test_notes_that_swap_their_names_are_cited_under_their_own(index: Index) -> None:
+    first, second = index.note("memory/a.md", "An otter swims.\n"), index.note("memory/b.md", "An eagle soars.\n")
+    for file in (first, second):
+        set_mtime(file, 1_700_000_000 * SECOND)
+    index.sync()
+    aside = first.with_name("aside")
+    first.rename(aside)
+    second.rename(first)
+    aside.rename(second)
+    index.sync()
+    assert shown(index, "otter") == [("memory/b.md", "An otter swims.")]
+    assert shown(index, "eagle") == [("memory/a.md", "An eagle soars.")]
+
+
+def test_another_inode_of_the_same_text_costs_a_hash(index: Index) -> None:
+    file = index.note("MEMORY.md", "The gate is green.\n")
+    index.sync()
+    kept = index.content()["chunks"]
+    before = file.stat()
+    copy = file.with_name("copy")
+    copy.write_bytes(file.read_bytes())
+    set_mtime(copy, before.st_mtime_ns)
+    copy.replace(file)
+    report = index.sync()
+    assert (report.changed, report.unchanged) == (0, 1)
+    assert index.content()["chunks"] == kept
+    assert not report_status(index.config, index.store, KeySources(), writable=True).dirty

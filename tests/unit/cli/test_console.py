@@ -1,0 +1,92 @@
+"""What is printed, and where."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memory_core.cli import console
+from memory_core.records import FileFailure, Probe, Progress, SyncReport
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def ticking(*, step: float) -> Iterator[float]:
+    now = 0.0
+    while True:
+        yield now
+        now += step
+
+
+def states(count: int) -> list[Progress]:
+    return [Progress(phase="files", done=done, total=count, path=f"{done}.md") for done in range(1, count + 1)]
+
+
+def shown(stream: io.StringIO, *, step: float, count: int = 40) -> str:
+    clock = ticking(step=step)
+    with console.SyncProgress(stream, clock=lambda: next(clock)) as progress:
+        for state in states(count):
+            progress(state)
+    return stream.getvalue()
+
+
+def test_short_work_shows_no_progress() -> None:
+    assert not shown(io.StringIO(), step=0.001)
+    assert not shown(Terminal(), step=0.001)
+
+
+def test_without_a_terminal_progress_is_a_line_now_and_then() -> None:
+    lines = shown(io.StringIO(), step=0.5).splitlines()
+    assert 2 <= len(lines) <= 5
+    assert lines[0].endswith(" of 40")
+    assert not any("\x1b" in line for line in lines)
+
+
+def test_on_a_terminal_progress_is_a_bar_that_goes_away() -> None:
+    drawn = shown(Terminal(), step=0.5)
+    assert "files" in drawn
+    assert "/40" in drawn
+    assert drawn.endswith("\x1b[2K")  # the line is erased
+
+
+@pytest.mark.parametrize(
+    ("what", "action", "line"),
+    [
+        ("it is full", "Make room.", "memory-core: it is full. Make room.\n"),
+        ("it is full.", None, "memory-core: it is full.\n"),
+        ("two\nlines\x1b[31m", "", "memory-core: two lines[31m.\n"),
+    ],
+)
+def test_a_complaint_is_one_line(what: str, action: str | None, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    console.complain(what, action)
+    assert capsys.readouterr() == ("", line)
+
+
+def test_records_become_objects_with_camel_case_keys() -> None:
+    report = SyncReport(failures=(FileFailure(path="a.md", reason="gone"),))
+    plain = console.to_plain({"asGiven_": report, "path": Path("/tmp/x")})
+    assert plain["asGiven_"]["failures"] == [{"path": "a.md", "reason": "gone"}]
+    assert plain["path"] == "/tmp/x"
+
+
+def test_a_failed_probe_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    console.print_probe(Probe(ok=False, provider="openai", error="no key", action="Set OPENAI_API_KEY."))
+    assert capsys.readouterr() == ("", "memory-core: openai does not work: no key. Set OPENAI_API_KEY.\n")
+
+
+def test_a_note_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    document = {"path": "a.md", "text": "\x1b]0;owned\x07red\ttea", "from": 1, "lines": 1, "status": "ok"}
+    console.print_document(document)
+    assert capsys.readouterr().out == "\x1b]0;owned\x07red\ttea\n"
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    console.print_document(document)
+    assert terminal.getvalue() == "]0;ownedred\ttea\n"

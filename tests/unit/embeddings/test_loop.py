@@ -1,0 +1,113 @@
+"""The background loop settles every future, however it is closed, and says what it left."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from concurrent.futures import CancelledError, Future
+
+import pytest
+
+from memory_core.embeddings.remote import loop as module
+from memory_core.embeddings.remote.loop import BackgroundLoop, LoopClosed
+
+
+async def nothing() -> None:
+    """The last thing to run, where nothing is to be done."""
+
+
+async def block(seconds: float) -> None:
+    """Hold up the whole loop, as the parsing of a large answer does."""
+    time.sleep(seconds)
+
+
+async def answer() -> str:
+    return "done"
+
+
+def test_a_request_that_ends_while_the_loop_closes_is_settled() -> None:
+    for pause in (0.0, 0.05):
+        loop = BackgroundLoop("memory-core-test")
+        loop.submit(lambda: block(0.3))
+        time.sleep(pause)
+        second = loop.submit(answer)
+        closer = threading.Thread(target=loop.close, args=(nothing,))
+        closer.start()
+        with contextlib.suppress(CancelledError):  # it had not begun
+            assert second.result(timeout=3) == "done"
+        closer.join(3)
+        assert not closer.is_alive()
+
+
+def test_all_futures_are_settled_by_a_close_in_their_midst() -> None:
+    for _ in range(30):
+        loop = BackgroundLoop("memory-core-test")
+        futures: list[Future[str]] = []
+
+        def feed(loop: BackgroundLoop = loop, futures: list[Future[str]] = futures) -> None:
+            with contextlib.suppress(LoopClosed):
+                futures.extend(loop.submit(answer) for _ in range(200))
+
+        feeder = threading.Thread(target=feed)
+        feeder.start()
+        time.sleep(0.001)
+        assert loop.close(nothing) == ()
+        feeder.join(5)
+        assert all(future.done() for future in futures)
+
+
+def test_a_loop_that_is_blocked_is_left_behind_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "UNWIND_SECONDS", 0.2)
+    loop = BackgroundLoop("memory-core-test")
+    go = threading.Event()
+
+    async def hang() -> None:
+        go.wait(10)
+
+    hanging, waiting = loop.submit(hang), loop.submit(answer)
+    began = time.monotonic()
+    assert loop.close(nothing) == ("memory-core-test",)
+    assert time.monotonic() - began < 2
+    for future in (hanging, waiting):
+        with pytest.raises(CancelledError):
+            future.result(timeout=0)
+    go.set()
+
+
+def test_a_coroutine_that_cannot_be_cancelled_is_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "UNWIND_SECONDS", 0.2)
+    loop = BackgroundLoop("memory-core-test")
+    begun = threading.Event()
+
+    async def cling() -> None:
+        begun.set()
+        for _ in range(50):
+            try:
+                await asyncio.sleep(0.05)
+            except asyncio.CancelledError:
+                continue
+
+    future = loop.submit(cling)
+    begun.wait(5)
+    loop.close(nothing)
+    with pytest.raises(CancelledError):
+        future.result(timeout=1)
+
+
+def test_cancelling_a_future_ends_its_task() -> None:
+    loop = BackgroundLoop("memory-core-test")
+    ended = threading.Event()
+
+    async def wait() -> None:
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ended.set()
+
+    future = loop.submit(wait)
+    time.sleep(0.05)
+    assert future.cancel()
+    assert ended.wait(5)
+    loop.close(nothing)

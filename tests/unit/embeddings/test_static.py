@@ -1,0 +1,140 @@
+"""The static model: read from its wheel, the same through its package, silent towards the host's log and the network."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_core.embeddings import static
+from memory_core.embeddings.protocols import EmbeddingProvider, Space, TokenModel
+from memory_core.embeddings.static import BATCH, DIMENSIONS, VOCABULARY, StaticProvider
+from tests.command import REPOSITORY
+
+TEXTS = ["The dentist moved to Harbour Street.", "第一批样机从盐田港发出", "PRS-2209", "a", "🦊"]
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[StaticProvider]:
+    made = StaticProvider()
+    yield made
+    made.close()
+
+
+def rows(provider: StaticProvider, texts: list[str]) -> list[list[float]]:
+    return [row.tolist() for _, piece in provider.embed_documents(texts) for row in piece]
+
+
+def test_it_is_a_provider_and_a_token_model(provider: StaticProvider) -> None:
+    assert isinstance(provider, EmbeddingProvider)
+    assert isinstance(provider, TokenModel)
+    assert provider.space == Space(provider="static", model="l2_supercat_256", dimensions=DIMENSIONS)
+
+
+def test_making_one_loads_nothing() -> None:
+    code = """
+import sys
+from memory_core.embeddings.static import StaticProvider
+StaticProvider().space
+print(sorted({"numpy", "tokenizers", "wordllama"} & set(sys.modules)))
+StaticProvider().embed_query("fence")
+print(sorted({"wordllama", "safetensors"} & set(sys.modules)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, check=True, encoding="utf-8"
+    )
+    assert (done.stdout, done.stderr) == ("[]\n[]\n", "")
+
+
+def test_rows_are_of_unit_length(provider: StaticProvider) -> None:
+    made = np.array(rows(provider, TEXTS), dtype=np.float32)
+    assert made.shape == (len(TEXTS), DIMENSIONS)
+    assert np.linalg.norm(made, axis=1) == pytest.approx(1, abs=1e-5)
+
+
+def test_meaning_is_nearness(provider: StaticProvider) -> None:
+    instrument, guitar, tax = (
+        provider.embed_query(text) for text in ("musical instrument", "guitar lesson", "income tax")
+    )
+    assert instrument @ guitar > instrument @ tax + 0.2
+
+
+def test_pieces_come_in_order_and_a_text_does_not_depend_on_its_neighbours(provider: StaticProvider) -> None:
+    texts = [f"note {number} about fences" for number in range(2 * BATCH + 3)]
+    pieces = list(provider.embed_documents(texts))
+    assert [first for first, _ in pieces] == [0, BATCH, 2 * BATCH]
+    assert sum(len(piece) for _, piece in pieces) == len(texts)
+    for number in (0, BATCH - 1, BATCH, len(texts) - 1):
+        first, piece = pieces[number // BATCH]
+        assert np.allclose(piece[number - first], provider.embed_query(texts[number]), atol=1e-6)
+
+
+def test_no_text_has_no_direction(provider: StaticProvider) -> None:
+    assert not provider.embed_query("").any()
+    assert list(provider.embed_documents([])) == []
+    ((_, piece),) = provider.embed_documents(["", "fence", ""])
+    assert [bool(row.any()) for row in piece] == [False, True, False]
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=80))
+def test_any_text_is_finite_and_of_length_one_or_nothing(text: str) -> None:
+    row = SHARED.embed_query(text)
+    assert np.isfinite(row).all()
+    assert float(np.linalg.norm(row)) == pytest.approx(1, abs=1e-5) or not row.any()
+
+
+SHARED = StaticProvider()
+
+
+def test_tokens(provider: StaticProvider) -> None:
+    ids = provider.token_ids(["fence", "", "fence fence"])
+    assert ids[1] == []
+    assert all(0 <= token < VOCABULARY for row in ids for token in row)
+    vectors = provider.token_vectors(np.array(ids[0], dtype=np.uint16))
+    assert vectors.shape == (len(ids[0]), DIMENSIONS)
+    mean = vectors.sum(axis=0)
+    assert np.allclose(mean / np.linalg.norm(mean), provider.embed_query("fence"), atol=1e-6)
+
+
+def test_it_is_loaded_again_after_closing() -> None:
+    provider = StaticProvider()
+    before = provider.embed_query("fence")
+    provider.close()
+    provider.close()
+    assert (provider.embed_query("fence") == before).all()
+
+
+def test_threads_load_one_model() -> None:
+    provider = StaticProvider()
+    made: list[object] = []
+    threads = [threading.Thread(target=lambda: made.append(provider._load())) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(loaded) for loaded in made}) == 1
+
+
+def test_through_the_package_the_vectors_are_the_same_and_the_log_stays_the_host_s() -> None:
+    root = logging.getLogger()
+    before = root.level, list(root.handlers)
+    through = StaticProvider()
+    through._loaded = static._load_package()
+    assert (root.level, root.handlers) == before
+    for text in TEXTS[:4]:
+        assert np.allclose(through.embed_query(text), SHARED.embed_query(text), atol=1e-3)
+    assert through.token_ids(TEXTS[:4]) == SHARED.token_ids(TEXTS[:4])
+
+
+def test_every_finite_half_is_widened_exactly() -> None:
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    halves = halves[np.isfinite(halves)]
+    assert len(halves) == 2 * 31 * 1024
+    assert static.widen(halves).tobytes() == halves.astype(np.float32).tobytes()  # also -0.0

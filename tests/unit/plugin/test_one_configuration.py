@@ -1,0 +1,202 @@
+"""A call resolves the configuration once, and works with what it found to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping
+from datetime import date
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_core import CallContext, Memory
+from memory_core.config.source import ConfigSource
+from memory_core.flush.policy import FlushTurn, Session
+from memory_core.hookspecs import BACKENDS_GROUP
+from memory_core.plugin import MemorySlot
+from tests.fakes import moody
+from tests.fakes.installed import install
+
+QUESTION = {"query": "What is the fence made of?"}
+MAIN = CallContext(session_key="agent:main:main", chat_type="direct")
+GROUP = CallContext(session_key="agent:main:telegram:group:42", chat_type="group")
+
+Document = Mapping[str, Any]
+
+
+class Host:
+    """A host's configuration: `documents` in turn, one at each ask.
+
+    Attributes:
+        asked: Counts the asks.
+    """
+
+    def __init__(self, *documents: Document) -> None:
+        self._documents = cycle(documents)
+        self.asked = 0
+
+    def __call__(self) -> Document:
+        self.asked += 1
+        return next(self._documents)
+
+
+def document(workspace: Path, *, slot: str = "memory-core", **memory: Any) -> Document:
+    return {
+        "plugins": {"slots": {"memory": slot}},
+        "memory": memory,
+        "agents": {"defaults": {"workspace": str(workspace), "memorySearch": {"provider": "none"}}},
+    }
+
+
+@pytest.fixture
+def oak(tmp_path: Path) -> Path:
+    return note(tmp_path / "oak", "The fence is made of oak.\n")
+
+
+@pytest.fixture
+def iron(tmp_path: Path) -> Path:
+    return note(tmp_path / "iron", "The fence is made of iron.\n")
+
+
+def note(folder: Path, text: str) -> Path:
+    folder.mkdir()
+    (folder / "MEMORY.md").write_text(text, encoding="utf-8")
+    return folder
+
+
+def public_methods(kind: type) -> set[str]:
+    return {name for name, _ in inspect.getmembers(kind, inspect.isfunction) if not name.startswith("_")}
+
+
+SILENT = {"role": "assistant", "content": "NO_REPLY"}
+TURN = FlushTurn(
+    agent="main", session_key="agent:main:main", session_id="s", compaction_count=0, prompt="", system_prompt="",
+    tools={}, target="memory/2026-03-01.md", day=date(2026, 3, 1),
+)  # fmt: skip
+SESSION = Session(agent="main", key="agent:main:main")
+
+SLOT_CALLS: Mapping[str, Callable[[MemorySlot], object]] = {
+    "tool_schemas": lambda slot: slot.tool_schemas(MAIN),
+    "call_tool search": lambda slot: slot.call_tool("memory_search", QUESTION, MAIN),
+    "call_tool get": lambda slot: slot.call_tool("memory_get", {"path": "MEMORY.md"}, MAIN),
+    "call_tool append": lambda slot: slot.call_tool("memory_append", {"text": "The gate is green."}, MAIN),
+    "call_tool unknown": lambda slot: slot.call_tool("memory_forget", {}, MAIN),
+    "acall_tool": lambda slot: asyncio.run(slot.acall_tool("memory_search", QUESTION, MAIN)),
+    "prompt_section": lambda slot: slot.prompt_section(MAIN),
+    "session_context": lambda slot: slot.session_context(MAIN),
+    "session_started": lambda slot: slot.session_started(MAIN),
+    "session_updated": lambda slot: slot.session_updated("agent:main:main"),
+    "session": lambda slot: slot.session(MAIN, "agent:main:main"),
+    "should_flush": lambda slot: slot.should_flush(SESSION),
+    "before_compaction": lambda slot: slot.before_compaction(SESSION),
+    "run_flush": lambda slot: slot.run_flush(TURN, lambda *_, **__: SILENT),
+    "status": lambda slot: slot.status(),
+    "start": lambda slot: slot.start(),
+}
+SLOT_NEVER_ASKS = {"manifest", "close"}
+
+MEMORY_CALLS: Mapping[str, Callable[[Memory], object]] = {
+    "config": lambda memory: memory.config(),
+    "check": lambda memory: memory.check(),
+    "tool_schemas": lambda memory: memory.tool_schemas(),
+    "call_tool search": lambda memory: memory.call_tool("memory_search", QUESTION),
+    "call_tool get": lambda memory: memory.call_tool("memory_get", {"path": "MEMORY.md"}),
+    "call_tool append": lambda memory: memory.call_tool("memory_append", {"text": "The gate is green."}),
+    "sync": lambda memory: memory.sync(),
+    "sync_soon": lambda memory: memory.sync_soon(),
+    "session_updated": lambda memory: memory.session_updated("agent:main:main"),
+    "start": lambda memory: memory.start(),
+    "status": lambda memory: memory.status(),
+    "probe": lambda memory: memory.probe(),
+    "diagnose": lambda memory: memory.diagnose(),
+}
+
+
+def test_every_public_method_is_tried() -> None:
+    assert {name.split()[0] for name in SLOT_CALLS} | {"manifest", "close"} == public_methods(MemorySlot)
+    assert {name.split()[0] for name in MEMORY_CALLS} | {"close"} == public_methods(Memory)
+
+
+@pytest.mark.parametrize("started", [False, True])
+@pytest.mark.parametrize("name", SLOT_CALLS)
+def test_a_call_of_the_slot_asks_once(name: str, started: bool, oak: Path, tmp_path: Path) -> None:
+    """Twice in a row: for an agent that is called for the first time, and with another configuration than then."""
+    host = Host(document(oak, citations="on"), document(oak, citations="off"))
+    slot = MemorySlot(host, state_dir=tmp_path / "state")
+    if started:
+        slot.start()
+    for _ in range(2):
+        before = host.asked
+        SLOT_CALLS[name](slot)
+        assert host.asked == before + 1
+    before = host.asked
+    slot.manifest()
+    assert slot.close() == ()
+    assert host.asked == before
+
+
+@pytest.mark.parametrize("started", [False, True])
+@pytest.mark.parametrize("name", MEMORY_CALLS)
+def test_a_call_of_a_memory_asks_once(name: str, started: bool, oak: Path, tmp_path: Path) -> None:
+    host = Host(document(oak, citations="on"), document(oak, citations="off"))
+    memory = Memory(ConfigSource(host, state_dir=tmp_path / "state"))
+    if started:
+        memory.start()
+    for _ in range(2):
+        before = host.asked
+        MEMORY_CALLS[name](memory)
+        assert host.asked == before + 1
+    before = host.asked
+    assert memory.close() == ()
+    assert host.asked == before
+
+
+def test_a_search_works_with_one_configuration(oak: Path, iron: Path, tmp_path: Path) -> None:
+    """Notes, citations and the switch all stem from the same document, whichever of the three it was."""
+    host = Host(document(oak, citations="on"), document(iron, citations="off"), document(oak, slot="none"))
+    seen = []
+    with MemorySlot(host, state_dir=tmp_path / "state") as slot:
+        for _ in range(9):
+            answer = slot.call_tool("memory_search", QUESTION, GROUP)
+            if answer.get("disabled"):
+                seen.append("off")
+                continue
+            (hit,) = answer["results"]
+            where = "oak" if "oak" in hit["snippet"] else "iron"
+            assert answer["citations"] == {"oak": "on", "iron": "off"}[where]
+            assert ("citation" in hit) == (where == "oak")
+            seen.append(where)
+    assert {seen[place] for place in range(3)} == {"oak", "iron", "off"} == set(seen)
+
+
+def test_notes_are_shown_by_the_scope_of_the_configuration_that_names_them(
+    oak: Path, iron: Path, tmp_path: Path
+) -> None:
+    """A chat that may not see the notes in oak never sees them, though another configuration would allow it iron's."""
+    closed = document(oak, scope={"default": "deny"})
+    host = Host(closed, document(iron, scope={"default": "allow"}))
+    seen = set()
+    slot = MemorySlot(host, state_dir=tmp_path / "state")
+    for _ in range(6):
+        opening = slot.session_context(MAIN)
+        page = slot.call_tool("memory_get", {"path": "MEMORY.md"}, MAIN)
+        assert "oak" not in opening
+        assert "oak" not in page.get("text", "")
+        seen |= {bool(opening), page.get("denied", False)}
+        slot.status()  # asks once more, so that the next round begins with the other configuration
+    assert slot.close() == ()
+    assert seen == {True, False}
+
+
+def test_an_agent_that_was_called_before_the_start_is_started_too(
+    oak: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, tmp_path / "site", BACKENDS_GROUP, {"moody": "tests.fakes.moody:PLUGIN"})
+    slot = MemorySlot(document(oak, backend="moody"), state_dir=tmp_path / "state")
+    slot.status("late")
+    slot.start()
+    assert moody.OPENED["late"].did == ["status", "start"]
+    assert slot.close() == ()

@@ -1,0 +1,172 @@
+"""The arithmetic of ranks and scores: bounded, monotone, and never fooled by a term that is everywhere."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_core.embeddings.protocols import Calibration
+from memory_core.ranking import scores
+
+SHARES = st.floats(0, 1)
+COSINES = st.floats(-1, 1)
+COUNTS = st.integers(0, 10_000)
+WEIGHTS = st.none() | st.floats(0, 1e6)
+
+
+@given(COUNTS, COUNTS)
+def test_idf_is_never_negative_and_falls_with_frequency(documents: int, containing: int) -> None:
+    containing = min(containing, documents)
+    for weight in (scores.inverse_document_frequency, scores.coverage_weight):
+        assert weight(documents, containing) >= 0
+        assert weight(documents, containing) >= weight(documents, containing + 1)
+
+
+def test_a_term_in_every_note_still_counts_for_coverage() -> None:
+    assert scores.coverage_weight(1, 1) == pytest.approx(math.log(2))
+    assert scores.coverage([scores.coverage_weight(3, 3)], [True]) == 1
+
+
+@given(st.lists(st.tuples(st.floats(0, 10), st.booleans())))
+def test_coverage_is_a_share(terms: list[tuple[float, bool]]) -> None:
+    weights, found = [weight for weight, _ in terms], [hit for _, hit in terms]
+    covered = scores.coverage(weights, found)
+    assert 0 <= covered <= 1 + 1e-9
+    if any(weights):
+        assert scores.coverage(weights, [True] * len(weights)) == pytest.approx(1)
+    assert scores.coverage(weights, [False] * len(weights)) == 0
+
+
+def test_coverage_of_no_term_is_nothing() -> None:
+    assert scores.coverage([], []) == 0
+
+
+def test_coverage_counts_terms_that_no_note_holds() -> None:
+    assert scores.coverage([1.0, 3.0], [True, False]) == 0.25
+
+
+@given(SHARES, COSINES, SHARES, st.integers(0, 10**6))
+def test_scores_lie_between_nothing_and_one(covered: float, cosine: float, floor: float, chunks: int) -> None:
+    vector = scores.vector_score(cosine, Calibration(floor=floor, span=0.45))
+    assert 0 <= vector <= 1
+    for question in (False, True):
+        assert 0 <= scores.hybrid_score(covered, vector, chunks, question=question) <= 1
+        assert 0 <= scores.keyword_score(covered, chunks, question=question) <= 1
+
+
+@given(SHARES, SHARES, SHARES, SHARES, st.integers(0, 10**6), st.booleans())
+def test_more_evidence_never_scores_less(  # noqa: PLR0917 - given by hypothesis
+    covered: float, more: float, vector: float, nearer: float, chunks: int, question: bool
+) -> None:
+    covered, more = sorted((covered, more))
+    vector, nearer = sorted((vector, nearer))
+    hybrid, keyword = (
+        partial(scores.hybrid_score, question=question),
+        partial(scores.keyword_score, question=question),
+    )
+    assert hybrid(more, nearer, chunks) >= hybrid(covered, vector, chunks) - 1e-12
+    assert keyword(more, chunks) >= keyword(covered, chunks)
+    for score in (
+        keyword(more, chunks) - keyword(more, 10 * chunks),
+        hybrid(more, 0, chunks) - hybrid(more, 0, 10 * chunks),
+    ):
+        assert score >= -1e-12
+
+
+def test_the_evidence_of_a_sentence_counts_more_where_few_chunks_can_hold_it() -> None:
+    found = [scores.hybrid_score(0.2, 0.1, chunks, question=True) for chunks in (0, 1, 10, 100, 1000)]
+    assert found[0] == found[1] > found[2] > found[3] == found[4] == pytest.approx(0.28)
+
+
+@given(SHARES, SHARES, st.integers(0, 10**6))
+def test_a_sentence_scores_no_less_than_its_words(covered: float, vector: float, chunks: int) -> None:
+    sentence = scores.hybrid_score(covered, vector, chunks, question=True)
+    assert sentence >= scores.hybrid_score(covered, vector, chunks) - 1e-12
+    assert scores.keyword_score(covered, chunks, question=True) >= scores.keyword_score(covered, chunks)
+
+
+def test_strong_evidence_of_one_kind_passes_the_default_threshold_alone() -> None:
+    assert scores.hybrid_score(1.0, 0.0) > 0.35
+    assert scores.hybrid_score(0.0, 0.5) > 0.35
+    assert scores.hybrid_score(0.0, 1.0) == pytest.approx(1)
+    assert scores.keyword_score(1.0) == 1
+    assert scores.hybrid_score(0.0, 0.0) == scores.keyword_score(0.0) == 0
+
+
+AGES = st.floats(-1e5, 1e5)
+
+
+@given(AGES, AGES, st.floats(0.01, 1e5), SHARES)
+def test_older_notes_keep_less_but_never_less_than_the_floor(
+    age: float, older: float, half_life: float, floor: float
+) -> None:
+    age, older = sorted((age, older))
+    young, old = (scores.recency(days, half_life_days=half_life, floor=floor) for days in (age, older))
+    assert floor <= old <= young <= 1
+
+
+def test_half_is_left_after_the_half_life() -> None:
+    assert scores.recency(30, half_life_days=30, floor=0) == pytest.approx(0.5)
+    assert scores.recency(-3, half_life_days=30, floor=0) == scores.recency(0, half_life_days=30, floor=0) == 1
+
+
+@given(WEIGHTS, WEIGHTS)
+def test_weights_add_up_to_one(vector: float | None, text: float | None) -> None:
+    weights = scores.Weights.normalised(vector, text)
+    assert weights.vector + weights.text == pytest.approx(1)
+    assert min(weights.vector, weights.text) >= 0
+
+
+def test_missing_and_zero_weights() -> None:
+    defaults = scores.Weights(scores.VECTOR_WEIGHT, scores.TEXT_WEIGHT)
+    assert scores.Weights.normalised(None, None) == scores.Weights.normalised(0, 0) == defaults
+    assert scores.Weights.normalised(0, 5) == scores.Weights(0, 1)
+    assert scores.Weights.normalised(5, 0) == scores.Weights(1, 0)
+    assert scores.Weights.normalised(3, 1) == scores.Weights(0.75, 0.25)
+
+
+VALUES = st.lists(st.floats(-1e6, 1e6), max_size=20)
+
+
+@given(VALUES)
+def test_scaling_keeps_the_order_of_what_is_positive(values: list[float]) -> None:
+    scaled = scores.scale(values)
+    assert all(0 <= value <= 1 for value in scaled)
+    assert max(scaled, default=0) == (1 if max(values, default=0) > 0 else 0)
+    assert all(x <= y for (_, x), (_, y) in pairwise(sorted(zip(values, scaled, strict=True))))
+
+
+@given(VALUES)
+def test_spreading_fills_the_whole_range(values: list[float]) -> None:
+    spread = scores.spread(values)
+    assert all(0 <= value <= 1 for value in spread)
+    if len(set(values)) > 1:
+        assert (min(spread), max(spread)) == (0, 1)
+    assert all(x <= y for (_, x), (_, y) in pairwise(sorted(zip(values, spread, strict=True))))
+
+
+def test_bm25_prefers_more_rarer_and_shorter() -> None:
+    none, once, twice = scores.bm25([{}, {0: 1}, {0: 2}], [9, 9, 9], [1.0])
+    assert none == 0 < once < twice
+    common, rare = scores.bm25([{0: 1}, {1: 1}], [9, 9], [0.1, 2.0])
+    assert rare > common
+    long, short = scores.bm25([{0: 1}, {0: 1}], [90, 9], [1.0])
+    assert short > long
+
+
+def test_bm25_of_the_formula() -> None:
+    """One term once in a unit of average length: its weight, whatever K1 and B."""
+    assert scores.bm25([{0: 1}], [7], [1.3]) == [pytest.approx(1.3)]
+    assert scores.bm25([], [], [1.3]) == []
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 50)), min_size=1), st.floats(0, 10))
+def test_bm25_is_never_negative(units: list[tuple[int, int]], weight: float) -> None:
+    found = scores.bm25([{0: count} for count, _ in units], [max(pair) for pair in units], [weight])
+    assert all(score >= 0 and math.isfinite(score) for score in found)
+    assert all(score == 0 for score, (count, _) in zip(found, units, strict=True) if not count)

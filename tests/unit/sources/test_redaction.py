@@ -1,0 +1,195 @@
+"""Secrets in their usual shapes are blanked, ordinary words stay, lines keep their numbers."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from memory_core.sources.redaction import REDACTED, redact
+
+HEX = "0123456789abcdef" * 4
+MIXED = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6"
+
+KEYS = {
+    "OpenAI": f"sk-{MIXED[:48]}",
+    "OpenAI project": f"sk-proj-{MIXED[:20]}T3BlbkFJ{MIXED[:20]}",
+    "Anthropic": f"sk-ant-api03-{MIXED}-{MIXED}AA",
+    "OpenRouter": f"sk-or-v1-{HEX}",
+    "Google": f"AIzaSy{MIXED[:33]}",
+    "Google OAuth": f"ya29.{MIXED}",
+    "Google client": f"GOCSPX-{MIXED[:28]}",
+    "GitHub": f"ghp_{MIXED[:36]}",
+    "GitHub server": f"ghs_{MIXED[:36]}",
+    "GitHub fine-grained": f"github_pat_{MIXED[:22]}_{MIXED}{MIXED[:7]}",
+    "GitLab": f"glpat-{MIXED[:20]}",
+    "GitLab runner": f"glrt-{MIXED[:20]}",
+    "Slack bot": f"xoxb-123456789012-1234567890123-{MIXED[:24]}",
+    "Slack app": f"xapp-1-A0B1C2D3E4F-123-{HEX}",
+    "AWS": "AKIAIOSFODNN7EXAMPLE",
+    "AWS session": "ASIAIOSFODNN7EXAMPLE",
+    "Stripe": f"sk_live_{MIXED[:24]}",
+    "Stripe restricted": f"rk_test_{MIXED[:24]}",
+    "Stripe webhook": f"whsec_{MIXED[:32]}",
+    "npm": f"npm_{MIXED[:36]}",
+    "PyPI": f"pypi-AgEIcHlwaS5vcmc{MIXED}",
+    "Hugging Face": f"hf_{MIXED[:34]}",
+    "Groq": f"gsk_{MIXED}",
+    "Perplexity": f"pplx-{MIXED[:48]}",
+    "Voyage": f"pa-{MIXED[:43]}",
+    "SendGrid": f"SG.{MIXED[:22]}.{MIXED[:43]}",
+    "Telegram bot": f"123456789:AA{MIXED[:33]}",
+    "Discord bot": f"MTIz{MIXED[:20]}.Gabc12.{MIXED[:38]}",
+    "JSON Web Token": f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.{MIXED[:43]}",
+    "DigitalOcean": f"dop_v1_{HEX}",
+    "age": f"AGE-SECRET-KEY-1{'QPZRY9X8GF' * 6}",
+}
+
+
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+@pytest.mark.parametrize(
+    "around", ["{}", "I use {}, is that right?", "('{}')", "first\n{}\nlast", "x={}", "今は{}です"]
+)
+def test_keys_of_the_usual_vendors(key: str, around: str) -> None:
+    shown = redact(around.format(key))
+    assert key not in shown
+    assert key[-12:] not in shown
+    assert shown == around.format(REDACTED)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("password=hunter2", "password=[redacted]"),
+        ("Password: hunter2", "Password: [redacted]"),
+        ("**Password:** `hunter2`", "**Password:** `[redacted]`"),
+        ("DB_PASSWORD_PROD=x1", "DB_PASSWORD_PROD=[redacted]"),
+        ("'pwd' => 'two words',", "'pwd' => '[redacted]',"),
+        ('{"password": "my \\" pass", "user": "bob"}', '{"password": "[redacted]", "user": "bob"}'),
+        (r"{\"password\": \"two words\", \"a\": 1}", r"{\"password\": \"[redacted]\", \"a\": 1}"),
+        ("api_key: abcdef", "api_key: [redacted]"),
+        ("MY_API_KEY = 'abc'", "MY_API_KEY = '[redacted]'"),
+        ("x-api-key: abc", "x-api-key: [redacted]"),
+        ("client_secret=abc", "client_secret=[redacted]"),
+        ("refreshToken: abc", "refreshToken: [redacted]"),
+        (f"aws_secret_access_key = {MIXED[:40]}", "aws_secret_access_key = [redacted]"),
+        (f"AKIAIOSFODNN7EXAMPLE, {MIXED[:38]}/+", "[redacted], [redacted]"),
+        (f"AKIAIOSFODNN7EXAMPLE\n{MIXED[:38]}/+", "[redacted]\n[redacted]"),
+        ("token: abcd1234efgh", "token: [redacted]"),
+        ("the password is hunter2.", "the password is [redacted]"),
+        ("Passwort: geheim", "Passwort: [redacted]"),
+        ("密码：abc123", "密码：[redacted]"),
+        ("seed phrase: apple banana cherry", "seed phrase: [redacted]"),
+        ("mysql --password hunter2 --verbose", "mysql --password [redacted] --verbose"),
+        ('login --token="a b"', 'login --token="[redacted]"'),
+        ("curl -u bob:hunter2 https://x", "curl -u bob:[redacted] https://x"),
+        ("postgres://bob:s3cr3t@db.example.org/app", "postgres://bob:[redacted]@db.example.org/app"),
+        ("redis://:hunter2@localhost:6379", "redis://:[redacted]@localhost:6379"),
+        ("https://bob:p@ss@host/x", "https://bob:[redacted]@host/x"),
+        (f"https://{HEX[:32]}@sentry.example.org/1", "https://[redacted]@sentry.example.org/1"),
+        ("Authorization: Bearer abc.def-1234567", "Authorization: Bearer [redacted]"),
+        ('-H "Authorization: Basic dXNlcjpwYXNz" x', '-H "Authorization: Basic [redacted]" x'),
+        ("'Authorization': 'token abc'", "'Authorization': 'token [redacted]'"),
+        ('Proxy-Authorization: Digest username="a", response="b"', "Proxy-Authorization: Digest [redacted]"),
+        (f"authorization: {MIXED[:20]}", "authorization: [redacted]"),
+        (f"a bearer {MIXED[:30]} was sent", "a bearer [redacted] was sent"),
+        ("Set-Cookie: sid=abc; path=/", "Set-Cookie: [redacted]"),
+        ("https://hooks.slack.com/services/T00000000/B00000000/abcdefgh", "https://hooks.slack.com/[redacted]"),
+    ],
+)
+def test_what_a_name_gives_away(text: str, shown: str) -> None:
+    assert redact(text) == shown
+
+
+BODY = "MIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn\nygWyF8PbnGy0AHB7MJD2gDsa3mNKLJ+/=\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (
+            f"key:\n-----BEGIN RSA PRIVATE KEY-----\n{BODY}-----END RSA PRIVATE KEY-----\nthat was it",
+            "key:\n[redacted]\n\n\n\nthat was it",
+        ),
+        (
+            f"-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: 2\n\n{BODY}-----END PGP PRIVATE KEY BLOCK-----",
+            "[redacted]\n\n\n\n\n",
+        ),
+        (f"-----BEGIN OPENSSH PRIVATE KEY-----\n{BODY}and so on", "[redacted]\n\n\nand so on"),
+        ('{"private_key": "-----BEGIN PRIVATE KEY-----\\nMIIE\\n-----END PRIVATE KEY-----\\n", "a": 1}',
+         '{"private_key": "[redacted]", "a": 1}'),
+    ],
+)  # fmt: skip
+def test_private_keys_are_blanked_whole(text: str, shown: str) -> None:
+    assert redact(text) == shown
+
+
+def test_a_public_key_or_certificate_stays() -> None:
+    text = f"-----BEGIN CERTIFICATE-----\n{BODY}-----END CERTIFICATE-----"
+    assert redact(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The token budget is 400 tokens, max_tokens=4000, token_count: 12345678",
+        "password manager: we chose one; forgot your password? Reset it.",
+        "commit a828e60 is 8b1a9953c4611296a827abf8c47804d7, id 2f1d0e5c-8a4b-4f6e-9c3d-7b2a1e0f9d8c",
+        "the session key agent:main:telegram:group:42",
+        "see https://example.org:8080/path@2x.png and git@example.org:a/b.git",
+        "sk-learn-pipelines and task-oriented-dialogue-systems",
+        "export OPENAI_API_KEY=$OPENAI_API_KEY, PASSWORD=${DB_PASSWORD}",
+        'api_key = os.environ["OPENAI_API_KEY"]',
+        "apiKey: process.env.OPENAI_API_KEY,",
+        "the bearer of bad news",
+        "the secret is to whisk; the token is valid",
+        "authorization: we need it",
+        "12:30:00 meeting at 10:45",
+        "",
+    ],
+)
+def test_ordinary_words_stay(text: str) -> None:
+    assert redact(text) == text
+
+
+_AROUND = st.sampled_from(
+    [
+        "password", "api_key", "token", "secret", "=", ":", ": ", " is ", '"', "'", "`", "\\", '\\"', "\n",
+        "\n\n", " ", "@", "://", "https://bob:", "Bearer ", "Authorization: Basic ", "Cookie: a=", "-u a:", "--token ",
+        "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "-----", BODY, REDACTED, "[", "]", "$HOME", "密码：",
+        "hunter2", "x", "\ud800", "\x00", "İ", "seed phrase: ",
+    ]
+)  # fmt: skip
+
+_FRAGMENTS = st.one_of(_AROUND, st.sampled_from(list(KEYS.values())))
+
+
+@given(st.one_of(st.lists(_FRAGMENTS, max_size=20).map("".join), st.text()))
+@example(f"AKIAIOSFODNN7EXAMPLE{KEYS['OpenAI']}")
+@example('password="a" b[redacted]"')
+def test_redaction_is_idempotent_and_keeps_the_lines(text: str) -> None:
+    once = redact(text)
+    assert redact(once) == once
+    assert once.count("\n") == text.count("\n")
+
+
+@given(st.sampled_from(list(KEYS.values())), st.lists(_AROUND, max_size=6), st.lists(_AROUND, max_size=6))
+def test_a_key_is_found_whatever_stands_around_it(key: str, before: list[str], after: list[str]) -> None:
+    assert key not in redact(f"{''.join(before)} {key} {''.join(after)}")
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["sk-", "-eyJ", "token=", "cookie:", "-----BEGIN PRIVATE KEY-----", "://a:", 'password="', "authorization: ", "AKIA",
+     "N-", "password", "bearer ", "1234567890:A", "passphrase ", "pwd='pwd=\"pwd=`"],
+)  # fmt: skip
+def test_hostile_text_takes_no_quadratic_time(piece: str) -> None:
+    def seconds(length: int) -> float:
+        text = piece * (length // len(piece))
+        started = time.process_time()
+        redact(text)
+        return time.process_time() - started
+
+    assert seconds(100_000) < max(40 * seconds(10_000), 1.0)

@@ -1,0 +1,138 @@
+"""Hostile text: no pattern of the packages, and no function that reads strangers' text, takes quadratic time over it.
+
+Times are of the processor, so that a busy machine changes nothing; what is linear stays a hundred times below the limits.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import pkgutil
+import re
+import time
+from collections.abc import Callable, Iterator
+from datetime import date
+from types import ModuleType
+
+import pytest
+
+import memory_core
+import memory_qmd
+from memory_core.config.fields import parse_size_bytes
+from memory_core.config.settings import Chunking
+from memory_core.search import periods
+from memory_core.sources import notes, redaction, transcripts
+from memory_core.text import chunks, markdown, paragraphs, silent_reply, terms, tokens, units
+from memory_qmd import parsing, queries
+
+ATOMS = (
+    "a", "A", "aB", "1", "1a", "a1", "-", "_", ".", "/", " ", "\t", "\n", "#", "`", "~", "|", "*", ":", ",", "!",
+    "?", '"', "'", "(", "[", "]", "{", "<", ">", "=", "$", "@", "…", "中", "年", "。", "é", "1.", "a.", "a ", "a-",
+    "a/", "a:", "a.md", "/a.md", "--", "- ", "> ", "| ", "<!--", "<think>", "<think></think>", "NO_REPLY",
+    "token ", "password ", "-----BEGIN ", "eyJa.", "ha", '\\"', "a:a@", "may ", "2020-", "phrase: ",
+    "reply with ", "Source: ", "#L1", "x#L1-", "thank you ", "```\n", "- ```\n", "\r", "\x1b[",
+)  # fmt: skip
+# Patterns that are matched at one place of a text, and cannot say so themselves since that is not its beginning.
+MATCHED_ONCE = {
+    "memory_core.text.tokens._CLAUSE_END[0]",
+    "memory_core.text.tokens._SPACE[0]",
+    "memory_core.text.units._LABEL[0]",
+}
+LENGTH = {"pattern": 4_000, "function": 12_000}
+MOST_SECONDS = {"pattern": 0.12, "function": 0.5}
+
+
+def load_modules() -> Iterator[ModuleType]:
+    for package in (memory_core, memory_qmd):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not found.name.endswith("__main__"):
+                yield importlib.import_module(found.name)
+
+
+def find_patterns(value: object) -> Iterator[re.Pattern[str]]:
+    if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
+        yield value
+    elif isinstance(value, (tuple, list, set, frozenset)):
+        for item in value:
+            yield from find_patterns(item)
+    elif isinstance(value, dict):
+        yield from find_patterns(list(value.values()))
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        yield from find_patterns([getattr(value, field.name) for field in dataclasses.fields(value)])
+
+
+def patterns() -> dict[str, re.Pattern[str]]:
+    found: dict[tuple[str, int], tuple[str, re.Pattern[str]]] = {}
+    for module in load_modules():
+        for name, value in vars(module).items():
+            for number, pattern in enumerate(find_patterns(value)):
+                found.setdefault((pattern.pattern, pattern.flags), (f"{module.__name__}.{name}[{number}]", pattern))
+    return dict(found.values())
+
+
+def assert_linear(run: Callable[[str], object], kind: str) -> None:
+    for atom in ATOMS:
+        for end in ("", "!\x01"):
+            text = atom * (LENGTH[kind] // len(atom)) + end
+            started = time.process_time()
+            run(text)
+            assert time.process_time() - started < MOST_SECONDS[kind], (atom, end)
+
+
+def test_every_pattern_is_linear() -> None:
+    slow = []
+    for name, pattern in patterns().items():
+
+        def use(text: str, name: str = name, pattern: re.Pattern[str] = pattern) -> None:
+            pattern.match(text)
+            pattern.fullmatch(text)
+            for _ in () if name in MATCHED_ONCE else pattern.finditer(text):
+                pass
+
+        try:
+            assert_linear(use, "pattern")
+        except AssertionError as error:
+            slow.append((name, pattern.pattern, error.args))
+    assert not slow
+
+
+def read_transcript(text: str) -> object:
+    return transcripts.read_transcript([json.dumps({"role": "user", "content": text}).encode()])
+
+
+def read_size(text: str) -> None:
+    with pytest.raises(ValueError, match="expected a number of bytes"):
+        parse_size_bytes(f"1{text}!")
+
+
+FUNCTIONS: dict[str, Callable[[str], object]] = {
+    "words": terms.extract_words,
+    "parts": terms.split_question,
+    "phrases": terms.extract_phrases,
+    "identifiers": terms.extract_identifiers,
+    "is_question": terms.is_question,
+    "file names": terms.extract_file_names,
+    "cjk": terms.cut_cjk,
+    "period": lambda text: periods.find_period(text, date(2026, 1, 1)),
+    "units": units.split_units,
+    "chunks": lambda text: chunks.split_chunks(text, Chunking()),
+    "cut_long": lambda text: list(tokens.cut_long(text, 100)),
+    "lines": lambda text: markdown.scan(["a", text, "| a", text]),
+    "table": lambda text: markdown.scan(["a", f"{text}|{text}"]),
+    "paragraphs": lambda text: paragraphs.split_paragraphs(paragraphs.clean(text)),
+    "recalled": lambda text: paragraphs.fingerprint_recalled([text, f"a{text}b"]),
+    "silent": silent_reply.is_silent_reply,
+    "note date": lambda text: notes.find_note_date("a.md", text),
+    "redact": redaction.redact,
+    "transcript": read_transcript,
+    "size": read_size,
+    "qmd words": queries.extract_words,
+    "qmd text": queries.strip_syntax,
+    "qmd version": lambda text: parsing.parse_version(text.encode()),
+}
+
+
+@pytest.mark.parametrize("run", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_hostile_text_takes_linear_time(run: Callable[[str], object]) -> None:
+    assert_linear(run, "function")

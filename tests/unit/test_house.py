@@ -1,0 +1,89 @@
+"""The rules of the house that import-linter cannot state: where SQL stands, how names and docstrings read."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("memory_core", "memory_qmd")
+
+# A statement as SQLite reads one; prose does not begin with a keyword in capitals.
+SQL = re.compile(
+    r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|PRAGMA|BEGIN|COMMIT|ROLLBACK|VACUUM|WITH)\b(?! [a-z])"
+)
+# The stores: rooms named so, the one importer of the driver, and the reader of QMD's own database.
+STORES = re.compile(r"memory_core/\w+/store/|memory_core/sqlite\.py|memory_qmd/database\.py")
+RIDDLES = re.compile(r"(What|Whether|How|The same)\b")
+MOST_RIDDLES = 0.05
+LONGEST_MODULE = 480  # lines; the longest is the one table of settings
+USUAL_MODULE, USUAL_SHARE = 300, 0.9
+
+
+@cache
+def modules() -> tuple[tuple[str, ast.Module], ...]:
+    """Every module of the product: its path below the root, and its syntax tree."""
+    found = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+    return tuple((path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))) for path in found)
+
+
+def statements(tree: ast.Module) -> Iterator[int]:
+    """Yield the line of every string that is an SQL statement, and of every call of `execute` or `executemany`."""
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            if SQL.match(node.value):
+                yield node.lineno
+        elif isinstance(node, ast.Attribute) and node.attr in {"execute", "executemany", "executescript", "pragma"}:
+            yield node.lineno
+
+
+def docstrings(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield the name of every documented module, class and function, and its docstring."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node)
+            if text:
+                yield getattr(node, "name", "module"), text
+
+
+def test_sql_stands_in_stores_only() -> None:
+    astray = [f"{path}:{line}" for path, tree in modules() if not STORES.match(path) for line in statements(tree)]
+    assert astray == []
+
+
+def test_the_search_for_sql_finds_it() -> None:
+    assert [path for path, tree in modules() if STORES.match(path) and any(statements(tree))]
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    places = defaultdict(list)
+    for path, tree in modules():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef):
+                places[node.name.lstrip("_")].append(path)
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_docstrings_say_who_does_what() -> None:
+    every = [(path, name, text) for path, tree in modules() for name, text in docstrings(tree)]
+    riddles = [f"{path} {name}: {text.splitlines()[0]}" for path, name, text in every if RIDDLES.match(text)]
+    assert len(riddles) < MOST_RIDDLES * len(every), "\n".join(riddles)
+
+
+def test_a_module_holds_one_idea() -> None:
+    lengths = {path: len((ROOT / path).read_text(encoding="utf-8").splitlines()) for path, _ in modules()}
+    assert {path: length for path, length in lengths.items() if length > LONGEST_MODULE} == {}
+    assert sum(length <= USUAL_MODULE for length in lengths.values()) >= USUAL_SHARE * len(lengths)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_room_says_what_it_is_for(package: str) -> None:
+    rooms = [(path, tree) for path, tree in modules() if path.startswith(package) and path.endswith("__init__.py")]
+    assert [path for path, tree in rooms if not ast.get_docstring(tree)] == []

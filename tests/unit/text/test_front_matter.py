@@ -1,0 +1,111 @@
+"""Front matter: dates and names as people write them, and blocks that are meant to do harm."""
+
+from __future__ import annotations
+
+import resource
+import time
+from itertools import pairwise
+
+import pytest
+
+from memory_core.sources.notes import find_note_date
+from memory_core.text.front_matter import MAX_CHARS, MAX_NAMES, FrontMatter, read_front_matter
+
+NONE = FrontMatter()
+
+
+@pytest.mark.parametrize(
+    ("block", "expected"),
+    [
+        ("date: 2026-01-05", FrontMatter("2026-01-05")),
+        ("date: 2026-1-5", FrontMatter("2026-01-05")),
+        ('Date: "2026-01-05 10:30"', FrontMatter("2026-01-05")),
+        ("created: 2026-01-05T10:30:00Z", FrontMatter("2026-01-05")),
+        ("created: 2026-01-05\ndate: 2026-01-06", FrontMatter("2026-01-06")),
+        ("date: soon\ncreated: 2026-01-05", FrontMatter("2026-01-05")),
+        ("date: 2026-02-30", NONE),
+        ("aliases: [Bob the Builder, Bobby]", FrontMatter(None, ("Bob the Builder", "Bobby"))),
+        (
+            "aliases:\n  - Bob\n  - '東京'\ntags:\n  - '#home/garden'\n  - 12",
+            FrontMatter(None, ("Bob", "東京", "home/garden", "12")),
+        ),
+        ("tags: home, garden  pond", FrontMatter(None, ("home", "garden", "pond"))),
+        ("aliases: Bob, the builder", FrontMatter(None, ("Bob", "the builder"))),
+        ("tags:\naliases: ~", NONE),
+        ("tags: {a: b}\naliases: [[a], {b: c}, d]", FrontMatter(None, ("d",))),
+        ("title: x", NONE),
+        ("- a\n- b", NONE),
+        ("just text", NONE),
+        ("tags: [a", NONE),
+        ("a: 'b", NONE),
+        ("? [x]\n: y\ntags: a", FrontMatter(None, ("a",))),
+        ("tags: !!python/object/apply:os.system ['false']", FrontMatter(None, ("false",))),
+        ("date: !!int 2026-01-05", FrontMatter("2026-01-05")),
+    ],
+)
+def test_what_counts(block: str, expected: FrontMatter) -> None:
+    assert read_front_matter(f"---\n{block}\n---\n\ntext\n") == expected
+    assert read_front_matter(f"--- \n{block}\n...\n") == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "---", "---\n", "text\n---\ntags: a\n---\n", "---\ntags: a\n", "----\ntags: a\n---\n", "--- x\n---\n"]
+)
+def test_what_is_none(text: str) -> None:
+    assert read_front_matter(text) == NONE
+
+
+LEVELS = "abcdefghi"
+BOMB = "a: &a [x, x]\n" + "".join(
+    f"{after}: &{after} [{', '.join([f'*{before}'] * 9)}]\n" for before, after in pairwise(LEVELS)
+)
+MERGES = "a: &a {x: y}\n" + "".join(
+    f"{after}: &{after}\n  <<: [{', '.join([f'*{before}'] * 9)}]\n" for before, after in pairwise(LEVELS)
+)
+HOSTILE = {
+    "aliases of aliases": f"{BOMB}tags: *i",
+    "merges of merges": f"{MERGES}<<: *i",
+    "deep brackets": f"tags: {'[' * 8000}",
+    "deep brackets, one a line": "tags:\n" + " [\n" * 5000,
+    "deep braces": f"tags: {'{a: ' * 3000}",
+    "deep dashes": f"tags:\n  {'- ' * 7000}x",
+    "deep questions": f"{'? ' * 7000}x",
+    "a loop": "tags: &a [*a, b]\naliases: *a",
+    "a long integer": f"date: {'9' * 16000}",
+    "a code point that is none": 'tags: "\\UFFFFFFFF"',
+    "controls": "tags: a\x00\x07b",
+    "a surrogate": "tags: \ud800",
+    "tabs": "\t" * 16000,
+    "many anchors": " ".join(f"&a{n} x," for n in range(2000)),
+    "many keys": "\n".join(f"k{n}: v" for n in range(1800)),
+    "many names": f"tags: [{', '.join(f't{n}' for n in range(3000))}]",
+    "long names": f"aliases: [{'x' * 8000}, {'y' * 8000}]",
+    "colons": ": " * 8000,
+    "quotes": "'" * 16000,
+    "too long": "tags: [a]\n" * (MAX_CHARS // 5),
+}
+
+
+@pytest.mark.parametrize("block", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_yaml_is_harmless(block: str) -> None:
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = time.process_time()
+    found = read_front_matter(f"---\n{block}\n---\n")
+    assert time.process_time() - started < 2
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - held < 100_000  # kB
+    assert len(found.names) <= MAX_NAMES
+    assert sum(map(len, found.names)) <= 100 * MAX_NAMES
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "expected"),
+    [
+        ("memory/2026-03-01.md", "---\ndate: 2026-01-05\n---\n", "2026-03-01"),
+        ("memory/garden.md", "---\ncreated: 2026-01-05\n---\n# 2026-02-02\n", "2026-01-05"),
+        ("memory/garden.md", "---\ntags: a\n---\n# 2026-02-02\n", "2026-02-02"),
+    ],
+)
+def test_the_file_name_comes_before_the_front_matter_and_that_before_headings(
+    path: str, text: str, expected: str
+) -> None:
+    assert find_note_date(path, text) == expected

@@ -1,0 +1,133 @@
+"""Words of the keyword side: what is cut and what is left out."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_core.text.terms import (
+    STOP_WORDS,
+    cut_cjk,
+    extract_identifiers,
+    extract_words,
+    is_question,
+    is_single_cjk,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        ("盐田港", " 盐田 田港 港 "),
+        ("港", " 港 "),
+        ("from盐田to", "from 盐田 田 to"),
+        ("ブートローダー", " ブー ート トロ ロー ーダ ダー ー "),
+        ("회의록", " 회의 의록 록 "),
+        ("plain ascii", "plain ascii"),
+        ("Łódź café", "Łódź café"),
+    ],
+)
+def test_a_cjk_run_becomes_overlapping_pairs(text: str, cut: str) -> None:
+    assert cut_cjk(text) == cut
+
+
+@given(st.text())
+def test_cutting_loses_no_character(text: str) -> None:
+    assert set(text) <= set(cut_cjk(text))
+
+
+@given(st.text(alphabet=st.characters(max_codepoint=0x2FFF)))
+def test_text_without_cjk_stays_as_it_is(text: str) -> None:
+    assert cut_cjk(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("What did we decide about the Database?", ["decide", "database"]),
+        ("clock.max_self_drift_ms", ["clock", "max", "self", "drift", "ms"]),
+        ("PRS-2209 prs 2209", ["prs", "2209"]),
+        ("第一批样机", ["第一", "一批", "批样", "样机"]),
+        ("港", ["港"]),
+        ("version 港 盐田", ["version", "港", "盐田"]),
+        ("what is it about?", []),
+        ('"*(:^-+', []),
+        ("", []),
+        ("NEAR(a b) AND NOT x", ["near", "b", "x"]),
+    ],
+)
+def test_the_words_of_a_question(text: str, words: list[str]) -> None:
+    assert extract_words(text) == words
+
+
+@given(st.text())
+def test_words_are_lower_case_distinct_and_no_stop_words(text: str) -> None:
+    words = extract_words(text)
+    assert len(words) == len(set(words))
+    assert not STOP_WORDS & set(words)
+    assert all(word and word == word.lower() for word in words)
+
+
+def test_stop_words_are_words_as_questions_spell_them() -> None:
+    assert all(word.isalpha() and word.islower() for word in STOP_WORDS)
+
+
+def test_a_single_cjk_character_is_a_prefix() -> None:
+    assert is_single_cjk("港")
+    assert not is_single_cjk("盐田")
+    assert not is_single_cjk("a")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("PRS-2209 wobbling gizmo", ["PRS-2209"]),
+        ("error E11000 blorp", ["E11000"]),
+        ("What about commit a828e60? And 4f1c31c.", ["a828e60", "4f1c31c"]),
+        ("`idle_in_transaction`, TileCache::get", ["idle_in_transaction", "TileCache::get"]),
+        ("(CooperativeStickyAssignor)", ["CooperativeStickyAssignor"]),
+        ("order 20417733 of v2.11.4", ["20417733", "v2.11.4"]),
+        ("at 10am on the 2nd, a 24-hour race of 100km in 2023", []),
+        ("well-being and self-care on YouTube, an iPhone 12", []),
+        ("会议室 A1 是什么", []),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_what_names_one_thing_exactly(text: str, expected: list[str]) -> None:
+    assert extract_identifiers(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("What is the correct treatment for burns?", True),
+        ("why did the insurance refuse to cover the equipment", True),
+        ("Do we restore the backup by hand?", True),
+        ("treatment burns", False),
+        ("ribbon paint paint tomato?", False),
+        ("I took the ribbon to the tower and it was yellow", False),
+        ("where apple anchor autumn balloon", False),
+        ("Wie hoch ist der Deich?", False),
+        ("?", False),
+        ("", False),
+    ],
+)
+def test_what_is_a_question_in_a_sentence(text: str, asks: bool) -> None:
+    assert is_question(text) is asks
+
+
+@pytest.mark.parametrize("part", ["aA", "a_", "a:", "a::", "_", "1a", "aAbB", "ab-", "a.1", "9", "a"])
+def test_identifiers_are_told_in_linear_time(part: str) -> None:
+    """Long runs once made a pattern try every way to divide them."""
+    started = time.process_time()
+    extract_identifiers(part * 5000 + "!x")
+    assert time.process_time() - started < 0.5
+
+
+@given(st.text())
+def test_any_text_has_or_has_not_identifiers_and_a_question(text: str) -> None:
+    assert all(word in text for word in extract_identifiers(text))
+    assert not is_question(text) or text.strip()
