@@ -7,6 +7,7 @@ import os
 import pty
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,9 @@ import memory_core
 from memory_core.hookspecs import BACKENDS_GROUP
 from tests.command import REPOSITORY, Command, Outcome
 from tests.fakes.installed import install
+from tests.servers.loopback import Reply
+from tests.servers.openai import OpenAIServer
+from tests.waiting import eventually
 
 QUESTION = "Which musical instrument am I learning?"
 ANSWER = "memory/2026-02-21.md"
@@ -258,18 +262,26 @@ def interruptible() -> Iterator[None]:
 
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_is_one_line(command: Command, tmp_path: Path) -> None:
-    fifo = tmp_path / "host.json5"
-    os.mkfifo(fifo)
-    process = subprocess.Popen(
-        [*command.start(), "--config", str(fifo), "status"],
-        env=command.variables(),
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        encoding="utf-8",
-    )
-    with fifo.open("w"):  # opens when the command has begun to read, and keeps it waiting
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+    release = threading.Event()
+    with OpenAIServer() as server:
+        server.fail(*[Reply(500, after=release)] * 9)  # the command waits for an answer that does not come
+        config = tmp_path / "host.json5"
+        remote = {"provider": "openai-compatible", "model": "m", "remote": {"baseUrl": server.url}}
+        config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": remote}}}))
+        process = subprocess.Popen(
+            [*command.start(), "--config", str(config), "index"],
+            env={name: value for name, value in command.variables().items() if name != "MEMORY_CORE_PROVIDER"},
+            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+        )
+        try:
+            assert eventually(lambda: server.requests)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        finally:
+            release.set()
+            process.kill()
     outcome = Outcome(process.returncode, out, err)
     assert (outcome.code, outcome.out) == (130, "")
     assert "interrupted" in outcome.error

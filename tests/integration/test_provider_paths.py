@@ -118,7 +118,11 @@ def test_a_thousand_chunks_cost_what_the_cap_needs_and_a_second_run_nothing(way:
         again = opened(provider=way.provider, remote=remote, **way.section)
         assert again.sync().embedded == 0
         assert again.sync(force=True).embedded == 0
-        assert len(server.requests) == requests + 1
+        verified = way.provider in {
+            "openai-compatible",
+            "litellm",
+        }  # no table knows its dimensions: one word tells them
+        assert len(server.requests) == requests + 1 + verified
         status = again.status()
         assert (status.provider, status.model, status.pending) == (way.provider, way.model, 0)
 
