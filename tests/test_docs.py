@@ -20,8 +20,11 @@ from memory_core.backends.loader import add_backend, build_manager
 from memory_core.cli import commands, parser
 from memory_core.config import ENVIRONMENT, load_config
 from memory_core.config.settings import FallbackId, ProviderId
+from memory_core.flush.policy import FlushTurn
+from memory_core.flush.runner import FlushOutcome
 from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend, SessionFollower
 from memory_core.hosts.hookspecs import HostHooks
+from memory_core.plugin import MemorySlot
 from memory_core.ranking import scores
 from memory_core.records import Query
 from memory_core.tools import schemas
@@ -100,6 +103,25 @@ def test_the_backend_of_the_documentation_works(tmp_path: Path) -> None:
     assert backend.memory_probe().ok
 
 
+def test_the_host_of_the_documentation_flushes_once_a_cycle(tmp_path: Path) -> None:
+    page = run("docs/hosts.md")
+    session = memory_core.CallContext.local("thread-8")
+    asked: list[int] = []
+
+    class Slot(MemorySlot):
+        def run_flush(self, turn: FlushTurn, *model: Any, **limits: Any) -> FlushOutcome:
+            asked.append(turn.compaction_count)
+            return super().run_flush(turn, *model, **limits)
+
+    (tmp_path / "ws").mkdir()
+    with Slot({}, workspace=tmp_path / "ws", state_dir=tmp_path / "state") as slot:
+        for cycle in range(3):
+            for tokens in (20_000, 110_000, 112_000, 125_000):
+                history = [{"role": "user", "content": f"Fact {cycle}."}]
+                page["end_turn"](slot, session, history, tokens)
+    assert asked == [0, 1, 2]
+
+
 def hooks(*specifications: type) -> list[str]:
     return [name for each in specifications for name in vars(each) if not name.startswith("_")]
 
@@ -128,6 +150,9 @@ DOCUMENTED: dict[str, Iterable[str]] = {
             "prompt_section",
             "session_context",
             "run_flush",
+            "record_flush",
+            "flush_handlers",
+            "compacted",
             "memory_core.slots",
             "plugin.json",
             "mcp.json",

@@ -6,7 +6,8 @@ A host calls, in this order:
    the turn: prompts, tool schemas and the one note that may be written.
 2. Hosts that can run a nested turn run it themselves. For the others `runner.run_flush` runs it with a function that calls
    the model (`completions.Complete`).
-3. `runner.record_outcome` writes the outcome into the host's `sessions.json`, so that a cycle is flushed only once.
+3. `cycles.record` writes the outcome into the host's `sessions.json` or into our own record, so that a cycle is flushed only
+   once. `cycles.count` finds the cycle of a session, and `cycles.end` counts a compaction, where the host counts none.
 
 `preview.preview` shows what steps 1 to 3 would do with one session, without running anything.
 """

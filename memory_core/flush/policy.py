@@ -60,7 +60,7 @@ class Session:
         context_window: The model's window in tokens; None or 0 if unknown.
         transcript: The session's JSONL file, whose size is read if `transcript_bytes` is None.
         transcript_bytes: The size of that file.
-        compaction_count: The number of compactions so far; None for none.
+        compaction_count: The number of compactions so far; None if the host counts none, see `cycles.count`.
         flushed_compaction_count: The `compaction_count` at the last flush; None if there was none, which is not 0.
         flush_failures: The number of flush turns that failed in this compaction cycle.
         access: The session's access to the workspace.
@@ -68,6 +68,7 @@ class Session:
         chat_type: "direct", "group", "channel" or another type that the host knows.
         channel: "telegram", "slack", ...
         timezone: The user's timezone as an IANA name; "" for this machine's.
+        counted_here: `cycles` counted the compactions, since the host does not.
     """
 
     agent: str
@@ -85,6 +86,7 @@ class Session:
     chat_type: str = ""
     channel: str = ""
     timezone: str = ""
+    counted_here: bool = False
 
     @classmethod
     def from_entry(cls, agent: str, key: str, entry: Mapping[str, Any], **facts: Any) -> Self:
@@ -96,21 +98,21 @@ class Session:
             entry: The session's object, as of `sessions_json.read_entry`; values of any type.
             facts: Attributes that the file does not hold, or that the host knows better.
         """
-        cycle = _to_count(entry.get("compactionCount")) or 0
+        cycle = to_count(entry.get("compactionCount"))
         known: dict[str, Any] = {
             "session_id": str(entry.get("sessionId", "")),
             "total_tokens": entry.get("totalTokens"),
             "context_window": entry.get("contextTokens"),
             "compaction_count": cycle,
-            "flushed_compaction_count": _to_count(entry.get("memoryFlushCompactionCount")),
-            "flush_failures": count_failures(entry, cycle),
+            "flushed_compaction_count": to_count(entry.get("memoryFlushCompactionCount")),
+            "flush_failures": count_failures(entry, cycle or 0),
         }
         return cls(agent=agent, key=key, **(known | facts))
 
     @property
     def cycle(self) -> int:
         """The number of compactions so far; 0 if unknown."""
-        return _to_count(self.compaction_count) or 0
+        return to_count(self.compaction_count) or 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +138,14 @@ class FlushTurn:
         agent: The agent's id.
         session_key: The host's key of the session.
         session_id: The host's id of the transcript.
-        compaction_count: The cycle that the turn ends, which is recorded with its outcome.
+        compaction_count: The cycle of the turn, which is recorded with its outcome.
         prompt: The user message.
         system_prompt: The text that the host appends to its own system prompt.
         tools: Schemas in the bare function form, by name; no other tools are offered.
         target: The only note that may be written, relative to the workspace; midnight does not change it.
         day: The date of that note, in the user's timezone.
+        total_tokens: The session's size when the turn was planned; None if unknown.
+        counted_here: `cycles` counts the session's compactions, since the host does not.
         silent: Always true.
     """
 
@@ -154,6 +158,8 @@ class FlushTurn:
     tools: Mapping[str, Mapping[str, Any]]
     target: str
     day: date
+    total_tokens: int | None = None
+    counted_here: bool = False
     silent: Literal[True] = True
 
 
@@ -195,6 +201,8 @@ def plan_flush(
         tools={PINNED_APPEND["name"]: PINNED_APPEND},
         target=target,
         day=day,
+        total_tokens=to_count(session.total_tokens),
+        counted_here=session.counted_here,
     )
 
 
@@ -226,7 +234,7 @@ def _find_objection(session: Session, config: AgentConfig) -> Decision | None:
         (failures >= FAILURES_PER_CYCLE, "failed", f"given up for this compaction cycle after {failures} failures"),
         # None is not 0: a session that was never flushed is due in its first cycle too.
         (
-            _to_count(session.flushed_compaction_count) == cycle,
+            to_count(session.flushed_compaction_count) == cycle,
             "flushed",
             f"compaction cycle {cycle} was flushed already",
         ),
@@ -262,7 +270,7 @@ def _quote(value: object) -> str:
 
 
 def _decide_by_tokens(session: Session, compaction: Compaction) -> Decision:
-    tokens, window = _to_count(session.total_tokens), _to_count(session.context_window)
+    tokens, window = to_count(session.total_tokens), to_count(session.context_window)
     if not tokens:
         return Decision(False, f"the session's size in tokens is not known{_quote(session.total_tokens)}", "unknown")
     if not window:
@@ -274,7 +282,7 @@ def _decide_by_tokens(session: Session, compaction: Compaction) -> Decision:
 
 
 def _decide_by_transcript(session: Session, limit_bytes: int) -> Decision | None:
-    size = _to_count(session.transcript_bytes)
+    size = to_count(session.transcript_bytes)
     if size is None and session.transcript is not None:
         size = _measure_file(session.transcript)
     if not limit_bytes or size is None or size < limit_bytes:
@@ -289,7 +297,7 @@ def _measure_file(path: Path) -> int | None:
         return None
 
 
-def _to_count(value: object) -> int | None:
+def to_count(value: object) -> int | None:
     """Return a count as an int; None for a value that is no count."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
         return None

@@ -8,6 +8,7 @@ from pathlib import Path
 from memory_core.config.agent import AgentConfig
 from memory_core.config.home import expand_home
 from memory_core.errors import InvalidArgument
+from memory_core.flush import cycles
 from memory_core.flush.policy import FlushTurn, Session, compute_threshold, plan_flush, should_flush
 from memory_core.sources import sessions_json
 
@@ -58,14 +59,14 @@ def preview(config: AgentConfig, named: str) -> Preview:
 
     Args:
         config: The agent's.
-        named: A session key of the agent's `sessions.json`, or the path of a transcript. If a `sessions.json` in the
-            transcript's folder names it, that entry counts.
+        named: A session key of the agent's `sessions.json` or of the record of `cycles`, or the path of a transcript. If a
+            `sessions.json` in the transcript's folder names it, that entry counts.
 
     Raises:
         InvalidArgument: There is no such session.
         SessionsUnusable: The `sessions.json` cannot be read.
     """
-    session = _find(config, named)
+    session = cycles.count(_find(config, named), config, write=False)
     decision = should_flush(session, config)
     turn = plan_flush(session, config) if decision.due else None
     transcript = session.transcript if session.transcript and session.transcript.is_file() else None
@@ -100,9 +101,12 @@ def _find(config: AgentConfig, named: str) -> Session:
     sessions = sessions_json.read(config.sessions_dir / sessions_json.FILE_NAME)
     if named in sessions:
         return _load_session(config, config.sessions_dir, named)
+    ours = cycles.read(config)
+    if named in ours:
+        return Session(agent=config.agent, key=named)
     path = Path(expand_home(named))
     if not path.is_file():
-        known = ", ".join(list(sessions)[:LISTED])
+        known = ", ".join(list(dict.fromkeys([*sessions, *ours]))[:LISTED])
         raise InvalidArgument(
             "--session",
             "names no transcript and no session key; " + (f"known are {known}" if known else "no key is known yet"),

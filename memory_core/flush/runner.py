@@ -36,6 +36,8 @@ REMINDER = (
 )
 
 ToolHandler = Callable[[Mapping[str, Any]], object]
+ToolFunction = Callable[[Mapping[str, Any]], dict[str, Any]]  # one of ours: its result is a JSON object
+FlushStatus = Literal["stored", "nothing", "failed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +53,7 @@ class FlushOutcome:
         seconds: The duration of the turn.
     """
 
-    status: Literal["stored", "nothing", "failed"]
+    status: FlushStatus
     reason: str
     appended: int = 0
     steps: int = 0
@@ -61,7 +63,7 @@ class FlushOutcome:
 
 def make_flush_tools(
     turn: FlushTurn, config: AgentConfig, *, recalled: frozenset[str] = frozenset()
-) -> dict[str, ToolHandler]:
+) -> dict[str, ToolFunction]:
     """Make the handlers of a turn's tools: `memory_append`, which here writes the turn's note only."""
     writing = Writing(
         workspace=config.workspace,
@@ -106,12 +108,29 @@ def run_flush(
         return run.end("failed", f"{type(error).__name__}: {error}")
 
 
-def record_outcome(turn: FlushTurn, outcome: FlushOutcome, sessions: Path, *, clock: WallClock = utc_now) -> bool:
-    """Record the outcome of a turn in the host's `sessions.json`; returns False, with a warning, if that fails.
+def record_outcome(
+    turn: FlushTurn,
+    outcome: FlushOutcome,
+    sessions: Path,
+    *,
+    clock: WallClock = utc_now,
+    prepare: Callable[[dict[str, Any]], None] | None = None,
+    keep: int | None = None,
+) -> bool:
+    """Record the outcome of a turn in a `sessions.json`; returns False, with a warning, if that fails.
 
-    A turn that did not fail ends the compaction cycle. So does the third failed one, with a warning.
+    A turn that did not fail is the last one of its compaction cycle. So is the third failed one, with a warning.
+
+    Args:
+        turn: The turn.
+        outcome: Its outcome.
+        sessions: The file: the host's, or that of `cycles`, which decides between them.
+        clock: The present time.
+        prepare, keep: See `sessions_json.mark_flushed`.
     """
     facts: dict[str, Any] = {
+        "prepare": prepare,
+        "keep": keep,
         "compaction_count": turn.compaction_count,
         "at_ms": int(clock().timestamp() * 1000),
         "session_id": turn.session_id,
@@ -235,7 +254,7 @@ class _Run:
             appended = result.get("appended")
             self.appended += appended if isinstance(appended, int) else 0
 
-    def end(self, status: Literal["stored", "nothing", "failed"], reason: str) -> FlushOutcome:
+    def end(self, status: FlushStatus, reason: str) -> FlushOutcome:
         return FlushOutcome(
             status=status,
             reason=reason,

@@ -34,3 +34,8 @@ class HostHooks(Protocol):
     def before_compaction(self, session: Session, compacting: bool) -> FlushTurn | None:
         """Return the silent turn to run before the session is compacted; None when none is due."""
         raise NotImplementedError
+
+    @hookspec
+    def compacted(self, context: CallContext) -> None:
+        """Count a compaction, for hosts that keep no `compactionCount`, so that the session is asked again in its next cycle."""
+        raise NotImplementedError

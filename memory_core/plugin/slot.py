@@ -25,7 +25,7 @@ from memory_core.config.names import DEFAULT_AGENT
 from memory_core.config.normal_form import normalize_agent_id
 from memory_core.config.source import ConfigSource, Origin
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError
-from memory_core.flush import policy
+from memory_core.flush import cycles, policy
 from memory_core.flush.policy import Decision, FlushTurn, Session
 from memory_core.hookspecs import hookimpl
 from memory_core.plugin.agent import AgentMemory
@@ -35,7 +35,7 @@ from memory_core.tools import prompts, results, schemas
 
 if TYPE_CHECKING:
     from memory_core.flush.completions import Complete
-    from memory_core.flush.runner import FlushOutcome
+    from memory_core.flush.runner import FlushOutcome, FlushStatus, ToolFunction
 
 log = logging.getLogger(__name__)
 
@@ -194,7 +194,7 @@ class MemorySlot:
             _, config = self._resolve(normalize_agent_id(session.agent))
         except MemoryCoreError as error:
             return Decision(False, str(error), "disabled")
-        return policy.should_flush(session, config, compacting=compacting)
+        return policy.should_flush(cycles.count(session, config), config, compacting=compacting)
 
     def before_compaction(self, session: Session, *, compacting: bool = False) -> FlushTurn | None:
         """Return the silent turn to run now, before the session is compacted; None when none is due. Never raises.
@@ -206,7 +206,20 @@ class MemorySlot:
         except MemoryCoreError as error:
             log.warning("no memory flush: %s", error)
             return None
-        return policy.plan_flush(session, config, compacting=compacting)
+        return policy.plan_flush(cycles.count(session, config), config, compacting=compacting)
+
+    def compacted(self, context: CallContext | None = None) -> None:
+        """Count a compaction, so that the session is asked again in its next cycle. Never raises.
+
+        For hosts that keep no `compactionCount` in a `sessions.json`; where there is one, nothing happens.
+        """
+        context = context or CallContext()
+        try:
+            _, config = self._resolve(_read_agent(context))
+        except MemoryCoreError as error:
+            log.warning("no compaction is counted: %s", error)
+            return
+        cycles.end(_read_key(context), config)
 
     def run_flush(self, turn: FlushTurn, complete: Complete, **limits: Any) -> FlushOutcome:
         """Run a flush turn for a host that cannot run a nested one, and record how it went. Never raises.
@@ -224,8 +237,44 @@ class MemorySlot:
             return runner.FlushOutcome(status="failed", reason=str(error))
         handlers = runner.make_flush_tools(turn, config, recalled=memory.recalled(turn.session_key))
         outcome = runner.run_flush(turn, complete, handlers, **limits)
-        runner.record_outcome(turn, outcome, config.sessions_dir / sessions_json.FILE_NAME)
+        cycles.record(turn, outcome, config)
         return outcome
+
+    def flush_handlers(self, turn: FlushTurn) -> dict[str, ToolFunction]:
+        """Return the handlers of a turn's tools by name, for a host that runs the turn itself; errors are results.
+
+        They write the note of the turn only, and take the arguments as the model gave them. Empty when memory cannot be used.
+        """
+        from memory_core.flush import runner
+
+        try:
+            memory, config = self._resolve(normalize_agent_id(turn.agent))
+        except MemoryCoreError as error:
+            log.warning("no handlers for the memory flush: %s", error)
+            return {}
+        handlers = runner.make_flush_tools(turn, config, recalled=memory.recalled(turn.session_key))
+        return {name: _catch(name, handler) for name, handler in handlers.items()}
+
+    def record_flush(self, turn: FlushTurn, outcome: FlushOutcome | FlushStatus) -> bool:
+        """Record how a turn went that the host ran itself, so that the session is asked once in a cycle. Never raises.
+
+        Args:
+            turn: As `before_compaction` made it.
+            outcome: "stored", "nothing" to store, or "failed"; or an outcome of `run_flush`.
+
+        Returns:
+            False, with a warning, if it cannot be recorded: then the turn comes again.
+        """
+        from memory_core.flush import runner
+
+        try:
+            _, config = self._resolve(normalize_agent_id(turn.agent))
+        except MemoryCoreError as error:
+            log.warning("the memory flush of %s is not recorded: %s", turn.session_key, error)
+            return False
+        if not isinstance(outcome, runner.FlushOutcome):
+            outcome = runner.FlushOutcome(status=outcome, reason="as the host says")
+        return cycles.record(turn, outcome, config)
 
     # The slot itself.
 
@@ -305,6 +354,10 @@ class MemorySlot:
     def _on_session_updated(self, session_key: str, agent: str) -> None:
         self.session_updated(session_key, agent)
 
+    @hookimpl(specname="compacted")
+    def _on_compacted(self, context: CallContext) -> None:
+        self.compacted(context)
+
     @hookimpl(specname="before_compaction")
     def _on_before_compaction(self, session: Session, compacting: bool) -> FlushTurn | None:
         return self.before_compaction(session, compacting=compacting)
@@ -317,3 +370,12 @@ def _read_agent(context: CallContext) -> str:
         InvalidArgument: It cannot be an agent's id.
     """
     return normalize_agent_id(context.agent or DEFAULT_AGENT)
+
+
+def _read_key(context: CallContext) -> str:
+    """Return the key of a session; a caller without one is the user of this machine, in the main session."""
+    return context.session_key or f"agent:{_read_agent(context)}:main"
+
+
+def _catch(name: str, handler: ToolFunction) -> ToolFunction:
+    return lambda arguments: results.catch_errors(name, lambda: handler(arguments))

@@ -1,15 +1,15 @@
 """The host's `sessions.json`: the sessions of an agent, and when each was last flushed.
 
-The file is the host's. It maps a session key to an object. Whatever else it holds is preserved, in its order and in the
-file's own indentation.
+The file is the host's; `flush.cycles` keeps one of the same form for hosts that have none. It maps a session key to an
+object. Whatever else it holds is preserved, in its order and in the file's own indentation.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -45,7 +45,12 @@ def read_entry(path: Path, key: str) -> Entry:
 
 
 def update(
-    path: Path, key: str, change: Callable[[Entry], None], *, lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS
+    path: Path,
+    key: str,
+    change: Callable[[Entry], None],
+    *,
+    keep: int | None = None,
+    lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS,
 ) -> Entry:
     """Change the object of one session, created if missing; all else in the file is preserved.
 
@@ -56,6 +61,7 @@ def update(
         path: The file; created with its folder if missing.
         key: The session key.
         change: Changes the given object; may be called more than once.
+        keep: The most sessions of a file of our own; those that were updated first are dropped. None keeps all.
         lock_timeout_seconds: How long to wait for other processes.
 
     Returns:
@@ -64,19 +70,65 @@ def update(
     Raises:
         SessionsUnusable: The file cannot be read or written, is no JSON object, or is locked too long; it is unchanged.
     """
+    with _locked(path, lock_timeout_seconds) as real:
+        return _update(real, key, change, keep)
+
+
+@contextmanager
+def _locked(path: Path, timeout_seconds: float) -> Iterator[Path]:
+    """Hold the lock of a file; yields its real path. Errors of the system become `SessionsUnusable`."""
     real = path.resolve()
     # Not `sessions.json.lock`, whose mere existence means "locked" to some hosts.
     lock = real.with_name(f".{real.name}.memory-core.lock")
     try:
-        with locked(lock, timeout_seconds=lock_timeout_seconds):
-            return _update(real, key, change)
+        with locked(lock, timeout_seconds=timeout_seconds):
+            yield real
     except OSError as error:
         raise SessionsUnusable(
             path, str(error.strerror or error), action="Check the disk and the permissions."
         ) from error
 
 
-def mark_flushed(path: Path, key: str, *, compaction_count: int, at_ms: int, session_id: str = "") -> Entry:
+def set_aside_if_damaged(path: Path, key: str) -> Path | None:
+    """Rename a file of our own that is no record of sessions, replacing the one that was set aside before.
+
+    Args:
+        path: The file; never the host's.
+        key: The session whose object must be readable.
+
+    Returns:
+        The new name; None if the file is sound or missing.
+
+    Raises:
+        SessionsUnusable: It cannot be read or renamed.
+    """
+    if not _is_damaged(path, key):
+        return None
+    with _locked(path, LOCK_TIMEOUT_SECONDS) as real:
+        if not _is_damaged(real, key):  # another process was faster
+            return None
+        return real.replace(real.with_name(f"{real.name}.damaged"))
+
+
+def _is_damaged(path: Path, key: str) -> bool:
+    """Return True for a file that can be read, but not as sessions. What cannot be read is not known to be damaged."""
+    try:
+        read_entry(path, key)
+    except SessionsUnusable as error:
+        return not isinstance(error.__cause__, OSError)
+    return False
+
+
+def mark_flushed(
+    path: Path,
+    key: str,
+    *,
+    compaction_count: int,
+    at_ms: int,
+    session_id: str = "",
+    prepare: Callable[[Entry], None] | None = None,
+    keep: int | None = None,
+) -> Entry:
     """Record that a session was flushed in a compaction cycle.
 
     Args:
@@ -85,6 +137,8 @@ def mark_flushed(path: Path, key: str, *, compaction_count: int, at_ms: int, ses
         compaction_count: How often the session had been compacted when the turn was planned.
         at_ms: Unix milliseconds.
         session_id: The host's id, for a session that the file does not hold yet.
+        prepare: Changes the object first.
+        keep: See `update`.
 
     Raises:
         SessionsUnusable: See `update`.
@@ -92,18 +146,29 @@ def mark_flushed(path: Path, key: str, *, compaction_count: int, at_ms: int, ses
 
     def change(entry: Entry) -> None:
         _fill_new(entry, session_id, at_ms)
+        if prepare is not None:
+            prepare(entry)
         entry.update(memoryFlushAt=at_ms, memoryFlushCompactionCount=compaction_count)
         entry.pop("memoryFlushFailureCount", None)
         entry.pop("memoryFlushFailureCompactionCount", None)
 
-    return update(path, key, change)
+    return update(path, key, change, keep=keep)
 
 
-def mark_failed(path: Path, key: str, *, compaction_count: int, at_ms: int, session_id: str = "") -> int:
+def mark_failed(
+    path: Path,
+    key: str,
+    *,
+    compaction_count: int,
+    at_ms: int,
+    session_id: str = "",
+    prepare: Callable[[Entry], None] | None = None,
+    keep: int | None = None,
+) -> int:
     """Record that a flush turn failed; after `FAILURES_PER_CYCLE` of them the cycle counts as flushed.
 
     Args:
-        path, key, compaction_count, at_ms, session_id: See `mark_flushed`.
+        path, key, compaction_count, at_ms, session_id, prepare, keep: See `mark_flushed`.
 
     Returns:
         The number of failures in this cycle.
@@ -114,12 +179,14 @@ def mark_failed(path: Path, key: str, *, compaction_count: int, at_ms: int, sess
 
     def change(entry: Entry) -> None:
         _fill_new(entry, session_id, at_ms)
+        if prepare is not None:
+            prepare(entry)
         failures = count_failures(entry, compaction_count) + 1
         entry.update(memoryFlushFailureCount=failures, memoryFlushFailureCompactionCount=compaction_count)
         if failures >= FAILURES_PER_CYCLE:
             entry["memoryFlushCompactionCount"] = compaction_count
 
-    return count_failures(update(path, key, change), compaction_count)
+    return count_failures(update(path, key, change, keep=keep), compaction_count)
 
 
 def count_failures(entry: Mapping[str, Any], compaction_count: int) -> int:
@@ -136,7 +203,7 @@ def _fill_new(entry: Entry, session_id: str, at_ms: int) -> None:
         entry.update(sessionId=session_id, updatedAt=at_ms)
 
 
-def _update(path: Path, key: str, change: Callable[[Entry], None]) -> Entry:
+def _update(path: Path, key: str, change: Callable[[Entry], None], keep: int | None) -> Entry:
     for _ in range(ATTEMPTS):
         seen = _sign(path)
         text = _read_text(path)
@@ -144,11 +211,22 @@ def _update(path: Path, key: str, change: Callable[[Entry], None]) -> Entry:
         entry = _entry(path, sessions, key)
         change(entry)
         sessions[key] = entry
+        if keep is not None:
+            sessions = _drop_oldest(sessions, keep)
         data = _detect_style(text or "").dump(sessions)
         if _sign(path) == seen:
             replace_file(path, data, mode=seen.mode if seen else 0o600)
             return entry
     raise SessionsUnusable(path, f"was changed by another program during each of {ATTEMPTS} attempts")
+
+
+def _drop_oldest(sessions: Sessions, keep: int) -> Sessions:
+    def age(item: tuple[str, Any]) -> float:
+        updated = item[1].get("updatedAt") if isinstance(item[1], dict) else None
+        return updated if isinstance(updated, int | float) else 0
+
+    dropped = {key for key, _ in sorted(sessions.items(), key=age)[: max(0, len(sessions) - keep)]}
+    return {key: entry for key, entry in sessions.items() if key not in dropped}
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,18 @@ def test_sessions_in_which_nobody_talks_and_transcripts_that_nobody_recorded(com
     assert command("flush", "--dry-run", "--session", str(sessions / "other.jsonl"), "--json").json["code"] == "unknown"
 
 
+def test_sessions_of_hosts_that_count_nothing(command: Command) -> None:
+    record = command.state_dir / "memory-core" / "main.sessions.json"
+    record.parent.mkdir(parents=True)
+    flushed = {"compactionCount": 2, "memoryFlushCompactionCount": 2, "memoryFlushTokens": 190_000}
+    record.write_text(json.dumps({"thread-7": flushed}))
+    before = record.read_bytes()
+    shown = command("flush", "--dry-run", "--session", "thread-7", "--json").json
+    assert (shown["code"], shown["compactionCount"], shown["flushedCompactionCount"]) == ("flushed", 2, 2)
+    assert "known are thread-7" in command("flush", "--dry-run", "--session", "thread-8").error
+    assert record.read_bytes() == before
+
+
 def test_mistakes_are_one_line(command: Command, sessions: Path) -> None:
     record(sessions)
     unknown = command("flush", "--dry-run", "--session", "agent:main:mian")

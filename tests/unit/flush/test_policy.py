@@ -234,6 +234,6 @@ def test_what_is_planned_is_written_where_it_was_pinned(zone: str, moment: str, 
 
     assert later >= planned
     assert [path.name for path in (agent.workspace / "memory").iterdir()] == [f"{planned}.md"]
-    assert [result["path"] for result in results if isinstance(result, dict)] == [turn.target] * 2
+    assert [result["path"] for result in results] == [turn.target] * 2
     note = (agent.workspace / turn.target).read_text()
     assert note == f"# {planned}\n\nOne.\n\nTwo.\n"
