@@ -65,7 +65,7 @@ class Chunk:
 
 
 class FileStamp(NamedTuple):
-    """What the system tells of a file without reading it. Two that are equal are taken for the same content.
+    """The size, times and inode of a file. While none of them has changed, its content is taken to be unchanged.
 
     Size and mtime alone would miss text that another of the same length replaced, and notes that swapped their names.
 

@@ -18,8 +18,6 @@ from memory_core.records import ProgressCallback, SyncReport
 
 log = logging.getLogger(__name__)
 
-log = logging.getLogger(__name__)
-
 # Before missing embeddings are requested again in the background, so that not every search waits for them.
 EMBED_BACKOFF = Backoff(first_seconds=30.0, longest_seconds=30.0)
 DAMAGED = "the index was damaged and was made anew from the notes"

@@ -1,4 +1,4 @@
-"""What the system tells of a file without reading it, in numbers that every index can hold."""
+"""Sizes, times and inodes of files, cut to numbers that every index can hold."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def scan_blocks(lines: Sequence[str]) -> Blocks:
 
 
 class _Scanner:
-    """What is open behind the lines that were read."""
+    """The blocks that are still open after the lines that were read."""
 
     def __init__(self) -> None:
         self.containers: list[_Container] = []

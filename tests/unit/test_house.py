@@ -21,7 +21,6 @@ SQL = re.compile(
 # The stores: rooms named so, the one importer of the driver, and the reader of QMD's own database.
 STORES = re.compile(r"memory_core/\w+/store/|memory_core/sqlite\.py|memory_qmd/database\.py")
 RIDDLES = re.compile(r"(What|Whether|How|The same)\b")
-MOST_RIDDLES = 0.05
 LONGEST_MODULE = 480  # lines; the longest is the one table of settings
 USUAL_MODULE, USUAL_SHARE = 300, 0.9
 
@@ -60,6 +59,15 @@ def test_sql_stands_in_stores_only() -> None:
 
 def test_the_search_for_sql_finds_it() -> None:
     assert [path for path, tree in modules() if STORES.match(path) and any(statements(tree))]
+    source = [
+        "def ask(cursor, table):",
+        "    'SELECT is explained here.'",
+        "    first = 'SELECT 1'",
+        "    second = f'DELETE FROM {table}'",
+        "    prose = 'Select a note'",
+        "    return cursor.execute(first + second + prose)",
+    ]
+    assert sorted(statements(ast.parse("\n".join(source)))) == [3, 4, 6]
 
 
 def test_a_class_name_has_one_meaning() -> None:
@@ -73,8 +81,8 @@ def test_a_class_name_has_one_meaning() -> None:
 
 def test_docstrings_say_who_does_what() -> None:
     every = [(path, name, text) for path, tree in modules() for name, text in docstrings(tree)]
-    riddles = [f"{path} {name}: {text.splitlines()[0]}" for path, name, text in every if RIDDLES.match(text)]
-    assert len(riddles) < MOST_RIDDLES * len(every), "\n".join(riddles)
+    assert len(every) > 1000
+    assert [f"{path} {name}: {text.splitlines()[0]}" for path, name, text in every if RIDDLES.match(text)] == []
 
 
 def test_a_module_holds_one_idea() -> None:
@@ -85,5 +93,7 @@ def test_a_module_holds_one_idea() -> None:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_room_says_what_it_is_for(package: str) -> None:
-    rooms = [(path, tree) for path, tree in modules() if path.startswith(package) and path.endswith("__init__.py")]
-    assert [path for path, tree in rooms if not ast.get_docstring(tree)] == []
+    trees = {path: tree for path, tree in modules() if path.startswith(package)}
+    rooms = {f"{Path(path).parent.as_posix()}/__init__.py" for path in trees}
+    assert sorted(rooms - set(trees)) == []
+    assert [path for path in sorted(rooms) if not ast.get_docstring(trees[path])] == []

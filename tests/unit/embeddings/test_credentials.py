@@ -186,7 +186,7 @@ def test_an_endpoint_shows_no_key() -> None:
         "Authorization: Bearer abcdefgh12345678",
     ],
 )
-def test_messages_are_scrub(text: str) -> None:
+def test_messages_are_scrubbed(text: str) -> None:
     shown = scrub(text, (KEY,))
 
     assert "***" in shown
