@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from memory_core.cli import console
+from memory_core.cli import output
 from memory_core.cli.parser import Argument, Command, Options, build_parser
 from memory_core.errors import BackendError, ConfigError, ConfigProblem, InvalidArgument, MemoryCoreError
 
@@ -65,18 +65,18 @@ def _run_status(options: Options) -> int:
         status = memory.status()
         probe = memory.probe() if options.deep else None
     if options.json:
-        console.print_json(status if probe is None else {**console.to_plain(status), "probe": probe})
+        output.print_json(status if probe is None else {**output.to_plain(status), "probe": probe})
     else:
-        console.print_status(status)
+        output.print_status(status)
         if probe is not None:
-            console.print_probe(probe)
+            output.print_probe(probe)
     return 0 if probe is None or probe.ok else 1
 
 
 def _run_index(options: Options) -> int:
-    with _open_notes(options) as memory, console.SyncProgress() as progress:
+    with _open_notes(options) as memory, output.SyncProgress() as progress:
         report = memory.sync(force=options.force, progress=progress)
-    _print(options, report, console.print_report)
+    _print(options, report, output.print_report)
     return 0
 
 
@@ -94,14 +94,14 @@ def _run_search(options: Options) -> int:
         unfinished = result.get("stale") and not (result["results"] and "warning" in result)
         if unfinished and _finish_sync(memory):
             result = {**memory.call_tool("memory_search", asked), "stale": False}
-    return _print_result(options, result, console.print_hits)
+    return _print_result(options, result, output.print_hits)
 
 
 def _finish_sync(memory: Memory) -> bool:
     """Finish the sync that a search left to the background, since a command has none. Return False if that is no use."""
     if "provider out" in memory.status().details:
         return False
-    with console.SyncProgress() as progress:
+    with output.SyncProgress() as progress:
         try:
             memory.sync(progress=progress)
         except MemoryCoreError:
@@ -120,13 +120,13 @@ def _run_get(options: Options) -> int:
         asked = {**shown, **{name: value for name, value in asked.items() if name != "path" and value is not None}}
     with _open_notes(options) as memory:
         result = memory.call_tool("memory_get", {name: value for name, value in asked.items() if value is not None})
-    return _print_result(options, result, console.print_document)
+    return _print_result(options, result, output.print_document)
 
 
 def _print(options: Options, record: Record, show: Callable[[Record], None]) -> None:
     """Print a record as JSON if the options ask for it, else with `show`."""
     if options.json:
-        console.print_json(record)
+        output.print_json(record)
     else:
         show(record)
 
@@ -134,14 +134,14 @@ def _print(options: Options, record: Record, show: Callable[[Record], None]) -> 
 def _print_result(options: Options, result: Mapping[str, Any], show: Callable[[Mapping[str, Any]], None]) -> int:
     """Print the result of a tool; return the exit code."""
     if options.json:
-        console.print_json(result)
+        output.print_json(result)
     elif "error" not in result:
         show(result)
     if "error" in result:
-        console.complain(result["error"], result.get("action"))
+        output.complain(result["error"], result.get("action"))
         return 2 if "code" in result else 1
     if result.get("status") == "not_found":
-        console.complain(f"{result['path']}: there is no such note", "`memory-core status` names the workspace.")
+        output.complain(f"{result['path']}: there is no such note", "`memory-core status` names the workspace.")
         return 1
     return 0
 
@@ -149,7 +149,7 @@ def _print_result(options: Options, result: Mapping[str, Any], show: Callable[[M
 def _run_probe(options: Options) -> int:
     with _open(options) as memory:
         probe = memory.probe()
-    _print(options, probe, console.print_probe)
+    _print(options, probe, output.print_probe)
     return 0 if probe.ok else 1
 
 
@@ -158,9 +158,9 @@ def _run_doctor(options: Options) -> int:
         findings = memory.diagnose()
     healthy = all(finding.level != "fail" for finding in findings)
     if options.json:
-        console.print_json({"ok": healthy, "findings": findings})
+        output.print_json({"ok": healthy, "findings": findings})
     else:
-        console.print_findings(findings)
+        output.print_findings(findings)
     return 0 if healthy else 1
 
 
@@ -213,7 +213,7 @@ def _run_flush(options: Options) -> int:
         raise InvalidArgument("--dry-run", "is required: only a host can run a flush turn, with its own model")
     with _open(options) as memory:
         shown = preview(memory.config(), options.session)
-    _print(options, shown, console.print_flush)
+    _print(options, shown, output.print_flush)
     return 0
 
 
@@ -226,9 +226,9 @@ def _run_config_check(options: Options) -> int:
         check_sections(config.agent(options.agent), origin=config.origin)
     except ConfigError as error:
         if options.json:
-            console.print_json({"origin": error.origin, "problems": [str(problem) for problem in error.problems]})
+            output.print_json({"origin": error.origin, "problems": [str(problem) for problem in error.problems]})
         for problem in error.problems:
-            console.complain(f"{error.origin}: {problem}")
+            output.complain(f"{error.origin}: {problem}")
         return 2
     agent = config.agent(options.agent)
     rows, warnings = describe(config, options.agent), list(agent.warnings)
@@ -238,11 +238,11 @@ def _run_config_check(options: Options) -> int:
         log.debug("backend %r cannot be loaded", agent.memory.backend, exc_info=True)
         warnings.append(f"{error}; builtin answers instead")
     if options.json:
-        console.print_json({"settings": [row._asdict() for row in rows], "warnings": warnings})
+        output.print_json({"settings": [row._asdict() for row in rows], "warnings": warnings})
     else:
-        console.print_settings(rows)
+        output.print_settings(rows)
         for warning in warnings:
-            console.complain(warning)
+            output.complain(warning)
     return 0
 
 

@@ -75,10 +75,10 @@ def _flush() -> str | None:
 
 def _complain_of_output(problem: str) -> int:
     """Print one line unless the problem is none; return the exit code."""
-    from memory_core.cli import console
+    from memory_core.cli import output
 
     if problem:
-        console.complain(f"standard output {problem}", "Redirect it to a file with space, or to /dev/null.")
+        output.complain(f"standard output {problem}", "Redirect it to a file with space, or to /dev/null.")
     return 1 if problem else 0
 
 
@@ -86,15 +86,15 @@ def _run(arguments: list[str]) -> int:
     if arguments == ["--version"]:  # without the parser, in a third of the time
         sys.stdout.write(f"memory-core {__version__}\n")
         return 0
-    from memory_core.cli import console
+    from memory_core.cli import output
 
-    console.prepare_streams(debug="--debug" in arguments)
+    output.prepare_streams(debug="--debug" in arguments)
     try:
         from memory_core.cli import commands
 
         return commands.run(arguments)
     except KeyboardInterrupt:
-        console.complain("interrupted", "Files indexed before are kept.")
+        output.complain("interrupted", "Files indexed before are kept.")
         return 130
     except Exception as error:
         if isinstance(error, OSError) and not _takes_output():
@@ -114,18 +114,18 @@ def _takes_output() -> bool:
 
 def _explain(error: Exception) -> int:
     """Print an error as one line and return its exit code."""
-    from memory_core.cli import console
+    from memory_core.cli import output
     from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, MemoryOff
 
     if isinstance(error, ConfigError):
         more = f" (and {len(error.problems) - 1} more)" if len(error.problems) > 1 else ""
-        console.complain(f"{error.origin}: {error.problems[0]}{more}", error.action)
+        output.complain(f"{error.origin}: {error.problems[0]}{more}", error.action)
         return 2
     if isinstance(error, MemoryCoreError):
-        console.complain(str(error), error.action)
+        output.complain(str(error), error.action)
         return 2 if isinstance(error, (InvalidArgument, MemoryOff)) else 1
     if isinstance(error, OSError):
-        console.complain(str(error))
+        output.complain(str(error))
         return 1
-    console.complain(f"unexpected {type(error).__name__}: {error}", "Run it again with --debug for the traceback.")
+    output.complain(f"unexpected {type(error).__name__}: {error}", "Run it again with --debug for the traceback.")
     return 1

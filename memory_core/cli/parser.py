@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, Self
 
 from memory_core.__about__ import __version__
-from memory_core.cli import console
+from memory_core.cli import output
 from memory_core.config.names import DEFAULT_AGENT
 
 Options = argparse.Namespace
@@ -69,7 +69,7 @@ class _Parser(argparse.ArgumentParser):
     """Reports wrong usage in one line."""
 
     def error(self, message: str) -> NoReturn:
-        console.complain(message, f"Try: {self.prog} --help")
+        output.complain(message, f"Try: {self.prog} --help")
         self.exit(2)
 
 

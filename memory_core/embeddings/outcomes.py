@@ -11,10 +11,8 @@ from memory_core.embeddings.error_mapping import is_outage
 from memory_core.errors import ProviderError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from memory_core.embeddings.vectors import Row
 
-    Row = NDArray[np.float32]
     Outcome = Row | ProviderError
 
 

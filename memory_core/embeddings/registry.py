@@ -78,17 +78,13 @@ def _find_opener(provider: str) -> Opener:
         return _open_static
     from memory_core.embeddings.models import PROVIDERS
 
-    if PROVIDERS[provider].route == "openai":
-        from memory_core.embeddings.remote.openai_api import open_provider as open_openai
-
-        return open_openai
     if PROVIDERS[provider].route == "local":
         from memory_core.embeddings.local.provider import open_provider as open_local
 
         return open_local
-    from memory_core.embeddings.remote.litellm_api import open_provider as open_litellm
+    from memory_core.embeddings.remote.opening import open_provider as open_remote
 
-    return open_litellm
+    return open_remote
 
 
 def _open_static(

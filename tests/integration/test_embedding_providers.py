@@ -17,7 +17,7 @@ import pytest
 from memory_core.config.settings import Remote, Secret
 from memory_core.embeddings.packing import Limits
 from memory_core.embeddings.protocols import EmbeddingProvider, Space, TextKind
-from memory_core.embeddings.remote import openai_api
+from memory_core.embeddings.remote.opening import open_provider
 from memory_core.embeddings.remote.provider import RequestProvider
 from memory_core.errors import (
     AuthenticationFailed,
@@ -54,7 +54,7 @@ def opened(server: OpenAIServer, tmp_path: Path) -> Iterator[Open]:
         search.setdefault("model", "some-model")
         search.setdefault("remote", Remote(base_url=server.url, api_key=Secret(KEY)))
         config = agent_config(tmp_path, provider, **search)
-        providers.append(openai_api.open_provider(config, environ={}, retries=QUICK))
+        providers.append(open_provider(config, environ={}, retries=QUICK))
         return providers[-1]
 
     yield open_one

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from memory_core.config.settings import Remote, Secret
-from memory_core.embeddings.remote.openai_api import open_provider
+from memory_core.embeddings.remote.opening import open_provider
 from memory_core.embeddings.scrubbing import scrub
 from memory_core.errors import ProviderError
 from tests.servers.clients import agent_config

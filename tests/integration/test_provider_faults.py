@@ -21,7 +21,7 @@ from memory_core.builtin.backend import BuiltinBackend
 from memory_core.concurrency.backoff import Backoff
 from memory_core.config.settings import Chunking, QuerySettings, Remote, SearchSettings, SyncSettings
 from memory_core.embeddings.protocols import EmbeddingProvider
-from memory_core.embeddings.remote.openai_api import open_provider
+from memory_core.embeddings.remote.opening import open_provider
 from memory_core.embeddings.remote.retries import Retries
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Query, SearchResult, Status, SyncReport

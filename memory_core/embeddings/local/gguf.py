@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Row = NDArray[np.float32]
+    from memory_core.embeddings.vectors import Row
+
     Rows = NDArray[np.float32]
 
 CONTEXT_TOKENS = 512  # longer contexts and larger batches were only slower (all-MiniLM-L6-v2, 2 threads)

@@ -20,12 +20,12 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.home import expand_home
 from memory_core.embeddings import packing, vectors
 from memory_core.embeddings.choice import resolve_model_path
+from memory_core.embeddings.deadline import Deadline
 from memory_core.embeddings.error_mapping import mark_permanent
 from memory_core.embeddings.local.gguf import Computed, GgufModel
 from memory_core.embeddings.local.hub import HubFile, fetch
 from memory_core.embeddings.local.turns import Turns
 from memory_core.embeddings.outcomes import summarise
-from memory_core.embeddings.patience import Patience
 from memory_core.embeddings.plan import Plan, make_plan
 from memory_core.embeddings.protocols import Space, TextKind, TokenEmbedding
 from memory_core.errors import InvalidEmbedding, ProviderError, ProviderUnavailable, RequestTimeout
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Row = NDArray[np.float32]
+    from memory_core.embeddings.vectors import Row
+
     Rows = NDArray[np.float32]
 
 # Bytes hashed at the beginning, the middle and the end of a model file to tell it from others of its size.
@@ -122,7 +123,7 @@ class LocalProvider:
         failures: list[ProviderError] = []
         few = self._plan.provider.max_items
         for start in range(0, len(texts), few):
-            outcomes = dict(enumerate(self._embed(texts[start : start + few], "document", Patience()), start))
+            outcomes = dict(enumerate(self._embed(texts[start : start + few], "document", Deadline()), start))
             failures += (outcome for outcome in outcomes.values() if isinstance(outcome, ProviderError))
             good = {number: found for number, found in outcomes.items() if isinstance(found, TokenEmbedding)}
             numbers, found = list(good), list(good.values())
@@ -137,7 +138,7 @@ class LocalProvider:
 
     def embed_query_tokens(self, parts: Sequence[str], *, timeout_seconds: float | None = None) -> TokenEmbedding:
         """See `TokenEmbedder`."""
-        (outcome,) = self._embed([parts], "query", Patience.until(timeout_seconds))
+        (outcome,) = self._embed([parts], "query", Deadline.until(timeout_seconds))
         if isinstance(outcome, ProviderError):
             raise outcome
         return outcome
@@ -151,13 +152,13 @@ class LocalProvider:
             opening.add_done_callback(self._free)  # at once when it is open, else where it is opened
 
     def _embed(
-        self, texts: Sequence[Sequence[str]], kind: TextKind, patience: Patience
+        self, texts: Sequence[Sequence[str]], kind: TextKind, deadline: Deadline
     ) -> list[TokenEmbedding | ProviderError]:
         """Return each text's outcome; for a text too long for the model the mean of its stretches, weighted by their tokens."""
-        model = self._wait_for_model(patience)
-        with self._take_turn(kind, patience):
+        model = self._wait_for_model(deadline)
+        with self._take_turn(kind, deadline):
             cuts = [self._cut(model, parts, kind) for parts in texts]
-        made = iter(self._compute(model, [stretch for cut in cuts for stretch in cut.stretches], kind, patience))
+        made = iter(self._compute(model, [stretch for cut in cuts for stretch in cut.stretches], kind, deadline))
         return [self._combine([next(made) for _ in cut.stretches], cut) for cut in cuts]
 
     def _cut(self, model: GgufModel, parts: Sequence[str], kind: TextKind) -> _Cut:
@@ -171,10 +172,10 @@ class LocalProvider:
         return _Cut(stretches, skip, [len(begin) - skip, *map(len, rest)])
 
     def _compute(
-        self, model: GgufModel, sequences: Sequence[Sequence[int]], kind: TextKind, patience: Patience
+        self, model: GgufModel, sequences: Sequence[Sequence[int]], kind: TextKind, deadline: Deadline
     ) -> Iterator[Computed]:
         for stretch in model.split_batches(sequences):
-            with self._take_turn(kind, patience):
+            with self._take_turn(kind, deadline):
                 yield from model.embed([sequences[number] for number in stretch])
 
     def _combine(self, made: Sequence[Computed], cut: _Cut) -> TokenEmbedding | ProviderError:
@@ -201,8 +202,8 @@ class LocalProvider:
         return outcome
 
     @contextlib.contextmanager
-    def _take_turn(self, kind: TextKind, patience: Patience) -> Iterator[None]:
-        with self._turns.take(kind, patience):
+    def _take_turn(self, kind: TextKind, deadline: Deadline) -> Iterator[None]:
+        with self._turns.take(kind, deadline):
             self._refuse_if_closed()
             yield
 
@@ -210,7 +211,7 @@ class LocalProvider:
         if self._stop.is_set():
             raise mark_permanent(ProviderUnavailable("local", "it was closed while it was needed"))
 
-    def _wait_for_model(self, patience: Patience) -> GgufModel:
+    def _wait_for_model(self, deadline: Deadline) -> GgufModel:
         """Return the model, which is opened at the first call, and again after a failure."""
         with self._lock:
             self._refuse_if_closed()
@@ -218,7 +219,7 @@ class LocalProvider:
             if opening is None or (opening.done() and opening.exception()):
                 opening = self._opening = start_call(self._open, name="memory-core-local")
         try:
-            return wait_for(opening, patience.wait_seconds)
+            return wait_for(opening, deadline.wait_seconds)
         except NoAnswer as error:
             message = "the model is still being opened, or downloaded"
             raise RequestTimeout("local", message, action="Try again in a while.") from error
@@ -231,7 +232,7 @@ class LocalProvider:
 
     def _free(self, opening: Future[GgufModel]) -> None:
         if not opening.exception():
-            with self._turns.take("query", Patience.until(_CLOSE_SECONDS)):
+            with self._turns.take("query", Deadline.until(_CLOSE_SECONDS)):
                 opening.result().close()
 
 

@@ -6,7 +6,7 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
-from memory_core.embeddings.patience import Patience
+from memory_core.embeddings.deadline import Deadline
 from memory_core.embeddings.protocols import TextKind
 from memory_core.errors import RequestTimeout
 
@@ -20,7 +20,7 @@ class Turns:
         self._queries = 0
 
     @contextlib.contextmanager
-    def take(self, kind: TextKind, patience: Patience) -> Iterator[None]:
+    def take(self, kind: TextKind, deadline: Deadline) -> Iterator[None]:
         """Wait for a turn and hold it.
 
         Raises:
@@ -30,7 +30,7 @@ class Turns:
         with self._condition:
             self._queries += query
             try:
-                if not self._condition.wait_for(lambda: self._is_free(query), patience.wait_seconds):
+                if not self._condition.wait_for(lambda: self._is_free(query), deadline.wait_seconds):
                     raise RequestTimeout("local", "the model was busy with other texts")
                 self._busy = True
             finally:

@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from memory_core.errors import InvalidEmbedding
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Row = NDArray[np.float32]
+    from memory_core.embeddings.vectors import Row
 
 
 @dataclass(frozen=True, slots=True)

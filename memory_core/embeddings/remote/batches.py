@@ -28,10 +28,7 @@ from memory_core.embeddings.remote.retries import Retries, retry
 from memory_core.errors import InvalidEmbedding, ProviderError, ProviderUnavailable
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Row = NDArray[np.float32]
+    from memory_core.embeddings.vectors import Row
 
 T = TypeVar("T")
 

@@ -20,10 +20,7 @@ from memory_core.embeddings.vectors import decode
 from memory_core.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Row = NDArray[np.float32]
+    from memory_core.embeddings.vectors import Row
 
 
 class GeminiBatches:

@@ -17,17 +17,12 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from memory_core.config.agent import AgentConfig
-from memory_core.embeddings.credentials import Endpoint, resolve_endpoint
+from memory_core.embeddings.credentials import Endpoint
 from memory_core.embeddings.error_mapping import ForeignError, extract_message, from_status, mark_permanent
-from memory_core.embeddings.plan import Plan, make_plan
+from memory_core.embeddings.plan import Plan
 from memory_core.embeddings.protocols import TextKind
-from memory_core.embeddings.remote.batches import BatchSwitch, open_batches
-from memory_core.embeddings.remote.gemini_batches import GeminiBatches
 from memory_core.embeddings.remote.http import keep_out_of_logs
 from memory_core.embeddings.remote.loop import run_in_thread
-from memory_core.embeddings.remote.provider import RequestProvider
-from memory_core.embeddings.remote.retries import Retries
 from memory_core.embeddings.scrubbing import scrub
 from memory_core.embeddings.vectors import decode, shorten
 from memory_core.errors import (
@@ -37,50 +32,16 @@ from memory_core.errors import (
     ProviderUnreachable,
     RequestTimeout,
 )
-from memory_core.records import ResolveApiKey
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from memory_core.embeddings.remote.blocking_client import BoundedClient
-
-    Row = NDArray[np.float32]
+    from memory_core.embeddings.vectors import Row
 
 # Read by litellm while it is imported: no price list from the network, no `.env` of the working folder, no log of its own.
 _QUIET_IMPORT = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION", "LITELLM_LOG": "CRITICAL"}
 # litellm takes a Gemini text that begins so for the name of a file to fetch.
 _REFERENCES = ("files/", "data:", "gs://", "https://generativelanguage.googleapis.com/")
 _IMPORTING = threading.Lock()
-
-
-def open_provider(
-    config: AgentConfig,
-    *,
-    environ: Mapping[str, str],
-    resolve_api_key: ResolveApiKey | None = None,
-    retries: Retries | None = None,
-    switch: BatchSwitch | None = None,
-) -> RequestProvider:
-    """Open the provider that `memorySearch.provider` names, one whose route is "litellm". Connects to nothing yet.
-
-    Args:
-        config: Of the agent.
-        environ: Environment variables, which may hold a key.
-        resolve_api_key: The host's source of keys.
-        retries: Of requests; None is the usual patience.
-        switch: Turns batches off after failures; None is the one that holds for the process.
-
-    Raises:
-        ProviderUnavailable: No key or no model is configured.
-    """
-    provider = config.search.provider
-    vendor = to_litellm_name(config.search.model or "").partition("/")[0] if provider == "litellm" else ""
-    endpoint = resolve_endpoint(config, provider, environ=environ, resolve_api_key=resolve_api_key, vendor=vendor)
-    plan = make_plan(config, provider, endpoint=endpoint.fingerprint)
-    has_batches = provider == "gemini"
-    bulk = open_batches(config, GeminiBatches(endpoint, plan), plan.space, switch) if has_batches else None
-    return RequestProvider.from_plan(plan, LitellmTransport(endpoint, plan), retries=retries, bulk=bulk)
 
 
 def to_litellm_name(model: str) -> str:

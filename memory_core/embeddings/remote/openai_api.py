@@ -10,53 +10,16 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from memory_core.config.agent import AgentConfig
-from memory_core.embeddings.credentials import Endpoint, find_origin, resolve_endpoint
-from memory_core.embeddings.plan import Plan, make_plan
+from memory_core.embeddings.credentials import Endpoint, find_origin
+from memory_core.embeddings.plan import Plan
 from memory_core.embeddings.protocols import TextKind
-from memory_core.embeddings.remote.batches import BatchSwitch, open_batches
 from memory_core.embeddings.remote.bodies import MAX_REFUSAL_BYTES, bound_answer
 from memory_core.embeddings.remote.http import Http, join_url
-from memory_core.embeddings.remote.openai_batches import OpenAIBatches
-from memory_core.embeddings.remote.provider import RequestProvider
-from memory_core.embeddings.remote.retries import Retries
 from memory_core.embeddings.vectors import decode, shorten
 from memory_core.errors import InvalidEmbedding
-from memory_core.records import ResolveApiKey
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Row = NDArray[np.float32]
-
-
-def open_provider(
-    config: AgentConfig,
-    *,
-    environ: Mapping[str, str],
-    resolve_api_key: ResolveApiKey | None = None,
-    retries: Retries | None = None,
-    switch: BatchSwitch | None = None,
-) -> RequestProvider:
-    """Open the provider that `memorySearch.provider` names, one whose route is "openai". Connects to nothing yet.
-
-    Args:
-        config: Of the agent.
-        environ: Environment variables, which may hold a key.
-        resolve_api_key: The host's source of keys.
-        retries: Of requests; None is the usual patience.
-        switch: Turns batches off after failures; None is the one that holds for the process.
-
-    Raises:
-        ProviderUnavailable: No key, no model or no usable URL is configured.
-    """
-    provider = config.search.provider
-    endpoint = resolve_endpoint(config, provider, environ=environ, resolve_api_key=resolve_api_key)
-    plan = make_plan(config, provider, endpoint=endpoint.fingerprint)
-    has_batches = provider == "openai"
-    bulk = open_batches(config, OpenAIBatches(endpoint, plan), plan.space, switch) if has_batches else None
-    return RequestProvider.from_plan(plan, OpenAITransport(endpoint, plan), retries=retries, bulk=bulk)
+    from memory_core.embeddings.vectors import Row
 
 
 class OpenAITransport:

@@ -17,10 +17,7 @@ from memory_core.embeddings.remote.http import Http, join_url
 from memory_core.embeddings.vectors import decode
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Row = NDArray[np.float32]
+    from memory_core.embeddings.vectors import Row
 
 _RUNNING = frozenset({"validating", "in_progress", "finalizing", "cancelling"})
 

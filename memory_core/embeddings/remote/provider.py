@@ -14,10 +14,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_core.embeddings import packing, vectors
+from memory_core.embeddings.deadline import Deadline
 from memory_core.embeddings.error_mapping import is_outage, mark_permanent, translate_errors
 from memory_core.embeddings.outcomes import RequestOutcomes, summarise
 from memory_core.embeddings.packing import Limits
-from memory_core.embeddings.patience import Patience
 from memory_core.embeddings.plan import Plan, Prefixes
 from memory_core.embeddings.protocols import Space, TextKind
 from memory_core.embeddings.remote.loop import BackgroundLoop, LoopClosed
@@ -34,12 +34,8 @@ from memory_core.errors import (
 from memory_core.text.tokens import estimate_tokens
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from memory_core.embeddings.outcomes import Outcome
-
-    Row = NDArray[np.float32]
+    from memory_core.embeddings.vectors import Row
 
 T = TypeVar("T")
 
@@ -178,17 +174,17 @@ class RequestProvider:
     # What follows runs in the loop.
 
     async def _embed_request(self, indices: list[int], texts: Sequence[str]) -> RequestOutcomes:
-        outcomes, _ = await self._embed(texts, "document", Patience())
+        outcomes, _ = await self._embed(texts, "document", Deadline())
         return RequestOutcomes(indices, outcomes)
 
     async def _embed_query(self, text: str, timeout_seconds: float | None) -> Row:
         timeout_seconds = await self._load(timeout_seconds)
-        patience = Patience.until(timeout_seconds)
+        deadline = Deadline.until(timeout_seconds)
         try:
             async with asyncio.timeout(timeout_seconds):
-                (outcome,), _ = await self._embed([text], "query", patience)
+                (outcome,), _ = await self._embed([text], "query", deadline)
         except TimeoutError as error:
-            because = f"; before that: {patience.last.reason}" if patience.last else ""
+            because = f"; before that: {deadline.last.reason}" if deadline.last else ""
             message = f"no embedding within {round(timeout_seconds or 0, 2):g} s{because}"
             raise RequestTimeout(self._space.provider, message) from error
         if isinstance(outcome, ProviderError):
@@ -206,52 +202,52 @@ class RequestProvider:
             return None
         return max(timeout_seconds - (time.monotonic() - begun), min(timeout_seconds, SHORTEST_WAIT_SECONDS))
 
-    async def _embed(self, texts: Sequence[str], kind: TextKind, patience: Patience) -> tuple[list[Outcome], bool]:
+    async def _embed(self, texts: Sequence[str], kind: TextKind, deadline: Deadline) -> tuple[list[Outcome], bool]:
         """Return each text's outcome, and whether one request was enough."""
         try:
-            return await self._send(texts, kind, patience), True
+            return await self._send(texts, kind, deadline), True
         except InputTooLarge as error:
-            return await self._embed_halves(texts, kind, patience, error), False
+            return await self._embed_halves(texts, kind, deadline, error), False
         except ProviderError as error:
             return [error] * len(texts), False
 
     async def _embed_halves(
-        self, texts: Sequence[str], kind: TextKind, patience: Patience, refusal: InputTooLarge
+        self, texts: Sequence[str], kind: TextKind, deadline: Deadline, refusal: InputTooLarge
     ) -> list[Outcome]:
         if len(texts) == 1:
-            return [await self._embed_parts(texts[0], kind, patience, refusal)]
+            return [await self._embed_parts(texts[0], kind, deadline, refusal)]
         middle = (len(texts) + 1) // 2
-        first, first_whole = await self._embed(texts[:middle], kind, patience)
-        second, second_whole = await self._embed(texts[middle:], kind, patience)
+        first, first_whole = await self._embed(texts[:middle], kind, deadline)
+        second, second_whole = await self._embed(texts[middle:], kind, deadline)
         # Where only one half went through, a single text was too long; where both did, it was the size of the request.
         if first_whole and second_whole:
             self._limits.items = min(self._limits.items, middle)
         return first + second
 
-    async def _embed_parts(self, text: str, kind: TextKind, patience: Patience, refusal: InputTooLarge) -> Outcome:
+    async def _embed_parts(self, text: str, kind: TextKind, deadline: Deadline, refusal: InputTooLarge) -> Outcome:
         """Embed a text that is too long alone: the mean of its halves, weighted by their length."""
         parts = [part for part in packing.halve(text) if part.strip()]
         if len(text) <= SHORTEST_PART or len(parts) < 2:
             return refusal
-        outcomes = [(await self._embed([part], kind, patience))[0][0] for part in parts]
+        outcomes = [(await self._embed([part], kind, deadline))[0][0] for part in parts]
         failed = next((outcome for outcome in outcomes if isinstance(outcome, ProviderError)), None)
         rows = [outcome for outcome in outcomes if not isinstance(outcome, ProviderError)]
         return failed or vectors.average(rows, [len(part) for part in parts])
 
-    async def _send(self, texts: Sequence[str], kind: TextKind, patience: Patience) -> list[Outcome]:
+    async def _send(self, texts: Sequence[str], kind: TextKind, deadline: Deadline) -> list[Outcome]:
         async def once() -> list[Outcome]:
             rows = await translate_errors(self._space.provider, lambda: self._transport.send(texts, kind))
             self._has_answered = True
             return self._check(rows, len(texts))
 
-        return await retry(once, self._retries, may_retry=lambda error: self._may_retry(error, patience))
+        return await retry(once, self._retries, may_retry=lambda error: self._may_retry(error, deadline))
 
-    def _may_retry(self, error: ProviderError, patience: Patience) -> bool:
-        patience.last = error
+    def _may_retry(self, error: ProviderError, deadline: Deadline) -> bool:
+        deadline.last = error
         # Where there is no network a retry only costs time; in the middle of a backfill the network may come back.
-        if isinstance(error, ProviderUnreachable) and (patience.ends_at is not None or not self._has_answered):
+        if isinstance(error, ProviderUnreachable) and (deadline.ends_at is not None or not self._has_answered):
             return False
-        return self._retries.allow(error, left_seconds=patience.left_seconds)
+        return self._retries.allow(error, left_seconds=deadline.left_seconds)
 
     def _check(self, rows: Sequence[Row], count: int) -> list[Outcome]:
         space, found = self._space, {len(row) for row in rows}

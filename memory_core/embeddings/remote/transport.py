@@ -9,10 +9,7 @@ from memory_core.embeddings.protocols import TextKind
 from memory_core.errors import ProviderError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Row = NDArray[np.float32]
+    from memory_core.embeddings.vectors import Row
 
 
 class Transport(Protocol):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_core.cli import console
+from memory_core.cli import output
 from memory_core.records import FileFailure, Probe, Progress, SyncReport
 
 
@@ -32,7 +32,7 @@ def states(count: int) -> list[Progress]:
 
 def shown(stream: io.StringIO, *, step: float, count: int = 40) -> str:
     clock = ticking(step=step)
-    with console.SyncProgress(stream, clock=lambda: next(clock)) as progress:
+    with output.SyncProgress(stream, clock=lambda: next(clock)) as progress:
         for state in states(count):
             progress(state)
     return stream.getvalue()
@@ -66,27 +66,27 @@ def test_on_a_terminal_progress_is_a_bar_that_goes_away() -> None:
     ],
 )
 def test_a_complaint_is_one_line(what: str, action: str | None, line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    console.complain(what, action)
+    output.complain(what, action)
     assert capsys.readouterr() == ("", line)
 
 
 def test_records_become_objects_with_camel_case_keys() -> None:
     report = SyncReport(failures=(FileFailure(path="a.md", reason="gone"),))
-    plain = console.to_plain({"asGiven_": report, "path": Path("/tmp/x")})
+    plain = output.to_plain({"asGiven_": report, "path": Path("/tmp/x")})
     assert plain["asGiven_"]["failures"] == [{"path": "a.md", "reason": "gone"}]
     assert plain["path"] == "/tmp/x"
 
 
 def test_a_failed_probe_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
-    console.print_probe(Probe(ok=False, provider="openai", error="no key", action="Set OPENAI_API_KEY."))
+    output.print_probe(Probe(ok=False, provider="openai", error="no key", action="Set OPENAI_API_KEY."))
     assert capsys.readouterr() == ("", "memory-core: openai does not work: no key. Set OPENAI_API_KEY.\n")
 
 
 def test_a_note_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     document = {"path": "a.md", "text": "\x1b]0;owned\x07red\ttea", "from": 1, "lines": 1, "status": "ok"}
-    console.print_document(document)
+    output.print_document(document)
     assert capsys.readouterr().out == "\x1b]0;owned\x07red\ttea\n"
     terminal = Terminal()
     monkeypatch.setattr("sys.stdout", terminal)
-    console.print_document(document)
+    output.print_document(document)
     assert terminal.getvalue() == "]0;ownedred\ttea\n"

@@ -1,4 +1,4 @@
-"""The deadline of one call for embeddings."""
+"""Deadlines of calls for embeddings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memory_core.errors import ProviderError
 
 
 @dataclass(slots=True)
-class Patience:
+class Deadline:
     """The deadline of one call, with the last error that was met before it.
 
     Attributes:
@@ -21,7 +21,7 @@ class Patience:
     last: ProviderError | None = None
 
     @classmethod
-    def until(cls, timeout_seconds: float | None) -> Patience:
+    def until(cls, timeout_seconds: float | None) -> Deadline:
         """Begin now and end after a timeout; None waits for ever."""
         return cls(None if timeout_seconds is None else time.monotonic() + timeout_seconds)
 
