@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 
 from memory_core.errors import BackendIndexEmpty, BackendUnavailable, MemoryCoreError
 from memory_core.hookspecs import BackendContext, hookimpl
@@ -103,19 +102,18 @@ class QmdBackend:
 
     @hookimpl
     def memory_sync(self, force: bool, progress: ProgressCallback | None) -> SyncReport:  # noqa: ARG002 - QMD reports none
-        """Update QMD's index, and embed if the mode needs it; `force` rebuilds the database."""
+        """Update QMD's index, and embed what the mode needs, also soon after a failure; `force` rebuilds the database.
+
+        Raises:
+            BackendUnavailable: QMD failed, or this session may not write.
+            SyncBusy: Another process is updating the index.
+            SyncStopped: The backend was closed.
+        """
         if not self._writable:
             raise BackendUnavailable(BACKEND, "this session may not write its index", action=INDEX)
         if force:
             self._client.forget_version()
-        report = self._indexer.update(force=force)
-        if not self._indexer.is_embedding_due():
-            return report
-        problem = self._indexer.embed(download=False)
-        contents = self._indexer.read_contents()
-        pending = report.pending if contents is None else contents.without_embeddings
-        warnings = report.warnings if problem is None else (*report.warnings, problem)
-        return replace(report, pending=pending, embedded=max(report.pending - pending, 0), warnings=warnings)
+        return self._indexer.sync(force=force)
 
     @hookimpl
     def memory_sync_soon(self) -> bool:
@@ -142,11 +140,10 @@ class QmdBackend:
 
     @hookimpl
     def memory_close(self) -> bool:
-        """Kill all children and end the threads."""
+        """Kill all children and end the threads; return False if one does not end."""
         self._warm.close()
         self._client.close()
-        self._updates.close()
-        return True
+        return self._updates.close()
 
     def _answer_without_index(self, freshness: Freshness) -> SearchResult:
         """Return no hits if there are no notes; raise BackendIndexEmpty if QMD has yet to index them."""

@@ -12,10 +12,17 @@ from pathlib import Path
 
 from memory_core.concurrency.backoff import Backoff
 from memory_core.config.home import expand_home
-from memory_core.errors import BackendUnavailable
+from memory_core.errors import BackendUnavailable, SyncStopped
 from memory_qmd.home import HomeState, QmdHome
 from memory_qmd.parsing import QmdRow, UnreadableOutput, decode, parse_rows, parse_version
-from memory_qmd.process import NO_PROGRAM, SEGMENTATION_FAULT, Processes, ProcessOutcome, ServerProcess
+from memory_qmd.process import (
+    NO_PROGRAM,
+    SEGMENTATION_FAULT,
+    Processes,
+    ProcessesClosed,
+    ProcessOutcome,
+    ServerProcess,
+)
 
 BACKEND = "qmd"
 TYPED_SINCE = (2, 1)  # `lex:` and `vec:` lines together with `--no-rerank`; several `-c` in one search
@@ -23,22 +30,43 @@ INSTALL = "install Node 22.14 or newer and QMD (npm install -g @tobilu/qmd), or 
 OLD_NODE = "run QMD with Node 22.14 or newer: under an older one it crashes without a message"
 DIAGNOSE = "run: memory-core doctor"
 INDEX = "run: memory-core index"
+MORE_TIME = "raise memory.qmd.limits.timeoutMs if that happens again"
 # Between attempts at what failed: a search mode, the warm server, embedding.
 RETRIES = Backoff(first_seconds=60.0, longest_seconds=3600.0)
 _QUOTED_CHARS = 300  # of an output, in an error
 
 
 class QmdClient:
-    """Runs QMD in one agent's home. Making one starts nothing."""
+    """Runs QMD in one agent's home. Making one starts nothing.
 
-    def __init__(self, command: str, home: QmdHome, *, probe_timeout_seconds: float) -> None:
+    Args:
+        command: The program, a name on PATH or a path.
+        home: The home that QMD is confined to.
+        probe_timeout_seconds: For a command that only asks QMD about itself, where nobody waits with a deadline.
+        processes: The owner of the children; None makes one.
+    """
+
+    def __init__(
+        self, command: str, home: QmdHome, *, probe_timeout_seconds: float, processes: Processes | None = None
+    ) -> None:
         self._command = command
         self._home = home
         self._probe_timeout_seconds = probe_timeout_seconds
-        self._processes = Processes()
+        self._processes = Processes() if processes is None else processes
         self._lock = threading.Lock()
         self._version: tuple[str, tuple[int, ...]] = ("", ())
         self._trust_state = True
+
+    @property
+    def is_closed(self) -> bool:
+        """True once `close` has begun."""
+        return self._processes.is_closed
+
+    def move_to(self, home: QmdHome) -> QmdClient:
+        """Return a client for another home; `close` ends its children, too."""
+        return QmdClient(
+            self._command, home, probe_timeout_seconds=self._probe_timeout_seconds, processes=self._processes
+        )
 
     def find_program(self) -> str:
         """Return the program's path.
@@ -51,11 +79,15 @@ class QmdClient:
             raise unavailable(f"{self._command!r} is not installed", action=INSTALL)
         return str(Path(found).absolute())
 
-    def read_version(self) -> tuple[int, ...]:
+    def read_version(self, *, deadline: float | None = None) -> tuple[int, ...]:
         """Return QMD's version; it is run once for every program file, and the answer kept in the home's state.
 
+        Args:
+            deadline: `time.monotonic()` at which QMD is killed; None allows it the time of any such command.
+
         Raises:
-            BackendUnavailable: QMD cannot be run.
+            BackendUnavailable: QMD cannot be run, or gave no answer in time.
+            SyncStopped: The client was closed.
         """
         program = self.find_program()
         identity = _identify(program)
@@ -68,7 +100,10 @@ class QmdClient:
         if trust_state and state.program == identity and state.version:
             version = parse_version(state.version.encode())
         else:
-            version = parse_version(self.run(["--version"], timeout_seconds=self._probe_timeout_seconds).stdout)
+            seconds = self._probe_timeout_seconds
+            if deadline is not None:
+                seconds = min(seconds, deadline - time.monotonic())
+            version = parse_version(self.run(["--version"], timeout_seconds=seconds).stdout)
         with self._lock:
             self._version = (identity, version)
         return version
@@ -85,9 +120,9 @@ class QmdClient:
             self._version = ("", ())
             self._trust_state = False
 
-    def takes_typed_lines(self) -> bool:
-        """Return True if this QMD takes typed lines; raises BackendUnavailable if QMD cannot be run."""
-        return self.read_version() >= TYPED_SINCE
+    def takes_typed_lines(self, *, deadline: float | None = None) -> bool:
+        """Return True if this QMD takes typed lines; raises as `read_version`."""
+        return self.read_version(deadline=deadline) >= TYPED_SINCE
 
     def search(self, arguments: Sequence[str], query: str, *, deadline: float) -> list[QmdRow]:
         """Run one search and parse its rows.
@@ -99,6 +134,7 @@ class QmdClient:
 
         Raises:
             BackendUnavailable: QMD gave no answer, or one that cannot be read.
+            SyncStopped: The client was closed.
         """
         outcome = self.run([*arguments, "--json", "--", query], timeout_seconds=deadline - time.monotonic())
         try:
@@ -111,6 +147,7 @@ class QmdClient:
 
         Raises:
             BackendUnavailable: QMD is not installed, failed, was killed, or printed too much.
+            SyncStopped: The client was closed.
         """
         outcome = self.attempt(arguments, timeout_seconds=timeout_seconds)
         failure = find_failure(arguments, outcome)
@@ -119,24 +156,29 @@ class QmdClient:
         return outcome
 
     def attempt(self, arguments: Sequence[str], *, timeout_seconds: float) -> ProcessOutcome:
-        """Run one command, which may fail; raises BackendUnavailable only if it cannot be started."""
+        """Run one command, which may fail; raises BackendUnavailable if it cannot be started, SyncStopped if it was stopped."""
         if timeout_seconds <= 0:
-            raise unavailable("no time was left to ask it")
+            raise unavailable("no time was left to ask it", action=MORE_TIME)
         command = [self.find_program(), "--index", "index", *arguments]
         return self.run_program(command, timeout_seconds=timeout_seconds)
 
     def run_program(self, command: Sequence[str], *, timeout_seconds: float) -> ProcessOutcome:
-        """Run any program in QMD's environment; raises BackendUnavailable if it cannot be started."""
+        """Run any program in QMD's environment; raises as `attempt`."""
         try:
             self._home.create()
-            return self._processes.run(
+            outcome = self._processes.run(
                 command, env=self._home.build_environment(), cwd=self._home.path, timeout_seconds=timeout_seconds
             )
+        except ProcessesClosed as error:
+            raise stopped() from error
         except OSError as error:
             raise unavailable(f"it cannot be started: {error}", action=INSTALL) from error
+        if outcome.ended == "closed":
+            raise stopped()
+        return outcome
 
     def start_server(self, arguments: Sequence[str], environment: Mapping[str, str]) -> ServerProcess:
-        """Start a command that keeps running, with further variables; raises BackendUnavailable if it cannot be started."""
+        """Start a command that keeps running, with further variables; raises as `attempt`."""
         program = self.find_program()
         try:
             self._home.create()
@@ -145,6 +187,8 @@ class QmdClient:
                 env={**self._home.build_environment(), **environment},
                 cwd=self._home.path,
             )
+        except ProcessesClosed as error:
+            raise stopped() from error
         except OSError as error:
             raise unavailable(f"it cannot be started: {error}", action=INSTALL) from error
 
@@ -158,6 +202,11 @@ def unavailable(reason: str, *, action: str = "") -> BackendUnavailable:
     return BackendUnavailable(BACKEND, reason, action=action)
 
 
+def stopped() -> SyncStopped:
+    """Make the error for work that the end of its owner cut short, which says nothing about QMD."""
+    return SyncStopped("QMD was stopped, because its memory was closed")
+
+
 def find_failure(arguments: Sequence[str], outcome: ProcessOutcome) -> BackendUnavailable | None:
     """Return the error that explains why a command failed; None if it succeeded."""
     name = f"qmd {arguments[0]}"
@@ -165,7 +214,7 @@ def find_failure(arguments: Sequence[str], outcome: ProcessOutcome) -> BackendUn
         reason = {
             "deadline": f"{name} gave no answer within {outcome.seconds:.1f} s",
             "output": f"{name} printed without end",
-            "closed": "it is being closed",
+            "closed": f"{name} was stopped",
         }[outcome.ended]
         return unavailable(reason, action=DIAGNOSE)
     if outcome.status == SEGMENTATION_FAULT:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import BackendUnavailable, MemoryCoreError, SyncBusy
 from memory_core.records import SyncReport
 from memory_core.sources.files import Listing
-from memory_qmd.client import RETRIES, QmdClient, find_failure, quote_end, unavailable
+from memory_qmd.client import RETRIES, QmdClient, find_failure, quote_end, stopped, unavailable
 from memory_qmd.collections import Collections, choose_export_dir, fingerprint_files
 from memory_qmd.config import QmdConfig
 from memory_qmd.config_file import write_config
@@ -22,6 +22,7 @@ from memory_qmd.models import ModelFiles
 from memory_qmd.parsing import UpdateCounts, parse_counts
 from memory_qmd.session_export import export_sessions
 
+LOCK_STEP_SECONDS = 0.2  # after which a waiter looks if it is still wanted
 # Messages of SQLite about a file that `qmd update` does not heal.
 _DAMAGE = ("database disk image is malformed", "file is not a database", "SQLITE_CORRUPT", "SQLITE_NOTADB")
 
@@ -100,28 +101,25 @@ class Indexer:
         except MemoryCoreError:
             return None
 
-    def update(self, *, force: bool = False) -> SyncReport:
-        """Run `qmd update` if files, collections or the database call for it; `force` rebuilds the database.
+    def sync(self, *, force: bool) -> SyncReport:
+        """Update, then embed what lacks embeddings, also during the pause after a failure; the report says why it did not.
 
         Raises:
-            BackendUnavailable: QMD failed, twice.
+            BackendUnavailable: The update failed, twice.
             SyncBusy: Another process held the lock all the time.
+            SyncStopped: The backend was closed.
         """
         began = time.monotonic()
-        with self._lock(self._settings.update.command_timeout_ms / 1000):
-            self._export_sessions()
-            check = self.check()
-            rebuild = force or check.rebuild or self.database.is_damaged()
-            if rebuild:
-                self._delete_database()
-            present = self._collections.list_present()
-            rewritten = write_config(self._home, present, self.models.uris)
-            counts = UpdateCounts(unchanged=len(check.listing.files))
-            if rebuild or rewritten or check.due:
-                self._home.save_state(replace(check.state, files="", plan=self._collections.fingerprint()))
-                counts = self._run_update() if present else UpdateCounts()
-                self._home.save_state(self._build_state(check, rebuild=rebuild))
-            return self._report(check, counts, rebuild=rebuild, seconds=time.monotonic() - began)
+        with self._lock():
+            report = self._update(force=force)
+            if self._settings.by_meaning:
+                report = self._embed_after(report)
+        return replace(report, seconds=time.monotonic() - began)
+
+    def update(self) -> SyncReport:
+        """Run `qmd update` if files, collections or the database call for it; raises as `sync`."""
+        with self._lock():
+            return self._update(force=False)
 
     def is_embedding_due(self) -> bool:
         """Return True if the configured mode needs embeddings that are missing, and no pause after a failure is left."""
@@ -130,7 +128,7 @@ class Indexer:
         state, contents = self._home.load_state(), self.read_contents()
         if contents is None or time.time() < state.embed_not_before:
             return False
-        return contents.embedded < contents.total or (contents.total > 0 and state.models != self.models.fingerprint())
+        return self._lacks_embeddings(state, contents)
 
     def embed(self, *, download: bool) -> str | None:
         """Run `qmd embed`; after every failure in a row the pause before the next attempt is longer.
@@ -139,39 +137,91 @@ class Indexer:
             download: Let QMD download a missing model; that can take minutes, or hang without a network.
 
         Returns:
-            The reason why files have no embeddings; None if all have.
+            The reason why files have no embeddings, and what to do about it; None if all have.
+
+        Raises:
+            SyncBusy: Another process held the lock all the time.
+            SyncStopped: The backend was closed, which is no failure.
         """
-        with self._lock(self._settings.update.embed_timeout_ms / 1000):
-            state = self._home.load_state()
-            try:
-                self._embed(state, download=download)
-            except BackendUnavailable as error:
-                failures = state.embed_failures + 1
-                not_before = time.time() + RETRIES.pause(failures)
-                self._home.save_state(replace(state, embed_failures=failures, embed_not_before=not_before))
-                return error.reason
-            self._home.save_state(
-                replace(
-                    state,
-                    models=self.models.fingerprint(),
-                    embedded_at=time.time(),
-                    embed_failures=0,
-                    embed_not_before=0.0,
-                )
+        with self._lock():
+            return self._embed(download=download)
+
+    def _update(self, *, force: bool) -> SyncReport:
+        began = time.monotonic()
+        self._export_sessions()
+        check = self.check()
+        rebuild = force or check.rebuild or self.database.is_damaged()
+        if rebuild:
+            self._delete_database()
+        present = self._collections.list_present()
+        rewritten = write_config(self._home, present, self.models.uris)
+        counts = UpdateCounts(unchanged=len(check.listing.files))
+        if rebuild or rewritten or check.due:
+            self._home.save_state(replace(check.state, files="", plan=self._collections.fingerprint()))
+            counts = self._run_update() if present else UpdateCounts()
+            self._home.save_state(self._build_state(check, rebuild=rebuild))
+        return self._report(check, counts, rebuild=rebuild, seconds=time.monotonic() - began)
+
+    def _embed_after(self, report: SyncReport) -> SyncReport:
+        """Embed what lacks embeddings after an update, and add the outcome to its report."""
+        contents = self.read_contents()
+        if contents is None:
+            unread = f"nothing was embedded, because {self.database.path} cannot be read just now"
+            return replace(report, warnings=(*report.warnings, unread))
+        if not self._lacks_embeddings(self._home.load_state(), contents):
+            return report
+        problem = self._embed(download=False)
+        contents = self.read_contents()
+        pending = report.pending if contents is None else contents.without_embeddings
+        warnings = report.warnings if problem is None else (*report.warnings, problem)
+        return replace(report, pending=pending, embedded=max(report.pending - pending, 0), warnings=warnings)
+
+    def _lacks_embeddings(self, state: HomeState, contents: Contents) -> bool:
+        return contents.embedded < contents.total or (contents.total > 0 and state.models != self.models.fingerprint())
+
+    def _embed(self, *, download: bool) -> str | None:
+        state = self._home.load_state()
+        try:
+            self._run_embed(state, download=download)
+        except BackendUnavailable as error:
+            failures = state.embed_failures + 1
+            not_before = time.time() + RETRIES.pause(failures)
+            self._home.save_state(replace(state, embed_failures=failures, embed_not_before=not_before))
+            return f"{error.reason}; {error.action}" if error.action else error.reason
+        self._home.save_state(
+            replace(
+                state,
+                models=self.models.fingerprint(),
+                embedded_at=time.time(),
+                embed_failures=0,
+                embed_not_before=0.0,
             )
-            return None
+        )
+        return None
 
     @contextmanager
-    def _lock(self, timeout_seconds: float) -> Iterator[None]:
+    def _lock(self) -> Iterator[None]:
+        """Hold the lock of the home, for which other processes are waited as long as for a command."""
+        until = time.monotonic() + self._settings.update.command_timeout_ms / 1000
         try:
             self._home.create()
-            with self._home.lock(timeout_seconds=timeout_seconds):
+            with ExitStack() as held:
+                while self._client.is_closed or not self._take_lock(held):
+                    if self._client.is_closed:
+                        raise stopped()
+                    if time.monotonic() >= until:
+                        raise SyncBusy("another process is updating QMD's index", action="try again in a moment")
                 yield
-        except TimeoutError as error:
-            raise SyncBusy("another process is updating QMD's index", action="try again in a moment") from error
         except OSError as error:
             reason = f"{self._home.path} cannot be written ({error.strerror or error})"
             raise unavailable(reason, action="make the state directory writable") from error
+
+    def _take_lock(self, held: ExitStack) -> bool:
+        try:
+            held.enter_context(self._home.lock(timeout_seconds=LOCK_STEP_SECONDS))
+        except TimeoutError:
+            return False
+        return True
 
     def _export_sessions(self) -> None:
         sessions = self._settings.sessions
@@ -233,7 +283,7 @@ class Indexer:
             if item.name not in present and contents.documents.get(item.name)
         ]
 
-    def _embed(self, state: HomeState, *, download: bool) -> None:
+    def _run_embed(self, state: HomeState, *, download: bool) -> None:
         problem = self.models.find_problem("embed")
         if problem is not None and not (download and self.models.can_download("embed")):
             raise unavailable(problem, action="set memory.qmd.models.embed to a GGUF file")
@@ -257,7 +307,7 @@ class Indexer:
         """
         scratch = QmdHome(self._home.path / "smoke-test", models=self._home.path)
         notes = scratch.path / "notes"
-        client = QmdClient(self._settings.command, scratch, probe_timeout_seconds=10)
+        client = self._client.move_to(scratch)
         try:
             scratch.create()
             notes.mkdir(exist_ok=True)
@@ -270,5 +320,4 @@ class Indexer:
             if Database(scratch.database).read_contents().embedded != 1:
                 raise unavailable("the new embed model makes no embeddings")
         finally:
-            client.close()
             shutil.rmtree(scratch.path, ignore_errors=True)

@@ -6,7 +6,8 @@ temporary files, because a pipe that nobody reads blocks the child, and a named 
 
 When this process is killed, a warden process sees its pipe close and kills the groups that are still running. A signal at
 a parent's death would not do: it needs code between fork and exec, follows the thread instead of the process, and spares
-grandchildren.
+grandchildren. A process that is forked from this one owns no children: it lets go of the warden's pipe, so that the warden
+still sees the owner end, and its `close` ends nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,6 +59,10 @@ for group in groups - {os.getpgrp()}:
     except OSError:
         pass
 """
+
+
+class ProcessesClosed(OSError):
+    """A program is not started, because its owner has been closed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +119,14 @@ class Processes:
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
         self._warden: subprocess.Popen[bytes] | None = None
-        self._token = f"{os.getpid()}-{os.urandom(8).hex()}"
+        self._token = _make_token()
         self._closed = False
+        _OWNERS.add(self)
+
+    @property
+    def is_closed(self) -> bool:
+        """True once `close` has begun."""
+        return self._closed
 
     def run(
         self,
@@ -138,6 +150,7 @@ class Processes:
             Its end and output, after all of its group is dead.
 
         Raises:
+            ProcessesClosed: `close` has been called.
             OSError: It cannot be started; FileNotFoundError if there is no such program.
         """
         began = time.monotonic()
@@ -189,12 +202,22 @@ class Processes:
                 warden.stdin.close()
             _reap(warden)
 
+    def disown(self) -> None:
+        """Let go of all children, in a process that was forked from their owner."""
+        self._lock = threading.Lock()  # another thread of the owner may have held it
+        self._running = set()
+        self._token = _make_token()
+        warden, self._warden = self._warden, None
+        if warden is not None and warden.stdin is not None:
+            warden.returncode = 0  # it is not ours to wait for
+            warden.stdin.close()
+
     def _start(
         self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path, stdout: IO[bytes], stderr: IO[bytes]
     ) -> subprocess.Popen[bytes]:
         with self._lock:
             if self._closed:
-                raise OSError("the backend is closed")
+                raise ProcessesClosed("the backend is closed")
             process = subprocess.Popen(  # noqa: S603 - a list of words that no shell reads
                 command,
                 env={**env, "MEMORY_QMD_OWNER": self._token},
@@ -215,6 +238,7 @@ class Processes:
         if self._warden is None or self._warden.poll() is not None:
             self._warden = subprocess.Popen(  # noqa: S603 - our own Python and our own words
                 [sys.executable, "-I", "-S", "-c", _WARDEN, self._token],
+                bufsize=0,  # no lock, which another thread could hold during a fork
                 env={},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
@@ -225,7 +249,22 @@ class Processes:
         assert self._warden.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it was killed; the next start makes a new one
             self._warden.stdin.write(line.encode())
-            self._warden.stdin.flush()
+
+
+_OWNERS: weakref.WeakSet[Processes] = weakref.WeakSet()
+
+
+def _disown_all() -> None:
+    for owner in tuple(_OWNERS):
+        owner.disown()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_disown_all)
+
+
+def _make_token() -> str:
+    return f"{os.getpid()}-{os.urandom(8).hex()}"
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
+from memory_core.concurrency.threads import start_call
 
 T = TypeVar("T")
 
@@ -35,6 +34,12 @@ class SharedRun(Generic[T]):
         """Return True if a run is in progress."""
         with self._lock:
             return self._run is not None and not self._run.done()
+
+    def wait(self, *, timeout_seconds: float) -> bool:
+        """Wait until no run is in progress; return False if one still is."""
+        with self._lock:
+            run = self._run
+        return run is None or bool(wait((run,), max(0.0, timeout_seconds)).done)
 
 
 @dataclass(slots=True)
@@ -72,15 +77,13 @@ class Schedule:
             if self._loop is None and not self._closed:
                 self._loop = start_call(self._repeat, name="memory-qmd-schedule")
 
-    def close(self, *, timeout_seconds: float) -> None:
-        """End after the current task, which its owner should have stopped; may be called twice."""
+    def close(self, *, timeout_seconds: float) -> bool:
+        """End after the current task, which its owner should have stopped; may be called twice. False if it goes on."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-            loop, self._loop = self._loop, None
-        if loop is not None:
-            with contextlib.suppress(NoAnswer):
-                wait_for(loop, timeout_seconds)
+            loop = self._loop
+        return loop is None or bool(wait((loop,), timeout_seconds).done)
 
     def _repeat(self) -> None:
         while (task := self._wait_for_task()) is not None:

@@ -90,7 +90,7 @@ class Searcher:
         """
         if self._mode == "search":
             return self._search_words(question, names, limit, deadline)
-        problem = self._find_problem(contents)
+        problem = self._find_problem(contents, deadline)
         if problem is not None:
             answer = self._search_words(question, names, limit, deadline)
             return replace(answer, warning=f"QMD searched for words only, not by meaning: {problem}")
@@ -102,11 +102,12 @@ class Searcher:
         self.cooldown.record_success()
         return answer
 
-    def _find_problem(self, contents: Contents | None) -> str | None:
+    def _find_problem(self, contents: Contents | None, deadline: float) -> str | None:
         """Return the reason why the configured mode cannot work now; None if it can."""
         if contents is not None and not contents.embedded:
             return "its index has no embeddings yet"
-        problems = self._models.find_problems(self._mode, typed_lines=self._client.takes_typed_lines())
+        typed_lines = self._client.takes_typed_lines(deadline=deadline)
+        problems = self._models.find_problems(self._mode, typed_lines=typed_lines)
         return problems[0] if problems else self.cooldown.reason
 
     def _search_words(self, question: PreparedQuestion, names: Sequence[str], limit: int, deadline: float) -> QmdAnswer:
@@ -114,7 +115,7 @@ class Searcher:
         if not lines:
             return QmdAnswer(rows=(), scale="words", mode="keyword")
         rows = self._warm.search_words(lines, names, limit, deadline)
-        if rows is None and self._client.takes_typed_lines():
+        if rows is None and self._client.takes_typed_lines(deadline=deadline):
             command = ["query", "--no-rerank", *_build_options(names, limit)]
             rows = self._client.search(command, join_lines(lines), deadline=deadline)
         elif rows is None:
@@ -138,7 +139,7 @@ class Searcher:
     def _search_meaning(
         self, question: PreparedQuestion, names: Sequence[str], limit: int, deadline: float
     ) -> QmdAnswer:
-        if not self._client.takes_typed_lines():
+        if not self._client.takes_typed_lines(deadline=deadline):
             return self._search_each_collection(question, names, limit, deadline)
         options = ["--explain", *_build_options(names, limit)]
         if self._mode == "vsearch":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from memory_core.concurrency.threads import NoAnswer, wait_for
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import BackendUnavailable, MemoryCoreError, SyncBusy
+from memory_core.errors import BackendUnavailable, MemoryCoreError, SyncBusy, SyncStopped
 from memory_core.records import SyncReport
 from memory_qmd.config import QmdConfig, parse_duration
 from memory_qmd.indexing import IndexCheck, Indexer
@@ -45,7 +45,7 @@ class Updates:
         self._indexer = indexer
         self._writable = writable
         self._updating = SharedRun("memory-qmd-update", self._update)
-        self._embedding = SharedRun("memory-qmd-embed", lambda: self._indexer.embed(download=True))
+        self._embedding = SharedRun("memory-qmd-embed", self._embed)
         self._schedule = Schedule()
         self._costly_check: tuple[float, IndexCheck] | None = None
         self._started = False
@@ -63,9 +63,12 @@ class Updates:
         self._schedule.start()
         return True
 
-    def close(self) -> None:
-        """End the schedule; the client's children should have been killed before."""
-        self._schedule.close(timeout_seconds=CLOSE_SECONDS)
+    def close(self) -> bool:
+        """End the schedule and what runs; the client should have been closed before, which stops it. False if it goes on."""
+        until = time.monotonic() + CLOSE_SECONDS
+        scheduled = self._schedule.close(timeout_seconds=CLOSE_SECONDS)
+        runs = [run.wait(timeout_seconds=until - time.monotonic()) for run in (self._updating, self._embedding)]
+        return scheduled and all(runs)
 
     def request(self) -> None:
         """Update after the debounce if the schedule runs, else at once in a thread; returns at once."""
@@ -137,10 +140,19 @@ class Updates:
     def _update_quietly(self) -> None:
         try:
             self._updating.begin().result()
-        except SyncBusy as error:
+        except (SyncBusy, SyncStopped) as error:
             log.debug("%s", error)
         except MemoryCoreError as error:
             log.warning("%s", error)
+
+    def _embed(self) -> None:
+        try:
+            problem = self._indexer.embed(download=True)
+        except (SyncBusy, SyncStopped) as error:
+            log.debug("%s", error)
+        else:
+            if problem is not None:
+                log.warning("QMD has made no embeddings: %s", problem)
 
     def _embed_if_due(self) -> None:
         if self._indexer.is_embedding_due():

@@ -6,6 +6,7 @@ a module is loaded into the server that adds a route with the evidence (`evidenc
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import logging
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_core.concurrency.backoff import Cooldown
-from memory_core.errors import BackendUnavailable
+from memory_core.errors import BackendUnavailable, SyncStopped
 from memory_qmd.client import RETRIES, QmdClient
 from memory_qmd.config import SearchMode
 from memory_qmd.parsing import QmdRow, UnreadableOutput, parse_server_rows
@@ -166,6 +167,8 @@ class WarmServer:
                 )
             except BackendUnavailable as error:
                 self._cooldown.record_failure(error.reason)
+            except SyncStopped:
+                self._enabled = False
 
     def _build_environment(self) -> dict[str, str]:
         """Build the variables that load the module into QMD's Node; none if the mode does not search by meaning."""
@@ -193,17 +196,52 @@ class WarmServer:
     def _exchange(
         self, method: str, path: str, body: Mapping[str, Any] | None, *, timeout_seconds: float
     ) -> tuple[int, bytes]:
-        """Send one request and return status and body; raises OSError or HTTPException if there is no answer."""
-        connection = http.client.HTTPConnection(HOST, self._port, timeout=max(timeout_seconds, 0.01))
+        headers = {"Content-Type": "application/json", "X-Memory-Qmd-Token": self._token}
+        return exchange(self._port, method, path, body, headers, timeout_seconds=timeout_seconds)
+
+
+def exchange(
+    port: int,
+    method: str,
+    path: str,
+    body: Mapping[str, Any] | None,
+    headers: Mapping[str, str],
+    *,
+    timeout_seconds: float,
+) -> tuple[int, bytes]:
+    """Send one request to a server on this machine and return status and body.
+
+    The time is that of the whole exchange, however many pieces the answer comes in.
+
+    Raises:
+        OSError: There is no server, or no whole answer in time.
+        HTTPException: It is no HTTP.
+    """
+    seconds = max(timeout_seconds, 0.01)
+    connection = http.client.HTTPConnection(HOST, port, timeout=seconds)
+    try:
+        connection.connect()
+        ended = threading.Event()
+        watchdog = threading.Timer(seconds, _cut_off, (connection.sock, ended))
+        watchdog.daemon = True
+        watchdog.start()
         try:
-            data = None if body is None else json.dumps(body).encode()
-            connection.request(
-                method, path, data, {"Content-Type": "application/json", "X-Memory-Qmd-Token": self._token}
-            )
+            connection.request(method, path, None if body is None else json.dumps(body).encode(), dict(headers))
             response = connection.getresponse()
-            return response.status, response.read(MAX_OUTPUT_BYTES)
+            answer = response.status, response.read(MAX_OUTPUT_BYTES)
         finally:
-            connection.close()
+            watchdog.cancel()
+        if ended.is_set():
+            raise TimeoutError(f"no whole answer within {seconds:g} s")
+        return answer
+    finally:
+        connection.close()
+
+
+def _cut_off(connected: socket.socket, ended: threading.Event) -> None:
+    ended.set()
+    with contextlib.suppress(OSError):
+        connected.shutdown(socket.SHUT_RDWR)
 
 
 def _server_deadline(deadline: float) -> float:

@@ -9,15 +9,17 @@ from typing import TypeVar
 from memory_core.backends.breaker import Breaker, Worker
 from memory_core.backends.loader import RegisteredBackend
 from memory_core.backends.reasons import explain_error, log_error
-from memory_core.errors import BackendUnavailable, InvalidArgument, NotIndexed, PathRefused
+from memory_core.errors import BackendUnavailable, InvalidArgument, NotIndexed, PathRefused, SyncBusy, SyncStopped
 from memory_core.hookspecs import BackendPlugin
 
 log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
 
-# Errors that say nothing about a backend's health: the caller is at fault, or was refused.
+# Errors that say nothing about a backend's health. The caller is at fault, or was refused:
 NOT_FAILURES = (InvalidArgument, PathRefused, NotIndexed)
+# The call was cancelled, or another process is at work:
+_NOT_DONE = (SyncBusy, SyncStopped)
 
 
 class GuardedBackend:
@@ -71,7 +73,9 @@ class GuardedBackend:
         return answer
 
     def _record_error(self, error: BaseException) -> None:
-        if isinstance(error, NOT_FAILURES) or (isinstance(error, BackendUnavailable) and not error.counts_as_failure):
+        interrupted = not isinstance(error, Exception)  # as by Ctrl-C
+        uncounted = isinstance(error, BackendUnavailable) and not error.counts_as_failure
+        if interrupted or uncounted or isinstance(error, (*NOT_FAILURES, *_NOT_DONE)):
             self.breaker.release()
         else:
             self.breaker.record_failure(explain_error(error))

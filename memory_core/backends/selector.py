@@ -39,6 +39,7 @@ Answer = TypeVar("Answer", SearchResult, Document, SyncReport, Status, Probe, bo
 
 # Time for builtin's answer after the chosen backend's deadline: too short to wait for a sync besides.
 GRACE_SECONDS = 0.4
+FINISH_POLL_SECONDS = 0.05
 MAX_QUERY_CHARS = (
     4000  # some 600 words; nobody asks more in one question, and a longer one costs time and finds no more
 )
@@ -111,6 +112,26 @@ class Selector:
         return replace(
             report, warnings=(*report.warnings, f"backend {self._config.memory.backend!r} is not synced: {reason}")
         )
+
+    def finish_sync(self, backend: str, *, progress: ProgressCallback | None = None) -> bool:
+        """Finish the sync that a search has left to the background; return True if it is done.
+
+        builtin's is waited for to its end, that of another backend no longer than a search of it may take.
+
+        Args:
+            backend: The one that answered the search.
+            progress: Called with how far builtin's sync is.
+        """
+        if backend == BUILTIN:
+            self._builtin.memory_sync(False, progress)
+            return True
+        self._ask(lambda chosen: chosen.memory_sync_soon())
+        until = time.monotonic() + (self._search_seconds or 0.0)
+        while True:
+            status, _ = self._ask(lambda chosen: chosen.memory_status(), counted=False)
+            if status is None or not status.dirty or time.monotonic() >= until:
+                return status is not None and not status.dirty
+            time.sleep(FINISH_POLL_SECONDS)
 
     def sync_soon(self) -> None:
         """Ask for a sync in the background."""

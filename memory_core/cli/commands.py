@@ -92,21 +92,20 @@ def _run_search(options: Options) -> int:
     with _open_notes(options) as memory:
         result = memory.call_tool("memory_search", asked)
         unfinished = result.get("stale") and not (result["results"] and "warning" in result)
-        if unfinished and _finish_sync(memory):
+        if unfinished and _finish_sync(memory, result["backend"]):
             result = {**memory.call_tool("memory_search", asked), "stale": False}
     return _print_result(options, result, output.print_hits)
 
 
-def _finish_sync(memory: Memory) -> bool:
+def _finish_sync(memory: Memory, backend: str) -> bool:
     """Finish the sync that a search left to the background, since a command has none. Return False if that is no use."""
     if "provider out" in memory.status().details:
         return False
     with output.SyncProgress() as progress:
         try:
-            memory.sync(progress=progress)
+            return memory.finish_sync(backend, progress=progress)
         except MemoryCoreError:
             return False  # the first answer says why, in its warning
-    return True
 
 
 _PLACE = re.compile(r"\A(?P<path>.+\.md)[:#]L(?P<first>[1-9]\d{0,8})(?:-L(?P<last>\d{1,9}))?")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from memory_core.records import Finding, Probe, Progress, Status, SyncReport
 
 NOTICES = "memory_core.embeddings.destination"  # what goes there is always shown, as where notes are sent
+INDEX_IT = "run: memory-core index"
 BAR_SECONDS = 0.5  # shorter work shows no bar
 LINE_SECONDS = 5.0  # before and between lines, where there is no terminal
 
@@ -98,9 +99,11 @@ def print_hits(result: Mapping[str, Any]) -> None:
     for fallback in filter(None, (result.get("fallback"), result.get("backendFallback"))):
         complain(f"{fallback['to']} is used instead of {fallback['from']}: {fallback['reason']}")
     hits = result["results"]
-    warning = result.get("warning") or ("the index is older than the notes" if result.get("stale") else None)
+    warning = result.get("warning")
     if warning:
         complain(warning, result.get("action"))
+    elif result.get("stale"):
+        complain("the index is older than the notes", INDEX_IT)
     if not hits:
         print(_join_sentences("No matches", "" if warning else "Other words, or a lower --min-score, may find more."))
         return
@@ -170,7 +173,7 @@ def print_status(status: Status) -> None:
         {
             "agent": status.agent,
             "workspace": status.workspace,
-            "index": status.store if status.indexed else "none yet; run: memory-core index",
+            "index": status.store if status.indexed else f"none yet; {INDEX_IT}",
             "size": f"{status.store_bytes / 1e6:.1f} MB" if status.indexed else None,
             "files": status.files,
             "chunks": status.chunks,

@@ -106,6 +106,15 @@ class AgentMemory:
         report = self._selector(config, "rw").sync(force=force, progress=progress)
         return replace(report, warnings=(*_warn_of_workspace(config), *report.warnings))
 
+    def finish_sync(self, config: AgentConfig, backend: str, *, progress: ProgressCallback | None) -> bool:
+        """Finish the sync that a search has left to the background; see `Selector.finish_sync`.
+
+        Raises:
+            MemoryCoreError: It cannot be done.
+        """
+        refuse_off(config)
+        return self._selector(config, "rw").finish_sync(backend, progress=progress)
+
     def sync_soon(self, config: AgentConfig) -> None:
         """Ask for a sync in the background and return at once. Nothing happens while memory is off."""
         if config.enabled:

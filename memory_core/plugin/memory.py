@@ -129,6 +129,19 @@ class Memory:
         """
         return self._memory.sync(self.config(), force=force, progress=progress)
 
+    def finish_sync(self, backend: str, *, progress: ProgressCallback | None = None) -> bool:
+        """Finish the sync that a stale search has left to the background; return True if a further search is worth it.
+
+        Args:
+            backend: The backend that answered, which alone is synced; another than builtin is waited for no longer than
+                for one of its searches.
+            progress: Called with how far the sync is.
+
+        Raises:
+            MemoryCoreError: It cannot be done; what was committed before stays valid.
+        """
+        return self._memory.finish_sync(self.config(), backend, progress=progress)
+
     def sync_soon(self) -> None:
         """Ask for a sync in the background and return at once. Logs a warning when memory cannot be used."""
         try:
