@@ -1,13 +1,13 @@
-# demo, test, test-local, test-qmd, torture, lint, docs, clean, bench, bench-retrieval, bench-providers, bench-qmd: each sets up what it needs.
-# Only make and a Python from 3.11 to 3.13 with its venv module must be there; PYTHON=... names another one than is found.
+# demo, test, test-local, test-qmd, torture, lint, docs, clean, package, joint, bench, bench-retrieval, bench-providers, bench-qmd: each sets
+# up what it needs. Only make and a Python from 3.11 to 3.14 with its venv module must be there; PYTHON=... names another one than is found.
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SAMPLE := tests/data/sample
 
 # A version manager's shim may stand in the path and fail, so candidates are tried, not looked up.
-FITS := import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
-PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3 python; do \
+FITS := import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 15))
+PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3.14 python3 python; do \
 	if "$$python" -c '$(FITS)' >/dev/null 2>&1; then echo "$$python"; break; fi; done)
 
 # The real QMD, what it runs on, and an embedding model: 500 MB that `make clean` leaves.
@@ -18,7 +18,7 @@ LLAMA := .cache/llama-cpp-python
 # What `make docs` writes and `make lint` checks: the parts between cog's markers come from tests/generated.py, tests/rooms.py and tests/picture.py.
 GENERATED := -p 'from tests import generated, picture, rooms' README.md CONTRIBUTING.md $(wildcard docs/*)
 
-.PHONY: demo test test-local test-qmd torture lint bench bench-retrieval data-is-named bench-providers bench-qmd docs clean
+.PHONY: demo test test-local test-qmd torture lint package joint bench bench-retrieval data-is-named bench-providers bench-qmd docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/runtime
@@ -56,6 +56,15 @@ lint: .venv/dev
 	$(BIN)/lint-imports --no-cache
 	PYTHONPATH=. $(BIN)/cog --check $(GENERATED)
 
+# What is published: the wheel is built from the source distribution, installed into fresh environments, measured, and used outside the
+# repository. PYTHONS='python3.11 python3.12' names other interpreters than the one of .venv.
+package: .venv/package
+	$(BIN)/python -m tests.packaging.check --extra mcp $(PYTHONS:%=--python %)
+
+# Beside ten frameworks, none of whose packages may change: downloads some gigabytes. FRAMEWORKS='crewai langchain' names fewer.
+joint: .venv/package
+	$(BIN)/python -m tests.packaging.joint $(FRAMEWORKS)
+
 bench: .venv/dev
 	$(BIN)/python -m tests.benchmarks.bench
 
@@ -86,14 +95,16 @@ clean:
 	find memory_core tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:
-	@test -n '$(PYTHON)' || { echo 'No Python 3.11 to 3.13 with venv was found. Install one, or say: make PYTHON=/path/to/python' >&2; exit 1; }
-	@$(PYTHON) -c '$(FITS)' || { echo '$(PYTHON) does not run, has no venv, or is not 3.11 to 3.13.' >&2; exit 1; }
-	$(PYTHON) -m venv .venv
+	@test -n '$(PYTHON)' || { echo 'No Python 3.11 to 3.14 with venv was found. Install one, or say: make PYTHON=/path/to/python' >&2; exit 1; }
+	@$(PYTHON) -c '$(FITS)' || { echo '$(PYTHON) does not run, has no venv, or is not 3.11 to 3.14.' >&2; exit 1; }
+	@echo 'Making .venv with $(PYTHON)'
+	@$(PYTHON) -m venv .venv
 
 # Compiling all of it ahead would take 20 of 54 seconds; Python compiles what is used when it is, and must be let keep it.
 unexport PYTHONDONTWRITEBYTECODE
 .venv/runtime: pyproject.toml | .venv/bin/python
-	$(PIP) install --no-compile --editable .
+	@echo 'Installing memory-core and what it needs into .venv: some 45 packages, 90 MB to download, half a minute to two'
+	@$(PIP) install --no-compile --editable .
 	@touch $@
 
 # Dependency groups need pip 25.1, newer than what most Pythons bundle.
@@ -101,6 +112,10 @@ unexport PYTHONDONTWRITEBYTECODE
 	$(PIP) install --upgrade 'pip>=25.1'
 	$(PIP) install --no-compile --editable . --group dev
 	@touch $@ .venv/runtime
+
+.venv/package: .venv/dev
+	$(PIP) install --no-compile build twine uv
+	@touch $@
 
 $(LLAMA)/built: | .venv/dev
 	@for compiler in $${CXX:-c++ g++ clang++}; do command -v "$$compiler" >/dev/null && exit 0; done; \

@@ -1,3 +1,10 @@
-"""The version, alone in a module so that the build can read it without importing anything."""
+"""The version and the distribution's name, alone in a module so that the build can read it without importing anything."""
 
 __version__ = "0.1.0"
+DISTRIBUTION = "memory-core-py"
+
+
+def explain_install(extra: str) -> str:
+    """Return the commands that install an extra, one sentence."""
+    wanted = f'"{DISTRIBUTION}[{extra}]"'
+    return f"Install it: pip install {wanted} (or pipx install --force {wanted}, or uvx --from {wanted} memory-core)."

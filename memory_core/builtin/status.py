@@ -31,7 +31,8 @@ def report_status(config: AgentConfig, store: Store, keys: KeySources, *, writab
     choice = choose_provider(config, keys)
     blank = Status(
         backend="builtin", agent=config.agent, workspace=config.workspace, store=config.store_path,
-        provider=choice.provider, model=choice.model, warnings=config.warnings,
+        provider=choice.provider, model=choice.model,
+        warnings=(*config.warnings, *([choice.missing] if choice.missing else [])),
         details={"provider reason": choice.reason, "access": "rw" if writable else "ro"},
     )  # fmt: skip
     try:

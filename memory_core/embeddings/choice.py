@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
+from memory_core.__about__ import explain_install
 from memory_core.config.agent import AgentConfig
 from memory_core.config.home import expand_home
 from memory_core.records import KeySources
@@ -21,16 +23,21 @@ class Choice:
         provider: Its id, never "auto"; "none" is keyword search alone.
         reason: Why, one clause for the status.
         model: The configured model; None if none is, or if the one that is cannot be meant for this provider.
+        missing: The reason why not the configured provider serves, and the command that mends it; "" if it does.
     """
 
     provider: str
     reason: str
     model: str | None = None
+    missing: str = ""
 
 
 def choose_provider(config: AgentConfig, keys: KeySources) -> Choice:
     """Resolve `memorySearch.provider`. Opens nothing: for "auto" a model file is looked for, and keys are looked up."""
     model = config.search.model
+    if config.search.provider == "litellm" and find_spec("litellm") is None:
+        reason = "the static model answers, because litellm is not installed"
+        return Choice("static", reason, missing=f"{reason}. {explain_install('litellm')}")
     if config.search.provider != "auto":
         return Choice(config.search.provider, "memorySearch.provider names it", model)
     found = _choose_automatically(config, keys)

@@ -38,7 +38,7 @@ class ActiveProvider:
         role: `CONFIGURED` or `FALLBACK`.
         provider: None for "none", or because of `problem`.
         problem: The error in opening it.
-        warning: The reason why the fallback cannot take over; "" when it can, or need not.
+        warning: The reason why another provider serves than is configured, or why the fallback cannot take over; "" without one.
     """
 
     role: str
@@ -258,7 +258,7 @@ class Providers:
     def _open_role(self, role: str) -> ActiveProvider:
         try:
             if role == CONFIGURED:
-                return ActiveProvider(role, self.open_configured())
+                return ActiveProvider(role, self.open_configured(), warning=self.choice.missing)
             return ActiveProvider(role, self._open_once(role, lambda: registry.open_fallback(self._config, self._keys)))
         except ProviderError as error:
             return ActiveProvider(role, None, error)

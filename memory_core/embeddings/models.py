@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-Route = Literal["openai", "litellm", "local"]
+Route = Literal["openai", "gemini", "litellm", "local"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class ProviderRow:
         concurrency: Requests that run side by side.
         dimensions_field: The request's field for the output dimensions.
         base64: True if it sends vectors as base64 floats on demand, a quarter of the bytes.
-        litellm_prefix: Put before the model's name for litellm.
+        sends_types: True if its endpoint takes the input types of a model that has any.
     """
 
     route: Route
@@ -49,7 +49,7 @@ class ProviderRow:
     concurrency: int = 4
     dimensions_field: str = "dimensions"
     base64: bool = False
-    litellm_prefix: str = ""
+    sends_types: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ PROVIDERS: dict[str, ProviderRow] = {
         base64=True,
     ),
     "gemini": ProviderRow(
-        route="litellm",
+        route="gemini",
         source="https://ai.google.dev/api/embeddings#method:-models.batchembedcontents",
         default_model="gemini-embedding-001",
         base_url="https://generativelanguage.googleapis.com/v1beta",
@@ -102,7 +102,7 @@ PROVIDERS: dict[str, ProviderRow] = {
         url_path="/v1beta",
         accounts=("google", "gemini"),
         max_items=100,
-        litellm_prefix="gemini/",
+        sends_types=True,
     ),
     "openrouter": ProviderRow(
         route="openai",
@@ -117,7 +117,7 @@ PROVIDERS: dict[str, ProviderRow] = {
         base64=True,
     ),
     "voyage": ProviderRow(
-        route="litellm",
+        route="openai",
         source="https://docs.voyageai.com/reference/embeddings-api",
         default_model="voyage-4",
         base_url="https://api.voyageai.com/v1",
@@ -126,7 +126,8 @@ PROVIDERS: dict[str, ProviderRow] = {
         accounts=("voyage",),
         max_items=1000,
         max_tokens=120_000,
-        litellm_prefix="voyage/",
+        dimensions_field="output_dimension",
+        sends_types=True,
     ),
     "mistral": ProviderRow(
         route="openai",
@@ -174,6 +175,7 @@ PROVIDERS: dict[str, ProviderRow] = {
         accounts=("litellm",),
         needs_key=False,
         max_items=96,
+        sends_types=True,
     ),
     "local": ProviderRow(
         route="local",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SearchSettings
@@ -55,6 +55,10 @@ class Plan:
         """Return the value for the input type field; "" sends none."""
         return self.document_type if kind == "document" else self.query_type
 
+    def without_types(self) -> Plan:
+        """Return this plan for an endpoint that takes no input types."""
+        return replace(self, document_type="", query_type="", space=replace(self.space, input_type=""))
+
     def new_limits(self) -> Limits:
         """Return the limits of one request; a new object, because a provider lowers its own."""
         return Limits(items=self.provider.max_items, tokens=self.model.max_tokens or self.provider.max_tokens)
@@ -76,7 +80,7 @@ def make_plan(config: AgentConfig, provider: str, *, endpoint: str) -> Plan:
     if name is None:
         error = ProviderUnavailable(provider, "no model is configured", action="Set memorySearch.model.")
         raise mark_permanent(error)
-    model = find_model(name if row.route != "litellm" else row.litellm_prefix + name)
+    model = find_model(name)
     document_type, query_type = _choose_types(search, row, model)
     return Plan(
         space=Space(
@@ -96,11 +100,11 @@ def make_plan(config: AgentConfig, provider: str, *, endpoint: str) -> Plan:
 
 
 def _choose_types(search: SearchSettings, row: ProviderRow, model: ModelRow) -> tuple[str, str]:
-    """Return the input types of documents and queries: the user's, else the model's own where litellm passes them on.
+    """Return the input types of documents and queries: the user's, else the model's own where the endpoint takes them.
 
     A server that speaks OpenAI's protocol may refuse a field which that protocol lacks: it gets one on demand only.
     """
-    known = (model.document_type, model.query_type) if row.route == "litellm" else ("", "")
+    known = (model.document_type, model.query_type) if row.sends_types else ("", "")
     return (
         search.document_input_type or search.input_type or known[0],
         search.query_input_type or search.input_type or known[1],

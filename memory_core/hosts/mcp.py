@@ -12,7 +12,7 @@ import os
 import signal
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from memory_core.__about__ import __version__
+from memory_core.__about__ import __version__, explain_install
 from memory_core.config.names import SLOT_ID
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts.stdio import OutputLost, open_streams, take_over
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_INSTALL = "install it: pip install 'memory-core[mcp]'"
+_INSTALL = explain_install("mcp")
 
 
 def make_server(slot: MemorySlot, context: CallContext) -> Server[Any]:

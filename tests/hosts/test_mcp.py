@@ -371,4 +371,4 @@ def test_without_the_package_it_says_what_to_install(command: Command, tmp_path:
     path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
     done = command("mcp", environment={"PYTHONPATH": path})
     assert done.code == 1
-    assert "pip install 'memory-core[mcp]'" in done.error
+    assert 'pip install "memory-core-py[mcp]"' in done.error

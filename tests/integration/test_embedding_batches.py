@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -247,7 +246,6 @@ def test_gemini_batches_carry_the_task_and_the_dimensions(gemini: GeminiServer, 
 
 
 @pytest.mark.parametrize("state", ["FAILED", "EXPIRED", "CANCELLED"])
-@pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed")
 def test_a_gemini_job_that_fails_counts(gemini: GeminiServer, opened: Open, switch: BatchSwitch, state: str) -> None:
     gemini.ends_as = state
     switch.record_failure()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tarfile
 import zipfile
+from email import message_from_bytes
 from pathlib import Path
 
 import pytest
@@ -60,3 +62,40 @@ def test_the_source_distribution_has_all_that_the_wheel_is_made_from_and_the_doc
         held = {name.partition("/")[2] for name in source.getnames()}
     pages = {str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "docs").iterdir()}
     assert {"plugin.json", "mcp.json", "README.md", "CONTRIBUTING.md", "Makefile", *pages} <= held
+
+
+def test_the_source_distribution_holds_what_its_own_tests_read(tmp_path: Path) -> None:
+    """Outside of version control a test may read nothing that is not packed."""
+    build = f"from hatchling.build import build_sdist; print(build_sdist({str(tmp_path)!r}))"
+    done = subprocess.run(
+        [sys.executable, "-c", build], cwd=REPOSITORY, check=True, capture_output=True, encoding="utf-8"
+    )
+    with tarfile.open(tmp_path / done.stdout.strip()) as source:
+        held = {name.partition("/")[2] for name in source.getnames()}
+    assert {".ci/run", "tests/data/sample/MEMORY.md", "tests/guard/sitecustomize.py", "pyproject.toml"} <= held
+    assert not [name for name in held if name.startswith((".venv", ".cache"))]
+
+
+def test_a_fresh_environment_gets_no_vendors_library(wheel: zipfile.ZipFile) -> None:
+    """litellm pins openai, huggingface-hub and filelock, and so downgraded them beside agent frameworks."""
+    (name,) = [name for name in wheel.namelist() if name.endswith("/METADATA")]
+    about = message_from_bytes(wheel.read(name))
+    assert (about["Name"], about["Requires-Python"]) == ("memory-core-py", ">=3.11")
+    needed = about.get_all("Requires-Dist", [])
+    core = {re.split(r"[^\w-]", row)[0] for row in needed if "extra ==" not in row}
+    assert core == {
+        *(
+            "annotated-types",
+            "apsw",
+            "filelock",
+            "httpx",
+            "jsonschema",
+            "numpy",
+            "pluggy",
+            "pydantic",
+            "pyjson5",
+            "pyyaml",
+        ),
+        *("rich", "sqlite-vec", "tenacity", "tokenizers", "watchdog", "wordllama"),
+    }
+    assert set(about.get_all("Provides-Extra", [])) == {"all", "litellm", "local", "mcp"}

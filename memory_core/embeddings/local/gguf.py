@@ -20,6 +20,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memory_core.__about__ import explain_install
 from memory_core.embeddings.error_mapping import mark_permanent
 from memory_core.errors import ProviderUnavailable
 
@@ -236,7 +237,7 @@ def _import_llama_cpp() -> Any:
             ProviderUnavailable(
                 "local",
                 f"llama-cpp-python is not installed, or does not load: {error}",
-                action='Install it: pip install "memory-core[local]". It compiles for some minutes.',
+                action=f"{explain_install('local')} It compiles for some minutes.",
             )
         ) from error
     log = logging.getLogger("llama-cpp-python")  # prints all that llama.cpp says, until a level is set

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 from memory_core.embeddings.credentials import Endpoint, find_origin
 from memory_core.embeddings.error_mapping import mark_permanent
 from memory_core.embeddings.plan import Plan
+from memory_core.embeddings.protocols import TextKind
 from memory_core.embeddings.remote.batch_api import JobState, parse_lines, parse_object
 from memory_core.embeddings.remote.bodies import bound_results
 from memory_core.embeddings.remote.http import Http, join_url
@@ -21,6 +22,16 @@ from memory_core.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
     from memory_core.embeddings.vectors import Row
+
+
+def make_item(plan: Plan, text: str, kind: TextKind) -> dict[str, Any]:
+    """Return the request for one text, an EmbedContentRequest."""
+    item: dict[str, Any] = {"model": f"models/{plan.space.model}", "content": {"parts": [{"text": text}]}}
+    if task := plan.input_type(kind):
+        item["taskType"] = task
+    if plan.dimensions:
+        item["outputDimensionality"] = plan.dimensions
+    return item
 
 
 class GeminiBatches:
@@ -36,7 +47,9 @@ class GeminiBatches:
 
     async def submit(self, texts: Mapping[str, str]) -> str:
         """See `BatchApi`."""
-        lines = "\n".join(json.dumps({"key": key, "request": self._make_item(text)}) for key, text in texts.items())
+        lines = "\n".join(
+            json.dumps({"key": key, "request": make_item(self._plan, text, "document")}) for key, text in texts.items()
+        )
         file = await self._upload(lines.encode())
         batch = {"displayName": "memory-core", "inputConfig": {"fileName": file}}
         url = join_url(self._url, f"/models/{self._plan.space.model}:asyncBatchEmbedContent")
@@ -66,14 +79,6 @@ class GeminiBatches:
     async def close(self) -> None:
         """See `BatchApi`."""
         await self._http.close()
-
-    def _make_item(self, text: str) -> dict[str, Any]:
-        item: dict[str, Any] = {"model": f"models/{self._plan.space.model}", "content": {"parts": [{"text": text}]}}
-        if self._plan.document_type:
-            item["taskType"] = self._plan.document_type
-        if self._plan.dimensions:
-            item["outputDimensionality"] = self._plan.dimensions
-        return item
 
     async def _upload(self, content: bytes) -> str:
         """Upload a file and return its name, such as files/abc."""

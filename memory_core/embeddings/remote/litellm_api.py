@@ -1,4 +1,4 @@
-"""Providers with a protocol of their own, through litellm: gemini, voyage, and whatever else litellm knows by a model string.
+"""The provider "litellm": whatever litellm knows by a model string, such as cohere/embed-v4.0. litellm is an extra.
 
 Importing litellm takes 3.6 s and 180 MB, so it is imported when the first request is sent, in a thread; the first question
 waits for it, and has time left to be asked however long that took. litellm on its own reads `.env` files, fetches a price list
@@ -17,6 +17,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from memory_core.__about__ import explain_install
 from memory_core.embeddings.credentials import Endpoint
 from memory_core.embeddings.error_mapping import ForeignError, extract_message, from_status, mark_permanent
 from memory_core.embeddings.plan import Plan
@@ -49,12 +50,18 @@ def to_litellm_name(model: str) -> str:
     return model.removeprefix("litellm/")
 
 
+def find_vendor(model: str) -> str:
+    """Return the vendor in a model's name: "cohere" of `cohere/embed-v4.0`."""
+    return to_litellm_name(model).partition("/")[0]
+
+
 class LitellmTransport:
     """Sends one request through `litellm.embedding`, in a thread that is abandoned when the request is cancelled."""
 
     def __init__(self, endpoint: Endpoint, plan: Plan) -> None:
         self._endpoint = endpoint
         self._plan = plan
+        self._vendor = find_vendor(plan.space.model)
         self._client: Any = None
         self._http: BoundedClient | None = None
 
@@ -94,7 +101,7 @@ class LitellmTransport:
 
     def _make_request(self, texts: Sequence[str], kind: TextKind) -> dict[str, Any]:
         plan, endpoint = self._plan, self._endpoint
-        gemini = endpoint.provider == "gemini"
+        gemini = self._vendor == "gemini"
         client = self._open_client()
         headers = {name: value.reveal() for name, value in endpoint.headers.items()}
         optional = {
@@ -106,7 +113,7 @@ class LitellmTransport:
             "extra_headers": headers if headers and client is None else None,
         }
         return {
-            "model": plan.provider.litellm_prefix + to_litellm_name(plan.space.model),
+            "model": to_litellm_name(plan.space.model),
             "input": [" " + text if gemini and text.startswith(_REFERENCES) else text for text in texts],
             "timeout": endpoint.timeout_seconds,
             "max_retries": 0,
@@ -120,11 +127,10 @@ class LitellmTransport:
         It carries the configured headers, because litellm's code for Voyage drops them.
         """
         endpoint = self._endpoint
-        speaks_openai = to_litellm_name(self._plan.space.model).startswith("openai/")
         with _IMPORTING:
-            if self._client is None and endpoint.provider in {"gemini", "voyage"}:
+            if self._client is None and self._vendor in {"gemini", "voyage"}:
                 self._client = self._new_handler()
-            elif self._client is None and speaks_openai and endpoint.base_url and endpoint.api_key:
+            elif self._client is None and self._vendor == "openai" and endpoint.base_url and endpoint.api_key:
                 self._client = self._new_openai_client(endpoint.base_url, endpoint.api_key.reveal())
             return self._client
 
@@ -217,7 +223,5 @@ def _is_connect_error(error: BaseException) -> bool:
 
 def _import_error(provider: str, error: ImportError) -> ProviderError:
     return mark_permanent(
-        ProviderUnavailable(
-            provider, f"litellm cannot be imported: {error}", action='Install it: pip install "litellm>=1.83".'
-        )
+        ProviderUnavailable(provider, f"litellm cannot be imported: {error}", action=explain_install("litellm"))
     )

@@ -1,6 +1,6 @@
 """Providers that speak OpenAI's embeddings protocol, spoken to directly with httpx.
 
-openai, openrouter, mistral, ollama, and any other server by its URL: vLLM, LM Studio, llama.cpp, gateways.
+openai, openrouter, voyage, mistral, ollama, and any other server by its URL: vLLM, LM Studio, llama.cpp, gateways.
 Protocol: https://platform.openai.com/docs/api-reference/embeddings/create
 """
 

@@ -27,7 +27,7 @@ def open_provider(
     retries: Retries | None = None,
     switch: BatchSwitch | None = None,
 ) -> RequestProvider:
-    """Open the provider that `memorySearch.provider` names, one whose route is "openai" or "litellm". Connects to nothing yet.
+    """Open the provider that `memorySearch.provider` names, one whose route is not "local". Connects to nothing yet.
 
     Args:
         config: Of the agent.
@@ -43,6 +43,11 @@ def open_provider(
     vendor = _read_vendor(config.search.model or "") if provider == "litellm" else ""
     endpoint = resolve_endpoint(config, provider, environ=environ, resolve_api_key=resolve_api_key, vendor=vendor)
     plan = make_plan(config, provider, endpoint=endpoint.fingerprint)
+    if provider == "gemini" and _takes_openai(endpoint):
+        from memory_core.embeddings.remote.openai_api import OpenAITransport
+
+        plan = plan.without_types()
+        return RequestProvider.from_plan(plan, OpenAITransport(endpoint, plan), retries=retries, bulk=None)
     make_batches = _find_batches(provider)
     bulk = open_batches(config, make_batches(endpoint, plan), plan.space, switch) if make_batches else None
     transport = _find_transport(PROVIDERS[provider].route)(endpoint, plan)
@@ -54,6 +59,10 @@ def _find_transport(route: str) -> Callable[[Endpoint, Plan], Transport]:
         from memory_core.embeddings.remote.litellm_api import LitellmTransport
 
         return LitellmTransport
+    if route == "gemini":
+        from memory_core.embeddings.remote.gemini_api import GeminiTransport
+
+        return GeminiTransport
     from memory_core.embeddings.remote.openai_api import OpenAITransport
 
     return OpenAITransport
@@ -73,7 +82,11 @@ def _find_batches(provider: str) -> Callable[[Endpoint, Plan], BatchApi] | None:
 
 
 def _read_vendor(model: str) -> str:
-    """Return the vendor that a model's name in litellm begins with."""
-    from memory_core.embeddings.remote.litellm_api import to_litellm_name
+    from memory_core.embeddings.remote.litellm_api import find_vendor
 
-    return to_litellm_name(model).partition("/")[0]
+    return find_vendor(model)
+
+
+def _takes_openai(endpoint: Endpoint) -> bool:
+    """Return True for Google's endpoint of OpenAI's protocol: https://ai.google.dev/gemini-api/docs/openai."""
+    return (endpoint.base_url or "").endswith("/openai")
