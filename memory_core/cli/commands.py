@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_core.cli import output
 from memory_core.cli.parser import Argument, Command, Options, build_parser
-from memory_core.errors import BackendError, ConfigError, ConfigProblem, InvalidArgument, MemoryCoreError
+from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument, MemoryCoreError
 
 if TYPE_CHECKING:
     from memory_core.plugin.memory import Memory
@@ -88,7 +87,6 @@ def _run_search(options: Options) -> int:
         "after": options.after,
         "before": options.before,
     }
-    asked = {name: value for name, value in asked.items() if value is not None}
     with _open_notes(options) as memory:
         result = memory.call_tool("memory_search", asked)
         unfinished = result.get("stale") and not (result["results"] and "warning" in result)
@@ -108,17 +106,10 @@ def _finish_sync(memory: Memory, backend: str) -> bool:
             return False  # the first answer says why, in its warning
 
 
-_PLACE = re.compile(r"\A(?P<path>.+\.md)[:#]L(?P<first>[1-9]\d{0,8})(?:-L(?P<last>\d{1,9}))?")
-
-
 def _run_get(options: Options) -> int:
     asked = {"path": options.path, "from": options.start, "lines": options.lines}
-    if place := _PLACE.fullmatch(options.path):  # as `search` prints it
-        first, last = int(place["first"]), int(place["last"] or place["first"])
-        shown = {"path": place["path"], "from": first, "lines": max(last - first + 1, 1)}
-        asked = {**shown, **{name: value for name, value in asked.items() if name != "path" and value is not None}}
     with _open_notes(options) as memory:
-        result = memory.call_tool("memory_get", {name: value for name, value in asked.items() if value is not None})
+        result = memory.call_tool("memory_get", asked)
     return _print_result(options, result, output.print_document)
 
 
@@ -217,32 +208,9 @@ def _run_flush(options: Options) -> int:
 
 
 def _run_config_check(options: Options) -> int:
-    from memory_core.backends.loader import check_sections, find_plugin
-    from memory_core.config import describe, load_config
+    from memory_core.cli import config_check
 
-    try:
-        config = load_config(options.file or options.config, workspace=options.workspace, state_dir=options.state_dir)
-        check_sections(config.agent(options.agent), origin=config.origin)
-    except ConfigError as error:
-        if options.json:
-            output.print_json({"origin": error.origin, "problems": [str(problem) for problem in error.problems]})
-        for problem in error.problems:
-            output.complain(f"{error.origin}: {problem}")
-        return 2
-    agent = config.agent(options.agent)
-    rows, warnings = describe(config, options.agent), list(agent.warnings)
-    try:
-        find_plugin(agent.memory.backend)
-    except BackendError as error:
-        log.debug("backend %r cannot be loaded", agent.memory.backend, exc_info=True)
-        warnings.append(f"{error}; builtin answers instead")
-    if options.json:
-        output.print_json({"settings": [row._asdict() for row in rows], "warnings": warnings})
-    else:
-        output.print_settings(rows)
-        for warning in warnings:
-            output.complain(warning)
-    return 0
+    return config_check.run(options)
 
 
 COMMANDS = (

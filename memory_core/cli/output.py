@@ -134,8 +134,13 @@ def print_document(result: Mapping[str, Any]) -> None:
 def print_settings(rows: Sequence[Row]) -> None:
     """Print a resolved configuration: document and places, then the settings that are not the default."""
     changed = [row for row in rows if row.origin != "default" or "." not in row.key]
-    print_pairs({row.key: f"{_format_value(row.value)}  ({row.origin})" for row in changed})
+    print_pairs({row.key: _format_setting(row) for row in changed})
     print(f"\n{len(rows) - len(changed)} other settings keep their defaults; --json lists them.")
+
+
+def _format_setting(row: Row) -> str:
+    spelling = f": {row.spelling}" if row.spelling else ""
+    return f"{_format_value(row.value)}  ({row.origin}{spelling})"
 
 
 def print_pairs(pairs: Mapping[str, object]) -> None:

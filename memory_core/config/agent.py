@@ -10,6 +10,8 @@ from typing import Any
 from memory_core.config.names import SLOT_ID
 from memory_core.config.settings import Compaction, MemorySettings, ProviderAccount, SearchSettings, Source
 
+GET_LINES = 120
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedFolder:
@@ -67,7 +69,7 @@ class AgentConfig:
     @property
     def get_lines(self) -> int:
         """Lines that memory_get reads when the caller gives no number: 50 in the Orbit dialect, else 120."""
-        return 50 if self.dialect == "orbit" else 120
+        return 50 if self.dialect == "orbit" else GET_LINES
 
     @property
     def sessions_dir(self) -> Path:

@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
-from memory_core.config.agent import AgentConfig
+from memory_core.config.agent import GET_LINES, AgentConfig
 from memory_core.config.environment import ENVIRONMENT
 from memory_core.config.fields import Secret, to_camel
 from memory_core.config.load import Config
@@ -28,11 +28,13 @@ class Row(NamedTuple):
         key: Dotted, as the documentation spells it.
         value: A JSON value; keys and headers are masked.
         origin: The layer that set it last.
+        spelling: The key as the document spells it, where a dialect has another word for it; else "".
     """
 
     key: str
     value: Any
     origin: Origin
+    spelling: str = ""
 
 
 def describe(config: Config, agent: str = DEFAULT_AGENT) -> list[Row]:
@@ -72,6 +74,8 @@ def _describe_places(config: Config, resolved: AgentConfig) -> Iterator[Row]:
     yield Row("stateDir", str(resolved.state_dir), resolver.places.state_dir_origin)
     yield Row("workspace", str(resolved.workspace), resolver.find_workspace_origin(resolved.agent))
     yield Row("index", str(resolved.store_path), store)
+    if resolved.get_lines != GET_LINES:
+        yield Row("get_memory.lines", resolved.get_lines, "dialect")
     yield Row("plugins.slots.memory", resolved.slot, resolver.slot.origin if resolver.slot else "default")
 
 
@@ -81,7 +85,15 @@ def _make_rows(key: str, section: Any, node: Node, path: Path = ()) -> Iterator[
         if is_dataclass(value):
             yield from _make_rows(join_key(key, name), value, node, (*path, name))
         else:
-            yield Row(join_key(key, name), _show(name, value), _find_origin(node, (*path, name)))
+            yield _make_row(join_key(key, name), _show(name, value), node, (*path, name))
+
+
+def _make_row(key: str, value: Any, node: Node, path: Path) -> Row:
+    place, rest = find(node, path)
+    if rest:
+        return Row(key, value, "default")
+    translated = place.origin == "file" and place.key.startswith("embedding.")
+    return Row(key, value, place.origin, place.key if translated else "")
 
 
 def _make_raw_rows(key: str, node: Node) -> Iterator[Row]:

@@ -58,7 +58,8 @@ class DialectReader:
             table, _ = self._get_object(raw, "embedding", "")
             return Sections("orbit", slot=self._read_slot(raw), defaults=AgentSections(search=self._read_orbit(table)))
         if syntax == "toml" and not ours and "slots" not in _get_mapping(raw, "plugins"):
-            return Sections("orbit", defaults=AgentSections(search=self._annotate({"enabled": False}, "embedding")))
+            off = annotate({"enabled": False}, "embedding", "dialect", self.problems)
+            return Sections("orbit", defaults=AgentSections(search=off))
         sections = self._read_document(raw)
         sections.dialect = "toml" if syntax == "toml" else "json5-entries" if _is_newer(raw) else "json5"
         return sections
@@ -192,7 +193,7 @@ class DialectReader:
                 self._add_problem(key, f"expected an object, not {name_type(value)}")
             else:
                 self._add_problem(key, explain_unknown_key(name, ORBIT_KEYS))
-        sources = annotate({"sources": ORBIT_SOURCES}, "embedding", "default", self.problems)
+        sources = annotate({"sources": ORBIT_SOURCES}, "embedding", "dialect", self.problems)
         return merge(sources, search)
 
     def _annotate(self, raw: object, key: str) -> Node:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from memory_core.errors import ConfigProblem
 
-Origin = Literal["default", "file", "environment", "flag"]
+Origin = Literal["default", "dialect", "file", "environment", "flag"]  # "dialect": a default that the dialect changes
 Path = tuple[str | int, ...]
 
 ADD_UP = "extraPaths"  # a later layer extends this list, and replaces all others

@@ -21,6 +21,7 @@ from memory_core.records import Access
 from memory_core.sources.sessions_json import FAILURES_PER_CYCLE, count_failures
 from memory_core.sources.writer import daily_path
 from memory_core.tools.append import PINNED_APPEND
+from memory_core.tools.schemas import adapt
 
 logger = logging.getLogger(__name__)
 
@@ -198,7 +199,7 @@ def plan_flush(
         compaction_count=session.cycle,
         prompt=_complete_prompt(flush.prompt or PROMPT, RULES, target, day),
         system_prompt=_complete_prompt(flush.system_prompt or SYSTEM_PROMPT, SYSTEM_RULES, target, day),
-        tools={PINNED_APPEND["name"]: PINNED_APPEND},
+        tools={PINNED_APPEND["name"]: adapt(PINNED_APPEND, config)},
         target=target,
         day=day,
         total_tokens=to_count(session.total_tokens),

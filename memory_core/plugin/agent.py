@@ -17,6 +17,7 @@ from memory_core.records import Access, CallContext, Finding, KeySources, Probe,
 from memory_core.sources.workspace import MAKE_IT, find_workspace_problem
 from memory_core.tools import results, schemas, scope
 from memory_core.tools.append import Writing, memory_append
+from memory_core.tools.arguments import check_arguments, read_citation
 from memory_core.tools.recalled import Recalled
 
 log = logging.getLogger(__name__)
@@ -62,8 +63,7 @@ class AgentMemory:
             return results.shape_disabled(
                 "this session has no access to the workspace", "use a session with workspaceAccess ro or rw"
             )
-        name = schemas.ALIASES.get(name, name)
-        schema = schemas.BY_NAME.get(name)
+        schema = schemas.BY_NAME.get(schemas.ALIASES.get(name, name))
         if schema is None:
             raise InvalidArgument("name", f"there is no tool {name!r}", action="offer the tools of tool_schemas()")
         selector = self._selector(config, context.access)
@@ -71,12 +71,13 @@ class AgentMemory:
             return results.shape_denied(
                 "memory may not be searched in this chat", "ask in a direct chat, or change memory.scope"
             )
-        checked = schemas.check_arguments(schema, arguments)
+        checked = check_arguments(schema, arguments, name=name)
         if schema is schemas.SEARCH:
             return self._search(selector, config, checked, context)
         if schema is schemas.GET:
-            lines = int(checked.get("lines", config.get_lines))
-            return results.shape_document(selector.get(checked["path"], int(checked.get("from", 1)), lines))
+            cited = read_citation(checked["path"])
+            first, lines = checked.get("from", cited.first or 1), checked.get("lines", cited.lines or config.get_lines)
+            return results.shape_document(selector.get(cited.path, int(first), int(lines)))
         return self._append(config, checked, context)
 
     def allows(self, config: AgentConfig, context: CallContext) -> bool:

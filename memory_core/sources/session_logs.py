@@ -133,7 +133,7 @@ def refuse_log(path: str) -> None:
     if path.startswith(SHOWN) and path.endswith(SUFFIX):
         raise PathRefused(
             path,
-            "is a session log, of which only what memory_search quotes is shown",
+            "is a session log, of which only what a search quotes is shown",
             action="search for it, or read a note",
         )
 

@@ -11,6 +11,7 @@ from typing import Any
 from memory_core.errors import InvalidArgument, PathRefused
 from memory_core.records import Access
 from memory_core.sources import writer
+from memory_core.tools.arguments import make_optional
 
 APPEND: Mapping[str, Any] = {
     "name": "memory_append",
@@ -23,11 +24,10 @@ APPEND: Mapping[str, Any] = {
         "type": "object",
         "properties": {
             "text": {"type": "string", "minLength": 1, "description": "Markdown; paragraphs are parted by blank lines"},
-            "target": {
-                "type": "string",
-                "enum": ["daily", "longterm"],
-                "description": "daily (default): today's note; longterm: MEMORY.md, for lasting facts and preferences",
-            },
+            "target": make_optional(
+                {"type": "string", "enum": ["daily", "longterm"]},
+                "daily (default): today's note; longterm: MEMORY.md, for lasting facts and preferences",
+            ),
         },
         "required": ["text"],
         "additionalProperties": False,

@@ -10,7 +10,7 @@ from memory_core.errors import FileUnreadable, PathRefused
 from memory_core.records import CallContext
 from memory_core.sources import files, notes, roots
 from memory_core.text.quoting import quote_safely
-from memory_core.tools import scope
+from memory_core.tools import schemas, scope
 
 CONTEXT_CHARS = 16_000
 
@@ -54,9 +54,11 @@ def quote_notes(config: AgentConfig, context: CallContext, today: date, *, budge
     room = budget_chars - len(_DATA)
     longterm = _find_longterm(config) if scope.is_main(context, config.agent) else None
     half = room // 2 if longterm else 0
-    daily = _fit_notes([(path, _read(config, path)) for path in _list_daily(today)], room - half, keep_end=True)
+    mark = f"(cut; read the rest with {schemas.get_name(config, 'memory_get')})"
+    notes_of_days = [(path, _read(config, path)) for path in _list_daily(today)]
+    daily = _fit_notes(notes_of_days, room - half, keep_end=True, mark=mark)
     left = room - sum(len(part) + 2 for part in daily)
-    parts = [*_fit_notes([longterm] if longterm else [], left, keep_end=False), *daily]
+    parts = [*_fit_notes([longterm] if longterm else [], left, keep_end=False, mark=mark), *daily]
     return "\n\n".join([_DATA, *parts]) if parts else ""
 
 
@@ -68,11 +70,11 @@ def _list_daily(today: date) -> Iterable[str]:
     return (f"{roots.NOTES_FOLDER}/{day.isoformat()}.md" for day in (today, today - timedelta(days=1)))
 
 
-def _fit_notes(notes: Iterable[tuple[str, str]], room: int, *, keep_end: bool) -> list[str]:
+def _fit_notes(notes: Iterable[tuple[str, str]], room: int, *, keep_end: bool, mark: str) -> list[str]:
     """Quote notes in order, each cut to the room that those before it left."""
     parts: list[str] = []
     for path, text in notes:
-        part = _fit_note(path, text, room - 2, keep_end=keep_end) if text else ""
+        part = _fit_note(path, text, room - 2, keep_end=keep_end, mark=mark) if text else ""
         if part:
             parts.append(part)
             room -= len(part) + 2
@@ -88,13 +90,12 @@ def _read(config: AgentConfig, path: str) -> str:
         return ""
 
 
-def _fit_note(path: str, text: str, room: int, *, keep_end: bool) -> str:
+def _fit_note(path: str, text: str, room: int, *, keep_end: bool, mark: str) -> str:
     """Quote a note, cut at line ends to fit the room; "" when not one line fits."""
     lines = text.splitlines()
     whole = quote(path, text)
     if len(whole) <= room:
         return whole
-    mark = "(cut; read the rest with memory_get)"
     left = room - len(path) - len(mark) - 5
     kept: list[str] = []
     for line in reversed(lines) if keep_end else lines:

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+# By Orbit's names or ours, as the tool was called.
+_ASK_FOR_ANOTHER = {
+    False: "ask for a path that memory_search returned",
+    True: "ask for a path that search_memory returned",
+}
+
+
 def catch_errors(name: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Run a tool and return its result; an error becomes a result too, so that a host never sees an exception.
 
@@ -26,7 +33,7 @@ def catch_errors(name: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]
     except InvalidArgument as error:
         return shape_invalid(error)
     except PathRefused as error:
-        return shape_denied(str(error), error.action or "ask for a path that memory_search returned")
+        return shape_denied(str(error), error.action or _ASK_FOR_ANOTHER[name == "get_memory"])
     except ConfigError as error:
         return shape_unavailable(str(error), error.action or "correct the configuration: memory-core config check")
     except MemoryCoreError as error:

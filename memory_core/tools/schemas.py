@@ -1,21 +1,21 @@
-"""The tools that an agent is offered: their schemas as data, and checks of the arguments that a model gives them."""
+"""The tools that an agent is offered: their schemas as data, and a search's arguments as a query."""
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.errors import InvalidArgument
 from memory_core.tools.append import APPEND
+from memory_core.tools.arguments import Schema, make_optional
 
 if TYPE_CHECKING:
     from memory_core.config.agent import AgentConfig
     from memory_core.config.settings import QuerySettings
     from memory_core.records import Access, Query
 
-Schema = Mapping[str, Any]
 Form = Literal["bare", "openai", "anthropic", "mcp"]
 
 SEARCH: Schema = {
@@ -33,24 +33,16 @@ SEARCH: Schema = {
                 "minLength": 1,
                 "description": "What to look for: a question, or exact words and identifiers",
             },
-            "maxResults": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 100,
-                "description": "Number of passages, at most",
-            },
-            "minScore": {
-                "type": "number",
-                "minimum": 0,
-                "maximum": 1,
-                "description": "Leave out passages that score less",
-            },
-            "after": {"type": "string", "format": "date", "description": "Only notes of this day or later, YYYY-MM-DD"},
-            "before": {
-                "type": "string",
-                "format": "date",
-                "description": "Only notes of this day or earlier, YYYY-MM-DD",
-            },
+            "maxResults": make_optional(
+                {"type": "integer", "minimum": 1, "maximum": 100}, "Number of passages, at most"
+            ),
+            "minScore": make_optional(
+                {"type": "number", "minimum": 0, "maximum": 1}, "Leave out passages that score less"
+            ),
+            "after": make_optional({"type": "string", "format": "date"}, "Only notes of this day or later, YYYY-MM-DD"),
+            "before": make_optional(
+                {"type": "string", "format": "date"}, "Only notes of this day or earlier, YYYY-MM-DD"
+            ),
         },
         "required": ["query"],
         "additionalProperties": False,
@@ -66,9 +58,12 @@ GET: Schema = {
     "parameters": {
         "type": "object",
         "properties": {
-            "path": {"type": "string", "description": "As memory_search gave it"},
-            "from": {"type": "integer", "minimum": 1, "description": "First line, from 1"},
-            "lines": {"type": "integer", "minimum": 1, "description": "How many lines"},
+            "path": {
+                "type": "string",
+                "description": "A path as memory_search gave it, or a citation of it, such as MEMORY.md#L3-L9",
+            },
+            "from": make_optional({"type": "integer", "minimum": 1}, "First line, from 1"),
+            "lines": make_optional({"type": "integer", "minimum": 1}, "How many lines"),
         },
         "required": ["path"],
         "additionalProperties": False,
@@ -80,15 +75,42 @@ ALL: tuple[Schema, ...] = (*READING, APPEND)
 BY_NAME: Mapping[str, Schema] = {schema["name"]: schema for schema in ALL}
 
 ALIASES: Mapping[str, str] = {"search_memory": "memory_search", "get_memory": "memory_get"}
+_ORBIT = {ours: theirs for theirs, ours in ALIASES.items()}
+_NAMES = re.compile("|".join(_ORBIT))
+
+NOTES = "MEMORY.md, memory/*.md"
+_SOURCES = {"memory": NOTES, "workspace": "other Markdown of the workspace", "sessions": "earlier conversations"}
+
+
+def get_name(config: AgentConfig, tool: str) -> str:
+    """Return the name under which a tool is offered: Orbit's own in its dialect, else ours."""
+    return _ORBIT.get(tool, tool) if config.dialect == "orbit" else tool
 
 
 def list_tools(config: AgentConfig, access: Access) -> list[dict[str, Any]]:
-    """Return the tools of a session in the bare function form; in the Orbit dialect under Orbit's names."""
-    offered = ALL if access == "rw" else READING
-    if config.dialect != "orbit":
-        return [dict(schema) for schema in offered]
-    orbit = {ours: theirs for theirs, ours in ALIASES.items()}
-    return [{**schema, "name": orbit.get(schema["name"], schema["name"])} for schema in offered]
+    """Return the tools of a session in the bare function form."""
+    return [adapt(schema, config) for schema in (ALL if access == "rw" else READING)]
+
+
+def adapt(schema: Schema, config: AgentConfig) -> dict[str, Any]:
+    """Return a tool for an agent: its name and its texts say what is searched, and how the tools are called there."""
+
+    def adapt_part(part: Any) -> Any:
+        if isinstance(part, str):
+            return _NAMES.sub(lambda found: get_name(config, found[0]), part.replace(NOTES, where))
+        if isinstance(part, Mapping):
+            return {key: adapt_part(child) for key, child in part.items()}
+        return [adapt_part(child) for child in part] if isinstance(part, list) else part
+
+    where = _describe_sources(config)
+    return {key: adapt_part(part) for key, part in schema.items()}
+
+
+def _describe_sources(config: AgentConfig) -> str:
+    parts = [words for source, words in _SOURCES.items() if source in config.search.sources]
+    if config.search.extra_paths:
+        parts.append("further folders of the user")
+    return ", ".join(parts) or NOTES
 
 
 def to_form(schema: Schema, form: Form) -> dict[str, Any]:
@@ -99,62 +121,6 @@ def to_form(schema: Schema, form: Form) -> dict[str, Any]:
         return {"type": "function", "function": dict(schema)}
     key = "input_schema" if form == "anthropic" else "inputSchema"
     return {"name": schema["name"], "description": schema["description"], key: schema["parameters"]}
-
-
-def check_arguments(schema: Schema, arguments: object) -> Mapping[str, Any]:
-    """Return the arguments if the schema allows them.
-
-    Raises:
-        InvalidArgument: Names the first wrong argument, and what was expected.
-    """
-    if not isinstance(arguments, Mapping):
-        raise InvalidArgument("arguments", f"expected an object, not {type(arguments).__name__}")
-    if _are_plainly_right(schema["parameters"], arguments):
-        return arguments
-    from jsonschema import Draft202012Validator
-
-    errors = sorted(
-        Draft202012Validator(schema["parameters"]).iter_errors(dict(arguments)), key=lambda error: list(error.path)
-    )
-    if errors:
-        raise _explain_error(errors[0], schema)
-    return arguments
-
-
-def _are_plainly_right(parameters: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
-    """Return True if arguments are valid beyond doubt; only others need jsonschema, whose import costs 80 ms."""
-    known = parameters["properties"]
-    return (
-        arguments.keys() <= known.keys()
-        and all(name in arguments for name in parameters["required"])
-        and all(_is_plainly_right(known[name], value) for name, value in arguments.items())
-    )
-
-
-def _is_plainly_right(schema: Mapping[str, Any], value: Any) -> bool:
-    if type(value) is str:
-        return (
-            schema["type"] == "string"
-            and len(value) >= schema.get("minLength", 0)
-            and ("enum" not in schema or value in schema["enum"])
-        )
-    if type(value) is int or (type(value) is float and schema["type"] == "number"):
-        return schema["type"] != "string" and bool(
-            schema.get("minimum", -math.inf) <= value <= schema.get("maximum", math.inf)
-        )
-    return False
-
-
-def _explain_error(error: Any, schema: Schema) -> InvalidArgument:
-    known = ", ".join(schema["parameters"]["properties"])
-    if error.validator == "required":
-        missing = next(name for name in error.validator_value if name not in error.instance)
-        return InvalidArgument(missing, "is required")
-    if error.validator == "additionalProperties":
-        unknown = next(name for name in error.instance if name not in schema["parameters"]["properties"])
-        return InvalidArgument(str(unknown), f"is not an argument of {schema['name']}; known are {known}")
-    name = str(error.path[0]) if error.path else "arguments"
-    return InvalidArgument(name, error.message)
 
 
 def read_query(arguments: Mapping[str, Any], defaults: QuerySettings, *, deadline: float | None = None) -> Query:

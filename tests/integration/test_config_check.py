@@ -108,3 +108,32 @@ def test_errors_are_also_told_as_json(command: Command, tmp_path: Path) -> None:
     shown = command("config", "check", str(path), "--json")
     assert (shown.code, len(shown.err.splitlines())) == (2, 1)
     assert shown.json == {"origin": str(path), "problems": ['memory.backnd: unknown key; did you mean "backend"?']}
+
+
+def pairs(shown: str) -> dict[str, str]:
+    return {name: value.strip() for name, _, value in (line.partition("  ") for line in shown.splitlines()) if value}
+
+
+def test_what_a_dialect_changes_is_shown(command: Command) -> None:
+    shown = command(
+        "config", "check", "tests/data/configs/orbit.toml", environment={"MEMORY_CORE_PROVIDER": "openrouter"}
+    )
+    assert (shown.code, shown.err) == (0, "")
+    told = pairs(shown.out)
+    assert told["dialect"] == "orbit  (file)"
+    assert told["tools"] == "search_memory, get_memory, memory_append  (dialect)"
+    assert told["get_memory.lines"] == "50  (dialect)"
+    assert told["memorySearch.sources"] == "memory, workspace  (dialect)"
+    assert told["memorySearch.query.maxSnippetChars"] == "700  (file: embedding.search.snippet_length)"
+    ours = pairs(command("config", "check", "tests/data/configs/moltbot-hybrid.json5").out)
+    assert ours["tools"] == "memory_search, memory_get, memory_append  (default)"
+    assert "memory_get.lines" not in ours
+
+
+def test_a_memory_that_is_off_is_told(command: Command) -> None:
+    shown = command("config", "check", "tests/data/configs/orbit-off.toml")
+    assert (shown.code, pairs(shown.out)["memorySearch.enabled"]) == (0, "no  (dialect)")
+    assert "tools" not in pairs(shown.out)
+    assert shown.error == (
+        "memory-core: memory is off for this agent: the file has no table [embedding]; add [embedding] to the file."
+    )

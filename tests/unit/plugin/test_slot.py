@@ -169,6 +169,24 @@ def test_a_note(host: Host) -> None:
     }
 
 
+def test_a_note_is_read_at_its_citation(host: Host, notes: Path) -> None:
+    (notes / "MEMORY.md").write_text("The fence is made of oak.\n\nAda prefers tea.\nBo prefers coffee.\n\nEnd.\n")
+    slot = host.slot()
+    (hit,) = slot.call_tool("memory_search", {"query": "Who prefers tea?", "maxResults": 1, "after": None}, DIRECT)[
+        "results"
+    ]
+    assert hit["citation"].startswith("MEMORY.md#L")
+    cited = slot.call_tool("memory_get", {"path": hit["citation"], "from": None, "lines": None}, DIRECT)
+    assert (cited["path"], cited["from"], cited["status"]) == ("MEMORY.md", hit["startLine"], "ok")
+    assert cited["lines"] == hit["endLine"] - hit["startLine"] + 1
+    assert "Ada prefers tea." in cited["text"]
+    assert slot.call_tool("memory_get", {"path": "MEMORY.md#L3"})["text"] == "Ada prefers tea."
+    assert slot.call_tool("memory_get", {"path": "MEMORY.md#L3-L4"})["text"] == "Ada prefers tea.\nBo prefers coffee."
+    assert slot.call_tool("memory_get", {"path": "MEMORY.md#L3-L4", "from": 1, "lines": 1})["text"].startswith(
+        "The fence"
+    )
+
+
 def test_an_empty_index_says_so(host: Host, notes: Path) -> None:
     (notes / "MEMORY.md").unlink()
     answer = host.slot().call_tool(*SEARCH)
@@ -180,21 +198,29 @@ def test_an_empty_index_says_so(host: Host, notes: Path) -> None:
     ("tool", "arguments", "told"),
     [
         ("memory_search", {}, "query: is required"),
-        ("memory_search", {"query": 5}, "query: 5 is not of type 'string'"),
-        ("memory_search", {"query": "x", "maxResults": 0}, "maxResults: 0 is less than the minimum of 1"),
-        ("memory_search", {"query": "x", "maxResults": "6"}, "maxResults: '6' is not of type 'integer'"),
-        ("memory_search", {"query": "x", "minScore": 2}, "minScore: 2 is greater than the maximum of 1"),
+        ("memory_search", {"query": 5}, "query: expected a string that is not empty, not 5"),
+        ("memory_search", {"query": "x", "maxResults": 0}, "maxResults: expected a whole number from 1 to 100, not 0"),
+        ("memory_search", {"query": "x", "maxResults": "6"}, "maxResults: expected a whole number from 1 to 100, "),
+        ("memory_search", {"query": "x", "minScore": 2}, "minScore: expected a number from 0 to 1, not 2"),
         ("memory_search", {"query": "x", "minScore": float("nan")}, "minScore: expected a number from 0 to 1"),
         ("memory_search", {"query": "x", "after": "soon"}, "after: expected a date as YYYY-MM-DD, not 'soon'"),
         ("memory_search", {"query": "x", "after": "2026-02-01", "before": "2026-01-01"}, "after: 2026-02-01 is later"),
         ("memory_search", {"query": "x", "limit": 3}, "limit: is not an argument of memory_search; known are query,"),
-        ("memory_get", {"path": "MEMORY.md", "from": "zz"}, "from: 'zz' is not of type 'integer'"),
-        ("memory_get", {"path": "MEMORY.md", "lines": 0}, "lines: 0 is less than the minimum of 1"),
+        (
+            "memory_get",
+            {"path": "MEMORY.md", "from": "zz"},
+            'from: expected a whole number, at least 1, not the string "zz"',
+        ),
+        ("memory_get", {"path": "MEMORY.md", "lines": 0}, "lines: expected a whole number, at least 1, not 0"),
         ("memory_append", {"text": ""}, "text: "),
-        ("memory_append", {"text": "x", "target": "notes/x.md"}, "target: 'notes/x.md' is not one of"),
+        (
+            "memory_append",
+            {"text": "x", "target": "notes/x.md"},
+            'target: expected "daily" or "longterm", not the string "notes/x.md"',
+        ),
         ("memory_append", {"text": "x", "path": "x.md"}, "path: is not an argument of memory_append"),
-        ("memory_search", ["query"], "arguments: expected an object, not list"),
-        ("memory_search", None, "arguments: expected an object, not NoneType"),
+        ("memory_search", ["query"], "arguments: expected an object, not a list"),
+        ("memory_search", None, "arguments: expected an object, not null"),
         ("shell", {}, "name: there is no tool 'shell'"),
     ],
 )
@@ -420,9 +446,16 @@ def test_orbits_names_are_taken_always_and_offered_in_its_dialect(host: Host, no
     slot = host.slot(config)
     assert [tool["name"] for tool in slot.tool_schemas()] == ["search_memory", "get_memory", "memory_append"]
     assert "call search_memory" in slot.prompt_section()
+    assert "ask for a path that search_memory returned" in slot.call_tool("get_memory", {"path": "x.txt"})["action"]
+    assert "an argument of search_memory" in slot.call_tool("search_memory", {"query": "x", "limit": 1})["error"]
     (notes / "MEMORY.md").write_text("line\n" * 200)
     assert slot.call_tool("get_memory", {"path": "MEMORY.md"})["lines"] == 50
     assert slot.call_tool("memory_get", {"path": "MEMORY.md"})["lines"] == 50
+    (notes / "MEMORY.md").write_text("line\n" * 9000)
+    assert "(cut; read the rest with get_memory)" in slot.session_context(MAIN)
+    turn = slot.before_compaction(Session(agent="main", key="agent:main:main"), compacting=True)
+    assert turn is not None
+    assert "search_memory" in turn.tools["memory_append"]["description"]
 
     ours = host.slot()
     assert ours.call_tool("get_memory", {"path": "MEMORY.md"})["lines"] == 120

@@ -1,0 +1,148 @@
+"""Arguments that a model gives to a tool: their schemas, checks that say what is wrong, and citations as places."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from memory_core.errors import InvalidArgument
+
+Schema = Mapping[str, Any]
+
+SHOWN_CHARS = 40  # of a wrong value
+FAR = (
+    10**15
+)  # no count is as large; Python prints no integer of more than 4,300 digits, so that one could not be answered
+
+
+def make_optional(schema: Schema, description: str) -> dict[str, Any]:
+    """Return the schema of an optional argument. null counts as absent: hosts with strict schemas send every argument."""
+    return {"anyOf": [schema, {"type": "null"}], "description": description}
+
+
+def check_arguments(schema: Schema, arguments: object, *, name: str = "") -> Mapping[str, Any]:
+    """Return the arguments if the schema allows them, without those that are null.
+
+    Args:
+        schema: A tool in the bare function form.
+        arguments: As the model gave them.
+        name: The tool's name as it was called; "" for the schema's own.
+
+    Raises:
+        InvalidArgument: Names the first wrong argument, and says of every wrong one what was expected.
+    """
+    if not isinstance(arguments, Mapping):
+        raise InvalidArgument("arguments", f"expected an object, not {_describe_value(arguments)}")
+    parameters = schema["parameters"]
+    known, required = parameters["properties"], parameters["required"]
+    given = {key: value for key, value in arguments.items() if value is not None or key in required or key not in known}
+    if _are_plainly_right(parameters, given):
+        return given
+    from jsonschema import Draft202012Validator
+
+    tool = name or schema["name"]
+    faults: dict[str, str] = {}
+    for key in (key for key in required if given.get(key) is None):
+        faults[key] = "is required" if key not in given else "is required; null is no value for it"
+    for key in (key for key in given if key not in known):
+        faults[str(key)] = f"is not an argument of {tool}; known are {', '.join(known)}"
+    for key in (key for key in given if key not in faults):
+        plain = get_plain(known[key])
+        if _is_far(given[key]) or not Draft202012Validator(plain).is_valid(given[key]):
+            faults[key] = f"expected {_describe_schema(plain)}, not {_describe_value(given[key])}"
+    if faults:
+        (first, fault), *others = faults.items()
+        raise InvalidArgument(first, "; ".join([fault, *(f"{key}: {told}" for key, told in others)]))
+    return given
+
+
+def get_plain(schema: Schema) -> Schema:
+    """Return the schema of an argument that is given: an optional one without null."""
+    return next((each for each in schema.get("anyOf", ()) if each.get("type") != "null"), schema)
+
+
+def _is_far(value: object) -> bool:
+    return isinstance(value, int) and abs(value) > FAR
+
+
+def _are_plainly_right(parameters: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+    """Return True if arguments are valid beyond doubt; only others need jsonschema, whose import costs 80 ms."""
+    known = parameters["properties"]
+    return (
+        given.keys() <= known.keys()
+        and all(name in given for name in parameters["required"])
+        and all(_is_plainly_right(get_plain(known[name]), value) for name, value in given.items())
+    )
+
+
+def _is_plainly_right(schema: Schema, value: Any) -> bool:
+    if type(value) is str:
+        return (
+            schema["type"] == "string"
+            and len(value) >= schema.get("minLength", 0)
+            and ("enum" not in schema or value in schema["enum"])
+        )
+    if type(value) is int or (type(value) is float and schema["type"] == "number"):
+        return schema["type"] != "string" and bool(
+            schema.get("minimum", -math.inf) <= value <= schema.get("maximum", FAR)
+        )
+    return False
+
+
+_TYPES = {"integer": "a whole number", "number": "a number", "string": "a string"}
+
+
+def _describe_schema(schema: Schema) -> str:
+    if "enum" in schema:
+        return " or ".join(f'"{choice}"' for choice in schema["enum"])
+    words, low, high = _TYPES[schema["type"]], schema.get("minimum"), schema.get("maximum")
+    if schema.get("minLength"):
+        words += " that is not empty"
+    if low is None:
+        return words
+    return f"{words}, at least {low}" if high is None else f"{words} from {low} to {high}"
+
+
+def _describe_value(value: object) -> str:
+    """Describe a wrong value as JSON writes it; a long one is cut, and of a list or an object only the kind is told."""
+    if isinstance(value, str):
+        cut = value if len(value) <= SHOWN_CHARS else f"{value[:SHOWN_CHARS]}…"
+        return f"the string {json.dumps(cut, ensure_ascii=False)}".encode("utf-8", "replace").decode()
+    if isinstance(value, bool) or value is None:
+        return json.dumps(value)
+    if isinstance(value, int | float):
+        return "a number far out of range" if _is_far(value) else repr(value)
+    if isinstance(value, list | tuple):
+        return "a list"
+    return "an object" if isinstance(value, Mapping) else f"a {type(value).__name__}"
+
+
+class Citation(NamedTuple):
+    """A path as a tool was given it, with the lines that it cites.
+
+    Attributes:
+        path: Without its lines.
+        first: The first line, from 1; None if the path cites none.
+        lines: The number of lines; None likewise.
+    """
+
+    path: str
+    first: int | None = None
+    lines: int | None = None
+
+
+# `path#L3-L9` and `path#L3` as citations have them, `path:L3-L9` as the command line prints them. A path to Markdown ends
+# with its suffix, so that no note is called so.
+_CITED = re.compile(r"\A(?:Source: )?(?P<path>[^\n]+)[:#]L(?P<first>[1-9]\d{0,8})(?:-L?(?P<last>\d{1,9}))?\Z")
+
+
+def read_citation(path: str) -> Citation:
+    """Read a path, or a citation as memory_search gave it: `MEMORY.md#L3-L9` or `MEMORY.md#L3`."""
+    found = _CITED.match(path)
+    if found is None:
+        return Citation(path)
+    first, last = int(found["first"]), int(found["last"] or found["first"])
+    return Citation(found["path"], first, max(last - first + 1, 1))

@@ -1,0 +1,111 @@
+"""Arguments of tools: wrong ones are refused by name, null is absent, and a citation is a place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from memory_core.config.settings import QuerySettings
+from memory_core.errors import InvalidArgument
+from memory_core.tools import schemas
+from memory_core.tools.append import APPEND
+from memory_core.tools.arguments import Schema, check_arguments, read_citation
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments", "named"),
+    [
+        (schemas.SEARCH, {}, "query: is required"),
+        (schemas.SEARCH, {"query": 7}, "query: expected a string that is not empty, not 7"),
+        (schemas.SEARCH, {"query": ""}, 'query: expected a string that is not empty, not the string ""'),
+        (schemas.SEARCH, {"query": None}, "query: is required; null is no value for it"),
+        (schemas.SEARCH, {"query": "x", "maxResults": 0}, "maxResults: expected a whole number from 1 to 100, not 0"),
+        (schemas.SEARCH, {"query": "x", "maxResults": 101}, "maxResults: expected a whole number from 1 to 100, not 101"),
+        (schemas.SEARCH, {"query": "x", "maxResults": 2.5}, "maxResults: expected a whole number from 1 to 100, not 2.5"),
+        (schemas.SEARCH, {"query": "x", "maxResults": True}, "maxResults: expected a whole number from 1 to 100, not true"),
+        (schemas.SEARCH, {"query": "x", "maxResults": "5"},
+         'maxResults: expected a whole number from 1 to 100, not the string "5"'),
+        (schemas.SEARCH, {"query": "x", "maxResults": 10**5000}, "maxResults: expected a whole number from 1 to 100, not a n"),
+        (schemas.SEARCH, {"query": "x", "maxResults": [5]}, "maxResults: expected a whole number from 1 to 100, not a list"),
+        (schemas.SEARCH, {"query": "x", "minScore": -0.1}, "minScore: expected a number from 0 to 1, not -0.1"),
+        (schemas.SEARCH, {"query": "x", "minScore": "0.5"}, 'minScore: expected a number from 0 to 1, not the string "0.5"'),
+        (schemas.SEARCH, {"query": "x", "after": 20260301}, "after: expected a string, not 20260301"),
+        (schemas.SEARCH, {"query": "x", "max_results": None}, "max_results: is not an argument of memory_search; known are q"),
+        (schemas.SEARCH, {"query": "x", "maxResults": 0, "minScore": 2, "limit": 5},
+         "limit: is not an argument of memory_search; known are query, maxResults, minScore, after, before;"
+         " maxResults: expected a whole number from 1 to 100, not 0; minScore: expected a number from 0 to 1, not 2"),
+        (schemas.GET, {"path": "a.md", "from": 0}, "from: expected a whole number, at least 1, not 0"),
+        (schemas.GET, {"path": "a.md", "from": 10**5000}, "from: expected a whole number, at least 1, not a number far out of"),
+        (schemas.GET, {"path": "a.md", "from": "x" * 99},
+         f'from: expected a whole number, at least 1, not the string "{"x" * 40}…"'),
+        (schemas.GET, {"path": "a.md", "lines": 0}, "lines: "),
+        (APPEND, {"text": "x", "target": "notes/x.md"}, 'target: expected "daily" or "longterm", not the string "no'),
+        (schemas.GET, {"from": 1}, "path: is required"),
+        (schemas.GET, [], "arguments: expected an object"),
+        (schemas.GET, None, "arguments: expected an object"),
+        (schemas.GET, "a.md", "arguments: expected an object"),
+    ],
+)  # fmt: skip
+def test_a_wrong_argument_is_named(schema: Schema, arguments: Any, named: str) -> None:
+    with pytest.raises(InvalidArgument) as error:
+        check_arguments(schema, arguments)
+    assert str(error.value).startswith(named)
+
+
+def test_a_tool_is_named_as_it_was_called() -> None:
+    with pytest.raises(InvalidArgument, match="is not an argument of search_memory"):
+        check_arguments(schemas.SEARCH, {"query": "x", "limit": 3}, name="search_memory")
+
+
+@pytest.mark.parametrize(
+    ("given", "place"),
+    [
+        ("MEMORY.md#L3-L4", ("MEMORY.md", 3, 2)),
+        ("MEMORY.md#L3", ("MEMORY.md", 3, 1)),
+        ("MEMORY.md:L3-L4", ("MEMORY.md", 3, 2)),
+        ("memory/2026-03-07.md#L3-4", ("memory/2026-03-07.md", 3, 2)),
+        ("Source: qmd/recipes/a b.md#L12-L20", ("qmd/recipes/a b.md", 12, 9)),
+        ("MEMORY.md#L9-L3", ("MEMORY.md", 9, 1)),
+        ("MEMORY.md", ("MEMORY.md", None, None)),
+        ("MEMORY.md#L0", ("MEMORY.md#L0", None, None)),
+        ("MEMORY.md#L3-L4 and more", ("MEMORY.md#L3-L4 and more", None, None)),
+        ("#L3", ("#L3", None, None)),
+        ("a#L3.md", ("a#L3.md", None, None)),
+    ],
+)
+def test_a_citation_is_a_place(given: str, place: tuple[str, int | None, int | None]) -> None:
+    assert tuple(read_citation(given)) == place
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(
+    st.sampled_from(schemas.READING),
+    st.dictionaries(
+        st.sampled_from(["query", "maxResults", "minScore", "after", "before", "path", "from", "lines"])
+        | st.text(max_size=5),
+        JSON,
+    ),
+)
+def test_any_arguments_are_taken_or_refused_by_name(schema: Schema, arguments: dict[str, Any]) -> None:
+    try:
+        checked = check_arguments(schema, arguments)
+        if schema is schemas.SEARCH:
+            query = schemas.read_query(checked, QuerySettings())
+            assert 1 <= query.max_results <= 100
+            assert 0 <= query.min_score <= 1
+    except InvalidArgument as refused:
+        named = refused.argument
+    else:
+        assert Draft202012Validator(schema["parameters"]).is_valid(arguments)
+        return
+    assert named in {*arguments, *schema["parameters"]["required"]}
