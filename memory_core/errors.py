@@ -8,6 +8,7 @@ MemoryCoreError
 ├── NoteNotWritten              a note cannot be appended to
 ├── SessionsUnusable            the host's sessions.json cannot be read or written; it is left as it is
 ├── MemoryOff                   memory is switched off for this agent
+├── MemoryClosed                the memory or the slot was closed, and opens nothing again
 ├── NotIndexed                  there is no index, and the session may not write one
 │   └── OtherWorkspace          the index file holds the notes of another workspace
 ├── StoreError                  the index file cannot be used
@@ -152,6 +153,13 @@ class MemoryOff(MemoryCoreError):
     def __init__(self, reason: str, *, action: str = "") -> None:
         super().__init__(f"memory is off for this agent: {reason}", action=action)
         self.reason = reason
+
+
+class MemoryClosed(MemoryCoreError):
+    """The memory or the slot was closed. It opens nothing again."""
+
+    def __init__(self) -> None:
+        super().__init__("this memory was closed", action="open a new one: open_memory() or MemorySlot()")
 
 
 class NotIndexed(MemoryCoreError):

@@ -11,13 +11,13 @@ from memory_core.errors import InvalidArgument
 AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.IGNORECASE | re.ASCII)
 
 
-def normalize_agent_id(agent_id: str) -> str:
+def normalize_agent_id(agent_id: object) -> str:
     """Return an agent's id in lower case; it is safe in a path.
 
     Raises:
         InvalidArgument: It is not `[a-z0-9][a-z0-9_-]{0,63}` after lower-casing.
     """
-    if not AGENT_ID.fullmatch(agent_id):
+    if not isinstance(agent_id, str) or not AGENT_ID.fullmatch(agent_id):
         raise InvalidArgument(
             "agent",
             "expected at most 64 letters, digits, - and _, the first a letter or digit",

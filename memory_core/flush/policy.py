@@ -6,7 +6,6 @@ Nothing is written; at most the size of one file is read.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
@@ -59,7 +58,7 @@ class Session:
         session_id: The host's id of the present transcript.
         total_tokens: The size of the context that the model last saw; None or 0 if unknown.
         context_window: The model's window in tokens; None or 0 if unknown.
-        transcript: The session's JSONL file, whose size is read if `transcript_bytes` is None.
+        transcript: The session's JSONL file, whose size is read if `transcript_bytes` is None; a string will do.
         transcript_bytes: The size of that file.
         compaction_count: The number of compactions so far; None if the host counts none, see `cycles.count`.
         flushed_compaction_count: The `compaction_count` at the last flush; None if there was none, which is not 0.
@@ -77,7 +76,7 @@ class Session:
     session_id: str = ""
     total_tokens: float | None = None
     context_window: float | None = None
-    transcript: Path | None = None
+    transcript: Path | str | None = None
     transcript_bytes: float | None = None
     compaction_count: int | None = None
     flushed_compaction_count: int | None = None
@@ -173,6 +172,10 @@ def should_flush(session: Session, config: AgentConfig, *, compacting: bool = Fa
         compacting: The host compacts whatever the session's size (the user asked for it, or the model's window
             overflowed), so that thresholds are ignored.
     """
+    wrong = _find_wrong_text(session)
+    if wrong:
+        logger.warning("No memory flush: %s", wrong)
+        return Decision(False, wrong, "unknown")
     decision = _find_objection(session, config) or (
         Decision(True, "the session is about to be compacted", "due")
         if compacting
@@ -223,9 +226,24 @@ def compute_threshold(context_window: int, compaction: Compaction) -> int:
     return left - min(compaction.memory_flush.soft_threshold_tokens, left // 2)
 
 
+_TEXTS = ("agent", "key", "session_id", "access", "kind", "chat_type", "channel", "timezone")
+
+
+def _find_wrong_text(session: Session) -> str:
+    """Return the attribute that has to be a string and is none, as a reason; "" if there is none."""
+    return next(
+        (
+            f"{name} of the session is no string: {type(value).__name__}"
+            for name in _TEXTS
+            if not isinstance(value := getattr(session, name), str)
+        ),
+        "",
+    )
+
+
 def _find_objection(session: Session, config: AgentConfig) -> Decision | None:
     """Return the decision against a flush whatever the session's size; None if nothing speaks against it."""
-    kind, failures, cycle = detect_unattended(session), session.flush_failures, session.cycle
+    kind, failures, cycle = detect_unattended(session), to_count(session.flush_failures) or 0, session.cycle
     skips: tuple[tuple[bool, Code, str], ...] = (
         (config.slot != SLOT_ID, "slot", f'the memory slot is "{config.slot}", not "{SLOT_ID}"'),
         (not config.search.enabled, "disabled", "memorySearch.enabled is false"),
@@ -267,7 +285,11 @@ def _decide_by_size(session: Session, config: AgentConfig) -> Decision:
 
 
 def _quote(value: object) -> str:
-    return "" if value is None else f": {value!r}"
+    """Return a value that is no count as the end of a sentence; of one that may be long or not printable only its kind."""
+    if value is None:
+        return ""
+    is_short = isinstance(value, bool | float | str) or (isinstance(value, int) and abs(value) < _LARGEST)
+    return f": {value!r:.80}" if is_short else f": {type(value).__name__}"
 
 
 def _decide_by_tokens(session: Session, compaction: Compaction) -> Decision:
@@ -291,16 +313,19 @@ def _decide_by_transcript(session: Session, limit_bytes: int) -> Decision | None
     return Decision(True, f"the transcript's {size:,} bytes reach the limit of {limit_bytes:,}", "due")
 
 
-def _measure_file(path: Path) -> int | None:
+def _measure_file(path: Path | str) -> int | None:
     try:
-        return path.stat().st_size
-    except (OSError, ValueError):
+        return Path(path).stat().st_size
+    except (OSError, ValueError, TypeError):  # no such file, no path at all, or no string
         return None
+
+
+_LARGEST = 2**63  # of counts: no session is larger, and longer numbers cannot even be printed
 
 
 def to_count(value: object) -> int | None:
     """Return a count as an int; None for a value that is no count."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _LARGEST:
         return None
     return int(value)
 

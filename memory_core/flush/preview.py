@@ -69,7 +69,8 @@ def preview(config: AgentConfig, named: str) -> Preview:
     session = cycles.count(_find(config, named), config, write=False)
     decision = should_flush(session, config)
     turn = plan_flush(session, config) if decision.due else None
-    transcript = session.transcript if session.transcript and session.transcript.is_file() else None
+    transcript = Path(session.transcript) if session.transcript else None
+    transcript = transcript if transcript and transcript.is_file() else None
     return Preview(
         session=session.key,
         transcript=transcript,

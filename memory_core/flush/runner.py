@@ -100,7 +100,11 @@ def run_flush(
         max_tokens: The most tokens that the model may write over all steps.
         clock: Seconds, monotonic.
     """
-    run = _Run(turn, complete, tools, _first_messages(turn, history), max_steps, max_seconds, max_tokens, clock)
+    try:
+        run = _Run(turn, complete, tools, _first_messages(turn, history), max_steps, max_seconds, max_tokens, clock)
+    except Exception as error:
+        logger.exception("A memory flush cannot begin")
+        return FlushOutcome(status="failed", reason=f"{type(error).__name__}: {error}")
     try:
         return run.run()
     except Exception as error:

@@ -31,7 +31,7 @@ class HostHooks(Protocol):
         raise NotImplementedError
 
     @hookspec(firstresult=True)
-    def before_compaction(self, session: Session, compacting: bool) -> FlushTurn | None:
+    def before_compaction(self, session: Session | CallContext, compacting: bool) -> FlushTurn | None:
         """Return the silent turn to run before the session is compacted; None when none is due."""
         raise NotImplementedError
 

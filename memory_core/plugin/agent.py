@@ -12,7 +12,7 @@ from typing import Any
 from memory_core.backends.selector import Selector
 from memory_core.config.agent import AgentConfig
 from memory_core.config.switch import explain_off, refuse_off
-from memory_core.errors import InvalidArgument, MemoryCoreError
+from memory_core.errors import InvalidArgument, MemoryClosed, MemoryCoreError
 from memory_core.records import Access, CallContext, Finding, KeySources, Probe, ProgressCallback, Status, SyncReport
 from memory_core.sources.workspace import MAKE_IT, find_workspace_problem
 from memory_core.tools import results, schemas, scope
@@ -27,7 +27,8 @@ class AgentMemory:
     """The open backends, the tools and the recall of one agent. All methods may be called from several threads.
 
     Methods take the configuration that their caller resolved: a call resolves it once, and never meets another one on its
-    way. Backends are opened when they are first needed, and anew when the configuration has changed since.
+    way. Backends are opened when they are first needed, and anew when the configuration has changed since. After `close`
+    nothing is opened: every method that returns an answer raises `MemoryClosed`.
     """
 
     def __init__(self, *, today: Callable[[], date], keys: KeySources) -> None:
@@ -36,6 +37,7 @@ class AgentMemory:
         self._lock = threading.Lock()
         self._selectors: dict[Access, tuple[AgentConfig, Selector]] = {}
         self._started = False
+        self._closed = False
         self._recalled = Recalled()
 
     def check(self, config: AgentConfig) -> None:
@@ -44,8 +46,18 @@ class AgentMemory:
         Raises:
             ConfigError: The section cannot be used.
         """
+        self.refuse_closed()
         if config.enabled:
             self._selector(config, "rw")
+
+    def refuse_closed(self) -> None:
+        """Raise if the memory is closed.
+
+        Raises:
+            MemoryClosed: It is.
+        """
+        if self._closed:
+            raise MemoryClosed
 
     def call_tool(
         self, config: AgentConfig, name: str, arguments: Mapping[str, Any], context: CallContext
@@ -55,6 +67,7 @@ class AgentMemory:
         Raises:
             MemoryCoreError: It cannot be run; `results.catch_errors` makes a result of that.
         """
+        self.refuse_closed()
         if not config.enabled:
             self._close_selectors()  # no watcher and no open index stay behind
             off = explain_off(config)
@@ -63,9 +76,11 @@ class AgentMemory:
             return results.shape_disabled(
                 "this session has no access to the workspace", "use a session with workspaceAccess ro or rw"
             )
+        if not isinstance(name, str):
+            raise InvalidArgument("name", f"expected the name of a tool, not {type(name).__name__}")
         schema = schemas.BY_NAME.get(schemas.ALIASES.get(name, name))
         if schema is None:
-            raise InvalidArgument("name", f"there is no tool {name!r}", action="offer the tools of tool_schemas()")
+            raise InvalidArgument("name", f"there is no tool {name!r:.80}", action="offer the tools of tool_schemas()")
         selector = self._selector(config, context.access)
         if not scope.allows(selector.scope, context):
             return results.shape_denied(
@@ -86,6 +101,7 @@ class AgentMemory:
         Raises:
             MemoryCoreError: The configuration cannot be used.
         """
+        self.refuse_closed()
         return (
             config.enabled
             and context.access != "none"
@@ -103,6 +119,7 @@ class AgentMemory:
             MemoryOff: Memory is off.
             MemoryCoreError: It cannot be done.
         """
+        self.refuse_closed()
         refuse_off(config)
         report = self._selector(config, "rw").sync(force=force, progress=progress)
         return replace(report, warnings=(*_warn_of_workspace(config), *report.warnings))
@@ -113,6 +130,7 @@ class AgentMemory:
         Raises:
             MemoryCoreError: It cannot be done.
         """
+        self.refuse_closed()
         refuse_off(config)
         return self._selector(config, "rw").finish_sync(backend, progress=progress)
 
@@ -128,6 +146,7 @@ class AgentMemory:
 
     def status(self, config: AgentConfig) -> Status:
         """Return a cheap status: no network, no model, nothing written; one of memory that is off says why."""
+        self.refuse_closed()
         off = explain_off(config)
         if off is not None:
             return Status(
@@ -143,11 +162,13 @@ class AgentMemory:
         Raises:
             MemoryOff: Memory is off.
         """
+        self.refuse_closed()
         refuse_off(config)
         return self._selector(config, "rw").probe()
 
     def diagnose(self, config: AgentConfig) -> list[Finding]:
         """Check for real everything that the configured backend needs; nothing is opened while memory is off."""
+        self.refuse_closed()
         off = explain_off(config)
         if off is not None:
             return [Finding(subject="config", level="warn", message=str(off), action=off.action)]
@@ -171,7 +192,7 @@ class AgentMemory:
             A sentence about each backend that did not close; it is left behind in a daemon thread.
         """
         with self._lock:
-            self._started = False
+            self._closed = True
         return self._close_selectors()
 
     def _search(
@@ -198,8 +219,13 @@ class AgentMemory:
         return memory_append(arguments, writing)
 
     def _selector(self, config: AgentConfig, access: Access) -> Selector:
-        """Return the backends for this access, opened anew when the configuration has changed."""
+        """Return the backends for this access, opened anew when the configuration has changed.
+
+        Raises:
+            MemoryClosed: After `close`.
+        """
         with self._lock:
+            self.refuse_closed()
             held = self._selectors.get(access)
             if held is not None and held[0] == config:
                 return held[1]

@@ -13,8 +13,9 @@ from typing import Any, Self
 from memory_core.config.agent import AgentConfig
 from memory_core.config.names import DEFAULT_AGENT
 from memory_core.config.source import ConfigSource, FixedConfig, Origin
-from memory_core.errors import ConfigError, MemoryCoreError
+from memory_core.errors import MemoryClosed, MemoryCoreError
 from memory_core.plugin.agent import AgentMemory
+from memory_core.plugin.boundary import check_context
 from memory_core.records import (
     Access,
     CallContext,
@@ -57,7 +58,8 @@ def open_memory(
 class Memory:
     """One agent's memory. All methods may be called from several threads.
 
-    Each call resolves the configuration once, when it begins, and works with that to its end.
+    Each call resolves the configuration once, when it begins, and works with that to its end. After `close` nothing is
+    opened again: what may raise raises `MemoryClosed`, and a tool answers "unavailable".
     """
 
     def __init__(
@@ -103,8 +105,9 @@ class Memory:
             access: What the session may do in the workspace; `memory_append` is offered to "rw" only.
         """
         try:
+            self._memory.refuse_closed()
             config = self.config()
-        except ConfigError as error:
+        except MemoryCoreError as error:
             log.warning("no memory tools: %s", error)
             return []
         return schemas.list_tools(config, access) if config.enabled else []
@@ -118,7 +121,7 @@ class Memory:
             context: The chat from which the call comes; None is this machine's own user.
         """
         return results.catch_errors(
-            name, lambda: self._memory.call_tool(self.config(), name, arguments, context or CallContext())
+            name, lambda: self._memory.call_tool(self.config(), name, arguments, check_context(context))
         )
 
     def sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
@@ -145,6 +148,7 @@ class Memory:
     def sync_soon(self) -> None:
         """Ask for a sync in the background and return at once. Logs a warning when memory cannot be used."""
         try:
+            self._memory.refuse_closed()
             self._memory.sync_soon(self.config())
         except MemoryCoreError as error:
             log.warning("no sync: %s", error)
@@ -159,7 +163,11 @@ class Memory:
     def start(self) -> None:
         """Start watching and syncing in the background; `close` ends it. Nothing happens while memory is off."""
         try:
+            self._memory.refuse_closed()
             config = self.config()
+        except MemoryClosed as error:
+            log.warning("memory does not start: %s", error)
+            return
         except MemoryCoreError as error:
             log.warning("memory does not start: %s", error)
             config = None
@@ -190,7 +198,7 @@ class Memory:
         return self._memory.diagnose(self.config())
 
     def close(self) -> tuple[str, ...]:
-        """End background work and close all files; may be called twice.
+        """End background work and close all files, for good; may be called twice.
 
         Returns:
             A sentence about each backend that is still running; it is left behind in a daemon thread.

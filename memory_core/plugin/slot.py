@@ -18,19 +18,19 @@ from collections.abc import Callable, Collection, Mapping
 from datetime import date
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.names import DEFAULT_AGENT
 from memory_core.config.normal_form import normalize_agent_id
 from memory_core.config.source import ConfigSource, Origin
-from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError
-from memory_core.flush import cycles, policy
+from memory_core.errors import MemoryClosed, MemoryCoreError
+from memory_core.flush import cycles, policy, sessions
 from memory_core.flush.policy import Decision, FlushTurn, Session
 from memory_core.hookspecs import hookimpl
 from memory_core.plugin.agent import AgentMemory
+from memory_core.plugin.boundary import check_choice, check_context, check_kind, never_raises, read_agent
 from memory_core.records import CallContext, KeySources, ResolveApiKey, Status
-from memory_core.sources import sessions_json
 from memory_core.tools import prompts, results, schemas
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ log = logging.getLogger(__name__)
 class MemorySlot:
     """The memory of all agents of one host. Making one starts nothing; all methods may be called from several threads.
 
-    Each call resolves the configuration once, when it begins, and works with that to its end.
+    Each call resolves the configuration once, when it begins, and works with that to its end. After `close` every call
+    answers that memory is unavailable, and nothing is opened again.
 
     Args:
         config: A file (read again when it changes), a mapping, or a callable (called once at every call).
@@ -72,6 +73,7 @@ class MemorySlot:
         self._memories: dict[str, AgentMemory] = {}
         self._greeted: set[str] = set()
         self._started = False
+        self._closed = False
 
     def __enter__(self) -> Self:
         self.start()
@@ -88,6 +90,7 @@ class MemorySlot:
 
         return make_plugin_json()
 
+    @never_raises(lambda _: [])
     def tool_schemas(self, context: CallContext | None = None, *, form: schemas.Form = "bare") -> list[dict[str, Any]]:
         """Return the tools that an agent may be given; empty when memory is off or its configuration cannot be used.
 
@@ -95,7 +98,8 @@ class MemorySlot:
             context: The agent's session; None is the agent "main".
             form: "bare" is OpenAI's function object, "openai" wraps it, "anthropic" and "mcp" are those hosts' own.
         """
-        context = context or CallContext()
+        check_choice("form", form, get_args(schemas.Form))
+        context = check_context(context)
         config = self._config_if_on(context)
         offered = [] if config is None else schemas.list_tools(config, context.access)
         return [schemas.to_form(schema, form) for schema in offered]
@@ -105,15 +109,11 @@ class MemorySlot:
 
         Slot, switch and scope are resolved now, not when the tools were handed out.
         """
-        context = context or CallContext()
-        try:
-            agent = _read_agent(context)
-        except InvalidArgument as error:
-            return {"error": str(error), "code": "invalid_agent"}
 
         def run() -> dict[str, Any]:
-            memory, config = self._resolve(agent)
-            return memory.call_tool(config, name, arguments, context)
+            checked = check_context(context)
+            memory, config = self._resolve(read_agent(checked))
+            return memory.call_tool(config, name, arguments, checked)
 
         return results.catch_errors(name, run)
 
@@ -121,11 +121,15 @@ class MemorySlot:
         self, name: str, arguments: Mapping[str, Any], context: CallContext | None = None
     ) -> dict[str, Any]:
         """Run `call_tool` in a thread, for asynchronous hosts."""
-        return await asyncio.to_thread(self.call_tool, name, arguments, context)
+        try:
+            return await asyncio.to_thread(self.call_tool, name, arguments, context)
+        except RuntimeError as error:  # the host's loop starts no thread any more
+            return results.shape_error(results.explain_defect(error, "acall_tool"))
 
+    @never_raises(lambda _: "")
     def prompt_section(self, context: CallContext | None = None) -> str:
         """Return what the system prompt says about memory; "" when memory is off."""
-        context = context or CallContext()
+        context = check_context(context)
         config = self._config_if_on(context)
         if config is None:
             return ""
@@ -135,41 +139,41 @@ class MemorySlot:
         }
         return prompts.explain_memory(config, context, search=offered["memory_search"], get=offered["memory_get"])
 
+    @never_raises(lambda _: "")
     def session_context(self, context: CallContext | None = None, *, budget_chars: int = prompts.CONTEXT_CHARS) -> str:
         """Return the notes worth seeing at the start of a session, as quoted data within a budget.
 
         "" when there are none, when memory is off, or when its scope lets this chat see none.
         """
-        context = context or CallContext()
+        check_kind("budget_chars", budget_chars, int)
+        context = check_context(context)
         config = self._config_if_on(context, readable=True)
         return "" if config is None else prompts.quote_notes(config, context, self._today(), budget_chars=budget_chars)
 
+    @never_raises(lambda _: None)
     def session_started(self, context: CallContext | None = None) -> None:
         """Sync in the background, once for each session key, where `sync.onSessionStart` says so."""
-        context = context or CallContext()
-        try:
-            memory, config = self._resolve(_read_agent(context))
-            if not config.enabled or not config.search.sync.on_session_start or context.access != "rw":
+        context = check_context(context)
+        memory, config = self._resolve(read_agent(context))
+        if not config.enabled or not config.search.sync.on_session_start or context.access != "rw":
+            return
+        key = f"{config.agent}\0{context.session_key or ''}"
+        with self._lock:
+            if key in self._greeted:
                 return
-            key = f"{config.agent}\0{context.session_key or ''}"
-            with self._lock:
-                if key in self._greeted:
-                    return
-                self._greeted.add(key)
-            memory.sync_soon(config)
-        except MemoryCoreError as error:
-            log.warning("no sync: %s", error)
+            self._greeted.add(key)
+        memory.sync_soon(config)
 
+    @never_raises(lambda _: None)
     def session_updated(self, session_key: str, agent: str = DEFAULT_AGENT) -> None:
         """Index a session's transcript in the background once it has grown enough, where sessions are indexed."""
-        try:
-            memory, config = self._resolve(normalize_agent_id(agent))
-            memory.session_updated(config, session_key)
-        except MemoryCoreError as error:
-            log.warning("session %s is not indexed: %s", session_key, error)
+        memory, config = self._resolve(normalize_agent_id(agent))
+        check_kind("session_key", session_key, str)
+        memory.session_updated(config, session_key)
 
     # The flush before compaction.
 
+    @never_raises(lambda _: Session(agent=DEFAULT_AGENT, key=""))
     def session(self, context: CallContext, key: str, **facts: Any) -> Session:
         """Describe a session before compaction: what the host's `sessions.json` says, and what the host knows better.
 
@@ -178,49 +182,50 @@ class MemorySlot:
             key: Its session key.
             facts: Attributes of `flush.policy.Session`, such as `total_tokens` and `context_window`.
         """
-        agent = context.agent or DEFAULT_AGENT
-        known = {"access": context.access, "chat_type": context.chat_type or "", "channel": context.channel or ""}
+        context = check_context(context)
+        check_kind("key", key, str)
         try:
-            _, config = self._resolve(normalize_agent_id(agent))
-            entry = sessions_json.read_entry(config.sessions_dir / sessions_json.FILE_NAME, key)
+            _, config = self._resolve(read_agent(context))
         except MemoryCoreError as error:
             log.warning("%s", error)
-            entry = {}
-        return Session.from_entry(agent, key, entry, **(known | facts))
+            return sessions.describe(context, None, key, **facts)
+        return sessions.describe(context, config, key, **facts)
 
-    def should_flush(self, session: Session, *, compacting: bool = False) -> Decision:
-        """Decide whether a flush turn is due now, and say why or why not; for hosts that poll."""
-        try:
-            _, config = self._resolve(normalize_agent_id(session.agent))
-        except MemoryCoreError as error:
-            return Decision(False, str(error), "disabled")
-        return policy.should_flush(cycles.count(session, config), config, compacting=compacting)
+    @never_raises(lambda error: Decision(False, str(error), "disabled"))
+    def should_flush(self, session: Session | CallContext, *, compacting: bool = False) -> Decision:
+        """Decide whether a flush turn is due now, and say why or why not; for hosts that poll. Never raises.
 
-    def before_compaction(self, session: Session, *, compacting: bool = False) -> FlushTurn | None:
+        Args:
+            session: As `session` describes it; of a `CallContext` only what the host's `sessions.json` says is known.
+            compacting: See `before_compaction`.
+        """
+        described, config = self._find_session(session)
+        return policy.should_flush(described, config, compacting=compacting)
+
+    @never_raises(lambda _: None)
+    def before_compaction(self, session: Session | CallContext, *, compacting: bool = False) -> FlushTurn | None:
         """Return the silent turn to run now, before the session is compacted; None when none is due. Never raises.
 
         A host calls it after every turn, and once more with `compacting` when it compacts whatever the session's size.
-        """
-        try:
-            _, config = self._resolve(normalize_agent_id(session.agent))
-        except MemoryCoreError as error:
-            log.warning("no memory flush: %s", error)
-            return None
-        return policy.plan_flush(cycles.count(session, config), config, compacting=compacting)
 
+        Args:
+            session: See `should_flush`.
+            compacting: Decide whatever the session's size.
+        """
+        described, config = self._find_session(session)
+        return policy.plan_flush(described, config, compacting=compacting)
+
+    @never_raises(lambda _: None)
     def compacted(self, context: CallContext | None = None) -> None:
         """Count a compaction, so that the session is asked again in its next cycle. Never raises.
 
         For hosts that keep no `compactionCount` in a `sessions.json`; where there is one, nothing happens.
         """
-        context = context or CallContext()
-        try:
-            _, config = self._resolve(_read_agent(context))
-        except MemoryCoreError as error:
-            log.warning("no compaction is counted: %s", error)
-            return
-        cycles.end(_read_key(context), config)
+        context = check_context(context)
+        _, config = self._resolve(read_agent(context))
+        cycles.end(sessions.read_key(context), config)
 
+    @never_raises(lambda error: _fail_flush(str(error)))
     def run_flush(self, turn: FlushTurn, complete: Complete, **limits: Any) -> FlushOutcome:
         """Run a flush turn for a host that cannot run a nested one, and record how it went. Never raises.
 
@@ -231,15 +236,14 @@ class MemorySlot:
         """
         from memory_core.flush import runner
 
-        try:
-            memory, config = self._resolve(normalize_agent_id(turn.agent))
-        except MemoryCoreError as error:
-            return runner.FlushOutcome(status="failed", reason=str(error))
+        check_kind("turn", turn, FlushTurn)
+        memory, config = self._resolve(normalize_agent_id(turn.agent))
         handlers = runner.make_flush_tools(turn, config, recalled=memory.recalled(turn.session_key))
         outcome = runner.run_flush(turn, complete, handlers, **limits)
         cycles.record(turn, outcome, config)
         return outcome
 
+    @never_raises(lambda _: {})
     def flush_handlers(self, turn: FlushTurn) -> dict[str, ToolFunction]:
         """Return the handlers of a turn's tools by name, for a host that runs the turn itself; errors are results.
 
@@ -247,14 +251,12 @@ class MemorySlot:
         """
         from memory_core.flush import runner
 
-        try:
-            memory, config = self._resolve(normalize_agent_id(turn.agent))
-        except MemoryCoreError as error:
-            log.warning("no handlers for the memory flush: %s", error)
-            return {}
+        check_kind("turn", turn, FlushTurn)
+        memory, config = self._resolve(normalize_agent_id(turn.agent))
         handlers = runner.make_flush_tools(turn, config, recalled=memory.recalled(turn.session_key))
         return {name: _catch(name, handler) for name, handler in handlers.items()}
 
+    @never_raises(lambda _: False)
     def record_flush(self, turn: FlushTurn, outcome: FlushOutcome | FlushStatus) -> bool:
         """Record how a turn went that the host ran itself, so that the session is asked once in a cycle. Never raises.
 
@@ -267,60 +269,64 @@ class MemorySlot:
         """
         from memory_core.flush import runner
 
-        try:
-            _, config = self._resolve(normalize_agent_id(turn.agent))
-        except MemoryCoreError as error:
-            log.warning("the memory flush of %s is not recorded: %s", turn.session_key, error)
-            return False
+        check_kind("turn", turn, FlushTurn)
+        _, config = self._resolve(normalize_agent_id(turn.agent))
         if not isinstance(outcome, runner.FlushOutcome):
+            check_choice("outcome", outcome, get_args(runner.FlushStatus))
             outcome = runner.FlushOutcome(status=outcome, reason="as the host says")
         return cycles.record(turn, outcome, config)
 
     # The slot itself.
 
+    @never_raises(lambda error: _report_nothing(DEFAULT_AGENT, error))
     def status(self, agent: str = DEFAULT_AGENT) -> Status:
         """Return a cheap status of one agent's memory; a slot that is off, or a wrong configuration, is a warning in it."""
         try:
             memory, config = self._resolve(normalize_agent_id(agent))
             return memory.status(config)
         except MemoryCoreError as error:
-            return Status(backend="none", agent=agent, workspace=Path(), warnings=(str(error),))
+            return _report_nothing(str(agent), error)
 
+    @never_raises(lambda _: None)
     def start(self) -> None:
         """Start watching and syncing in the background, for every agent that is configured or called, now and later."""
         with self._lock:
+            self._refuse_closed()
             self._started = True
             called = list(self._memories)
-        try:
-            config = self._source.current()
-        except ConfigError as error:
-            log.warning("memory does not start: %s", error)
-            return
+        config = self._source.current()
         for agent in dict.fromkeys((*config.agents, *called)):
             self._memory(config.agent(agent), start=True)
 
     def close(self) -> tuple[str, ...]:
-        """End background work and close all files; may be called twice.
+        """End background work and close all files, for good; may be called twice.
 
         Returns:
             A sentence about each backend that is still running; it is left behind in a daemon thread.
         """
         with self._lock:
+            self._closed = True
             memories, self._memories = list(self._memories.values()), {}
-            self._started = False
-        return tuple(problem for memory in memories for problem in memory.close())
+        return tuple(problem for memory in memories for problem in _close(memory))
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise MemoryClosed
 
     def _resolve(self, agent: str) -> tuple[AgentMemory, AgentConfig]:
         """Return an agent's memory and its configuration as it is now; every public method calls this once at most.
 
         Raises:
+            MemoryClosed: After `close`.
             ConfigError: The configuration cannot be used.
         """
+        self._refuse_closed()
         config = self._source.current().agent(agent)
         return self._memory(config), config
 
     def _memory(self, config: AgentConfig, *, start: bool = False) -> AgentMemory:
         with self._lock:
+            self._refuse_closed()
             memory = self._memories.get(config.agent)
             if memory is None:
                 memory = AgentMemory(today=self._today, keys=self._keys)
@@ -330,17 +336,26 @@ class MemorySlot:
             memory.start(config)
         return memory
 
+    def _find_session(self, session: Session | CallContext) -> tuple[Session, AgentConfig]:
+        """Return a session before compaction, and its agent's configuration."""
+        if isinstance(session, Session):
+            _, config = self._resolve(normalize_agent_id(session.agent))
+        else:
+            context = check_context(session)
+            _, config = self._resolve(read_agent(context))
+            session = sessions.describe(context, config)
+        return cycles.count(session, config), config
+
     def _config_if_on(self, context: CallContext, *, readable: bool = False) -> AgentConfig | None:
-        """Return the agent's configuration; None when memory is off for this session, or cannot be configured.
+        """Return the agent's configuration; None when memory is off for this session.
 
         With `readable` also None when the scope lets this chat see no notes.
+
+        Raises:
+            MemoryCoreError: Memory cannot be used.
         """
-        try:
-            memory, config = self._resolve(_read_agent(context))
-            if readable and not memory.allows(config, context):
-                return None
-        except MemoryCoreError as error:
-            log.warning("memory is off: %s", error)
+        memory, config = self._resolve(read_agent(context))
+        if readable and not memory.allows(config, context):
             return None
         return config if config.enabled and context.access != "none" else None
 
@@ -359,23 +374,24 @@ class MemorySlot:
         self.compacted(context)
 
     @hookimpl(specname="before_compaction")
-    def _on_before_compaction(self, session: Session, compacting: bool) -> FlushTurn | None:
+    def _on_before_compaction(self, session: Session | CallContext, compacting: bool) -> FlushTurn | None:
         return self.before_compaction(session, compacting=compacting)
 
 
-def _read_agent(context: CallContext) -> str:
-    """Return the id of the agent whose session calls.
-
-    Raises:
-        InvalidArgument: It cannot be an agent's id.
-    """
-    return normalize_agent_id(context.agent or DEFAULT_AGENT)
-
-
-def _read_key(context: CallContext) -> str:
-    """Return the key of a session; a caller without one is the user of this machine, in the main session."""
-    return context.session_key or f"agent:{_read_agent(context)}:main"
+@never_raises(lambda error: (str(error),))
+def _close(memory: AgentMemory) -> tuple[str, ...]:
+    return memory.close()
 
 
 def _catch(name: str, handler: ToolFunction) -> ToolFunction:
     return lambda arguments: results.catch_errors(name, lambda: handler(arguments))
+
+
+def _fail_flush(reason: str) -> FlushOutcome:
+    from memory_core.flush.runner import FlushOutcome
+
+    return FlushOutcome(status="failed", reason=reason)
+
+
+def _report_nothing(agent: str, error: MemoryCoreError) -> Status:
+    return Status(backend="none", agent=agent, workspace=Path(), warnings=(str(error),))

@@ -33,6 +33,7 @@ class SyncTriggers:
             )
         self._lock = threading.Lock()
         self._state: str = "off"
+        self._closed = False
 
     @property
     def state(self) -> str:
@@ -41,9 +42,12 @@ class SyncTriggers:
             return self._state
 
     def start(self) -> None:
-        """Begin to watch, and request a first sync, since files may have changed before; may be called twice."""
+        """Begin to watch, and request a first sync, since files may have changed before; may be called twice.
+
+        After `close` it does nothing.
+        """
         with self._lock:
-            if self._state != "off":
+            if self._closed or self._state != "off":
                 return
             self._state = "events" if self._sync.watch else "off"
             self._background.set_interval(self._sync.interval_minutes * 60)
@@ -54,8 +58,9 @@ class SyncTriggers:
             self._background.record_note_change()
 
     def close(self) -> None:
-        """Stop watching; the background sync is its owner's to close."""
+        """Stop watching, for good; the background sync is its owner's to close."""
         with self._lock:
+            self._closed = True
             self._state = "off"
         for watcher in self._watchers:  # without the lock, as a watcher's thread may be reporting a refusal
             watcher.close()

@@ -65,31 +65,39 @@ class Watcher:
         self._max_folders = max_folders
         self._spare = 0  # folders that may still appear before all are counted again
         self._lock = threading.Lock()
+        self._closed = False
         self._observer: BaseObserver | None = None
         self._watches: dict[Target, ObservedWatch] = {}
 
     def start(self) -> str | None:
-        """Begin to watch; return None, or the reason why that is not possible here, and then nothing runs."""
+        """Begin to watch; return None, or the reason why that is not possible here, and then nothing runs.
+
+        After `close` it does nothing.
+        """
         from watchdog.observers import Observer
 
-        with self._lock:
-            if self._observer is not None:
-                return None
         try:
             self._count_new_folder()
-            observer = Observer()
-            observer.start()
-            with self._lock:
+            with self._lock:  # so that `close` meets either no observer or one that runs
+                if self._closed or self._observer is not None:
+                    return None
+                observer = Observer()
+                observer.start()
                 self._observer = observer
             self._arm(set())
             self._check_free_watch()
         except OSError as error:  # no inotify instance or watch is free, or the file system has no events
-            self.close()
+            self._stop()
             return _describe(error)
         return None
 
     def close(self) -> None:
-        """Stop watching and end the threads; may be called twice."""
+        """Stop watching and end the threads, for good; may be called twice."""
+        with self._lock:
+            self._closed = True
+        self._stop()
+
+    def _stop(self) -> None:
         with self._lock:
             observer, self._observer = self._observer, None
             self._watches.clear()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, PathRefused
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from memory_core.records import Document, Fallback, Hit, SearchResult
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 # By Orbit's names or ours, as the tool was called.
@@ -21,26 +23,63 @@ _ASK_FOR_ANOTHER = {
 }
 
 
-def catch_errors(name: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def catch_errors(name: object, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Run a tool and return its result; an error becomes a result too, so that a host never sees an exception.
 
     Args:
-        name: The tool's name, for the log.
+        name: The tool's name as the host gave it, for the log.
         run: Makes the result, or raises.
     """
     try:
-        return run()
-    except InvalidArgument as error:
-        return shape_invalid(error)
-    except PathRefused as error:
-        return shape_denied(str(error), error.action or _ASK_FOR_ANOTHER[name == "get_memory"])
-    except ConfigError as error:
-        return shape_unavailable(str(error), error.action or "correct the configuration: memory-core config check")
+        return make_encodable(run())
     except MemoryCoreError as error:
-        return shape_unavailable(str(error), error.action or "run: memory-core status")
-    except Exception as error:  # a tool call must never bring the host down
-        log.exception("memory tool %s failed", name)
-        return shape_unavailable(f"{type(error).__name__}: {error}", "report this, with the log, as a defect")
+        return make_encodable(shape_error(error, name))
+    except Exception as error:  # noqa: BLE001 -- a tool call must never bring the host down
+        return make_encodable(shape_error(explain_defect(error, _describe_tool(name))))
+
+
+def _describe_tool(name: object) -> str:
+    return f"memory tool {name!r:.80}" if isinstance(name, str) else "a memory tool"
+
+
+def explain_defect(error: Exception, what: str) -> MemoryCoreError:
+    """Log an exception that none of our code raises on purpose, and return it as an error of ours.
+
+    Args:
+        error: The exception.
+        what: What failed, for the log.
+    """
+    log.error("%s failed", what, exc_info=error)
+    try:
+        message = str(error)
+    except Exception as unspeakable:  # noqa: BLE001 -- a host's own object may raise anything
+        message = f"its message cannot be had ({type(unspeakable).__name__})"
+    return MemoryCoreError(f"{type(error).__name__}: {message}", action="report this, with the log, as a defect")
+
+
+def make_encodable(value: T) -> T:
+    """Return a JSON value in which lone surrogates are U+FFFD: UTF-8, and so no protocol, can carry them."""
+    return cast("T", _make_encodable(value))
+
+
+def _make_encodable(value: object) -> object:
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, Mapping):
+        return {_make_encodable(key): _make_encodable(each) for key, each in value.items()}
+    return [_make_encodable(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def shape_error(error: MemoryCoreError, name: object = "") -> dict[str, Any]:
+    """Return the result of a call, of the tool of this name, that ended with an error."""
+    if isinstance(error, InvalidArgument):
+        return shape_invalid(error)
+    if isinstance(error, PathRefused):
+        is_orbits = isinstance(name, str) and name == "get_memory"
+        return shape_denied(str(error), error.action or _ASK_FOR_ANOTHER[is_orbits])
+    if isinstance(error, ConfigError):
+        return shape_unavailable(str(error), error.action or "correct the configuration: memory-core config check")
+    return shape_unavailable(str(error), error.action or "run: memory-core status")
 
 
 def cite(hit: Hit) -> str:
@@ -113,5 +152,5 @@ def shape_denied(reason: str, action: str) -> dict[str, Any]:
 
 
 def shape_invalid(error: InvalidArgument) -> dict[str, Any]:
-    """Return the result of a call with a wrong argument."""
-    return {"error": str(error), "code": "invalid_argument"}
+    """Return the result of a call with a wrong argument; the agent's id comes from the host, not from the model."""
+    return {"error": str(error), "code": "invalid_agent" if error.argument == "agent" else "invalid_argument"}

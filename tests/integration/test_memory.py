@@ -401,14 +401,17 @@ def test_notes_may_change_while_they_are_searched(opened: Opener) -> None:
     assert last["results"]
 
 
-def test_it_may_be_closed_twice_and_used_again(opened: Opener) -> None:
+def test_it_may_be_closed_twice_and_stays_closed(opened: Opener) -> None:
     memory = opened()
     assert first(search(memory)) == ANSWER
     before = threading.active_count()
     assert memory.close() == ()
     assert memory.close() == ()
     assert threading.active_count() <= before
-    assert first(search(memory)) == ANSWER
+    answer = search(memory)
+    assert answer["unavailable"]
+    assert "closed" in answer["error"]
+    assert threading.active_count() <= before
 
 
 def test_an_index_deleted_while_it_is_open_is_made_anew(opened: Opener) -> None:

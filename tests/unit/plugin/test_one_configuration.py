@@ -109,6 +109,7 @@ MEMORY_CALLS: Mapping[str, Callable[[Memory], object]] = {
     "call_tool get": lambda memory: memory.call_tool("memory_get", {"path": "MEMORY.md"}),
     "call_tool append": lambda memory: memory.call_tool("memory_append", {"text": "The gate is green."}),
     "sync": lambda memory: memory.sync(),
+    "finish_sync": lambda memory: memory.finish_sync("builtin"),
     "sync_soon": lambda memory: memory.sync_soon(),
     "session_updated": lambda memory: memory.session_updated("agent:main:main"),
     "start": lambda memory: memory.start(),
