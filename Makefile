@@ -1,5 +1,5 @@
-# demo, test, test-local, test-qmd, torture, lint, docs, clean, package, joint, bench, bench-retrieval, bench-providers, bench-qmd: each sets
-# up what it needs. Only make and a Python from 3.11 to 3.14 with its venv module must be there; PYTHON=... names another one than is found.
+# demo, test, test-local, test-qmd, test-hosts, torture, lint, docs, clean, package, joint, bench, bench-retrieval, bench-providers,
+# bench-qmd: each sets up what it needs. Only make and a Python from 3.11 to 3.14 with its venv module must be there; PYTHON=... names another one than is found.
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -18,7 +18,7 @@ LLAMA := .cache/llama-cpp-python
 # What `make docs` writes and `make lint` checks: the parts between cog's markers come from tests/generated.py, tests/rooms.py and tests/picture.py.
 GENERATED := -p 'from tests import generated, picture, rooms' README.md CONTRIBUTING.md $(wildcard docs/*)
 
-.PHONY: demo test test-local test-qmd torture lint package joint bench bench-retrieval data-is-named bench-providers bench-qmd docs clean
+.PHONY: demo test test-local test-qmd test-hosts torture lint package joint bench bench-retrieval data-is-named bench-providers bench-qmd docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/runtime
@@ -44,6 +44,10 @@ test-qmd: .venv/qmd
 	$(BIN)/python tests/qmd/install.py $(QMD)
 	MEMORY_CORE_QMD_HOME=$(QMD) MEMORY_CORE_QMD_EMBED_MODEL=$(QMD)/all-MiniLM-L6-v2.gguf \
 		$(BIN)/python -m pytest -n auto tests/qmd $(wildcard tests/contract)
+
+# The real packages of other people's frameworks, each in an environment of its own. HOST=langchain tests one of them.
+test-hosts: .venv/dev
+	$(BIN)/python -m tests.frameworks.run .cache/hosts $(HOST)
 
 # Fifteen minutes on two cores; SEED=n makes other cases, MINUTES=n fewer.
 torture: .venv/dev

@@ -1,0 +1,96 @@
+"""Parts of chat messages in OpenAI's form that all converters write and read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from memory_core.flush.completions import Message, join_text, parse_arguments
+
+
+def write_call(number: object, name: object, arguments: object) -> dict[str, Any]:
+    """Return a tool call; arguments that are no text become JSON."""
+    written = arguments if isinstance(arguments, str) else write_json({} if arguments is None else arguments)
+    return {"id": str(number), "type": "function", "function": {"name": str(name), "arguments": written}}
+
+
+def write_assistant(text: str, calls: Sequence[Mapping[str, Any]] = ()) -> Message:
+    """Return an assistant's message."""
+    if calls:
+        return {"role": "assistant", "content": text or None, "tool_calls": list(calls)}
+    return {"role": "assistant", "content": text}
+
+
+def write_result(number: object, text: str) -> Message:
+    """Return a tool's answer to the call of that id."""
+    return {"role": "tool", "tool_call_id": str(number), "content": text}
+
+
+def write_json(value: object) -> str:
+    """Write a value as JSON; what JSON does not know is written as text."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def write_text(value: object) -> str:
+    """Return a text as it is, and any other value as JSON; "" for None."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else write_json(value)
+
+
+def pair_calls(messages: Iterable[Message]) -> list[Message]:
+    """Return the messages without calls that have no answer, answers that have no call, and messages that say nothing.
+
+    Chat endpoints refuse them. Answers follow the message with their calls at once.
+    """
+    waiting = list(messages)
+    paired: list[Message] = []
+    while waiting:
+        message = waiting.pop(0)
+        calls = message.get("tool_calls")
+        if message["role"] == "tool":
+            continue
+        if not calls:
+            if message.get("content"):
+                paired.append(message)
+            continue
+        answers: dict[str, Message] = {}
+        while waiting and waiting[0]["role"] == "tool":
+            answer = waiting.pop(0)
+            answers.setdefault(answer["tool_call_id"], answer)
+        answered = {call["id"]: call for call in calls if call["id"] in answers}
+        if answered or message.get("content"):
+            paired.append(write_assistant(message.get("content") or "", list(answered.values())))
+            paired += [answer for number, answer in answers.items() if number in answered]
+    return paired
+
+
+def list_calls(message: Mapping[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return the id, name and arguments of a message's tool calls; {} for arguments that are no JSON object."""
+    found = []
+    for call in message.get("tool_calls") or ():
+        function = call.get("function") or {}
+        try:
+            arguments = dict(parse_arguments(function.get("arguments")))
+        except (ValueError, TypeError):
+            arguments = {}
+        found.append((str(call.get("id", "")), str(function.get("name", "")), arguments))
+    return found
+
+
+def name_calls(messages: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the names of the called tools by the ids of their calls."""
+    return {number: name for message in messages for number, name, _ in list_calls(message)}
+
+
+def split_system(messages: Iterable[Message]) -> tuple[str, list[Message]]:
+    """Return the text of the system messages and all other messages, for frameworks that keep them apart."""
+    system: list[str] = []
+    others: list[Message] = []
+    for message in messages:
+        if message["role"] in {"system", "developer"}:
+            system.append(join_text(message))
+        else:
+            others.append(message)
+    return "\n\n".join(filter(None, system)), others

@@ -1,0 +1,112 @@
+"""pydantic-ai's messages (`pydantic_ai.messages`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from memory_core.flush.completions import Message, join_text
+from memory_core.hosts.messages.chat import (
+    name_calls,
+    pair_calls,
+    write_assistant,
+    write_call,
+    write_result,
+)
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponsePart
+
+_SAID = {"user-prompt", "speech", "compaction"}
+_SPOKEN = {"text", "speech", "compaction"}
+
+
+def to_openai(messages: Iterable[ModelMessage]) -> list[Message]:
+    """Return chat messages for pydantic-ai's; calls of tools that the provider runs itself are left out."""
+    converted: list[Message] = []
+    for message in messages:
+        if message.kind == "response":
+            calls = [
+                write_call(part.tool_call_id, part.tool_name, part.args)
+                for part in message.parts
+                if part.part_kind == "tool-call"
+            ]
+            texts = [part.content for part in message.parts if part.part_kind in _SPOKEN]
+            converted.append(write_assistant("\n\n".join(filter(None, texts)), calls))
+        else:
+            said = [_read_part(part) for part in message.parts]
+            # Chat endpoints want the answers of tools right behind their calls.
+            converted += sorted((part for part in said if part), key=lambda part: part["role"] != "tool")
+    return pair_calls(converted)
+
+
+def from_openai(messages: Iterable[Message]) -> list[ModelMessage]:
+    """Return pydantic-ai's messages for chat messages; neighbours that go to the model are one request."""
+    from pydantic_ai.messages import (
+        ModelRequest,
+        ModelResponse,
+        SystemPromptPart,
+        TextPart,
+        ToolCallPart,
+        ToolReturnPart,
+        UserPromptPart,
+    )
+
+    messages = list(messages)
+    names = name_calls(messages)
+    converted: list[ModelMessage] = []
+    asked: list[ModelRequestPart] = []
+    for message in messages:
+        text = join_text(message)
+        if message["role"] == "assistant":
+            if asked:
+                converted.append(ModelRequest(parts=asked))
+                asked = []
+            said: list[ModelResponsePart] = [TextPart(text)] if text else []
+            for call in message.get("tool_calls") or ():
+                function = call["function"]
+                said.append(ToolCallPart(function["name"], function["arguments"], tool_call_id=call["id"]))
+            converted.append(ModelResponse(parts=said))
+        elif message["role"] == "tool":
+            number = message["tool_call_id"]
+            asked.append(ToolReturnPart(names.get(number, ""), text, tool_call_id=number))
+        elif message["role"] in {"system", "developer"}:
+            asked.append(SystemPromptPart(text))
+        else:
+            asked.append(UserPromptPart(text))
+    if asked:
+        converted.append(ModelRequest(parts=asked))
+    return converted
+
+
+def _read_part(part: Any) -> Message | None:
+    """Return one part of a request as a message; None for what the framework tells itself."""
+    kind = part.part_kind
+    if kind == "system-prompt":
+        return {"role": "system", "content": part.content}
+    if kind == "tool-return":
+        texts = [part.model_response_str(), *map(_read_content, part.files)]
+        return write_result(part.tool_call_id, "\n\n".join(filter(None, texts)))
+    if kind in {"retry-prompt", "retry-feedback"}:
+        text = part.model_response()
+        return write_result(part.tool_call_id, text) if getattr(part, "tool_name", None) else _say(text)
+    if kind == "user-prompt" and not isinstance(part.content, str):
+        return _say("\n\n".join(filter(None, map(_read_content, part.content))))
+    return _say(part.content) if kind in _SAID and isinstance(part.content, str) else None
+
+
+def _say(text: str) -> Message:
+    return {"role": "user", "content": text}
+
+
+def _read_content(part: Any) -> str:
+    """Return the text of a part of a user's prompt; "" for a mark of a cache."""
+    if isinstance(part, str):
+        return part
+    if isinstance(part.kind, str) and part.kind.endswith("-content"):
+        return str(part.content)
+    if part.kind == "cache-point":
+        return ""
+    # "image-url" and a binary of type image/png are both an image.
+    name = part.media_type.partition("/")[0] if part.kind == "binary" else part.kind.removesuffix("-url")
+    return f"[{name}]"

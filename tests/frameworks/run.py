@@ -1,0 +1,61 @@
+"""`make test-hosts`: run the tests of each framework in an environment of its own, beside this repository's code.
+
+python -m tests.frameworks.run FOLDER [NAME ...]
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.command import REPOSITORY
+
+# The packages of each environment. Versions are not pinned: a new one that breaks a host should be heard of here.
+ENVIRONMENTS = {
+    "langchain": ("langchain",),
+    "pydantic_ai": ("pydantic-ai-slim",),
+    "responses": ("openai-agents",),
+    "strands": ("strands-agents",),
+    "adk": ("google-adk",),
+}
+# Nothing of the environment that runs this may be seen in the others.
+BARE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+TESTERS = ("hypothesis", "pytest", "pytest-benchmark", "pytest-timeout")
+
+
+def make_environment(folder: Path, packages: Sequence[str]) -> Path:
+    """Return the Python of an environment with these packages and ours; made anew when the list has changed."""
+    python, mark = folder / "bin" / "python", folder / "packages"
+    wanted = "\n".join((*packages, (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")))
+    if not mark.exists() or mark.read_text(encoding="utf-8") != wanted:
+        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True, env=BARE)
+        install = [str(python), "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
+        subprocess.run([*install, "--editable", str(REPOSITORY), *packages, *TESTERS], check=True, env=BARE)
+        mark.write_text(wanted, encoding="utf-8")
+    return python
+
+
+def find_tests(name: str) -> list[str]:
+    """Return the test files of a framework: those with its name."""
+    return [str(path) for path in sorted(Path(__file__).parent.glob(f"test_*{name}.py"))]
+
+
+def main(folder: str, *names: str) -> int:
+    """Run the tests of the named frameworks, or of all; returns 0 if all passed."""
+    failed = []
+    for name in names or ENVIRONMENTS:
+        print(f"== {name}: {', '.join(ENVIRONMENTS[name])}", flush=True)
+        python = make_environment(Path(folder) / name, ENVIRONMENTS[name])
+        command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", *find_tests(name)]
+        done = subprocess.run(command, check=False, cwd=REPOSITORY, env=BARE)
+        if done.returncode:
+            failed.append(name)
+    print("failed:" if failed else "all passed", *failed)
+    return len(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
