@@ -91,12 +91,14 @@ class MemoryFile:
         path: The path shown to the agent, POSIX: relative to the workspace, or an extra path as configured.
         real_path: The absolute path, without symbolic links.
         stamp: At the time of listing.
+        in_vault: It lies in an Obsidian vault, where `%%` marks comments.
     """
 
     source: str
     path: str
     real_path: Path
     stamp: FileStamp
+    in_vault: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

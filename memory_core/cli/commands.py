@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_core.cli import output
+from memory_core.cli.adopting import run_adopt
 from memory_core.cli.parser import Argument, Command, Options, build_parser
 from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument, MemoryCoreError
 
@@ -247,6 +248,18 @@ COMMANDS = (
             Argument.of("path", metavar="PATH", help="path as a hit names it, such as memory/2026-01-05.md"),
             Argument.of("--from", dest="start", type=int, metavar="N", help="begin at line N"),
             Argument.of("--lines", type=int, metavar="N", help="print at most N lines"),
+        ),
+    ),
+    Command(
+        name="adopt",
+        help="Find notes of other programs, and search them where they lie, or copy them.",
+        run=run_adopt,
+        arguments=(
+            Argument.of("path", metavar="PATH", nargs="?", help="a folder or file; the usual places without it"),
+            Argument.of("--copy", action="store_true", help="copy into memory/imports of the workspace"),
+            Argument.of("--yes", action="store_true", help="do it; without it, nothing is changed"),
+            Argument.of("--dry-run", action="store_true", help="only show what would be done, as without --yes"),
+            Argument.of("--undo", action="store_true", help="remove all that adopt has written"),
         ),
     ),
     Command(name="probe", help="Try to embed a text with the configured provider.", run=_run_probe),

@@ -151,6 +151,18 @@ def print_pairs(pairs: Mapping[str, object]) -> None:
         print(f"{name:<{width}}  {_format_value(value)}")
 
 
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 note, 2 notes."""
+    return f"{number} {noun if number == 1 else noun + 's'}"
+
+
+def print_table(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows in columns; the first one names them."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        _write("  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip())
+
+
 def _format_value(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"

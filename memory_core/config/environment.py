@@ -24,12 +24,13 @@ class Variable(NamedTuple):
 CONFIG = "MEMORY_CORE_CONFIG"
 STATE_DIR = "MEMORY_CORE_STATE_DIR"
 BACKEND = "MEMORY_CORE_BACKEND"
+WORKSPACE = "MEMORY_CORE_WORKSPACE"
 
 # All that load_config reads from the environment besides ${NAME}; an empty value counts as unset.
 ENVIRONMENT = (
     Variable(CONFIG, "", "The configuration file, unless one is named."),
     Variable(STATE_DIR, "", "The state directory, unless the host names one; default `~/.clawdbot`."),
-    Variable("MEMORY_CORE_WORKSPACE", "agents.defaults.workspace", "The workspace of every agent."),
+    Variable(WORKSPACE, "agents.defaults.workspace", "The workspace of every agent."),
     Variable("MEMORY_CORE_PROVIDER", "memorySearch.provider", "Who makes embeddings."),
     Variable("MEMORY_CORE_MODEL", "memorySearch.model", "The embedding model."),
     Variable(BACKEND, "memory.backend", "The backend."),

@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from memory_core.config.adopted import DEFAULT_STATE_DIR, find_default_config
 from memory_core.config.agent import AgentConfig
 from memory_core.config.dialects import DialectReader, Syntax, unflatten
 from memory_core.config.documents import is_toml, read_file
-from memory_core.config.environment import BACKEND, CONFIG, STATE_DIR, read_environment
+from memory_core.config.environment import BACKEND, STATE_DIR, read_environment
 from memory_core.config.located import join_key
 from memory_core.config.names import DEFAULT_AGENT, SHIPPED_BACKENDS
 from memory_core.config.normal_form import Sections, normalize_agent_id
-from memory_core.config.resolution import DEFAULT_STATE_DIR, Places, Resolver, make_absolute
+from memory_core.config.resolution import Places, Resolver, make_absolute
 from memory_core.errors import ConfigError, ConfigProblem
 
 
@@ -61,7 +62,7 @@ def load_config(
 
     Args:
         source: A file (TOML by its suffix, else JSON5), or a mapping that a host has parsed. None reads the file that
-            MEMORY_CORE_CONFIG names, if it names one.
+            MEMORY_CORE_CONFIG names, else what `memory-core adopt` wrote, if anything.
         environ: The environment; None is the process's own. `ENVIRONMENT` lists the variables that are read.
         overrides: Flags: dotted keys of the document such as "memorySearch.query.maxResults", or nested objects; None
             means not given. They hold for every agent.
@@ -74,7 +75,7 @@ def load_config(
     """
     environ = os.environ if environ is None else environ
     if source is None:
-        source = environ.get(CONFIG) or None
+        source = find_default_config(environ, state_dir=state_dir, workspace=workspace)
     document, syntax, origin, base = _read_document(source, environ)
     flags = unflatten(overrides or {})
     backends = [*known_backends, *_find_chosen_backends(document, flags, environ)]

@@ -22,8 +22,8 @@ from memory_core.config.settings import Compaction, MemorySettings, ProviderAcco
 from memory_core.errors import ConfigProblem
 
 DEFAULT_WORKSPACE = "~/clawd"
-DEFAULT_STATE_DIR = "~/.clawdbot"
 STORE_PATH = ("store", "path")
+WORKSPACE_MARKS = ("MEMORY.md", "memory")  # a folder that holds one of these is a workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +46,21 @@ class Places:
 def make_absolute(path: str, base: Path, environ: Mapping[str, str]) -> Path:
     """Expand `~`, fold `..` and make a path absolute; symlinks stay as they are, and it need not exist."""
     return Path(os.path.abspath(base / expand_home(path, environ)))  # noqa: PTH100  # Path.resolve would follow symlinks
+
+
+def find_usual_workspace(environ: Mapping[str, str]) -> Path:
+    """Return the workspace where none is named: the current folder if it holds notes, else `~/clawd`, which need not exist."""
+    here = _find_current_folder()
+    if here is not None and any(os.path.lexists(here / name) for name in WORKSPACE_MARKS):
+        return here
+    return make_absolute(DEFAULT_WORKSPACE, here or Path("/"), environ)
+
+
+def _find_current_folder() -> Path | None:
+    try:
+        return Path.cwd()
+    except OSError:  # it has been removed
+        return None
 
 
 def make_workspace_key(workspace: Path) -> str:
@@ -189,7 +204,7 @@ class Resolver:
         if self.places.workspace:
             return self.places.workspace
         node = self.find_workspace(agent)
-        return self._make_absolute(str(node.content), node) if node else self._make_absolute(DEFAULT_WORKSPACE, None)
+        return self._make_absolute(str(node.content), node) if node else find_usual_workspace(self._environ)
 
     def _resolve_store_path(self, agent: str, merged: Node, search: SearchSettings) -> Path:
         """Return the index file of an agent and its workspace, which no other agent and no other workspace has.

@@ -36,7 +36,7 @@ class ConfigSource:
     """A configuration file, a mapping, a callable, or nothing but the defaults.
 
     A file is read again when its time, size or inode changes; a callable is called each time. Without an origin, the file
-    that MEMORY_CORE_CONFIG names is read, if it names one.
+    that MEMORY_CORE_CONFIG names is read, else the one that `memory-core adopt` wrote, if there is one.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class ConfigSource:
             ConfigError: It cannot be read or used.
         """
         document = self._call_host() if callable(self._origin) else self._origin
-        document = _find_named_file() if document is None else document
+        document = self._find_default() if document is None else document
         stamp = _stat(document) if isinstance(document, Path) else deepcopy(document)  # the host may change its own
         with self._lock:
             if self._held is not None and self._held[0] == stamp:
@@ -69,6 +69,11 @@ class ConfigSource:
             loaded = self._load(document)
             self._held = (stamp, loaded)
             return loaded
+
+    def _find_default(self) -> Path | None:
+        from memory_core.config.adopted import find_default_config
+
+        return find_default_config(os.environ, state_dir=self._state_dir, workspace=self._workspace)
 
     def _call_host(self) -> Document:
         assert callable(self._origin)
@@ -86,13 +91,6 @@ class ConfigSource:
         if config.slot not in {SLOT_ID, NO_SLOT, *self._other_slots}:
             _check_slot(config.slot, config.origin, self._other_slots)
         return config
-
-
-def _find_named_file() -> Path | None:
-    from memory_core.config.environment import CONFIG
-
-    named = os.environ.get(CONFIG)
-    return Path(expand_home(named)) if named else None
 
 
 def _check_slot(slot: str, origin: str, other_slots: Collection[str]) -> None:

@@ -17,6 +17,7 @@ from memory_core.records import FileStamp, MemoryFile
 from memory_core.sources.refusals import SYMLINK, describe_os_error, refuse_encoding, refuse_type
 from memory_core.sources.roots import SUFFIX
 from memory_core.sources.stamps import read_stamp
+from memory_core.text.foreign import leave_out_comments, leave_out_separators
 from memory_core.text.front_matter import read_front_matter
 from memory_core.text.markdown import Line, scan, split_lines
 
@@ -31,7 +32,8 @@ class NoteText:
     """A note as it was read.
 
     Attributes:
-        text: Without a byte order mark; CRLF is LF.
+        text: Without a byte order mark and, in an Obsidian vault, without comments; CRLF is LF. Lines that
+            hold a section sign alone are empty.
         hash: BLAKE2b of the bytes on disk, 16 bytes.
         replaced: Some bytes were no UTF-8; replacement characters stand for them.
         stamp: The file's before it was read, so that a change meanwhile shows at the next listing.
@@ -54,6 +56,7 @@ def read_note(file: MemoryFile) -> NoteText:
     if problem := refuse_encoding(data):
         raise FileUnreadable(file.path, problem)
     text, replaced = _decode(data)
+    text = leave_out_separators(leave_out_comments(text) if file.in_vault else text)
     digest = blake2b(data, digest_size=16).digest()
     return NoteText(text, digest, replaced, read_stamp(info))
 

@@ -28,6 +28,7 @@ from memory_core.sources.refusals import (
 from memory_core.sources.stamps import read_stamp
 
 SUFFIX = ".md"
+USER_NAME = "USER.md"  # what the agent knows of its user; OpenClaw searches it beside the notes
 LONGTERM_NAMES = ("MEMORY.md", "memory.md")  # the first wins where the file system takes both for one file
 NOTES_FOLDER = "memory"
 # Installed packages bring Markdown of their own, which nobody wrote down to remember.
@@ -48,6 +49,7 @@ class Root:
         is_file: The root is a file, or would be if it existed.
         required: It is a failure if the root does not exist.
         problem: The reason why nothing of it is served; None if it is served.
+        is_vault: It is an Obsidian vault.
         skipped: Names of folders that are not entered.
         reserved: Names at its top that belong to other roots.
         excluded: Names or relative paths of files that are left out.
@@ -61,6 +63,7 @@ class Root:
     is_file: bool = False
     required: bool = False
     problem: str | None = None
+    is_vault: bool = False
     skipped: frozenset[str] = frozenset()
     reserved: frozenset[str] = frozenset()
     excluded: frozenset[str] = frozenset()
@@ -127,6 +130,7 @@ class Root:
             path=self.shown + relative,
             real_path=real,
             stamp=read_stamp(info),
+            in_vault=self.is_vault,
         )
 
     def sweep(self, found: dict[str, MemoryFile], failures: list[FileFailure]) -> None:
@@ -220,6 +224,9 @@ def _longterm_roots(workspace: str) -> Iterator[Root]:
     )
     real, shown = (first, LONGTERM_NAMES[0]) if same else (second, LONGTERM_NAMES[1])
     yield Root(source="memory", configured=second, real=real, shown=shown, is_file=True, problem=_refuse_link(other))
+    user = posixpath.join(workspace, USER_NAME)
+    problem = _refuse_link(_stat(user))
+    yield Root(source="memory", configured=user, real=user, shown=USER_NAME, is_file=True, problem=problem)
 
 
 def _notes_root(folder: str) -> Root:
@@ -234,7 +241,8 @@ def _workspace_root(workspace: str, excluded: frozenset[str]) -> Root:
         real=workspace,
         shown="",
         skipped=PACKAGE_TREES,
-        reserved=frozenset({*LONGTERM_NAMES, NOTES_FOLDER}),
+        reserved=frozenset({*LONGTERM_NAMES, USER_NAME, NOTES_FOLDER}),
+        is_vault=_is_vault(workspace),
         excluded=excluded,
     )
 
@@ -253,6 +261,7 @@ def _extra_root(workspace: str, extra: ExtraPath) -> Root:
         is_file=is_file,
         required=True,
         problem=problem or _refuse_extra(workspace, configured, real, info, is_file=is_file),
+        is_vault=not is_file and _is_vault(real),
         skipped=PACKAGE_TREES,
         pattern=pattern,
     )
@@ -292,6 +301,10 @@ def _refuse_extra(
 
 def _refuse_link(info: os.stat_result | None) -> str | None:
     return SYMLINK if info and stat.S_ISLNK(info.st_mode) else None
+
+
+def _is_vault(folder: str) -> bool:
+    return _stat(posixpath.join(folder, ".obsidian")) is not None
 
 
 def _stat(path: str) -> os.stat_result | None:

@@ -1,0 +1,176 @@
+"""The command `adopt`: notes of other programs, found, served where they lie or copied, and given back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memory_core.cli import output
+from memory_core.cli.parser import Options
+from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument
+
+if TYPE_CHECKING:
+    from memory_core.adopt.copying import Action, CopyStep
+    from memory_core.adopt.homes import Home
+    from memory_core.config.agent import AgentConfig
+
+ACTIONS: dict[Action, str] = {"copy": "copied", "update": "updated", "same": "unchanged", "leave": "left as they are"}
+
+
+def run_adopt(options: Options) -> int:
+    """Find homes and show them; with `--yes` serve or copy them; with `--undo` give all back."""
+    from memory_core.adopt.search import find_homes
+    from memory_core.config.source import ConfigSource
+
+    if options.dry_run and options.yes:
+        raise InvalidArgument("--dry-run", "and --yes exclude each other")
+    if options.undo:
+        return _undo(options, _find_state_dir(options))
+    homes = find_homes(options.path)
+    if not homes:
+        return _report_nothing(options)
+    source = ConfigSource(options.config, workspace=options.workspace, state_dir=options.state_dir)
+    config = source.current().agent(options.agent)
+    if not options.json:
+        _print_homes(homes)
+    if options.copy:
+        return _copy(options, homes, config)
+    return _serve(options, homes, config)
+
+
+def _find_state_dir(options: Options) -> Path:
+    """Return the state folder without reading a configuration, which may be what is to be undone."""
+    from memory_core.config import load_config
+
+    return load_config({}, state_dir=options.state_dir).agent(options.agent).state_dir
+
+
+def _report_nothing(options: Options) -> int:
+    if options.json:
+        output.print_json({"homes": []})
+    else:
+        print("Nothing was found in the usual places.")
+        print("Name a folder of Markdown, a vault or a mem0 export: memory-core adopt PATH")
+    return 0
+
+
+def _print_homes(homes: Sequence[Home]) -> None:
+    from memory_core.adopt.homes import shorten_home
+
+    rows = [("found", "where", "holds")]
+    for home in homes:
+        notes = output.count(len(home.notes), "note") if home.source != "mem0" else ""
+        rows.append((home.title, shorten_home(home.path), ", ".join(filter(None, (notes, *home.remarks)))))
+    output.print_table(rows)
+    for failure in (failure for home in homes for failure in home.failures):
+        output.complain(f"{failure.path} is left out: {failure.reason}")
+
+
+def _serve(options: Options, homes: Sequence[Home], config: AgentConfig) -> int:
+    from memory_core.adopt.record import change_record
+    from memory_core.adopt.serving import add_served, write_config
+    from memory_core.config.adopted import find_adopted_config
+
+    unserved = [home.title for home in homes if not home.served]
+    path = find_adopted_config(config.state_dir)
+    if not options.yes:
+        if options.json:
+            output.print_json({"homes": [_to_plain(home) for home in homes], "config": path, "changed": False})
+            return 0
+        print("\nNothing has been changed.")
+        if len(unserved) < len(homes):
+            print(f"To search these notes where they lie:  {_command(options)} --yes")
+        print(f"To copy them into a workspace:         {_command(options)} --copy")
+        return 0
+    if len(unserved) == len(homes):
+        raise InvalidArgument("PATH", f"a {unserved[0]} is no Markdown; add --copy, which writes it as Markdown")
+    workspace = Path(config.workspace) if options.workspace else None
+    with change_record(config.state_dir) as adoption:
+        add_served(adoption, homes, workspace=workspace)
+        changed = write_config(adoption, config.state_dir)
+    if options.json:
+        output.print_json({"homes": [_to_plain(home) for home in homes], "config": path, "changed": changed})
+        return 0
+    print(f"\n{'Written' if changed else 'Nothing to change in'}: {path}")
+    for title in unserved:
+        output.complain(f"the {title} is no Markdown, and is left out", "add --copy to write it as Markdown")
+    if options.config:
+        output.complain(f"--config names {options.config}, which does not list these notes", "leave --config out")
+    print("Next: memory-core index" if changed else "")
+    return 0
+
+
+def _copy(options: Options, homes: Sequence[Home], config: AgentConfig) -> int:
+    from memory_core.adopt.copying import IMPORTS, copy_notes, plan_copies
+    from memory_core.adopt.record import change_record, load_record
+
+    workspace = Path(config.workspace)
+    if not workspace.is_dir():
+        problem = ConfigProblem("", "there is no such workspace to copy into")
+        raise ConfigError([problem], origin=str(workspace), action="make that folder, or name another with --workspace")
+    if options.yes:
+        with change_record(config.state_dir) as adoption:
+            steps = plan_copies(adoption, homes, workspace)
+            copy_notes(adoption, steps)
+    else:
+        steps = plan_copies(load_record(config.state_dir), homes, workspace)
+    if options.json:
+        output.print_json({"steps": [_describe(step) for step in steps], "changed": bool(options.yes)})
+        return 0
+    _print_steps(steps, workspace)
+    counts = Counter(step.action for step in steps)
+    done = ", ".join(f"{counts[action]} {words}" for action, words in ACTIONS.items() if counts[action])
+    if options.yes:
+        print(f"\n{workspace / IMPORTS}: {done or 'nothing to copy'}.")
+        print("Next: memory-core index" if counts["copy"] + counts["update"] else "")
+    else:
+        print(f"\nNothing has been changed. To copy:  {_command(options)} --copy --yes")
+    return 0
+
+
+def _print_steps(steps: Sequence[CopyStep], workspace: Path) -> None:
+    from memory_core.adopt.homes import shorten_home
+
+    print()
+    for step in steps:
+        target = step.target.relative_to(workspace)
+        about = f"  ({step.reason})" if step.reason else ""
+        print(f"{step.action:<6}  {shorten_home(step.origin)}  ->  {target}{about}")
+
+
+def _describe(step: CopyStep) -> dict[str, object]:
+    return {"action": step.action, "origin": step.origin, "target": step.target, "reason": step.reason}
+
+
+def _to_plain(home: Home) -> dict[str, object]:
+    return {
+        "source": home.source,
+        "title": home.title,
+        "path": home.path,
+        "notes": [note.file.real_path for note in home.notes],
+        "workspaces": home.workspaces,
+        "remarks": home.remarks,
+    }
+
+
+def _command(options: Options) -> str:
+    import shlex
+
+    return " ".join(["memory-core adopt", *([shlex.quote(options.path)] if options.path else [])])
+
+
+def _undo(options: Options, state_dir: Path) -> int:
+    from memory_core.adopt.record import change_record
+    from memory_core.adopt.undoing import undo
+
+    with change_record(state_dir) as adoption:
+        removed, kept = undo(adoption, state_dir)
+    if options.json:
+        output.print_json({"removed": removed, "kept": kept})
+        return 0
+    print(f"Removed {output.count(removed, 'file')} that `adopt` had written." if removed else "Nothing was adopted.")
+    for sentence in kept:
+        output.complain(sentence)
+    return 0

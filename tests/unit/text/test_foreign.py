@@ -1,0 +1,35 @@
+"""Marks of other programs are left out of a text, and no line moves."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_core.text.foreign import leave_out_comments, leave_out_separators
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("before %%hidden%% after", "before  after"),
+        ("a\n%%\nhidden\n\nmore\n%%\nb\n", "a\n\n\n\n\n\nb\n"),
+        ("100%% sure", "100%% sure"),
+        ("one %%a%% two %%b", "one  two %%b"),
+        ("`%%code%%` and %%hidden%%", "`%%code%%` and "),
+        ("```\n%%time\n```\n%%hidden%%\n%%\n", "```\n%%time\n```\n\n%%\n"),
+        ("%%a%%%%b%%c", "c"),
+    ],
+)
+def test_comments_of_obsidian_are_left_out(text: str, left: str) -> None:
+    assert leave_out_comments(text) == left
+
+
+@given(st.text(alphabet="a %`\n#-", max_size=60))
+def test_no_line_moves(text: str) -> None:
+    assert leave_out_comments(text).count("\n") == text.count("\n")
+    assert leave_out_separators(text).count("\n") == text.count("\n")
+
+
+def test_separators_of_hermes_are_empty_lines() -> None:
+    assert leave_out_separators("one\n§\ntwo § three\n§ \nfour\n") == "one\n\ntwo § three\n\nfour\n"
