@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeAlias, cast
@@ -15,7 +17,7 @@ from urllib.parse import quote
 
 import apsw
 
-from memory_core.errors import StoreCorrupt, StoreError, StoreFull, StoreReadOnly, SyncBusy
+from memory_core.errors import StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreTooNew, SyncBusy
 
 Connection: TypeAlias = apsw.Connection
 Tokenize: TypeAlias = Callable[[bytes], list[str]]
@@ -26,8 +28,38 @@ BUSY_TIMEOUT_MS = 5000
 LOCK_POLL_SECONDS = 0.01  # between the tries of those who wait
 TOKENIZER = ("unicode61", "remove_diacritics", "2")
 
+MOST_NEWER = 100  # migrations that a newer version may have had; a number beyond is none
+
 _ENTER = "let this user enter its folders (chmod u+x), or choose another place: --state-dir or memorySearch.store.path"
 REBUILD = "rebuild it from the notes: memory-core index"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileKind:
+    """A kind of database file of ours: its mark in the header, and the words in which its errors speak of it.
+
+    Attributes:
+        noun: Its name in a sentence, behind "the".
+        application_id: Stands in the header of every file of the kind.
+        repair: What the user can do about a damaged file.
+        retry: What the user can do once there is space again.
+        elsewhere: What the user can do about a file that cannot be opened or written.
+    """
+
+    noun: str
+    application_id: int
+    repair: str
+    retry: str
+    elsewhere: str
+
+
+INDEX = FileKind(
+    noun="index",
+    application_id=APPLICATION_ID,
+    repair=REBUILD,
+    retry="free some space, then run: memory-core index",
+    elsewhere="choose another place: memorySearch.store.path",
+)
 
 
 def exists(path: Path) -> bool:
@@ -42,7 +74,7 @@ def exists(path: Path) -> bool:
         raise StoreError(path, f"cannot be reached ({error.strerror})", action=_ENTER) from error
 
 
-def open_writer(path: Path) -> Connection:
+def open_writer(path: Path, kind: FileKind = INDEX) -> Connection:
     """Open for reading and writing, creating the file and its folder (mode 0700) where missing.
 
     Raises:
@@ -51,8 +83,9 @@ def open_writer(path: Path) -> Connection:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise StoreReadOnly(path, f"its folder cannot be made ({error.strerror})", action=_ELSEWHERE) from error
-    with translate_errors(path):
+        action = f"make it writable, or {kind.elsewhere}"
+        raise StoreReadOnly(path, f"its folder cannot be made ({error.strerror})", action=action) from error
+    with translate_errors(path, kind):
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
         try:
             connection.set_busy_timeout(BUSY_TIMEOUT_MS)
@@ -156,13 +189,13 @@ def _is_loop(path: Path) -> bool:
     return False
 
 
-def open_reader(path: Path) -> Connection:
+def open_reader(path: Path, kind: FileKind = INDEX) -> Connection:
     """Open an existing file for reading only, also where neither it nor its folder can be written.
 
     Raises:
         StoreError: See `translate_errors`.
     """
-    with translate_errors(path):
+    with translate_errors(path, kind):
         # A WAL database needs its -shm file; where it can be neither found nor made, nobody writes the database either.
         for parameters in ("mode=ro", "mode=ro&immutable=1"):
             connection = apsw.Connection(
@@ -185,24 +218,26 @@ def open_reader(path: Path) -> Connection:
 
 
 _WAIT = "try again in a moment"
-_ELSEWHERE = "make it writable, or choose another place: memorySearch.store.path"
-_MEANINGS: tuple[tuple[type[apsw.Error], type[StoreError], str, str], ...] = (
-    (
-        apsw.NotADBError,
-        StoreCorrupt,
-        "this is not an index of memory-core",
-        "delete it if nothing else needs it, or choose another file: memorySearch.store.path",
-    ),
-    (apsw.CorruptError, StoreCorrupt, "the index is damaged", REBUILD),
-    (apsw.FullError, StoreFull, "no space is left for the index", "free some space, then run: memory-core index"),
-    (apsw.ReadOnlyError, StoreReadOnly, "the index cannot be written", _ELSEWHERE),
-    (apsw.CantOpenError, StoreReadOnly, "the index cannot be opened", _ELSEWHERE),
-    (apsw.PermissionsError, StoreReadOnly, "the index cannot be opened", _ELSEWHERE),
-)
+_ELSEWHERE = f"make it writable, or {INDEX.elsewhere}"
+
+
+def _list_meanings(kind: FileKind) -> tuple[tuple[type[apsw.Error], type[StoreError], str, str], ...]:
+    """Return for the driver's errors ours, with what is wrong and what to do."""
+    foreign = f"delete it if nothing else needs it, or {kind.elsewhere.replace('place', 'file')}"
+    elsewhere = f"make it writable, or {kind.elsewhere}"
+    article = "an" if kind.noun[0] in "aeiou" else "a"
+    return (
+        (apsw.NotADBError, StoreCorrupt, f"this is not {article} {kind.noun} of memory-core", foreign),
+        (apsw.CorruptError, StoreCorrupt, f"the {kind.noun} is damaged", kind.repair),
+        (apsw.FullError, StoreFull, f"no space is left for the {kind.noun}", kind.retry),
+        (apsw.ReadOnlyError, StoreReadOnly, f"the {kind.noun} cannot be written", elsewhere),
+        (apsw.CantOpenError, StoreReadOnly, f"the {kind.noun} cannot be opened", elsewhere),
+        (apsw.PermissionsError, StoreReadOnly, f"the {kind.noun} cannot be opened", elsewhere),
+    )
 
 
 @contextlib.contextmanager
-def translate_errors(path: Path) -> Iterator[None]:
+def translate_errors(path: Path, kind: FileKind = INDEX) -> Iterator[None]:
     """Turn the driver's errors into ours.
 
     Raises:
@@ -215,23 +250,23 @@ def translate_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except apsw.BusyError as error:
-        raise SyncBusy(f"{path}: another process is writing the index", action=_WAIT) from error
+        raise SyncBusy(f"{path}: another process is writing the {kind.noun}", action=_WAIT) from error
     except apsw.IOError as error:
-        raise _io_error(path, error) from error
+        raise _io_error(path, error, kind) from error
     except apsw.Error as error:
-        for kind, ours, message, action in _MEANINGS:
-            if isinstance(error, kind):
+        for theirs, ours, message, action in _list_meanings(kind):
+            if isinstance(error, theirs):
                 raise ours(path, message, action=action) from error
-        raise StoreError(path, f"SQLite says: {error}", action=REBUILD) from error
+        raise StoreError(path, f"SQLite says: {error}", action=kind.repair) from error
 
 
 @contextlib.contextmanager
-def transaction(connection: Connection, path: Path) -> Iterator[None]:
+def transaction(connection: Connection, path: Path, kind: FileKind = INDEX) -> Iterator[None]:
     """Run the block in an immediate transaction: committed at the end, rolled back by any error.
 
     A deferred one that turns to writing fails at once when another writer is ahead, whatever the busy timeout.
     """
-    with translate_errors(path):
+    with translate_errors(path, kind):
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -242,15 +277,73 @@ def transaction(connection: Connection, path: Path) -> Iterator[None]:
             raise
 
 
-def _io_error(path: Path, error: apsw.IOError) -> StoreError:
+def _io_error(path: Path, error: apsw.IOError, kind: FileKind) -> StoreError:
     """Return StoreFull for a failed write, which is a full disk or a file size limit (EFBIG): SQLite names neither."""
     writes = {apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_TRUNCATE, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_FSYNC}
     if getattr(error, "extendedresult", None) in writes:
-        return StoreFull(path, "the index cannot grow", action="free some space or lift the file size limit")
+        return StoreFull(path, f"the {kind.noun} cannot grow", action="free some space or lift the file size limit")
     return StoreError(path, f"the disk reports an error: {error}", action="check the disk")
 
 
-def is_ours(path: Path) -> bool:
+def check_version(connection: Connection, path: Path, known: int, kind: FileKind = INDEX) -> int:
+    """Return the schema version of a file: 0 for an empty one.
+
+    Args:
+        connection: Of the file.
+        path: The file.
+        known: The newest version that this memory-core knows.
+        kind: What the file should be.
+
+    Raises:
+        StoreCorrupt: The file belongs to another program, or is damaged.
+        StoreTooNew: A newer memory-core wrote it.
+    """
+    with translate_errors(path, kind):
+        # One statement, because another process may be making the file.
+        facts = connection.execute(
+            "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema)"
+            " FROM pragma_user_version, pragma_application_id"
+        ).get
+    version, application, tables = cast("tuple[int, int, int]", facts)
+    elsewhere = kind.elsewhere.replace("place", "file")
+    if application != kind.application_id and (version or tables):
+        raise StoreCorrupt(path, "this is a database of another program", action=elsewhere)
+    if not 0 <= version <= known + MOST_NEWER or (tables and not version):
+        raise StoreCorrupt(path, f"the {kind.noun} is damaged: its schema has no number", action=kind.repair)
+    if version > known:
+        raise StoreTooNew(
+            path,
+            f"it was written by a newer memory-core (schema {version}, this one knows {known})",
+            action=f"upgrade memory-core, or {elsewhere}",
+        )
+    return version
+
+
+def run_migrations(connection: Connection, path: Path, migrations: Sequence[str], kind: FileKind = INDEX) -> None:
+    """Bring a file to the newest schema, each numbered script in a transaction of its own.
+
+    Raises:
+        StoreError: See `check_version` and `translate_errors`.
+    """
+    if check_version(connection, path, len(migrations), kind) == len(migrations):
+        return
+    for number, script in enumerate(migrations, start=1):
+        with transaction(connection, path, kind):
+            if int(connection.pragma("user_version")) < number:
+                connection.execute(script)
+                connection.pragma("application_id", kind.application_id)
+                connection.pragma("user_version", number)
+
+
+def list_missing_tables(connection: Connection, migrations: Sequence[str]) -> list[str]:
+    """Return the tables that a file which had some migrations should have and has not."""
+    present = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema")}
+    scripts = "".join(migrations)
+    made = re.findall(r"^CREATE (?:VIRTUAL )?TABLE (\w+)", scripts, re.MULTILINE)
+    return [name for name in made if name not in present]
+
+
+def is_ours(path: Path, kind: FileKind = INDEX) -> bool:
     """Return True if a file's header says that memory-core wrote it, damaged or not.
 
     The application id stands at offset 68 of a SQLite file (https://www.sqlite.org/fileformat.html#the_database_header).
@@ -260,7 +353,7 @@ def is_ours(path: Path) -> bool:
             header = file.read(100)
     except OSError:
         return False
-    return header.startswith(b"SQLite format 3\x00") and header[68:72] == APPLICATION_ID.to_bytes(4, "big")
+    return header.startswith(b"SQLite format 3\x00") and header[68:72] == kind.application_id.to_bytes(4, "big")
 
 
 def delete_files(path: Path) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import cast
 
-from memory_core.errors import StoreCorrupt, StoreTooNew
-from memory_core.sqlite import APPLICATION_ID, REBUILD, TOKENIZER, Connection, transaction, translate_errors
+from memory_core import sqlite as driver
+from memory_core.sqlite import TOKENIZER, Connection
 
 _FIRST = f"""
 CREATE TABLE meta (                     -- identity, serving space, generation, last sync, ...
@@ -105,7 +103,6 @@ ALTER TABLE files ADD COLUMN inode INTEGER NOT NULL DEFAULT 0;
 
 MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH)
 VERSION = len(MIGRATIONS)
-_MOST_NEWER = 100  # migrations that a newer version may have had; a number beyond is none
 
 
 def check(connection: Connection, path: Path) -> int:
@@ -115,35 +112,12 @@ def check(connection: Connection, path: Path) -> int:
         StoreCorrupt: The file belongs to another program, or is damaged.
         StoreTooNew: A newer memory-core wrote it.
     """
-    with translate_errors(path):
-        # One statement, because another process may be making the file.
-        facts = connection.execute(
-            "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema)"
-            " FROM pragma_user_version, pragma_application_id"
-        ).get
-    version, application, tables = cast("tuple[int, int, int]", facts)
-    if application != APPLICATION_ID and (version or tables):
-        raise StoreCorrupt(
-            path, "this is a database of another program", action="choose another file: memorySearch.store.path"
-        )
-    if not 0 <= version <= VERSION + _MOST_NEWER or (tables and not version):
-        raise StoreCorrupt(path, "the index is damaged: its schema has no number", action=REBUILD)
-    if version > VERSION:
-        raise StoreTooNew(
-            path,
-            f"it was written by a newer memory-core (schema {version}, this one knows {VERSION})",
-            action="upgrade memory-core, or choose another file: memorySearch.store.path",
-        )
-    return version
+    return driver.check_version(connection, path, VERSION)
 
 
 def list_missing_tables(connection: Connection, version: int) -> list[str]:
     """Return the tables that a file of a schema version should have and has not."""
-    present = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema")}
-    scripts = "".join(MIGRATIONS[:version])
-    return [
-        name for name in re.findall(r"^CREATE (?:VIRTUAL )?TABLE (\w+)", scripts, re.MULTILINE) if name not in present
-    ]
+    return driver.list_missing_tables(connection, MIGRATIONS[:version])
 
 
 def migrate(connection: Connection, path: Path) -> None:
@@ -152,11 +126,4 @@ def migrate(connection: Connection, path: Path) -> None:
     Raises:
         StoreError: See `check` and `sqlite.translate_errors`.
     """
-    if check(connection, path) == VERSION:
-        return
-    for number, script in enumerate(MIGRATIONS, start=1):
-        with transaction(connection, path):
-            if int(connection.pragma("user_version")) < number:
-                connection.execute(script)
-                connection.pragma("application_id", APPLICATION_ID)
-                connection.pragma("user_version", number)
+    driver.run_migrations(connection, path, MIGRATIONS)
