@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_core.cli import output
 from memory_core.cli.adopting import run_adopt
+from memory_core.cli.items import ItemCommands
 from memory_core.cli.parser import Argument, Command, Options, build_parser
 from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument, MemoryCoreError
 
@@ -302,6 +303,7 @@ COMMANDS = (
             ),
         ),
     ),
+    *ItemCommands(_open_notes).rows,
     Command(
         name="config check",
         help="Explain a configuration file, or list every error in it.",

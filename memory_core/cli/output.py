@@ -89,7 +89,7 @@ def print_json(value: Any) -> None:
     print(json.dumps(to_plain(value), ensure_ascii=False, indent=2))
 
 
-def _write(text: str) -> None:
+def write(text: str) -> None:
     """Print text of notes, on a terminal without control characters; a pipe gets them all."""
     print(_CONTROL.sub("", text) if sys.stdout.isatty() else text)
 
@@ -107,7 +107,7 @@ def print_hits(result: Mapping[str, Any]) -> None:
     if not hits:
         print(_join_sentences("No matches", "" if warning else "Other words, or a lower --min-score, may find more."))
         return
-    _write("\n\n".join(_format_hit(hit) for hit in hits))
+    write("\n\n".join(_format_hit(hit) for hit in hits))
 
 
 def _format_hit(hit: Mapping[str, Any]) -> str:
@@ -126,7 +126,7 @@ def _join_sentences(what: str, action: str | None) -> str:
 def print_document(result: Mapping[str, Any]) -> None:
     """Print the text of a note, and on standard error the line at which it goes on."""
     if result["status"] == "ok":
-        _write(result["text"])
+        write(result["text"])
     if result.get("nextFrom") is not None:
         print_aside(f"The note goes on: --from {result['nextFrom']}")
 
@@ -160,7 +160,7 @@ def print_table(rows: Sequence[Sequence[str]]) -> None:
     """Print rows in columns; the first one names them."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        _write("  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip())
+        write("  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _format_value(value: object) -> str:
@@ -178,7 +178,7 @@ def print_findings(findings: Sequence[Finding]) -> None:
     width = max((len(finding.subject) for finding in findings), default=0)
     for finding in findings:
         text = _join_sentences(finding.message, finding.action) if finding.action else finding.message
-        _write(f"{finding.level:<4}  {finding.subject:<{width}}  {' '.join(text.split())}")
+        write(f"{finding.level:<4}  {finding.subject:<{width}}  {' '.join(text.split())}")
 
 
 def print_status(status: Status) -> None:
@@ -196,7 +196,7 @@ def print_status(status: Status) -> None:
             "chunks": status.chunks,
             "sources": status.sources if len(status.sources) > 1 else None,
             "up to date": None if status.dirty is None else not status.dirty,
-            "last sync": _format_time(status.last_sync),
+            "last sync": format_time(status.last_sync),
             "backend": status.backend,
             "embeddings": f"{status.provider} {status.model or ''}".strip(),
             "missing embeddings": status.pending or None,
@@ -209,7 +209,8 @@ def print_status(status: Status) -> None:
     _print_failures(status)
 
 
-def _format_time(seconds: float | None) -> str | None:
+def format_time(seconds: float | None) -> str | None:
+    """Return a local date and time; None for None."""
     return None if seconds is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
 
 
@@ -263,7 +264,7 @@ def print_flush(preview: Preview) -> None:
     )
     for title, text in (("system prompt", preview.system_prompt), ("prompt", preview.prompt)):
         if text:
-            _write(f"\n{title}:\n" + "\n".join(f"    {line}".rstrip() for line in text.splitlines()))
+            write(f"\n{title}:\n" + "\n".join(f"    {line}".rstrip() for line in text.splitlines()))
 
 
 class SyncProgress:

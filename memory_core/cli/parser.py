@@ -37,6 +37,7 @@ class Command:
         run: Runs the command and returns the exit code.
         arguments: Its own, besides those of every command.
         aliases: Other names; the help shows them too.
+        group: One sentence about its group, for the first command of one with several.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Command:
     run: Callable[[Options], int]
     arguments: tuple[Argument, ...] = ()
     aliases: tuple[str, ...] = ()
+    group: str = ""
 
 
 # Every command takes these, before its name or after it.
@@ -85,7 +87,7 @@ def build_parser(commands: Sequence[Command]) -> argparse.ArgumentParser:
     for command in commands:
         group, _, name = command.name.rpartition(" ")
         if group not in groups:
-            member = groups[""].add_parser(group, help=command.help, allow_abbrev=False)
+            member = groups[""].add_parser(group, help=command.group or command.help, allow_abbrev=False)
             groups[group] = member.add_subparsers(title="commands", metavar="COMMAND", required=True)
         own = groups[group].add_parser(
             name, aliases=command.aliases, help=command.help, description=command.help, allow_abbrev=False

@@ -72,6 +72,11 @@ class AgentConfig:
         return 50 if self.dialect == "orbit" else GET_LINES
 
     @property
+    def items_path(self) -> Path:
+        """The file of this agent's items, beside the index; no other agent has the same."""
+        return self.store_path.parent / f"{self.agent}.items.sqlite"
+
+    @property
     def sessions_dir(self) -> Path:
         """The folder in which the host keeps this agent's session logs and `sessions.json`."""
         return self.state_dir / "agents" / self.agent / "sessions"

@@ -21,6 +21,7 @@ from memory_core.config.fields import (
     parse_size_bytes,
     to_camel,
 )
+from memory_core.config.item_settings import ItemSettings, Salience
 from memory_core.config.names import BUILTIN
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "FallbackId",
     "Hybrid",
     "InvalidField",
+    "ItemSettings",
     "Local",
     "MemoryFlush",
     "MemorySettings",
@@ -42,6 +44,7 @@ __all__ = [
     "ProviderId",
     "QuerySettings",
     "Remote",
+    "Salience",
     "Scope",
     "ScopeMatch",
     "ScopeRule",
@@ -326,6 +329,7 @@ class SearchSettings(Section):
     sync: SyncSettings = field(default_factory=SyncSettings)
     query: QuerySettings = field(default_factory=QuerySettings)
     cache: Cache = field(default_factory=Cache)
+    items: ItemSettings = field(default_factory=ItemSettings)
     experimental: Experimental = field(default_factory=Experimental)
 
 

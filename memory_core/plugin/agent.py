@@ -13,11 +13,13 @@ from memory_core.backends.selector import Selector
 from memory_core.config.agent import AgentConfig
 from memory_core.config.switch import explain_off, refuse_off
 from memory_core.errors import InvalidArgument, MemoryClosed, MemoryCoreError
+from memory_core.plugin.agent_items import AgentItems
 from memory_core.records import Access, CallContext, Finding, KeySources, Probe, ProgressCallback, Status, SyncReport
 from memory_core.sources.workspace import MAKE_IT, find_workspace_problem
 from memory_core.tools import results, schemas, scope
 from memory_core.tools.append import Writing, memory_append
-from memory_core.tools.arguments import check_arguments, read_citation
+from memory_core.tools.arguments import Schema, check_arguments, read_citation
+from memory_core.tools.items import NAMES as ITEM_TOOLS
 from memory_core.tools.recalled import Recalled
 
 log = logging.getLogger(__name__)
@@ -39,6 +41,7 @@ class AgentMemory:
         self._started = False
         self._closed = False
         self._recalled = Recalled()
+        self.items = AgentItems(keys, self._recalled)
 
     def check(self, config: AgentConfig) -> None:
         """Check the chosen backend's own section; opens no index.
@@ -69,7 +72,8 @@ class AgentMemory:
         """
         self.refuse_closed()
         if not config.enabled:
-            self._close_selectors()  # no watcher and no open index stay behind
+            self._close_selectors()  # no watcher and no open file stay behind
+            self.items.close()
             off = explain_off(config)
             return results.shape_disabled(str(off), off.action if off else "")
         if context.access == "none":
@@ -87,6 +91,19 @@ class AgentMemory:
                 "memory may not be searched in this chat", "ask in a direct chat, or change memory.scope"
             )
         checked = check_arguments(schema, arguments, name=name)
+        if name in ITEM_TOOLS:
+            return self.items.call_tool(config, name, checked, context)
+        return self._call_note_tool(selector, config, schema, checked, context)
+
+    def _call_note_tool(
+        self,
+        selector: Selector,
+        config: AgentConfig,
+        schema: Schema,
+        checked: Mapping[str, Any],
+        context: CallContext,
+    ) -> dict[str, Any]:
+        """Run a tool for notes, whose arguments are checked."""
         if schema is schemas.SEARCH:
             return self._search(selector, config, checked, context)
         if schema is schemas.GET:
@@ -182,6 +199,7 @@ class AgentMemory:
             return
         try:
             self._selector(config, "rw").start()  # it may have been opened before
+            self.items.start(config)
         except MemoryCoreError as error:
             log.warning("the memory of agent %r does not start: %s", config.agent, error)
 
@@ -193,7 +211,7 @@ class AgentMemory:
         """
         with self._lock:
             self._closed = True
-        return self._close_selectors()
+        return (*self._close_selectors(), *self.items.close())
 
     def _search(
         self, selector: Selector, config: AgentConfig, arguments: Mapping[str, Any], context: CallContext

@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.names import DEFAULT_AGENT
 from memory_core.config.source import ConfigSource, FixedConfig, Origin
+from memory_core.config.switch import refuse_off
 from memory_core.errors import MemoryClosed, MemoryCoreError
 from memory_core.plugin.agent import AgentMemory
 from memory_core.plugin.boundary import check_context
@@ -28,6 +29,9 @@ from memory_core.records import (
     SyncReport,
 )
 from memory_core.tools import results, schemas
+
+if TYPE_CHECKING:
+    from memory_core.items.items import Items
 
 log = logging.getLogger(__name__)
 
@@ -123,6 +127,20 @@ class Memory:
         return results.catch_errors(
             name, lambda: self._memory.call_tool(self.config(), name, arguments, check_context(context))
         )
+
+    @property
+    def items(self) -> Items:
+        """The agent's items, whether or not `memorySearch.items.enabled` offers them to agents.
+
+        Raises:
+            MemoryOff: Memory is off.
+            MemoryClosed: After `close`.
+            ConfigError: The configuration cannot be used.
+        """
+        self._memory.refuse_closed()
+        config = self.config()
+        refuse_off(config)
+        return self._memory.items.get(config)
 
     def sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
         """Index what has changed in the files; `force` rebuilds the index.

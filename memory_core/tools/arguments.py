@@ -92,7 +92,7 @@ def _is_plainly_right(schema: Schema, value: Any) -> bool:
     return False
 
 
-_TYPES = {"integer": "a whole number", "number": "a number", "string": "a string"}
+_TYPES = {"integer": "a whole number", "number": "a number", "string": "a string", "array": "a list of strings"}
 
 
 def _describe_schema(schema: Schema) -> str:

@@ -8,6 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.errors import InvalidArgument
+from memory_core.tools import items
 from memory_core.tools.append import APPEND
 from memory_core.tools.arguments import Schema, make_optional
 
@@ -71,7 +72,8 @@ GET: Schema = {
 }
 
 READING: tuple[Schema, ...] = (SEARCH, GET)
-ALL: tuple[Schema, ...] = (*READING, APPEND)
+WRITING: tuple[Schema, ...] = (*READING, APPEND)
+ALL: tuple[Schema, ...] = (*WRITING, items.STORE, items.RECALL, items.FORGET)
 BY_NAME: Mapping[str, Schema] = {schema["name"]: schema for schema in ALL}
 
 ALIASES: Mapping[str, str] = {"search_memory": "memory_search", "get_memory": "memory_get"}
@@ -89,7 +91,10 @@ def get_name(config: AgentConfig, tool: str) -> str:
 
 def list_tools(config: AgentConfig, access: Access) -> list[dict[str, Any]]:
     """Return the tools of a session in the bare function form."""
-    return [adapt(schema, config) for schema in (ALL if access == "rw" else READING)]
+    offered = WRITING if access == "rw" else READING
+    if config.search.items.enabled:
+        offered += (items.STORE, items.RECALL, items.FORGET) if access == "rw" else (items.RECALL,)
+    return [adapt(schema, config) for schema in offered]
 
 
 def adapt(schema: Schema, config: AgentConfig) -> dict[str, Any]:

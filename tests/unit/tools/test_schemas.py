@@ -64,7 +64,7 @@ def test_the_texts_say_what_is_searched_and_how_the_tools_are_called() -> None:
     assert "(MEMORY.md, memory/*.md, earlier conversations, further folders of the user)" in json.dumps(
         schemas.list_tools(replace(CONFIG, search=everything), "ro")
     )
-    assert schemas.list_tools(CONFIG, "rw") == [dict(schema) for schema in schemas.ALL]
+    assert schemas.list_tools(CONFIG, "rw") == [dict(schema) for schema in schemas.WRITING]
 
 
 def test_hosts_with_strict_schemas_may_make_every_argument_required() -> None:

@@ -1,0 +1,42 @@
+"""The settings of items, as `settings` has those of everything else: short facts, their ranking, recall and capture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from memory_core.config.fields import Section, about
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Salience(Section):
+    """The worth of an item apart from any question."""
+
+    reinforcement: float = field(
+        default=0.1, metadata=about("Added to 1 for each doubling of the sessions that said it.", ge=0, le=10)
+    )
+    reinforcement_cap: float = field(
+        default=1.3, metadata=about("The factor that no number of repetitions exceeds.", ge=1, le=10)
+    )
+    half_life_days: float = field(
+        default=90, metadata=about("Days since it was last said after which half of its recency is left.", gt=0)
+    )
+    floor: float = field(
+        default=0.8, metadata=about("The share of its worth that an item keeps at any age.", ge=0, le=1)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemSettings(Section):
+    """Short facts beside the notes."""
+
+    enabled: bool = field(
+        default=False, metadata=about("Offer the tools for items, and embed items in the background.")
+    )
+    scope: str = field(
+        default="default", metadata=about("Where tools keep and look for items; scopes never meet.", min_length=1)
+    )
+    similarity: Literal["cosine", "inverseDistance"] = field(
+        default="cosine", metadata=about("The formula of similarity: the cosine, or 1 / (1 + distance).")
+    )
+    salience: Salience = field(default_factory=Salience)

@@ -1,0 +1,1 @@
+"""Items: short facts beside the notes, in a file of their own; written, reinforced, ranked, recalled, forgotten."""

@@ -1,0 +1,207 @@
+"""Embeddings of items and of questions about them, by the provider that embeds the notes."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
+from memory_core.config.agent import AgentConfig
+from memory_core.embeddings.destination import announce, find_destination
+from memory_core.embeddings.failover import Providers
+from memory_core.embeddings.outage import OutageLog
+from memory_core.embeddings.protocols import Calibrated, Calibration, EmbeddingProvider, Space
+from memory_core.errors import InvalidArgument, MemoryCoreError, ProviderError
+from memory_core.items.words import Words
+from memory_core.records import KeySources
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Row = NDArray[np.float32]
+
+log = logging.getLogger(__name__)
+
+GIVEN = "given"  # the provider of embeddings that a caller computed while the configuration names none
+
+
+def read_calibration(provider: EmbeddingProvider) -> Calibration | None:
+    """Return the calibration that a provider knows of its space; None if it knows none."""
+    return provider.calibration if isinstance(provider, Calibrated) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Embeddings, or the reason why there are none.
+
+    Attributes:
+        space: The vector space; None without embeddings.
+        rows: Rows of unit length or zero, by the number of the text.
+        problem: Why some or all texts have none; None if no provider is wanted, or nothing failed.
+    """
+
+    space: Space | None
+    rows: dict[int, Row]
+    problem: str | None = None
+
+
+class ItemEmbedder:
+    """Opens the provider when it is first needed. May be used from several threads.
+
+    Args:
+        config: The agent's.
+        keys: Where keys come from.
+        outage_log: Remembers that the provider is out.
+    """
+
+    def __init__(self, config: AgentConfig, keys: KeySources, outage_log: OutageLog) -> None:
+        self._config = config
+        self._providers = Providers(config, outage_log, keys)
+        self._lock = threading.Lock()
+        self._announced: str | None = None
+
+    @property
+    def seconds(self) -> float:
+        """The seconds that somebody waits for an embedding."""
+        return self._config.search.query.embed_timeout_ms / 1000
+
+    @cached_property
+    def words(self) -> Words | None:
+        """The static model's knowledge of words; None where that model is not installed."""
+        from memory_core.embeddings.static import StaticProvider
+
+        words = Words(StaticProvider())
+        try:
+            words.embed("memory")
+        except ProviderError as error:
+            log.warning("facts are compared by their exact text only: %s", error)
+            return None
+        return words
+
+    def find_space(self) -> Space | None:
+        """Return the space in which items are embedded now; None without a provider."""
+        provider = self._providers.choose_for_sync(at_once=False).provider
+        return None if provider is None else provider.space
+
+    def find_calibration(self) -> Calibration | None:
+        """Return the calibration that the provider knows of its space; None if it knows none."""
+        provider = self._providers.choose_for_sync(at_once=False).provider
+        return None if provider is None else read_calibration(provider)
+
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        """Embed contents while somebody waits; a provider that is slow or out leaves them to the backfill."""
+        rows: dict[int, Row] = {}
+        try:
+            future = start_call(lambda: list(self.stream(texts)), name="memory-core-items-embed")
+            for found in wait_for(future, self.seconds):
+                rows.update(found.rows)
+                space, problem = found.space, found.problem
+        except NoAnswer:
+            return Embedded(None, {}, f"no embedding came within {self.seconds:g} s")
+        return Embedded(space, rows, problem) if rows or problem else Embedded(None, {})
+
+    def stream(self, texts: Sequence[str], *, asked: bool = False) -> Iterator[Embedded]:
+        """Embed contents, and yield what each request brings; the last one carries the problem, if there was any.
+
+        Args:
+            texts: The contents.
+            asked: Somebody has asked for it and waits: a provider that has a pause after failures is tried all the same.
+
+        Yields:
+            At least one value.
+        """
+        active = self._providers.choose_for_sync(at_once=asked)
+        provider = active.provider
+        if provider is None:
+            yield Embedded(None, {}, None if active.problem is None else str(active.problem))
+            return
+        if not asked and not self._providers.may_send(active):
+            yield Embedded(None, {}, str(self._providers.outages.pause_error()))
+            return
+        self._announce(provider.space)
+        embedded, problem, space = 0, None, provider.space
+        try:
+            for first, rows in provider.embed_documents(list(texts)):
+                embedded += len(rows)
+                space = provider.space
+                yield Embedded(space, dict(enumerate(rows, first)))
+        except ProviderError as error:
+            problem = error
+        self._providers.record_result(active, embedded=embedded, problem=problem)
+        yield Embedded(space, {}, None if problem is None else str(problem))
+
+    def embed_question(self, text: str, *, seconds: float | None = None) -> tuple[Space, Row] | str | None:
+        """Embed a question.
+
+        Args:
+            text: The question.
+            seconds: How long that may take; None is as configured.
+
+        Returns:
+            The space and a row of unit length; a sentence if the provider failed; None without a provider, or if the question
+            has no direction.
+        """
+        active = self._providers.choose_for_sync(at_once=False)
+        if active.provider is None:
+            return None if active.problem is None else str(active.problem)
+        try:
+            found = self._providers.embed_question(
+                active.provider.space, [text], timeout_seconds=self.seconds if seconds is None else seconds
+            )
+        except ProviderError as error:
+            return str(error)
+        if found is None or not found.vector.any():
+            return None
+        return found.provider.space, found.vector
+
+    def check_given(
+        self, embedding: Sequence[float] | Row, stored: Callable[[Space], Space | None]
+    ) -> tuple[Space, Row]:
+        """Check an embedding that a caller computed: it has to be of the space in which items are embedded.
+
+        Args:
+            embedding: Numbers, of any length of vector.
+            stored: Returns a space as the file knows it, with dimensions.
+
+        Raises:
+            InvalidArgument: Its dimensions are not those of the space, or it holds what is no finite number.
+        """
+        from memory_core.embeddings import vectors
+
+        try:
+            row = vectors.decode(list(embedding), provider=GIVEN)
+            checked = vectors.check([row], count=1, dimensions=0, provider=GIVEN)[0]
+        except MemoryCoreError as error:
+            raise InvalidArgument("embedding", "expected a list of finite numbers") from error
+        if isinstance(checked, ProviderError):
+            raise InvalidArgument("embedding", "expected a list of finite numbers")
+        space = self.find_space() or Space(provider=GIVEN, model=GIVEN)
+        known = space.dimensions or getattr(stored(space), "dimensions", 0)
+        if known and known != len(checked):
+            raise InvalidArgument(
+                "embedding",
+                f"has {len(checked)} dimensions, and those of {space.provider} ({space.model}) have {known}",
+                action="compute it with the configured model, or leave it out",
+            )
+        return Space(
+            provider=space.provider, model=space.model, endpoint=space.endpoint, input_type=space.input_type,
+            dimensions=len(checked),
+        ), checked  # fmt: skip
+
+    def close(self) -> None:
+        """Cancel what runs and close the providers; may be called twice."""
+        self._providers.close()
+
+    def _announce(self, space: Space) -> None:
+        """Say once in the log where items go, before the first of them leave this machine."""
+        destination = find_destination(space)
+        with self._lock:
+            if destination is None or destination == self._announced:
+                return
+            self._announced = destination
+        announce(destination, self._config.workspace)

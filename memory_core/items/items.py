@@ -1,0 +1,334 @@
+"""`Items`: the facts of one agent, for scripts, tools and the command line."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memory_core.config.agent import AgentConfig
+from memory_core.errors import InvalidArgument, MemoryCoreError, StoreReadOnly
+from memory_core.items.backfill import ItemBackfill
+from memory_core.items.drafts import check_draft
+from memory_core.items.embedder import ItemEmbedder
+from memory_core.items.forgetting import Condition, Forgotten, find_items, list_remains, load_all
+from memory_core.items.ranking import DAY_SECONDS, measure_salience, merge_similarities, weigh_words
+from memory_core.items.records import Draft, Item, ItemAnswer, ItemHit, Provenance, Written
+from memory_core.items.store.file import Filter, ItemsFile
+from memory_core.ranking.calibration import DEFAULT
+from memory_core.records import Access, KeySources, ProgressCallback
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Embedding = Sequence[float] | NDArray[np.float32]
+
+log = logging.getLogger(__name__)
+
+MAX_LIMIT = 1000
+READ_ONLY = "this session may not write items"
+_BEING_READ = "another program reads the items file now: the next command that writes it overwrites the rest"
+
+
+class Items:
+    """Facts in one file. The constructor opens nothing; all methods may be called from several threads.
+
+    Every method raises a subclass of `MemoryCoreError` when the file cannot be used.
+
+    Args:
+        config: The agent's.
+        keys: Where the provider's key comes from.
+        access: "rw" writes, "ro" only reads.
+        clock: Unix seconds.
+    """
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        *,
+        keys: KeySources | None = None,
+        access: Access = "rw",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._config = config
+        self._clock = clock
+        self._writable = access == "rw"
+        self._file = ItemsFile(config.items_path, writable=self._writable, clock=clock)
+        self._embedder = ItemEmbedder(config, keys or KeySources(), self._file.outage_log)
+        self._backfill = ItemBackfill(self._file, self._embedder)
+
+    @property
+    def path(self) -> Path:
+        """The file; need not exist."""
+        return self._file.path
+
+    @property
+    def warning(self) -> str | None:
+        """A sentence about a damaged file that was set aside; None if nothing is amiss."""
+        return self._file.rescued
+
+    def write(
+        self,
+        content: str,
+        *,
+        scope: str | None = None,
+        tags: Sequence[str] = (),
+        kind: str = "fact",
+        pending: bool = False,
+        provenance: Provenance | None = None,
+        embedding: Embedding | None = None,
+        corrects: bool = False,
+    ) -> Written:
+        """Write one fact. The same fact in the same scope is reinforced, not written twice.
+
+        Args:
+            content: One or two sentences, at most 2,000 characters.
+            scope: Where it belongs; None is `memorySearch.items.scope`.
+            tags: Words to filter by.
+            kind: See `Item.kind`.
+            pending: It is a guess.
+            provenance: Its origin; None is this call.
+            embedding: Its vector, if the caller has computed it with the configured model.
+            corrects: Look for the item that this fact corrects, and mark it as superseded.
+
+        Raises:
+            InvalidArgument: The content is empty, too long or holds a secret, or the embedding does not fit.
+        """
+        draft = Draft(
+            content=content, scope=self._config.search.items.scope if scope is None else scope, tags=tuple(tags), kind=kind,
+            pending=pending, provenance=provenance or Provenance(),
+        )  # fmt: skip
+        return self.write_many([draft], embeddings=None if embedding is None else [embedding], corrects=corrects)[0]
+
+    def write_many(
+        self, drafts: Sequence[Draft], *, embeddings: Sequence[Embedding] | None = None, corrects: bool = False
+    ) -> list[Written]:
+        """Write several facts with one request for their embeddings; see `write`.
+
+        Raises:
+            InvalidArgument: One of them cannot be written; then none is.
+        """
+        if not self._writable:
+            raise StoreReadOnly(self.path, READ_ONLY)
+        checked = [check_draft(draft) for draft in drafts]
+        if embeddings is not None:
+            given = [self._embedder.check_given(each, self._file.find_space) for each in embeddings]
+            vectors, problem = dict(enumerate(given)), None
+        else:
+            embedded = self._embedder.embed([draft.content for draft in checked]) if checked else None
+            problem = embedded.problem if embedded else None
+            space = embedded.space if embedded else None
+            vectors = {number: (space, row) for number, row in embedded.rows.items()} if embedded and space else {}
+        written = []
+        for number, draft in enumerate(checked):
+            change = self._file.write(
+                draft,
+                agent=self._config.agent,
+                vector=vectors.get(number),
+                words=self._embedder.words,
+                corrects=corrects,
+            )
+            written.append(
+                Written(
+                    item=change.item, outcome=change.outcome, superseded=change.superseded, embedded=number in vectors,
+                    warning=None if number in vectors else problem,
+                )
+            )  # fmt: skip
+        if problem is not None:
+            self._backfill.start()
+        return written
+
+    def query(
+        self,
+        text: str | None = None,
+        *,
+        embedding: Embedding | None = None,
+        scope: str | None = None,
+        tags: Sequence[str] = (),
+        agent: str | None = None,
+        limit: int = 6,
+        seconds: float | None = None,
+    ) -> ItemAnswer:
+        """Return the items that answer a question, ranked by similarity times salience.
+
+        Args:
+            text: The question; its words count besides its meaning.
+            embedding: Its vector, if the caller has computed it with the configured model.
+            scope: Where to look; None is `memorySearch.items.scope`.
+            tags: Only items that have all of them.
+            agent: Only items that this agent wrote.
+            limit: The most hits.
+            seconds: How long the question's embedding may take; None is `query.embedTimeoutMs`.
+
+        Raises:
+            InvalidArgument: There is neither text nor embedding, or the embedding does not fit.
+        """
+        if embedding is None and not (text and text.strip()):
+            raise InvalidArgument("query", "expected a question or an embedding")
+        _check_limit(limit)
+        vector, warning = None, None
+        if embedding is not None:
+            vector = self._embedder.check_given(embedding, self._file.find_space)
+        elif text is not None and self._file.path.exists():
+            found = self._embedder.embed_question(text, seconds=seconds)
+            vector, warning = (None, found) if isinstance(found, str) else (found, None)
+        scope = self._config.search.items.scope if scope is None else scope
+        wanted = Filter(scope=scope, tags=tuple(tags), agent=agent, settled=True)
+        matches = self._file.match(text, vector, wanted)
+        if vector is not None and self._writable and len(matches.cosines) < len(matches.standings):
+            self._backfill.start()
+        shares = weigh_words(matches.words, len(matches.standings))
+        calibration = self._embedder.find_calibration() if vector is not None else None
+        near = merge_similarities(
+            matches.cosines, shares, self._config.search.items.similarity, least_cosine=(calibration or DEFAULT).floor
+        )
+        now, salience = self._clock(), self._config.search.items.salience
+        scores = {
+            key: similarity
+            * measure_salience(
+                matches.standings[key].reinforced, (now - matches.standings[key].said) / DAY_SECONDS, salience
+            )
+            for key, similarity in near.items()
+            if key in matches.standings
+        }
+        best = sorted(scores, key=lambda key: (-scores[key], key))[:limit]
+        items = self._file.load(best)
+        return ItemAnswer(
+            hits=tuple(
+                ItemHit(item=items[key], score=round(scores[key], 4), similarity=round(near[key], 4))
+                for key in best
+                if key in items
+            ),
+            strategy="keyword" if vector is None else "embedding",
+            warning=warning,
+        )
+
+    def get(self, item_id: str) -> Item | None:
+        """Return an item; None if there is none with this id."""
+        return next(iter(self._file.get_many([item_id])), None)
+
+    def get_many(self, ids: Iterable[str]) -> list[Item]:
+        """Return items in the order of their ids; unknown ids are left out."""
+        return self._file.get_many(ids)
+
+    def list(
+        self,
+        *,
+        scope: str | None = None,
+        tags: Sequence[str] = (),
+        agent: str | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Sequence[Item]:
+        """Return items of every scope or of one, the one said last first, guesses and superseded ones among them."""
+        _check_limit(limit)
+        return self._file.load_page(
+            Filter(scope=scope, tags=tuple(tags), agent=agent), limit=limit, offset=max(offset, 0)
+        )
+
+    def count(self, *, scope: str | None = None) -> int:
+        """Count the items of every scope or of one."""
+        return self._file.count(Filter(scope=scope))
+
+    def delete(self, item_id: str) -> bool:
+        """Delete one item with all that only it uses; return False if there is none with this id."""
+        return bool(self.forget(ids=[item_id]).items)
+
+    def forget(
+        self,
+        *,
+        ids: Sequence[str] = (),
+        query: str | None = None,
+        session: str | None = None,
+        after: float | None = None,
+        before: float | None = None,
+        scope: str | None = None,
+        dry_run: bool = False,
+    ) -> Forgotten:
+        """Delete items for good: their text, their embeddings and their words in the keyword index.
+
+        Of several conditions all must hold. An item that other sessions have said, too, stays when one session is forgotten.
+
+        Args:
+            ids: These items.
+            query: Items that hold all of these words.
+            session: What only this session has said.
+            after, before: Unix seconds between which an item was last said, `before` not included.
+            scope: Only in this scope; None is all of them.
+            dry_run: Only list them.
+
+        Raises:
+            InvalidArgument: No condition was given.
+        """
+        condition = Condition(ids=tuple(ids), query=query, session=session, after=after, before=before, scope=scope)
+        condition.check()
+        if not dry_run and not self._writable:
+            raise StoreReadOnly(self.path, READ_ONLY)
+        found = find_items(self._file, condition)
+        if dry_run:
+            return Forgotten(items=tuple(found), dry_run=True, remains=list_remains(self._config, self._file, found))
+        gone = self._file.delete([item.id for item in found], session=session if condition.is_whole_session else None)
+        remains = list_remains(self._config, self._file, gone)
+        if gone and not self._file.wipe():
+            remains = (*remains, _BEING_READ)
+        return Forgotten(items=tuple(gone), dry_run=False, remains=remains)
+
+    def confirm(self, ids: Sequence[str]) -> int:
+        """Turn guesses into facts; return how many there were."""
+        return self._file.confirm(ids)
+
+    def mark_recalled(self, ids: Sequence[str]) -> None:
+        """Record that items were put in front of a model; nothing is raised, since an answer must not wait for it."""
+        if not self._writable or not ids:
+            return
+        try:
+            self._file.mark_recalled(ids)
+        except MemoryCoreError as error:
+            log.warning("the recall of %d items is not recorded: %s", len(ids), error)
+
+    def export(self) -> Iterator[Item]:
+        """Yield all items, the one said last at the end."""
+        yield from reversed(load_all(self._file, Filter()))
+
+    def restore(self, items: Iterable[Item]) -> int:
+        """Insert exported items with their ids, times and counts; return how many were new.
+
+        An item of a known id, or of a fact that its scope holds already, is left as it is.
+
+        Raises:
+            InvalidArgument: One of them cannot be written; then none is.
+        """
+        checked = [
+            replace(item, content=draft.content, tags=draft.tags)
+            for item in items
+            for draft in [check_draft(Draft(content=item.content, scope=item.scope, tags=item.tags))]
+        ]
+        new = self._file.restore(checked) if checked else 0
+        if new:
+            self._backfill.start()
+        return new
+
+    def start(self) -> None:
+        """Embed in the background what has no embedding yet."""
+        if self._writable and self._file.path.exists():
+            self._backfill.start()
+
+    def backfill(self, progress: ProgressCallback | None = None) -> int:
+        """Embed now what has no embedding yet; return the number of items that still have none."""
+        return self._backfill.run(progress)
+
+    def close(self) -> bool:
+        """End background work and close the file; return False if a request for embeddings still runs."""
+        self._embedder.close()  # cancels the request that the backfill may wait for
+        ended = self._backfill.close()
+        self._file.close()
+        return ended
+
+
+def _check_limit(limit: int) -> None:
+    if not 1 <= limit <= MAX_LIMIT:
+        raise InvalidArgument("limit", f"expected 1 to {MAX_LIMIT}, not {limit}")

@@ -1,0 +1,168 @@
+"""Two facts compared: do they say the same, or does the newer one correct the older? Pure but for the word model.
+
+Cosines alone don't tell. "I live in Ghent" and "I live in Antwerp" are as near as two wordings of one fact, so whatever carries
+the value (numbers, names, days, opposites, the one word that differs) must agree. A wrong merge loses a fact, a missed one
+costs a line: in doubt two facts are different.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from memory_core.items.words import Words, list_words, stem
+
+SAME_COSINE = 0.65  # of the static model; at .85 alone 9 of 30 different facts would be merged, by these rules none
+SAME_WORD = 0.2  # that the weakest word left over in one fact must have with its nearest in the other
+SWAPPED_WORD = 0.75  # where one word differs and nothing else
+TELLING = 10.0  # bits of rarity from which a word left over counts
+SHARED_BITS = 2.5  # that a corrected fact shares with the correction
+SHARED_VALUE_BITS, SHARED_NEGATION_BITS = 2.0, 3.0
+CORRECTED_COSINE = 0.55
+
+_NUMBER = re.compile(r"[\w-]*\d[\w.,:-]*")  # with the letters around it: a0 and b0 are two things
+_MAIL = re.compile(r"\S+@\S+\w")
+_NAME = re.compile(r"(?<=[a-z,:] )(?!I\b)[A-Z][\w.]*|^[A-Z]\w+(?= (?:is|runs|has|lives|hates))")
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|n't|don't|doesn't|isn't|no longer|any ?more|quit|stopped)\b|n't\b", re.IGNORECASE
+)
+_DAYS = frozenset(
+    """
+    monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september
+    october november december
+    """.split()  # noqa: SIM905 -- shorter
+)
+# Words of one row exclude each other.
+_OPPOSITES = {
+    word: row
+    for row, words in enumerate((
+        "wife husband partner", "sister brother", "mother father", "son daughter", "always never", "open close opens closes",
+        "more less", "window aisle", "british american", "before after", "boss neighbour", "production staging",
+        "left right", "morning evening afternoon", "lunch dinner breakfast",
+    ))
+    for word in words.split()
+}  # fmt: skip
+# Words that change with the wording and carry no value; what is denied is looked at besides.
+_GENERIC = frozenset(
+    """
+    never ever takes call name take place team send like best person say know home want need way thing lot really always every
+    use using called runs run reads reading parked server database service
+    """.split()  # noqa: SIM905 -- as above
+)
+_COMPARISON = re.compile(r"\b(?:more|less|better|worse|rather|than|before|after|instead|over)\b", re.IGNORECASE)
+_SUBJECT = re.compile(
+    r"\bmy (?:\w+ )?(wife|husband|sister|brother|mother|father|son|daughter|boss|phone|office|home)\b", re.IGNORECASE
+)
+_CHANGE = re.compile(
+    r"\b(?:no longer|any ?more|now|these days|since (?:last|this)|from (?:now|next)|instead"
+    r"|(?:moved|switched|changed) (?:to|from)|changed my mind|I've moved|(?:email|address|number|name) changed|quit|stopped"
+    r"|it's \w+ now|correction|is moved)\b",
+    re.IGNORECASE,
+)
+_NOT_WHAT = re.compile(r"\bnot (?:the |a |an |at |on )?([\w.,:]+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)  # without slots, so that what is compared again and again is computed once
+class Fact:
+    """A fact with what comparisons need of it."""
+
+    text: str
+
+    @cached_property
+    def words(self) -> list[str]:
+        """Its words without stop words."""
+        return list_words(self.text)
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """The stems of its words."""
+        return frozenset(map(stem, self.words))
+
+    @cached_property
+    def anchors(self) -> frozenset[tuple[str, str]]:
+        """The words that carry its value: numbers, days, names, mail addresses."""
+        found = {("number", each.strip(".,:-").lower()) for each in _NUMBER.findall(self.text)}
+        found |= {("day", word.rstrip("s")) for word in self.words if word.rstrip("s") in _DAYS}
+        names = (name.lower().strip(".") for name in _NAME.findall(self.text))
+        found |= {("name", name) for name in names if name.rstrip("s") not in _DAYS}
+        return frozenset(found | {("mail", each.lower()) for each in _MAIL.findall(self.text)})
+
+    @cached_property
+    def is_negative(self) -> bool:
+        """True if it denies something."""
+        return _NEGATION.search(self.text) is not None
+
+    @cached_property
+    def subjects(self) -> frozenset[str]:
+        """The relatives and belongings of the speaker that it is about."""
+        return frozenset(each.lower() for each in _SUBJECT.findall(self.text))
+
+    def list_left_over(self, other: Fact) -> list[str]:
+        """Return the words that the other fact lacks."""
+        return [word for word in self.words if stem(word) not in other.stems]
+
+
+def is_same(one: Fact, other: Fact, words: Words, cosine: float) -> bool:
+    """Return True if two facts say the same in other words.
+
+    Args:
+        one, other: The facts, in any order.
+        words: The static model.
+        cosine: Of the two by that model.
+    """
+    if cosine < SAME_COSINE or one.is_negative != other.is_negative or _conflict(one, other):
+        return False
+    compares = bool(_COMPARISON.search(one.text)) and bool(_COMPARISON.search(other.text))
+    if compares and one.words != other.words and len(one.stems & other.stems) >= 0.9 * len(one.stems | other.stems):
+        return False  # "tea rather than coffee" and "coffee rather than tea"
+    if one.subjects and other.subjects and one.subjects != other.subjects:
+        return False
+    left, right = one.list_left_over(other), other.list_left_over(one)
+    swapped = len(left) == len(right) == 1 and not {*left, *right} & _GENERIC
+    if swapped and words.nearness(left[0], right) < SWAPPED_WORD:
+        return False  # one word changed: another value
+    pairs = [(word, other.words) for word in left] + [(word, one.words) for word in right]
+    telling = [(word, others) for word, others in pairs if _is_telling(word, words)]
+    return all(words.nearness(word, others) >= SAME_WORD for word, others in telling)
+
+
+def corrects(newer: Fact, older: Fact, words: Words, cosine: float) -> bool:
+    """Return True if a newer fact takes the place of an older one.
+
+    It says "not X" and the older one says X; or it speaks of a change, and both are about one thing; or the two differ in a
+    number, a day, an address or a negation alone.
+    """
+    if newer.subjects != older.subjects and (newer.subjects or older.subjects):
+        return False
+    common = newer.stems & older.stems
+    denied = _NOT_WHAT.search(newer.text)
+    if denied and common and stem(denied[1].lower().strip(".,")) in older.stems:
+        return True
+    shared = sum(min(max(words.rarity(word) - 9, 0), 5) for word in set(older.words) if stem(word) in common)
+    if _CHANGE.search(newer.text) and (shared >= SHARED_BITS or cosine >= CORRECTED_COSINE):
+        return True
+    old, new = older.list_left_over(newer), newer.list_left_over(older)
+    others = [word for word in (*old, *new) if not _is_value(word) and _is_telling(word, words)]
+    if others:
+        return False
+    if any(map(_is_value, old)) and any(map(_is_value, new)):
+        return shared >= SHARED_VALUE_BITS
+    return newer.is_negative != older.is_negative and shared >= SHARED_NEGATION_BITS
+
+
+def _conflict(one: Fact, other: Fact) -> bool:
+    """Return True if both facts hold values, and either one some that the other lacks; or words that exclude each other."""
+    if one.anchors - other.anchors and other.anchors - one.anchors:
+        return True
+    left = [word for word in one.words if word not in other.words and word in _OPPOSITES]
+    right = [word for word in other.words if word not in one.words and word in _OPPOSITES]
+    return any(_OPPOSITES[word] == _OPPOSITES[against] for word in left for against in right)
+
+
+def _is_telling(word: str, words: Words) -> bool:
+    return word not in _GENERIC and words.rarity(word) >= TELLING
+
+
+def _is_value(word: str) -> bool:
+    return bool(_NUMBER.fullmatch(word)) or word.rstrip("s") in _DAYS or "@" in word

@@ -1,0 +1,281 @@
+"""The items file as the rest of the room uses it: commands and questions, each in a transaction of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memory_core.embeddings.protocols import Space
+from memory_core.errors import NotIndexed
+from memory_core.items.records import Draft, Item, Outcome
+from memory_core.items.store import matching, rows, vectors
+from memory_core.items.store.outage_log import ItemOutageLog
+from memory_core.items.store.rows import ItemText, Standing
+from memory_core.items.store.salvage import ASIDE
+from memory_core.items.store.store import ItemStore
+from memory_core.sqlite import Connection
+from memory_core.text.terms import cut_cjk
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memory_core.items.words import Words
+
+    Vector = tuple[Space, NDArray[np.float32]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """The items that are asked for; see `rows.make_condition`."""
+
+    scope: str | None = None
+    tags: tuple[str, ...] = ()
+    agent: str | None = None
+    session: str | None = None
+    after: float | None = None
+    before: float | None = None
+    settled: bool = False
+
+    def to_condition(self) -> tuple[str, tuple[object, ...]]:
+        """Return the condition as SQL, and its values."""
+        return rows.make_condition(
+            scope=self.scope, tags=self.tags, agent=self.agent, session=self.session, after=self.after,
+            before=self.before, settled=self.settled,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The items that are near a question, by key.
+
+    Attributes:
+        standings: All items that were asked for.
+        cosines: Of those that have an embedding in the question's space.
+        words: For each word of the question the items that hold it.
+    """
+
+    standings: dict[int, Standing]
+    cosines: dict[int, float]
+    words: list[set[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The outcome of one write."""
+
+    item: Item
+    outcome: Outcome
+    superseded: tuple[str, ...] = ()
+
+
+class ItemsFile:
+    """Questions and commands on one items file. Without a file, questions find nothing.
+
+    Args:
+        path: The file.
+        writable: False never writes.
+        clock: Unix seconds.
+    """
+
+    def __init__(self, path: Path, *, writable: bool = True, clock: Callable[[], float] = time.time) -> None:
+        self._store = ItemStore(path, writable=writable)
+        self._vectors = vectors.ItemVectors()
+        self._clock = clock
+        self.outage_log = ItemOutageLog(self._store)
+
+    @property
+    def path(self) -> Path:
+        """The file; need not exist."""
+        return self._store.path
+
+    @property
+    def rescued(self) -> str | None:
+        """A sentence about a damaged file that this process has set aside; None when there was none."""
+        return self._store.rescued
+
+    def list_asides(self) -> list[Path]:
+        """Return the damaged files that were set aside and are still there."""
+        return sorted(self.path.parent.glob(f"{self.path.name}{ASIDE}-*"))
+
+    def write(
+        self,
+        draft: Draft,
+        *,
+        agent: str,
+        vector: Vector | None,
+        words: Words | None,
+        corrects: bool,
+    ) -> Change:
+        """Write a fact in one transaction: add it, or reinforce the item that says the same.
+
+        Args:
+            draft: The fact.
+            agent: Who writes.
+            vector: Its embedding; None leaves it to the backfill.
+            words: The static model; None compares exact texts only.
+            corrects: The item that the fact corrects is marked as superseded.
+        """
+        text, now = index_text(draft), self._clock()
+        with self._store.write() as connection:
+            key = rows.find_equal(connection, draft.scope, text.hash)
+            relations = matching.Relations(key)
+            if key is None and words is not None:
+                relations = matching.relate(
+                    connection, draft.content, draft.scope, self._compare(connection, vector), words,
+                    look_for_corrections=corrects,
+                )  # fmt: skip
+            if relations.repeated is not None:
+                rows.revive(connection, relations.repeated, now=now)
+                rows.reinforce(connection, relations.repeated, draft, now=now)
+                return Change(rows.load_one(connection, relations.repeated), "reinforced")
+            item = rows.insert(connection, draft, text, agent=agent, now=now)
+            if vector is not None:
+                vectors.put(connection, vector[0], [text.text_hash], vector[1][None])
+            old = list(rows.load_by_keys(connection, relations.corrected).items())
+            for corrected, _ in old:
+                rows.supersede(connection, corrected, item.id, now=now)
+            return Change(item, "superseded" if old else "added", tuple(each.id for _, each in old))
+
+    def restore(self, items: Iterable[Item]) -> int:
+        """Insert exported items as they were; return how many were new."""
+        with self._store.write() as connection:
+            where = Filter().to_condition()
+            before = rows.count(connection, *where)
+            for item in items:
+                rows.restore(connection, item, index_text(Draft(content=item.content, tags=item.tags)))
+            return rows.count(connection, *where) - before
+
+    def match(self, question: str | None, vector: Vector | None, wanted: Filter) -> Matches:
+        """Find the items near a question by meaning and by words."""
+        try:
+            with self._store.read() as connection:
+                standings = {each.key: each for each in rows.list_standings(connection, *wanted.to_condition())}
+                cosines = self._compare(connection, vector)
+                found = matching.find_by_words(connection, question) if question else []
+        except NotIndexed:
+            return Matches({}, {}, [])
+        near = {key: cosine for key, cosine in cosines.items() if key in standings}
+        return Matches(standings, near, [keys & standings.keys() for keys in found])
+
+    def load(self, keys: Sequence[int]) -> dict[int, Item]:
+        """Return items by key."""
+        try:
+            with self._store.read() as connection:
+                return rows.load_by_keys(connection, keys)
+        except NotIndexed:
+            return {}
+
+    def get_many(self, ids: Iterable[str]) -> list[Item]:
+        """Return items in the order of their ids; unknown ids are left out."""
+        try:
+            with self._store.read() as connection:
+                return rows.load_by_ids(connection, ids)
+        except NotIndexed:
+            return []
+
+    def load_page(self, wanted: Filter, *, limit: int, offset: int = 0) -> list[Item]:
+        """Return items, the one said last first."""
+        try:
+            with self._store.read() as connection:
+                return rows.load_page(connection, *wanted.to_condition(), limit=limit, offset=offset)
+        except NotIndexed:
+            return []
+
+    def count(self, wanted: Filter) -> int:
+        """Count items."""
+        try:
+            with self._store.read() as connection:
+                return rows.count(connection, *wanted.to_condition())
+        except NotIndexed:
+            return 0
+
+    def confirm(self, ids: Iterable[str]) -> int:
+        """Turn guesses into facts; return how many there were."""
+        with self._store.write() as connection:
+            return rows.confirm(connection, ids, now=self._clock())
+
+    def mark_recalled(self, ids: Iterable[str]) -> None:
+        """Record that items were put in front of a model now."""
+        with self._store.write(content=False) as connection:
+            rows.mark_recalled(connection, ids, self._clock())
+
+    def delete(self, ids: Iterable[str], *, session: str | None = None) -> list[Item]:
+        """Delete items, and return them; `wipe` then removes their bytes.
+
+        Args:
+            ids: Of the items.
+            session: Forget also that this session has said anything; items that others said, too, stay.
+        """
+        if not self._store.exists():
+            return []
+        with self._store.write() as connection:
+            alone = rows.leave_session(connection, session) if session is not None else []
+            return rows.delete(connection, [*ids, *alone])
+
+    def wipe(self) -> bool:
+        """Overwrite the bytes of deleted items; return False while another program reads the file, see `ItemStore.wipe`."""
+        return not self._store.exists() or self._store.wipe()
+
+    def find_space(self, space: Space) -> Space | None:
+        """Return a space as the file knows it, with its dimensions; None when it holds nothing of it."""
+        try:
+            with self._store.read() as connection:
+                found = vectors.find_space(connection, space)
+        except NotIndexed:
+            return None
+        return None if found is None else found[1]
+
+    def count_pending(self, space: Space) -> int:
+        """Count the items without an embedding in a space."""
+        try:
+            with self._store.read() as connection:
+                found = vectors.find_space(connection, space)
+                return vectors.count_pending(connection, None if found is None else found[0])
+        except NotIndexed:
+            return 0
+
+    def find_pending(self, space: Space, limit: int) -> list[tuple[bytes, str]]:
+        """Return contents without an embedding in a space, with their hashes."""
+        try:
+            with self._store.read() as connection:
+                found = vectors.find_space(connection, space)
+                return vectors.find_pending(connection, None if found is None else found[0], limit)
+        except NotIndexed:
+            return []
+
+    def put_embeddings(self, space: Space, hashes: Sequence[bytes], embedded: NDArray[np.float32]) -> None:
+        """Store embeddings of contents."""
+        with self._store.write() as connection:
+            vectors.put(connection, space, hashes, embedded)
+
+    def close(self) -> None:
+        """Close all connections; may be called twice."""
+        self._store.close()
+
+    def _compare(self, connection: Connection, vector: Vector | None) -> dict[int, float]:
+        if vector is None:
+            return {}
+        found = vectors.find_space(connection, vector[0])
+        return {} if found is None else self._vectors.compare(connection, found[0], vector[1])
+
+
+def index_text(draft: Draft) -> ItemText:
+    """Return what is looked for in a fact: two that differ in case, white space or the last full stop alone are equal."""
+    searched = " ".join([draft.content, *draft.tags])
+    words = " ".join(unicodedata.normalize("NFC", draft.content).casefold().split()).rstrip(".!。！ ")
+    return ItemText(
+        terms=cut_cjk(searched),
+        folded=searched.casefold(),
+        hash=_digest(words),
+        text_hash=_digest(draft.content),
+    )
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()

@@ -1,0 +1,270 @@
+"""Rows of items: written and found inside a transaction of the store."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memory_core.items.records import Draft, Item
+from memory_core.sqlite import Connection
+
+_FIELDS = (
+    "id, content, scope, tags, agent, kind, pending, created, updated, said, recalled, reinforced, session, speaker,"
+    " superseded_by"
+)
+ID_BYTES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemText:
+    """The forms of an item's text in which it is looked for; see the columns of the same names."""
+
+    terms: str
+    folded: str
+    hash: bytes
+    text_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The facts of an item by which hits are ranked.
+
+    Attributes:
+        key: Its number in the file.
+        reinforced: See `Item.reinforced`.
+        said: See `Item.said`.
+    """
+
+    key: int
+    reinforced: int
+    said: float
+
+
+def insert(connection: Connection, draft: Draft, text: ItemText, *, agent: str, now: float) -> Item:
+    """Insert a new item and return it."""
+    origin = draft.provenance
+    said = now if origin.said_at is None else origin.said_at
+    item_id = secrets.token_hex(ID_BYTES)
+    connection.execute(
+        "INSERT INTO items (id, content, terms, folded, hash, text_hash, scope, tags, agent, kind, pending, created, updated,"
+        " said, reinforced, session, speaker) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)",
+        (
+            item_id, draft.content, text.terms, text.folded, text.hash, text.text_hash, draft.scope,
+            json.dumps(list(draft.tags), ensure_ascii=False), agent, draft.kind, int(draft.pending), now, now, said,
+            origin.session, origin.speaker,
+        ),
+    )  # fmt: skip
+    key = connection.last_insert_rowid()
+    _add_saying(connection, key, origin.session, said)
+    return load_one(connection, key)
+
+
+def restore(connection: Connection, item: Item, text: ItemText) -> None:
+    """Insert an item as it was exported; one of the same id or the same fact is left as it is."""
+    connection.execute(
+        f"INSERT OR IGNORE INTO items ({_FIELDS}, terms, folded, hash, text_hash)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            item.id, item.content, item.scope, json.dumps(list(item.tags), ensure_ascii=False), item.agent, item.kind,
+            int(item.pending), item.created, item.updated, item.said, item.recalled, item.reinforced, item.session,
+            item.speaker, item.superseded_by, text.terms, text.folded, text.hash, text.text_hash,
+        ),
+    )  # fmt: skip
+    if connection.changes():
+        _add_saying(connection, connection.last_insert_rowid(), item.session, item.said)
+
+
+def reinforce(connection: Connection, key: int, draft: Draft, *, now: float) -> None:
+    """Record that a fact was said again: it counts once for every further session; a guess said twice is no guess."""
+    origin = draft.provenance
+    said = now if origin.said_at is None else origin.said_at
+    known = (
+        origin.session is not None
+        and connection.execute("SELECT count(*) FROM sayings WHERE item = ? AND session = ?", (key, origin.session)).get
+    )
+    _add_saying(connection, key, origin.session, said)
+    held = json.loads(str(connection.execute("SELECT tags FROM items WHERE key = ?", (key,)).get))
+    tags = list(dict.fromkeys([*held, *draft.tags]))
+    connection.execute(
+        "UPDATE items SET reinforced = reinforced + ?, said = max(said, ?), updated = ?, tags = ?,"
+        " pending = pending AND ? WHERE key = ?",
+        (int(not known), said, now, json.dumps(tags, ensure_ascii=False), int(bool(known) and draft.pending), key),
+    )
+
+
+def supersede(connection: Connection, key: int, by: str, *, now: float) -> None:
+    """Record that another item corrects one."""
+    connection.execute("UPDATE items SET superseded_by = ?, updated = ? WHERE key = ?", (by, now, key))
+
+
+def revive(connection: Connection, key: int, *, now: float) -> None:
+    """Let a superseded item hold again, in place of the one that corrected it."""
+    row = connection.execute("SELECT id, superseded_by FROM items WHERE key = ?", (key,)).fetchone()
+    if row is None or row[1] is None:
+        return
+    connection.execute("UPDATE items SET superseded_by = NULL, updated = ? WHERE key = ?", (now, key))
+    connection.execute("UPDATE items SET superseded_by = ?, updated = ? WHERE id = ?", (row[0], now, row[1]))
+
+
+def confirm(connection: Connection, ids: Iterable[str], *, now: float) -> int:
+    """Turn guesses into facts; return how many there were."""
+    return sum(
+        _change(connection, "UPDATE items SET pending = 0, updated = ? WHERE id = ? AND pending", (now, item_id))
+        for item_id in ids
+    )
+
+
+def mark_recalled(connection: Connection, ids: Iterable[str], now: float) -> None:
+    """Record when items were last put in front of a model."""
+    connection.executemany("UPDATE items SET recalled = ? WHERE id = ?", [(now, item_id) for item_id in ids])
+
+
+def delete(connection: Connection, ids: Iterable[str]) -> list[Item]:
+    """Delete items with all that only they use, and return them; the caller wipes the file afterwards.
+
+    An item that one of them corrected holds again only if somebody says so again.
+    """
+    gone = load_by_ids(connection, ids)
+    for item in gone:
+        connection.execute("DELETE FROM items WHERE id = ?", (item.id,))
+    if gone:
+        connection.execute("DELETE FROM embeddings WHERE hash NOT IN (SELECT text_hash FROM items)")
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('wipe', '1')")
+    return gone
+
+
+def leave_session(connection: Connection, session: str) -> list[str]:
+    """Drop what a session said; return the ids of the items that no other session has said."""
+    keys = [int(row[0]) for row in connection.execute("SELECT item FROM sayings WHERE session = ?", (session,))]
+    connection.execute("DELETE FROM sayings WHERE session = ?", (session,))
+    alone = []
+    for key in keys:
+        item = load_one(connection, key)
+        if item.session == session and not item.reinforced:
+            alone.append(item.id)
+        else:
+            connection.execute(
+                "UPDATE items SET reinforced = max(reinforced - 1, 0), session = nullif(session, ?) WHERE key = ?",
+                (session, key),
+            )
+    return alone
+
+
+def find_equal(connection: Connection, scope: str, text_hash: bytes) -> int | None:
+    """Return the key of the item of the same words in a scope, superseded or not."""
+    found = connection.execute("SELECT key FROM items WHERE scope = ? AND hash = ?", (scope, text_hash)).get
+    return None if found is None else int(found)
+
+
+def load_one(connection: Connection, key: int) -> Item:
+    """Return the item with a key, which exists."""
+    row = connection.execute(f"SELECT {_FIELDS} FROM items WHERE key = ?", (key,)).fetchone()
+    assert row is not None
+    return _to_item(row)
+
+
+def load_by_keys(connection: Connection, keys: Sequence[int]) -> dict[int, Item]:
+    """Return items by key; those that are gone are left out."""
+    rows = connection.execute(
+        f"SELECT key, {_FIELDS} FROM items WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(list(keys)),)
+    )
+    return {int(row[0]): _to_item(row[1:]) for row in rows}
+
+
+def load_by_ids(connection: Connection, ids: Iterable[str]) -> list[Item]:
+    """Return items in the order of their ids, each once; unknown ids are left out."""
+    wanted = list(dict.fromkeys(ids))
+    rows = connection.execute(
+        f"SELECT {_FIELDS} FROM items WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(wanted),)
+    )
+    found = {str(row[0]): _to_item(row) for row in rows}
+    return [found[item_id] for item_id in wanted if item_id in found]
+
+
+def load_page(connection: Connection, where: str, values: Sequence[Any], *, limit: int, offset: int) -> list[Item]:
+    """Return items, the one said last first, that meet a condition of `make_condition`."""
+    rows = connection.execute(
+        f"SELECT {_FIELDS} FROM items WHERE {where} ORDER BY said DESC, key DESC LIMIT ? OFFSET ?",
+        (*values, limit, offset),
+    )
+    return [_to_item(row) for row in rows]
+
+
+def make_condition(
+    *,
+    scope: str | None = None,
+    tags: Sequence[str] = (),
+    agent: str | None = None,
+    session: str | None = None,
+    after: float | None = None,
+    before: float | None = None,
+    settled: bool = False,
+) -> tuple[str, tuple[Any, ...]]:
+    """Return a condition on rows of items, and its values.
+
+    Args:
+        scope, agent, session: Equal to this; None is any.
+        tags: It has all of them.
+        after, before: Unix seconds between which it was last said, `before` not included.
+        settled: It is no guess, and no other item corrects it.
+    """
+    parts = [
+        ("scope = ?", scope),
+        ("agent = ?", agent),
+        ("key IN (SELECT item FROM sayings WHERE session = ?)", session),
+        ("said >= ?", after),
+        ("said < ?", before),
+        *(("EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", tag) for tag in tags),
+    ]
+    used = [(text, value) for text, value in parts if value is not None]
+    texts = [text for text, _ in used] + ["NOT pending AND superseded_by IS NULL"] * settled
+    return " AND ".join(texts) or "1", tuple(value for _, value in used)
+
+
+def list_standings(connection: Connection, where: str, values: Sequence[Any]) -> list[Standing]:
+    """Return what ranks the items that meet a condition."""
+    rows = connection.execute(f"SELECT key, reinforced, said FROM items WHERE {where}", tuple(values))
+    return [Standing(*row) for row in rows]
+
+
+def count(connection: Connection, where: str, values: Sequence[Any]) -> int:
+    """Count the items that meet a condition."""
+    return int(str(connection.execute(f"SELECT count(*) FROM items WHERE {where}", tuple(values)).get))
+
+
+def find_words(connection: Connection, match: str) -> set[int]:
+    """Return the keys of the items that match an expression of FTS5."""
+    return {int(row[0]) for row in connection.execute("SELECT rowid FROM items_fts WHERE items_fts MATCH ?", (match,))}
+
+
+def find_substring(connection: Connection, folded: str) -> set[int]:
+    """Return the keys of the items that hold a case-folded text anywhere, also within words."""
+    return {int(row[0]) for row in connection.execute("SELECT key FROM items WHERE instr(folded, ?)", (folded,))}
+
+
+def load_generation(connection: Connection) -> str:
+    """Return a value that every write changes."""
+    return str(connection.execute("SELECT value FROM meta WHERE key = 'generation'").get)
+
+
+def _add_saying(connection: Connection, key: int, session: str | None, said: float) -> None:
+    if session is not None:
+        connection.execute("INSERT OR REPLACE INTO sayings VALUES (?, ?, ?)", (key, session, said))
+
+
+def _change(connection: Connection, statement: str, values: Sequence[Any]) -> int:
+    connection.execute(statement, tuple(values))
+    return int(connection.changes())
+
+
+def _to_item(row: Sequence[Any]) -> Item:
+    item_id, content, scope, tags, agent, kind, pending, *rest = row
+    created, updated, said, recalled, reinforced, session, speaker, superseded_by = rest
+    return Item(
+        id=item_id, content=content, scope=scope, tags=tuple(json.loads(tags)), agent=agent, kind=kind,
+        pending=bool(pending), created=created, updated=updated, said=said, recalled=recalled, reinforced=reinforced,
+        session=session, speaker=speaker, superseded_by=superseded_by,
+    )  # fmt: skip

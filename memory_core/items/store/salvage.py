@@ -1,0 +1,119 @@
+"""A damaged items file: found, set aside under a name of its own, and read as far as it can be read."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from memory_core import sqlite as driver
+from memory_core.errors import StoreCorrupt, StoreError, StoreReadOnly
+from memory_core.items.store import pages
+from memory_core.items.store.schema import ITEMS, MIGRATIONS
+
+ASIDE = ".damaged"  # and the time behind it: what was set aside before is kept, since nothing can make it anew
+QUICK_BYTES = 2_000_000  # the first use by a process checks a file up to this size, which takes 10 ms for each MB
+UNCLEAN_BYTES = 50_000_000  # the same for a file that the last process to write it did not close
+COLUMNS = (
+    "key", "id", "content", "terms", "folded", "hash", "text_hash", "scope", "tags", "agent", "kind", "pending", "created",
+    "updated", "said", "recalled", "reinforced", "session", "speaker", "superseded_by",
+)  # fmt: skip
+
+Row = tuple[object, ...]
+
+
+def needs_check(path: Path) -> bool:
+    """Return True if a check costs little, and more so if the process that wrote the file last did not close it."""
+    with contextlib.suppress(OSError):
+        size = path.stat().st_size
+        if 0 < size <= QUICK_BYTES:
+            return True
+        return 0 < size <= UNCLEAN_BYTES and path.with_name(f"{path.name}-wal").stat().st_size > 0
+    return False
+
+
+def find_damage(path: Path) -> str | None:
+    """Return how an items file is damaged, in a few words; None if it is sound, empty or missing.
+
+    Raises:
+        StoreError: It cannot be read for another reason.
+    """
+    try:
+        if not path.stat().st_size:
+            return None
+    except OSError:
+        return None
+    try:
+        with contextlib.closing(driver.open_reader(path, ITEMS)) as connection, driver.translate_errors(path, ITEMS):
+            version = driver.check_version(connection, path, len(MIGRATIONS), ITEMS)
+            found = str(connection.execute("PRAGMA quick_check(1)").get)
+            missing = driver.list_missing_tables(connection, MIGRATIONS[:version])
+    except StoreCorrupt as error:
+        return error.reason
+    if found != "ok":
+        return found.splitlines()[-1]
+    return f"it has no table {missing[0]}" if missing else None
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged items file and its side files; return the new name.
+
+    Raises:
+        StoreReadOnly: It cannot be renamed.
+    """
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    names = (Path(f"{path}{ASIDE}-{stamp}{suffix}") for suffix in ("", *(f"-{number}" for number in range(1, 100))))
+    aside = next(name for name in names if not name.exists())
+    try:
+        os.replace(path, aside)  # noqa: PTH105 -- beside the others
+        for suffix in ("-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(f"{path}{suffix}", f"{aside}{suffix}")  # noqa: PTH105
+    except OSError as error:
+        raise StoreReadOnly(
+            path, f"it is damaged and cannot be moved aside ({error.strerror})", action=f"move {path} elsewhere"
+        ) from error
+    return aside
+
+
+def read_rows(aside: Path) -> Iterator[Row]:
+    """Yield the rows of items that can be read in a damaged file, each once, in the order of `COLUMNS`.
+
+    The table is read from its beginning up to the damage, and from its end back to it. What is missing then is looked for on
+    the pages of the file.
+    """
+    seen: set[object] = set()
+    for row in (*_query_rows(aside), *_scan_rows(aside)):
+        if row[0] not in seen and _is_item(row):
+            seen.add(row[0])
+            yield row
+
+
+def _query_rows(aside: Path) -> Iterator[Row]:
+    try:
+        connection = driver.open_reader(aside, ITEMS)
+    except StoreError:
+        return
+    with contextlib.closing(connection):
+        for direction in ("ASC", "DESC"):
+            with contextlib.suppress(StoreError), driver.translate_errors(aside, ITEMS):
+                yield from connection.execute(f"SELECT {', '.join(COLUMNS)} FROM items ORDER BY key {direction}")
+
+
+def _scan_rows(aside: Path) -> Iterator[Row]:
+    """Yield rows from the leaf pages; the first column of a row is its number, which stands before its values."""
+    with contextlib.suppress(OSError):
+        for key, values in pages.scan_rows(aside, columns=len(COLUMNS), page_bytes=driver.PAGE_SIZE):
+            yield key, *values[1:]
+
+
+def _is_item(row: Row) -> bool:
+    """Return True if a row has the types of an item."""
+    kinds = {
+        "id": str, "content": str, "terms": str, "folded": str, "hash": bytes, "text_hash": bytes, "scope": str, "tags": str,
+        "agent": str, "kind": str, "pending": int, "created": float, "updated": float, "said": float, "reinforced": int,
+        "speaker": str,
+    }  # fmt: skip
+    return all(isinstance(row[COLUMNS.index(name)], kind) for name, kind in kinds.items())

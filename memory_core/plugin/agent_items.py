@@ -1,0 +1,71 @@
+"""The items of one agent as its sessions use them: opened when they are first needed, anew for another configuration."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from memory_core.config.agent import AgentConfig
+from memory_core.records import Access, CallContext, KeySources
+from memory_core.tools import items as tool
+from memory_core.tools import results
+from memory_core.tools.recalled import Recalled
+
+if TYPE_CHECKING:
+    from memory_core.items.items import Items
+
+
+class AgentItems:
+    """Opens the items of one agent. All methods may be called from several threads."""
+
+    def __init__(self, keys: KeySources, recalled: Recalled) -> None:
+        self._keys = keys
+        self._recalled = recalled
+        self._lock = threading.Lock()
+        self._open: dict[Access, tuple[AgentConfig, Items]] = {}
+
+    def get(self, config: AgentConfig, access: Access = "rw") -> Items:
+        """Return the items for this access, opened anew when the configuration has changed."""
+        from memory_core.items.items import Items
+
+        with self._lock:
+            held = self._open.get(access)
+            if held is not None and held[0] == config:
+                return held[1]
+            items = Items(config, keys=self._keys, access=access)
+            self._open[access] = (config, items)
+        if held is not None:
+            held[1].close()
+        return items
+
+    def call_tool(
+        self, config: AgentConfig, name: str, arguments: Mapping[str, Any], context: CallContext
+    ) -> dict[str, Any]:
+        """Run one of the tools for items, whose arguments are checked; what a session is shown is remembered.
+
+        Raises:
+            MemoryCoreError: It cannot be done.
+        """
+        if not config.search.items.enabled:
+            return results.shape_disabled(tool.OFF, tool.SWITCH_ON)
+        recalled = self._recalled.of(context.session_key)
+        result = tool.run(name, self.get(config, context.access), arguments, context, recalled=recalled)
+        self._recalled.add(context.session_key, [hit["text"] for hit in result.get("results", ())])
+        return result
+
+    def start(self, config: AgentConfig) -> None:
+        """Embed in the background what has no embedding yet, where items are on."""
+        if config.search.items.enabled:
+            self.get(config).start()
+
+    def close(self) -> tuple[str, ...]:
+        """Close the files; may be called twice.
+
+        Returns:
+            A sentence if a request for embeddings is still running; it is left behind in a daemon thread.
+        """
+        with self._lock:
+            opened, self._open = list(self._open.values()), {}
+        ended = [items.close() for _, items in opened]
+        return () if all(ended) else ("items did not close: a request for embeddings is still running",)

@@ -1,0 +1,224 @@
+"""The items file under attack: many writers, kills, damage, and a search of its bytes for what was forgotten."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memory_core.config.agent import AgentConfig
+from memory_core.config.settings import QuerySettings, SearchSettings
+from memory_core.items.items import Items
+from memory_core.items.records import Draft, Provenance
+from tests.command import REPOSITORY
+from tests.servers.openai import OpenAIServer
+
+WRITER = """
+import sys
+from pathlib import Path
+from tests.integration.test_items_file import open_items
+items, who = open_items(Path(sys.argv[1])), sys.argv[2]
+print("ready", flush=True)
+for number in range(int(sys.argv[3])):
+    items.write(f"Worker {who} painted door {number} of hall {who}{number}.")
+    items.write(f"Everybody saw comet {number} over tower {number}.")
+    mine = items.write(f"Forget lantern {who}{number} at once.")
+    items.forget(ids=[mine.item.id])
+    items.query("which door was painted?")
+    print(number, flush=True)
+items.close()
+"""
+
+
+def configure(folder: Path, provider: str = "none") -> AgentConfig:
+    query = QuerySettings(embed_timeout_ms=60_000)  # what is waited for depends on the machine
+    search = SearchSettings(provider=provider, query=query)  # type: ignore[arg-type]
+    return AgentConfig(
+        agent="main", workspace=folder, state_dir=folder, store_path=folder / "main.sqlite", search=search
+    )
+
+
+def open_items(folder: Path, provider: str = "none") -> Items:
+    return Items(configure(folder, provider))
+
+
+def start_writer(folder: Path, who: str, rounds: int) -> subprocess.Popen[str]:
+    environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(folder), who, str(rounds)], stdout=subprocess.PIPE, text=True, env=environ
+    )
+
+
+def contents(items: Items) -> list[str]:
+    return sorted(item.content for item in items.export())
+
+
+def holds(folder: Path, words: list[str]) -> list[str]:
+    """The words that some file of a folder holds; without their first letters, since FTS5 leaves out what words share."""
+    data = b"".join(path.read_bytes().lower() for path in folder.rglob("*") if path.is_file())
+    return [word for word in words if word[3:].lower().encode() in data]
+
+
+def test_processes_lose_nothing_double_nothing_and_bring_nothing_back(tmp_path: Path) -> None:
+    rounds, workers = 6, "abcd"
+    running = [start_writer(tmp_path, who, rounds) for who in workers]
+    for process in running:
+        assert process.wait(timeout=200) == 0
+        assert process.stdout is not None
+        process.stdout.close()
+    items = open_items(tmp_path)
+    expected = [
+        f"Worker {who} painted door {number} of hall {who}{number}." for who in workers for number in range(rounds)
+    ]
+    expected += [f"Everybody saw comet {number} over tower {number}." for number in range(rounds)]
+    assert contents(items) == sorted(expected)
+    comets = [item for item in items.export() if "comet" in item.content]
+    assert [item.reinforced for item in comets] == [len(workers) - 1] * rounds
+    items.close()
+
+
+def test_a_killed_writer_loses_nothing_that_it_has_reported(tmp_path: Path) -> None:
+    items = open_items(tmp_path)
+    for round_ in range(3):
+        process = start_writer(tmp_path, f"k{round_}", 1000)
+        assert process.stdout is not None
+        for _ in range(3):
+            last = process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+        process.wait(timeout=60)
+        process.stdout.close()
+        done = int(last) + 1
+        found = contents(items)
+        mine = [text for text in found if text.startswith(f"Worker k{round_} ")]
+        assert len(mine) >= done
+        assert not [
+            text
+            for text in found
+            if text.startswith("Forget") and int(text.split("lantern k")[1][1:].split()[0]) < done
+        ]
+    items.write("Afterwards all is well.")
+    items.close()
+
+
+def test_what_is_forgotten_stands_in_no_file_of_ours(tmp_path: Path) -> None:
+    items = open_items(tmp_path, "static")
+    words = ["xylographer", "quetzalcoatl", "bumblebeetle"]
+    items.write_many(
+        [Draft(content=f"Fact number {number} about the weather in month {number}.") for number in range(60)]
+    )
+    wanted = items.write(f"The {words[0]} met {words[1]} at the {words[2]}.", provenance=Provenance(session="s1"))
+    items.write(
+        f"The {words[0]} met {words[1]} at the {words[2]}.", provenance=Provenance(session="s2"), tags=[words[0]]
+    )
+    assert items.query(words[1]).hits
+    assert holds(tmp_path, words) == words
+    shown = items.forget(query=f"{words[0]} {words[2]}", dry_run=True)
+    assert [item.id for item in shown.items] == [wanted.item.id]
+    assert holds(tmp_path, words) == words
+    forgotten = items.forget(ids=[wanted.item.id])
+    assert forgotten.remains == ("the host's logs of these sessions hold what was said: s1",)
+    assert holds(tmp_path, words) == []
+    assert items.count() == 60
+    assert items.query("weather in month 7").hits
+    items.close()
+
+
+def test_a_reader_delays_the_wipe_until_the_next_writer(tmp_path: Path) -> None:
+    items, word = open_items(tmp_path), "xylographer"
+    gone = items.write(f"The {word} is away.").item
+    reader = open_items(tmp_path)
+    with reader._file._store.read() as connection:  # another process in the midst of a long read
+        assert connection.execute("SELECT count(*) FROM items").get == 1
+        remains = items.forget(ids=[gone.id]).remains
+        assert any("another program reads the items file" in sentence for sentence in remains)
+        assert holds(tmp_path, [word]) == [word]
+    reader.close()
+    items.close()
+    with open_items(tmp_path)._file._store.write():
+        pass
+    assert holds(tmp_path, [word]) == []
+
+
+def test_one_session_is_forgotten_and_what_others_said_stays(tmp_path: Path) -> None:
+    items = open_items(tmp_path)
+    for session, text in (("s1", "Only one said it."), ("s1", "Both said it."), ("s2", "Both said it.")):
+        items.write(text, provenance=Provenance(session=session))
+    assert [item.content for item in items.forget(session="s1").items] == ["Only one said it."]
+    both = next(iter(items.list()))
+    assert (both.content, both.session, both.reinforced) == ("Both said it.", None, 0)
+    items.close()
+
+
+@pytest.mark.parametrize("place", [0, 3, -1])
+def test_a_damaged_file_is_set_aside_and_what_can_be_read_is_saved(tmp_path: Path, place: int) -> None:
+    items = open_items(tmp_path)
+    items.write_many([Draft(content=f"Fact {number}: " + f"word{number} " * 120) for number in range(200)])
+    items.close()
+    data = bytearray(items.path.read_bytes())
+    pages = len(data) // 8192
+    at = (place % pages) * 8192
+    data[at : at + 8192] = os.urandom(8192)
+    items.path.write_bytes(data)
+    again = open_items(tmp_path)
+    written = again.write("The first fact after the damage.")
+    assert written.outcome == "added"
+    assert again.warning is not None
+    assert "was damaged" in again.warning
+    (aside,) = [
+        path for path in tmp_path.iterdir() if ".damaged-" in path.name and not path.name.endswith(("-wal", "-shm"))
+    ]
+    assert aside.name in again.warning
+    saved = again.count() - 1
+    assert saved >= 150
+    assert again.query("Fact 177").hits
+    again.close()
+
+
+def test_a_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    import apsw
+
+    from memory_core.errors import StoreCorrupt
+
+    path = configure(tmp_path).items_path
+    with apsw.Connection(str(path)) as connection:
+        connection.execute("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)")
+    connection.close()
+    before = path.read_bytes()
+    items = open_items(tmp_path)
+    with pytest.raises(StoreCorrupt, match="another program"):
+        items.write("Hello.")
+    items.close()
+    assert path.read_bytes() == before
+
+
+def test_a_provider_that_is_out_is_waited_for_once_and_its_items_are_embedded_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with OpenAIServer(dimensions=1536) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        items = open_items(tmp_path, "openai")
+        assert items.write("The harbour is closed on Sundays.").embedded
+        written = items.write("The harbour master is called Ines.")
+        assert written.embedded
+        answer = items.query("who is the harbour master?")
+        assert answer.strategy == "embedding"
+        items.close()
+    closed = open_items(tmp_path, "openai")  # the server is gone
+    written = closed.write("The lighthouse has 212 steps.")
+    assert not written.embedded
+    assert written.warning is not None
+    answer = closed.query("how many steps does the lighthouse have?")
+    assert (answer.strategy, answer.hits[0].item.content) == ("keyword", "The lighthouse has 212 steps.")
+    assert answer.warning is not None
+    closed.close()
+    with OpenAIServer(dimensions=1536) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        back = open_items(tmp_path, "openai")
+        assert back.backfill() == 0
+        assert len(server.batches()[0]) == 3  # another endpoint may be another model
+        back.close()

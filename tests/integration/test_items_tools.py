@@ -1,0 +1,148 @@
+"""Items as agents and people meet them: tools through the slot, and the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memory_core
+from memory_core.errors import MemoryOff
+from memory_core.plugin import MemorySlot
+from memory_core.records import CallContext
+from memory_core.tools import schemas
+from tests.command import Command
+
+MAIN = CallContext.local("agent:main:main")
+ITEM_TOOLS = ["memory_store", "memory_recall", "memory_forget"]
+
+
+def open_slot(folder: Path, items: dict[str, Any] | None = None, **memory: Any) -> MemorySlot:
+    search = {"provider": "static", "items": {"enabled": True} if items is None else items}
+    return MemorySlot({"memorySearch": search, "memory": memory}, workspace=folder, state_dir=folder / "state")
+
+
+def names(slot: MemorySlot, context: CallContext = MAIN) -> list[str]:
+    return [tool["name"] for tool in slot.tool_schemas(context)]
+
+
+def test_an_agent_keeps_finds_and_forgets_a_fact(tmp_path: Path) -> None:
+    with open_slot(tmp_path) as slot:
+        stored = slot.call_tool("memory_store", {"text": "The vet is Dr. Lind.", "tags": ["cat"]}, MAIN)
+        assert stored["status"] == "added"
+        found = slot.call_tool("memory_recall", {"query": "who is our vet?"}, CallContext.local("agent:main:other"))
+        assert found["strategy"] == "embedding"
+        assert [(hit["id"], hit["text"], hit["tags"]) for hit in found["results"]] == [
+            (stored["id"], "The vet is Dr. Lind.", ["cat"])
+        ]
+        listed = slot.call_tool("memory_forget", {"query": "vet lind"}, MAIN)
+        assert (listed["status"], [hit["id"] for hit in listed["results"]]) == ("not deleted yet", [stored["id"]])
+        assert slot.call_tool("memory_forget", {"ids": [stored["id"]]}, MAIN)["deleted"] == [stored["id"]]
+        assert slot.call_tool("memory_forget", {"ids": [stored["id"]]}, MAIN)["status"] == "not_found"
+        assert slot.call_tool("memory_recall", {"query": "vet"}, MAIN)["results"] == []
+
+
+def test_what_was_recalled_is_neither_stored_nor_appended_again(tmp_path: Path) -> None:
+    with open_slot(tmp_path) as slot:
+        slot.call_tool("memory_store", {"text": "The vet is Dr. Lind."}, MAIN)
+        slot.call_tool("memory_recall", {"query": "vet"}, MAIN)
+        assert slot.call_tool("memory_store", {"text": "The vet is Dr. Lind."}, MAIN) == {"status": "nothing new"}
+        assert slot.call_tool("memory_append", {"text": "- The vet is Dr. Lind."}, MAIN)["status"] == "nothing new"
+
+
+def test_the_tools_are_off_by_default_and_reading_sessions_only_recall(tmp_path: Path) -> None:
+    with open_slot(tmp_path, {}) as slot:
+        assert not set(names(slot)) & set(ITEM_TOOLS)
+        for name, arguments in (("memory_store", {"text": "x"}), ("memory_recall", {"query": "x"})):
+            answer = slot.call_tool(name, arguments, MAIN)
+            assert (answer["disabled"], answer["error"]) == (True, "items are off")
+            assert "memorySearch.items.enabled" in answer["action"]
+    assert not list(tmp_path.rglob("*.items.sqlite"))
+    with open_slot(tmp_path) as slot:
+        assert names(slot)[-3:] == ITEM_TOOLS
+        reading = CallContext.local("agent:main:main", access="ro")
+        assert names(slot, reading)[-1:] == ["memory_recall"]
+        assert slot.call_tool("memory_store", {"text": "x"}, reading)["unavailable"]
+        assert slot.call_tool("memory_recall", {"query": "x"}, reading)["results"] == []
+
+
+def test_a_chat_that_may_not_search_reaches_no_items(tmp_path: Path) -> None:
+    scope = {"default": "deny", "rules": [{"action": "allow", "match": {"chatType": "direct"}}]}
+    with open_slot(tmp_path, scope=scope) as slot:
+        group = CallContext(session_key="agent:main:telegram:group:1", chat_type="group", channel="telegram")
+        for name, arguments in (
+            ("memory_store", {"text": "x"}),
+            ("memory_recall", {"query": "x"}),
+            ("memory_forget", {"query": "x"}),
+        ):
+            assert slot.call_tool(name, arguments, group)["denied"], name
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "error"),
+    [
+        ("memory_store", {}, "text: is required"),
+        ("memory_store", {"text": " "}, "content: is empty"),
+        ("memory_store", {"text": "token: ghp_abcdefghijklmnopqrstuvwxyz0123456789"}, "secret"),
+        ("memory_store", {"text": "x", "tags": "a"}, "tags: "),
+        ("memory_recall", {"query": "x", "limit": 0}, "limit: "),
+        ("memory_forget", {}, "ids: expected either"),
+        ("memory_forget", {"ids": ["a"], "query": "b"}, "ids: expected either"),
+        ("memory_forget", {"ids": []}, "ids: "),
+    ],
+)
+def test_wrong_arguments_are_named(tmp_path: Path, name: str, arguments: dict[str, Any], error: str) -> None:
+    with open_slot(tmp_path) as slot:
+        answer = slot.call_tool(name, arguments, MAIN)
+        assert answer["code"] == "invalid_argument"
+        assert error in answer["error"]
+
+
+def test_a_script_uses_items_whether_or_not_agents_may(tmp_path: Path) -> None:
+    with memory_core.open_memory(
+        {"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path
+    ) as memory:
+        item = memory.items.write("The gate code is kept by Ravi.").item
+        assert memory.items.get(item.id) == item
+        assert memory.items.path == tmp_path / "memory-core" / "main.items.sqlite"
+    with (
+        memory_core.open_memory(
+            {"plugins": {"slots": {"memory": "none"}}}, workspace=tmp_path, state_dir=tmp_path
+        ) as memory,
+        pytest.raises(MemoryOff),
+    ):
+        _ = memory.items
+
+
+def test_a_rebuild_of_the_index_drops_no_item(command: Command) -> None:
+    assert command("items", "add", "The gate opens at six.").code == 0
+    assert command("index", "--force").code == 0
+    assert "The gate opens at six." in command("items", "list").out
+
+
+def test_the_commands(command: Command, tmp_path: Path) -> None:
+    assert command("items", "list").out == "No items yet.\n"
+    added = json.loads(command("items", "add", "I", "sit", "on", "the", "aisle.", "--tag", "travel", "--json").out)
+    item_id = added["item"]["id"]
+    assert command("items", "list").out == f"{item_id}  I sit on the aisle.  (#travel)\n"
+    assert command("items", "list", "--tag", "work").out == "No items yet.\n"
+    assert command("items", "list", "where", "do", "I", "sit?").out.startswith(f"{item_id}  0.")
+    assert "scope" in command("items", "show", item_id).out
+    missing = command("items", "show", "nothing")
+    assert (missing.code, "there is no item 'nothing'" in missing.err) == (1, True)
+    exported = tmp_path / "items.jsonl"
+    exported.write_text(command("items", "export").out, encoding="utf-8")
+    assert command("items", "forget", "--query", "aisle", "--dry-run").out.endswith("1 item would be deleted.\n")
+    assert command("items", "forget", item_id).out.endswith("1 item deleted.\n")
+    assert command("items", "import", str(exported)).out == "1 of 1 items were new.\n"
+    assert command("items", "list").out == f"{item_id}  I sit on the aisle.  (#travel)\n"
+    exported.write_text('{"id": 1}\n', encoding="utf-8")
+    refused = command("items", "import", str(exported))
+    assert (refused.code, "line 1 of" in refused.err) == (2, True)
+    assert command("items", "forget").code == 2
+
+
+def test_every_item_tool_is_in_the_table() -> None:
+    assert [schema["name"] for schema in schemas.ALL][-3:] == ITEM_TOOLS

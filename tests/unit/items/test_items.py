@@ -1,0 +1,269 @@
+"""Items: written, found again, reinforced, ranked, forgotten; with the static model unless a test says otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memory_core.config.agent import AgentConfig
+from memory_core.config.item_settings import ItemSettings
+from memory_core.config.settings import ProviderId, SearchSettings
+from memory_core.errors import InvalidArgument, StoreReadOnly
+from memory_core.items.items import Items
+from memory_core.items.records import Draft, Provenance
+
+DAY = 86_400.0
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 1_770_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def configure(folder: Path, provider: ProviderId = "static", **items: object) -> AgentConfig:
+    settings = replace(ItemSettings(), **items)  # type: ignore[arg-type]
+    search = SearchSettings(provider=provider, items=settings)
+    return AgentConfig(
+        agent="main", workspace=folder, state_dir=folder, store_path=folder / "main.sqlite", search=search
+    )
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def items(tmp_path: Path, clock: Clock) -> Iterator[Items]:
+    opened = Items(configure(tmp_path), clock=clock)
+    yield opened
+    opened.close()
+
+
+def said(session: str) -> Provenance:
+    return Provenance(session=session, speaker="user")
+
+
+def test_a_fact_is_written_read_listed_and_deleted(items: Items, clock: Clock) -> None:
+    written = items.write("  The dentist is\nDr. Okafor. ", tags=["health"], provenance=said("s1"))
+    assert (written.outcome, written.embedded, written.warning) == ("added", True, None)
+    item = items.get(written.item.id)
+    assert item == written.item
+    assert item is not None
+    assert (item.content, item.tags, item.scope) == ("The dentist is Dr. Okafor.", ("health",), "default")
+    assert (item.session, item.speaker, item.agent, item.created, item.said) == (
+        "s1",
+        "user",
+        "main",
+        clock.now,
+        clock.now,
+    )
+    assert items.get_many(["no", item.id, item.id]) == [item]
+    assert list(items.list(tags=["health"])) == [item]
+    assert not items.list(tags=["work"])
+    assert items.delete(item.id)
+    assert not items.delete(item.id)
+    assert items.get(item.id) is None
+    assert not items.list()
+
+
+def test_nothing_is_found_and_no_file_made_before_the_first_write(items: Items) -> None:
+    assert items.query("anything").hits == ()
+    assert items.get("x") is None
+    assert items.count() == 0
+    assert not items.forget(ids=["x"]).items
+    assert not items.path.exists()
+
+
+def test_questions_are_answered_in_order_of_similarity(items: Items) -> None:
+    for content in (
+        "The cat Miso is diabetic.",
+        "The launch of the new app is on 14 April.",
+        "I prefer the aisle seat on flights.",
+    ):
+        items.write(content)
+    answer = items.query("where do I like to sit on a plane?")
+    assert answer.strategy == "embedding"
+    assert answer.hits[0].item.content == "I prefer the aisle seat on flights."
+    scores = [hit.score for hit in answer.hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_scopes_never_meet(items: Items) -> None:
+    for scope in ("work", "home"):
+        assert items.write("The key is under the mat.", scope=scope).outcome == "added"
+    assert [hit.item.scope for hit in items.query("key mat", scope="home").hits] == ["home"]
+    assert items.query("key mat").hits == ()
+    assert items.count(scope="work") == 1
+
+
+def test_the_same_fact_is_reinforced_once_for_each_session(items: Items, clock: Clock) -> None:
+    first = items.write("Anna leads the design team.", provenance=said("s1"))
+    clock.now += DAY
+    again = items.write("anna leads  the design team", tags=["people"], provenance=said("s2"))
+    assert (again.outcome, again.item.id, again.item.reinforced, again.item.tags) == (
+        "reinforced", first.item.id, 1, ("people",),
+    )  # fmt: skip
+    assert again.item.said == clock.now
+    assert items.write("Anna leads the design team.", provenance=said("s2")).item.reinforced == 1
+    assert items.write("Anna leads the design team.").item.reinforced == 2
+    assert items.count() == 1
+
+
+def test_another_wording_reinforces_and_another_value_does_not(items: Items) -> None:
+    first = items.write("The launch is on 14 April.", provenance=said("s1"))
+    assert items.write("We launch on April 14.", provenance=said("s2")).item.id == first.item.id
+    assert items.write("The launch is on 21 April.", provenance=said("s3")).outcome == "added"
+    assert items.count() == 2
+
+
+def test_a_correction_supersedes_what_it_corrects(items: Items) -> None:
+    old = items.write("My bike is red.").item
+    new = items.write("My bike is blue, not red.", corrects=True)
+    assert (new.outcome, new.superseded) == ("superseded", (old.id,))
+    assert [hit.item.id for hit in items.query("which colour is my bike?").hits] == [new.item.id]
+    kept = items.get(old.id)
+    assert kept is not None
+    assert kept.superseded_by == new.item.id
+    back = items.write("My bike is red.", corrects=True)  # said again: it holds again
+    assert back.item.superseded_by is None
+    assert [hit.item.id for hit in items.query("which colour is my bike?").hits] == [old.id]
+
+
+def test_recency_and_repetition_decide_among_equals(items: Items, clock: Clock) -> None:
+    old = items.write("Tea is at four in the garden room.").item
+    clock.now += 300 * DAY
+    new = items.write("Tea is at five in the garden room.").item
+    assert [hit.item.id for hit in items.query("when is tea?").hits] == [new.id, old.id]
+    clock.now -= 300 * DAY
+    for number in range(8):
+        items.write("Tea is at four in the garden room.", provenance=said(f"s{number}"))
+    assert [hit.item.id for hit in items.query("when is tea?").hits] == [old.id, new.id]
+
+
+def test_a_guess_is_listed_and_not_found_until_it_is_confirmed_or_said_again(items: Items) -> None:
+    guess = items.write("Piotr plays chess on Mondays.", pending=True, provenance=said("s1")).item
+    assert items.query("chess").hits == ()
+    items.write("Piotr plays chess on Mondays.", pending=True, provenance=said("s1"))
+    assert items.query("chess").hits == ()
+    assert not items.write("Piotr plays chess on Mondays.", pending=True, provenance=said("s2")).item.pending
+    assert [hit.item.id for hit in items.query("chess").hits] == [guess.id]
+    other = items.write("Lin has a red kayak.", pending=True).item
+    assert items.confirm([other.id]) == 1
+    assert [hit.item.id for hit in items.query("kayak").hits] == [other.id]
+
+
+def test_without_a_provider_keywords_answer_as_substrings_would(tmp_path: Path) -> None:
+    items = Items(configure(tmp_path, provider="none"))
+    items.write("I am allergic to peanuts.")
+    items.write("会議は水曜日です。")
+    items.write("The Wi-Fi box is in the hall.")
+    for question, expected in (
+        ("nut", "peanuts"),
+        ("peanut", "peanuts"),
+        ("水曜", "水曜日"),
+        ("曜", "水曜日"),
+        ("wi-fi", "Wi-Fi"),
+    ):
+        answer = items.query(question)
+        assert answer.strategy == "keyword"
+        assert answer.warning is None
+        assert expected in answer.hits[0].item.content, question
+    assert items.query("submarine").hits == ()
+    items.close()
+
+
+def test_an_exact_identifier_is_found_though_it_means_nothing(items: Items) -> None:
+    for number in range(30):
+        items.write(f"Ticket number {number} is about the garden fence and its paint.")
+    wanted = items.write("EMB-2107 waits for the vendor.").item
+    assert items.query("EMB-2107").hits[0].item.id == wanted.id
+
+
+def test_embeddings_may_be_given(items: Items, tmp_path: Path) -> None:
+    vector = np.eye(256, dtype=np.float32)[3]
+    given = items.write("A fact with a vector of its own.", embedding=(5 * vector).tolist()).item
+    items.write("Something else entirely, far away.")
+    assert items.query(embedding=vector).hits[0].item.id == given.id
+    with pytest.raises(InvalidArgument, match="embedding: has 3 dimensions, and those of static"):
+        items.query(embedding=[1, 2, 3])
+    with pytest.raises(InvalidArgument, match="finite"):
+        items.write("Infinite.", embedding=[float("nan")] * 256)
+    plain = Items(configure(tmp_path / "none", provider="none"))
+    plain.write("One.", embedding=[1, 0])
+    assert plain.query(embedding=[1, 0]).strategy == "embedding"
+    with pytest.raises(InvalidArgument, match="dimensions"):
+        plain.query(embedding=[1, 0, 0])
+    plain.close()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (" \n", "is empty"),
+        ("x" * 2001, "2,001 characters"),
+        ("my key is sk-abcdefghijklmnop1234567890abcd", "secret"),
+    ],
+)
+def test_what_is_no_fact_is_refused(items: Items, content: str, message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        items.write(content)
+    with pytest.raises(InvalidArgument, match=message):
+        items.write_many([Draft(content="A fact."), Draft(content=content)])
+    assert items.count() == 0
+
+
+def test_a_session_that_may_only_read_does_not_write(items: Items, tmp_path: Path, clock: Clock) -> None:
+    item = items.write("The gate opens at six.").item
+    reader = Items(configure(tmp_path), access="ro", clock=clock)
+    assert [hit.item.id for hit in reader.query("when does the gate open?").hits] == [item.id]
+    with pytest.raises(StoreReadOnly):
+        reader.write("No.")
+    with pytest.raises(StoreReadOnly):
+        reader.forget(ids=[item.id])
+    assert reader.forget(ids=[item.id], dry_run=True).items == (item,)
+    reader.close()
+
+
+def test_the_backfill_embeds_what_a_model_change_left_without(tmp_path: Path) -> None:
+    before = Items(configure(tmp_path, provider="none"))
+    contents = [f"Room {number} has {number} windows and a view of street {number}." for number in range(120)]
+    before.write_many([Draft(content=content) for content in contents])
+    assert before.count() == 120
+    before.close()
+    after = Items(configure(tmp_path))
+    seen: list[int] = []
+    assert after.backfill(lambda progress: seen.append(progress.done)) == 0
+    assert seen == [50, 100, 120]
+    assert after.backfill(lambda progress: seen.append(progress.done)) == 0  # twice is harmless
+    assert seen == [50, 100, 120]
+    assert after.query("what does room 77 look out on?").strategy == "embedding"
+    after.close()
+
+
+def test_items_leave_and_return_as_they_were(items: Items, tmp_path: Path, clock: Clock) -> None:
+    items.write("Old fact.", tags=["a"], provenance=said("s1"))
+    items.write("Old fact.", provenance=said("s2"))
+    items.write("A guess about Rome in May.", pending=True)
+    exported = list(items.export())
+    other = Items(configure(tmp_path / "other"), clock=clock)
+    assert other.restore(exported) == 2
+    assert other.restore(exported) == 0
+    assert list(other.export()) == exported
+    other.close()
+
+
+def test_the_formula_of_similarity_is_configurable(tmp_path: Path) -> None:
+    items = Items(configure(tmp_path, similarity="inverseDistance"))
+    items.write("The tent is in the attic.")
+    assert items.query("The tent is in the attic.").hits[0].similarity == pytest.approx(1, abs=0.01)
+    items.close()
