@@ -112,8 +112,7 @@ def print_hits(result: Mapping[str, Any]) -> None:
 
 def _format_hit(hit: Mapping[str, Any]) -> str:
     place = f"{hit['path']}:L{hit['startLine']}-L{hit['endLine']}"
-    text = hit["snippet"].removesuffix(f"\n\nSource: {hit.get('citation')}")  # the line above names the place
-    snippet = "\n".join(f"    {line}".rstrip() for line in text.splitlines())
+    snippet = "\n".join(f"    {line}".rstrip() for line in hit["snippet"].splitlines())
     return f"{place}  {hit['score']:.2f}\n{snippet}"
 
 

@@ -370,7 +370,10 @@ class MemorySettings(Section):
         metadata=about('The backend that answers: "builtin", "qmd" or another installed one.', min_length=1),
     )
     citations: Literal["auto", "on", "off"] = field(
-        default="auto", metadata=about('Show `Source: path#L3-L9` under snippets; "auto" does in direct chats.')
+        default="auto",
+        metadata=about(
+            'Give every result its `citation`, `path#L3-L9`, and have the model name it; "auto" does in direct chats.'
+        ),
     )
     scope: Scope = field(default_factory=Scope)
 

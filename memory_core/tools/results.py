@@ -116,7 +116,6 @@ def _shape_hit(hit: Hit, *, cite_it: bool) -> dict[str, Any]:
         shaped["textScore"] = hit.text_score
     if cite_it:
         shaped["citation"] = cite(hit)
-        shaped["snippet"] = f"{hit.snippet}\n\nSource: {shaped['citation']}"
     return shaped
 
 

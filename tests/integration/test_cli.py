@@ -55,6 +55,7 @@ def test_search_shows_place_score_and_snippet(indexed: Command) -> None:
     assert 0.35 <= float(place.split()[-1]) <= 1
     assert any("guitar" in line for line in snippet)
     assert snippet[0].startswith("    ")
+    assert "Source:" not in shown.out  # the first line names the place
     assert all(line.startswith("    ") for line in snippet if line and not line.startswith("memory/"))
 
 

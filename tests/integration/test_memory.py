@@ -230,8 +230,17 @@ def test_citations(opened: Opener) -> None:
             hit = answer["results"][0]
             assert answer["citations"] == setting
             assert ("citation" in hit) is cited
-            assert hit["snippet"].endswith(f"Source: {hit.get('citation')}") is cited
+            assert "Source:" not in hit["snippet"]
             assert hit["path"] == ANSWER
+
+
+@pytest.mark.parametrize("provider", ["static", "none"])
+def test_snippets_are_no_longer_than_asked_for_with_a_citation(provider: str, opened: Opener) -> None:
+    memory = opened(document(provider=provider, query={"maxSnippetChars": 60}, memory={"citations": "on"}))
+    found = search(memory, maxResults=100, minScore=0)["results"]
+    assert max(len(hit["snippet"]) for hit in found) > 40
+    assert all(len(hit["snippet"]) <= 60 for hit in found)
+    assert all(hit["citation"].startswith(f"{hit['path']}#L{hit['startLine']}") for hit in found)
 
 
 def test_the_other_names_of_the_tools(opened: Opener) -> None:

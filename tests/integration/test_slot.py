@@ -172,7 +172,7 @@ def half_hits(slot: MemorySlot) -> int:
 
 
 def longest_snippet(slot: MemorySlot) -> int:
-    return max(len(hit["snippet"].split("\n\nSource: ")[0]) for hit in ask(slot)["results"])
+    return max(len(hit["snippet"]) for hit in ask(slot)["results"])
 
 
 def first_answer_is_stale(slot: MemorySlot) -> bool:

@@ -69,6 +69,7 @@ def test_qmd_through_the_slot(request: pytest.FixtureRequest, which: str, tmp_pa
 
         def served() -> tuple[str, list[str]]:
             result = search("hedgehog")
+            assert all("citation" in hit and "Source:" not in hit["snippet"] for hit in result["results"])
             return result["backend"], [hit["path"] for hit in result["results"]]
 
         def warm() -> bool:

@@ -91,12 +91,13 @@ class ChatServer:
 
 
 def _quoting(tool_message: str) -> str:
-    """What a tool message says: its first passage and where it stands."""
+    """What a tool message says: its first passage and where it stands, cited as the prompt asks."""
     hits = json.loads(tool_message).get("results", [])
     if not hits:
         return FOUND_NOTHING
     snippet = re.sub(r"\s+", " ", hits[0]["snippet"])
-    return f"{hits[0]['path']} says: {snippet}"
+    cited = f" Source: {hits[0]['citation']}" if "citation" in hits[0] else ""
+    return f"{hits[0]['path']} says: {snippet}{cited}"
 
 
 def _calling(name: str, arguments: dict[str, Any]) -> Message:

@@ -157,7 +157,7 @@ class DamageAttack(Attack):
         """Whether every line of a snippet stands in its note."""
         note = self._notes.get(hit["path"], b"").decode()
         lines = (line.strip(" .…") for line in hit["snippet"].splitlines())
-        return all(line in note for line in lines if line and not line.startswith("Source: "))
+        return all(line in note for line in lines if line)
 
 
 def _answer(done: Finished) -> dict[str, Any]:

@@ -41,10 +41,10 @@ def test_what_was_worse_than_usual_is_said() -> None:
     assert shaped["backendFallback"] == {"from": "qmd", "to": "builtin", "reason": "missing"}
 
 
-def test_citations_stand_below_the_snippet() -> None:
+def test_a_citation_stands_beside_the_snippet_and_not_in_it() -> None:
     (cited,) = results.shape_search(RESULT, cite_hits=True, citations="on")["results"]
     assert cited["citation"] == "memory/2026-03-01.md#L3-L9"
-    assert cited["snippet"] == "The fence.\n\nSource: memory/2026-03-01.md#L3-L9"
+    assert cited["snippet"] == "The fence."
 
 
 def test_a_citation_of_one_line() -> None:
