@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from memory_core.embeddings.protocols import Calibration
 
@@ -94,6 +95,15 @@ def keyword_score(covered: float, chunks: int = 100, *, question: bool = False) 
     """
     exponent = KEYWORD_EXPONENT + KEYWORD_GROWTH * math.log10(max(chunks, 1) / 100)
     return math.pow(covered, min(max(exponent, 0.6), 1.3) * (QUESTION_EXPONENT if question else 1.0))
+
+
+def lift(values: Sequence[float]) -> list[float]:
+    """Raise each score to the highest of those behind it: scores of hits, best first, that never rise down the list.
+
+    The order is that of the ranks, which tell hits of one answer apart better than scores do (ordered by score, R4000 is .03
+    lower). So a hit that ranks before a well supported one counts as supported as well.
+    """
+    return list(accumulate(reversed(values), max))[::-1]
 
 
 def recency(age_days: float, *, half_life_days: float, floor: float) -> float:

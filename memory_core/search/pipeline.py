@@ -8,7 +8,7 @@ from datetime import date, datetime
 
 from memory_core.config.settings import Hybrid, TemporalDecay
 from memory_core.ranking import scores
-from memory_core.ranking.passages import Passage, PlacedUnit, pack
+from memory_core.ranking.passages import SHARED, Passage, PlacedUnit, pack
 from memory_core.ranking.snippets import Mark, find_marks
 from memory_core.records import Hit, Mode, Query
 from memory_core.search.candidates import Candidate, find_candidates, find_nearest
@@ -18,6 +18,8 @@ from memory_core.search.scoring import Score, VectorQuery, judge
 from memory_core.search.term_counts import Stem, TermCounts
 from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.text.terms import cut_cjk
+
+_DIGITS = 4  # of scores
 
 
 def search(
@@ -53,18 +55,22 @@ def search(
     candidates = find_candidates(reader, question, query, weights, multiplier=multiplier, near=near)
     counts = TermCounts(question, candidates, reader.stem)
     ranks, judged = judge(reader, question, candidates, counts, weights=weights, vectors=vectors)
-    passes = [score.whole >= query.min_score for score in judged]
     if hybrid.temporal_decay.enabled:
         left = [_recency(candidate.chunk, today, hybrid.temporal_decay) for candidate in candidates]
         ranks = [rank * left[chunk] for rank, (chunk, _) in zip(ranks, counts.units, strict=True)]
-    order = sorted(
-        (i for i, (chunk, _) in enumerate(counts.units) if passes[chunk]), key=ranks.__getitem__, reverse=True
-    )
     enough = scores.NEAR_BEST * max(ranks, default=0.0) if vectors is not None else math.inf
-    ranked = ((*counts.units[i], bool(counts.counts[i]) or ranks[i] >= enough) for i in order)
-    units = _place_units(candidates, ranked, question, reader.stem, query.max_snippet_chars)
-    passages = pack(units, count=query.max_results, max_chars=query.max_snippet_chars)
-    return [_to_hit(passage, judged) for passage in passages], mode
+
+    def pack_best(numbers: Iterable[int]) -> list[Hit]:
+        order = sorted(numbers, key=ranks.__getitem__, reverse=True)
+        ranked = ((*counts.units[i], bool(counts.counts[i]) or ranks[i] >= enough) for i in order)
+        units = _place_units(candidates, ranked, question, reader.stem, query.max_snippet_chars)
+        passages = pack(units, count=max(query.max_results, SHARED), max_chars=query.max_snippet_chars)
+        return _keep_best(passages, judged, query)
+
+    passing = [i for i, (chunk, _) in enumerate(counts.units) if round(judged[chunk].whole, _DIGITS) >= query.min_score]
+    if not passing:
+        return [], mode
+    return pack_best(range(len(ranks))) or pack_best(passing), mode  # what passes may rank behind all that is shown
 
 
 def _weights(mode: Mode, hybrid: Hybrid) -> scores.Weights:
@@ -113,16 +119,32 @@ def _place_units(
         ).cut(max_chars, mark)  # fmt: skip
 
 
-def _to_hit(passage: Passage, judged: Sequence[Score]) -> Hit:
-    """Turn a passage into a hit with the score of its best chunk."""
-    best = max((judged[unit.chunk] for unit in passage.units), key=lambda score: score.whole)
+def _keep_best(passages: Sequence[Passage], judged: Sequence[Score], query: Query) -> list[Hit]:
+    """Turn the best passages into hits, as many as are asked for, each with at least the minimum score.
+
+    The score of a hit is that of its best chunk, or of a hit behind it if that is higher.
+    """
+    own = [max((judged[unit.chunk] for unit in one.units), key=lambda score: score.whole) for one in passages]
+    shown = scores.lift([round(score.whole, _DIGITS) for score in own])
+    hits = [_to_hit(*each) for each in zip(passages, own, shown, strict=True)][: query.max_results]
+    return [hit for hit in hits if hit.score >= query.min_score]
+
+
+def _to_hit(passage: Passage, best: Score, shown: float) -> Hit:
+    """Turn a passage into a hit.
+
+    Args:
+        passage: The passage.
+        best: The score of its best chunk.
+        shown: The score of the hit.
+    """
     return Hit(
         path=passage.units[0].path,
         source=passage.units[0].source,
         start_line=passage.first_line,
         end_line=passage.last_line,
-        score=round(best.whole, 4),
-        vector_score=None if best.vector is None else round(best.vector, 4),
-        text_score=None if best.text is None else round(best.text, 4),
+        score=shown,
+        vector_score=None if best.vector is None else round(best.vector, _DIGITS),
+        text_score=None if best.text is None else round(best.text, _DIGITS),
         snippet=passage.snippet,
     )

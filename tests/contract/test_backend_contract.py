@@ -180,6 +180,8 @@ def test_scores_are_absolute_and_hits_quote_their_lines(subject: Subject) -> Non
         assert all(
             0 <= score <= 1 for hit in result.hits for score in (hit.score, hit.vector_score or 0, hit.text_score or 0)
         )
+        shown_scores = [hit.score for hit in result.hits]
+        assert shown_scores == sorted(shown_scores, reverse=True)
         for hit in result.hits:
             lines = NOTES[hit.path].split("\n")
             assert 1 <= hit.start_line <= hit.end_line <= len(lines)
