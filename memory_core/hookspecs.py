@@ -208,7 +208,7 @@ class MemoryBackend(Protocol):
 
     @hookspec(firstresult=True)
     def memory_search(self, query: Query) -> SearchResult:
-        """Return hits from the index, best first. May sync first, within the query's deadline.
+        """Return hits from the index, best first, with scores that never rise. May sync first, within the query's deadline.
 
         Raises:
             BackendUnavailable: It cannot answer now, and another backend should.

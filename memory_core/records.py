@@ -163,9 +163,10 @@ class Hit:
         source: "memory", "workspace" or "sessions".
         start_line: First line shown, from 1.
         end_line: Last line shown, included.
-        score: 0..1, higher is better; absolute, so that it can be compared between queries.
-        vector_score: The score of the vector evidence alone; None if there was none.
-        text_score: The score of the keyword evidence alone; None if there was none.
+        score: 0..1, higher is better; absolute, so that it can be compared between queries. It never rises from one hit to the
+            next: builtin gives a hit the highest evidence of it and of the hits behind it.
+        vector_score: The score of its vector evidence alone; None if there was none.
+        text_score: The score of its keyword evidence alone; None if there was none.
         snippet: The units shown; a line "…" marks units left out between them.
     """
 
