@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, Gt, Le, MinLen
 
-from memory_core.config.settings import STRICT, Scope, ScopeMatch, ScopeRule
+from memory_core.config.settings import STRICT, InvalidField, Scope, ScopeMatch, ScopeRule
 
 SearchMode = Literal["search", "vsearch", "query"]
 
@@ -63,6 +63,7 @@ class QmdUpdate:
     """The times at which QMD's index is updated. Intervals are durations such as "5m"; "0" turns one off."""
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
+    __ignored_keys__: ClassVar[Mapping[str, str]] = {"startup": "", "startupDelayMs": "", "waitForBootSync": ""}
     interval: str = "5m"
     debounce_ms: Annotated[int, Ge(0)] = 15_000
     on_boot: bool = True
@@ -72,8 +73,11 @@ class QmdUpdate:
     embed_timeout_ms: Annotated[int, Gt(0)] = 600_000
 
     def __post_init__(self) -> None:
-        parse_duration(self.interval)
-        parse_duration(self.embed_interval)
+        for name in ("interval", "embed_interval"):
+            try:
+                parse_duration(getattr(self, name))
+            except ValueError as error:
+                raise InvalidField(name, str(error)) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +121,11 @@ class QmdConfig:
     """
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
+    __ignored_keys__: ClassVar[Mapping[str, str]] = {
+        "mcporter": "; daemon.enabled keeps QMD warm here",
+        "rerank": '; searchMode "vsearch" or "search" is without a reranker',
+        "searchTool": "; searchMode is ours",
+    }
     command: Annotated[str, MinLen(1)] = "qmd"
     search_mode: SearchMode = "search"
     include_default_memory: bool = True

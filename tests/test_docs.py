@@ -79,15 +79,34 @@ def test_readme_leads_to_every_page() -> None:
     assert {page for page in PAGES if page != "README.md"} <= set(re.findall(r"\]\(([\w./-]+)\)", read("README.md")))
 
 
-def test_configurations_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def examples(language: str) -> Iterable[str]:
+    """Yield the blocks of a language on all pages."""
+    for page in PAGES:
+        yield from re.findall(rf"```{language}\n(.*?)```", read(page), re.DOTALL)
+
+
+CONFIGURATIONS = [
+    *(("example.json5", block) for block in examples("json5")),
+    *(("example.toml", block) for block in examples("toml") if "[project" not in block),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), CONFIGURATIONS)
+def test_every_example_of_a_configuration_passes_the_check(
+    name: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    blocks = [block for page in PAGES for block in re.findall(r"```json5\n(.*?)```", read(page), re.DOTALL)]
-    assert len(blocks) >= 2
-    for number, block in enumerate(blocks):
-        config = tmp_path / f"{number}.json5"
-        config.write_text(block, encoding="utf-8")
-        found = load_config(config).agent("main")
-        assert (found.search.query.max_results == 8) == ("maxResults: 8" in block)
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    assert commands.run(["config", "check", str(path), "--workspace", str(SAMPLE)]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert "not read" not in shown.out
+    assert (load_config(path).agent("main").search.query.max_results == 8) == ("maxResults: 8" in text)
+
+
+def test_examples_of_configurations_are_found() -> None:
+    assert len(CONFIGURATIONS) >= 2
 
 
 def test_the_backend_of_the_documentation_works(tmp_path: Path) -> None:

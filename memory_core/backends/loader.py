@@ -37,29 +37,25 @@ def find_plugin(name: str) -> BackendPlugin:
     return plugin
 
 
-def check_sections(config: AgentConfig, *, origin: str) -> None:
+def find_section_problems(config: AgentConfig) -> tuple[list[ConfigProblem], list[str]]:
     """Validate the sections of all installed backends that the configuration names, chosen or not.
 
-    Args:
-        config: The agent's.
-        origin: The place that the error names.
-
-    Raises:
-        ConfigError: With the problems of all of them.
+    Returns:
+        The problems of all of them, and a warning about each key that a backend leaves out.
     """
     problems: list[ConfigProblem] = []
+    warnings: list[str] = []
     for name in config.backend_sections:
         try:
-            read_section(config, name, find_plugin(name))
+            read_section(config, name, find_plugin(name), warnings=warnings)
         except ConfigError as error:
             problems += error.problems
         except BackendError:
             continue  # a backend that is not installed has no model to validate with; status says so
-    if problems:
-        raise ConfigError(problems, origin=origin)
+    return problems, warnings
 
 
-def read_section(config: AgentConfig, name: str, plugin: BackendPlugin) -> Any:
+def read_section(config: AgentConfig, name: str, plugin: BackendPlugin, *, warnings: list[str] | None = None) -> Any:
     """Return the backend's own section, an instance of its plugin's model; None when the plugin has no model.
 
     Raises:
@@ -69,7 +65,7 @@ def read_section(config: AgentConfig, name: str, plugin: BackendPlugin) -> Any:
         return None
     from memory_core.config import validate_section
 
-    return validate_section(name, config.backend_sections.get(name, {}), plugin.settings())
+    return validate_section(name, config.backend_sections.get(name, {}), plugin.settings(), warnings=warnings)
 
 
 def list_backends() -> list[str]:

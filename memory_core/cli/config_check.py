@@ -3,44 +3,35 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from memory_core.backends.loader import find_plugin, find_section_problems
 from memory_core.cli import output
 from memory_core.cli.parser import Options
+from memory_core.config.agent import AgentConfig
+from memory_core.config.description import Row, describe
+from memory_core.config.dialects import list_unread
+from memory_core.config.load import Reading, read_config
+from memory_core.config.source import find_slot_problem
 from memory_core.config.switch import explain_off
 from memory_core.errors import BackendError, ConfigError
+from memory_core.sources.workspace import MAKE_IT, find_workspace_problem
 from memory_core.tools import schemas
-
-if TYPE_CHECKING:
-    from memory_core.config.agent import AgentConfig
-    from memory_core.config.description import Row
 
 log = logging.getLogger(__name__)
 
 
 def run(options: Options) -> int:
     """Explain a configuration, or list every error in it; return the exit code."""
-    from memory_core.backends.loader import check_sections, find_plugin
-    from memory_core.config import describe, load_config
-
     try:
-        config = load_config(options.file or options.config, workspace=options.workspace, state_dir=options.state_dir)
-        check_sections(config.agent(options.agent), origin=config.origin)
+        reading = read_config(options.file or options.config, workspace=options.workspace, state_dir=options.state_dir)
+        warnings = _check(reading, options.agent)
     except ConfigError as error:
-        if options.json:
-            output.print_json({"origin": error.origin, "problems": [str(problem) for problem in error.problems]})
-        for problem in error.problems:
-            output.complain(f"{error.origin}: {problem}")
-        return 2
-    agent = config.agent(options.agent)
-    rows, warnings = _add_tools(describe(config, options.agent), agent), list(agent.warnings)
-    try:
-        find_plugin(agent.memory.backend)
-    except BackendError as error:
-        log.debug("backend %r cannot be loaded", agent.memory.backend, exc_info=True)
-        warnings.append(f"{error}; builtin answers instead")
-    if off := explain_off(agent):
-        warnings.append(f"{off}; {off.action}")
+        return _print_problems(error, options)
+    config = reading.config
+    rows = _add_tools(describe(config, options.agent), config.agent(options.agent))
+    if unread := list_unread(reading.document, config.dialect):
+        rows.insert(1, Row("not read", unread, "file"))
     if options.json:
         output.print_json({"settings": [row._asdict() for row in rows], "warnings": warnings})
     else:
@@ -50,10 +41,44 @@ def run(options: Options) -> int:
     return 0
 
 
+def _print_problems(error: ConfigError, options: Options) -> int:
+    if options.json:
+        output.print_json({"origin": error.origin, "problems": [str(problem) for problem in error.problems]})
+    for problem in error.problems:
+        output.complain(f"{error.origin}: {problem}")
+    return 2
+
+
+def _check(reading: Reading, agent_id: str) -> list[str]:
+    """Return what is doubtful about a configuration that every command takes.
+
+    Raises:
+        ConfigError: With everything that any command would refuse.
+    """
+    config = reading.config
+    agent = config.agent(agent_id)
+    problems, ignored = find_section_problems(agent)
+    if slot := find_slot_problem(config.slot):
+        problems.append(slot)
+    reading.refuse(problems)
+    left_out = [warning for each in (agent_id, *config.agents) for warning in config.agent(each).warnings]
+    return list(dict.fromkeys([*left_out, *ignored, *_find_doubts(agent)]))
+
+
+def _find_doubts(agent: AgentConfig) -> Iterator[str]:
+    try:
+        find_plugin(agent.memory.backend)
+    except BackendError as error:
+        log.debug("backend %r cannot be loaded", agent.memory.backend, exc_info=True)
+        yield f"{error}; builtin answers instead"
+    if off := explain_off(agent):
+        yield f"{off}; {off.action}"
+    if problem := find_workspace_problem(agent.workspace):
+        yield f"{problem}; {MAKE_IT}"
+
+
 def _add_tools(rows: list[Row], agent: AgentConfig) -> list[Row]:
     """Add the names of the tools behind the dialect, which may change them."""
-    from memory_core.config.description import Row
-
     if not agent.enabled:
         return rows
     names = [schema["name"] for schema in schemas.list_tools(agent, "rw")]

@@ -7,19 +7,25 @@ Moltbot and Clawdbot write `agents.defaults.memorySearch` and `agents.list[]`; t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import fields
 from typing import Any, Literal
 
+from memory_core.config.fields import to_camel
+from memory_core.config.foreign import Stray, find_slip
 from memory_core.config.located import Node, Origin, annotate, find_clashes, join_key, merge, name_type, wrap_at
 from memory_core.config.normal_form import AgentSections, Sections, normalize_agent_id
 from memory_core.config.problems import explain_unknown_key
+from memory_core.config.settings import SearchSettings
 from memory_core.errors import ConfigProblem, InvalidArgument
 
 Raw = Mapping[str, Any]
 Syntax = Literal["json5", "toml", "mapping"]
 
 MEMORY_KEYS = ("backend", "citations", "scope", "search")
+SEARCH_KEYS = frozenset(to_camel(item.name) for item in fields(SearchSettings)) - {"enabled", "model"}
 COMPACTION_KEYS = ("reserveTokensFloor", "memoryFlush")
 ACCOUNT_KEYS = ("apiKey", "baseUrl", "headers")
+ROOTS = ("plugins", "memory", "memorySearch", "agents", "models")
 FLAG_ROOTS = ("agents", "compaction", "memory", "memorySearch", "models", "plugins", "workspace")
 
 # Orbit's key below [embedding], and ours below memorySearch.
@@ -57,9 +63,17 @@ class DialectReader:
         if embedding is not None and (syntax == "toml" or (syntax == "mapping" and not ours)):
             table, _ = self._get_object(raw, "embedding", "")
             return Sections("orbit", slot=self._read_slot(raw), defaults=AgentSections(search=self._read_orbit(table)))
-        if syntax == "toml" and not ours and "slots" not in _get_mapping(raw, "plugins"):
+        stray = Stray(raw, search_keys=SEARCH_KEYS)
+        self.problems += [ConfigProblem(key, told) for key, told in stray.errors.items()]
+        if syntax == "toml" and not ours and not stray.errors and "slots" not in _get_mapping(raw, "plugins"):
+            self.problems += [
+                ConfigProblem(name, 'unknown key; did you mean "embedding"?')
+                for name in raw
+                if find_slip(name, ("embedding",))
+            ]
             off = annotate({"enabled": False}, "embedding", "dialect", self.problems)
             return Sections("orbit", defaults=AgentSections(search=off))
+        self.warnings += stray.warnings
         sections = self._read_document(raw)
         sections.dialect = "toml" if syntax == "toml" else "json5-entries" if _is_newer(raw) else "json5"
         return sections
@@ -226,6 +240,12 @@ class DialectReader:
             return node
         self._add_problem(node.key, f"expected a string, not {name_type(raw[name])}")
         return None
+
+
+def list_unread(raw: Raw, dialect: str) -> list[str]:
+    """List the keys at the top of a document of which nothing is read: the host's, or slips that resemble none of ours."""
+    roots = ("plugins", "embedding") if dialect == "orbit" else ROOTS
+    return [str(name) for name in raw if name not in roots]
 
 
 def unflatten(flags: Raw) -> dict[str, Any]:

@@ -118,14 +118,30 @@ def _parse_toml(text: str) -> tuple[Any, str]:
     return None, f"line {line}, column {column}: {message[: found.start()]}"
 
 
+# A document that begins with a key: somebody pasted what stands between the outer braces.
+_MEMBER = re.compile(r"""\A(?:\s++|//[^\n]*+\n|/\*.*?\*/)*+(?:[\w$]++|"[^"\n]*+"|'[^'\n]*+')\s*+:""", re.DOTALL)
+
+
 def _parse_json5(text: str) -> tuple[Any, str]:
+    """Parse a document, which may lack its outer braces."""
+    bare = bool(_MEMBER.match(text))
+    return _parse_members(text) if bare else _parse_value(text)
+
+
+def _parse_members(text: str) -> tuple[Any, str]:
+    document, problem = _parse_value(text, before="{", behind="\n}")
+    return document, f"{problem} (read as if {{ }} stood around it)" if problem else ""
+
+
+def _parse_value(text: str, *, before: str = "", behind: str = "") -> tuple[Any, str]:
     import pyjson5
 
     try:
-        return pyjson5.decode(text), ""
+        return pyjson5.decode(before + text + behind), ""
     except pyjson5.Json5DecoderException as error:
         message, found = str(error.args[0]), error.args[-1]
-    line, column = locate(text, _find_offset(text, message, found))
+    offset = _find_offset(before + text + behind, message, found) - len(before)
+    line, column = locate(text, min(max(offset, 0), len(text)))
     return None, f"line {line}, column {column}: {_clean_message(message)}"
 
 

@@ -54,10 +54,11 @@ class InvalidField(ValueError):
 
 
 class Section:
-    """Base of all sections: tells pydantic how to read them."""
+    """Base of all sections: tells pydantic how to read them, and which keys are left out with a warning and a hint or ""."""
 
     __slots__ = ()
     __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
+    __ignored_keys__: ClassVar[Mapping[str, str]] = {}
 
 
 def about(meaning: str, **bounds: float) -> dict[str, Any]:

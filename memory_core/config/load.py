@@ -49,6 +49,31 @@ class Config:
         return self._known.get(agent) or self.resolver.resolve(agent, self.dialect)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A configuration as it was read, right or wrong.
+
+    Attributes:
+        config: The configuration; defaults stand in the place of what is wrong.
+        problems: Everything that is wrong.
+        document: The document itself.
+    """
+
+    config: Config
+    problems: tuple[ConfigProblem, ...]
+    document: Mapping[str, Any] = field(repr=False)
+
+    def refuse(self, more: Sequence[ConfigProblem] = ()) -> None:
+        """Raise if there are problems, or more that were found elsewhere.
+
+        Raises:
+            ConfigError: Carries all of them, in the order of the document.
+        """
+        problems = [*self.problems, *more]
+        if problems:
+            _refuse(problems, self.document, self.config.origin)
+
+
 def load_config(
     source: Path | str | Mapping[str, Any] | None = None,
     *,
@@ -73,6 +98,32 @@ def load_config(
     Raises:
         ConfigError: Carries every problem, in the order of the document. It quotes no string of the document.
     """
+    reading = read_config(
+        source,
+        environ=environ,
+        overrides=overrides,
+        state_dir=state_dir,
+        workspace=workspace,
+        known_backends=known_backends,
+    )
+    reading.refuse()
+    return reading.config
+
+
+def read_config(
+    source: Path | str | Mapping[str, Any] | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    state_dir: Path | str | None = None,
+    workspace: Path | str | None = None,
+    known_backends: Collection[str] = SHIPPED_BACKENDS,
+) -> Reading:
+    """Read a configuration and find everything that is wrong with it; see `load_config`, which raises that.
+
+    Raises:
+        ConfigError: The document cannot be read or parsed at all.
+    """
     environ = os.environ if environ is None else environ
     if source is None:
         source = find_default_config(environ, state_dir=state_dir, workspace=workspace)
@@ -92,9 +143,7 @@ def load_config(
     resolver.resolve("", read.dialect)  # the defaults alone must be valid too: any agent may come to use them
     known = {agent: resolver.resolve(agent, read.dialect) for agent in resolver.known}
     problems = [*reader.problems, *flag_reader.problems, *resolver.problems, *_find_shared_stores(known.values())]
-    if problems:
-        _refuse(problems, document, origin)
-    return Config(
+    config = Config(
         origin=origin,
         dialect=read.dialect,
         slot=resolver.slot_id,
@@ -102,6 +151,7 @@ def load_config(
         resolver=resolver,
         _known=known,
     )
+    return Reading(config=config, problems=tuple(problems), document=document)
 
 
 def _read_document(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_core.config.fast_path import construct
 from memory_core.config.fields import InvalidField, to_camel
+from memory_core.config.foreign import leave_out_ignored
 from memory_core.config.located import Node, Path, annotate, find, join_key, name_type, to_plain
 from memory_core.config.settings import ExtraPath
 from memory_core.errors import ConfigError, ConfigProblem
@@ -59,11 +60,16 @@ def get_adapter(model: type[Any]) -> TypeAdapter[Any]:
     return _ADAPTERS[model]
 
 
-def validate(model: type[Model], node: Node, problems: list[ConfigProblem]) -> Model | None:
+def validate(
+    model: type[Model], node: Node, problems: list[ConfigProblem], warnings: list[str] | None = None
+) -> Model | None:
     """Make an instance of a model from an annotated object; None after adding its errors to `problems`.
 
-    pydantic is imported only where `fast_path` cannot decide.
+    Keys that the model ignores are left out, with a warning. pydantic is imported only where `fast_path` cannot decide.
     """
+    node, ignored = leave_out_ignored(model, node)
+    if warnings is not None:
+        warnings += ignored
     if not node.content and _has_defaults(model):
         return model()
     if (plainly := construct(model, node)) is not None:
@@ -78,7 +84,14 @@ def validate(model: type[Model], node: Node, problems: list[ConfigProblem]) -> M
     return section
 
 
-def validate_section(name: str, raw: Mapping[str, Any], model: type[Model], *, origin: str = "configuration") -> Model:
+def validate_section(
+    name: str,
+    raw: Mapping[str, Any],
+    model: type[Model],
+    *,
+    origin: str = "configuration",
+    warnings: list[str] | None = None,
+) -> Model:
     """Validate `memory.<name>` with the model that the backend's plugin supplies.
 
     Args:
@@ -86,12 +99,13 @@ def validate_section(name: str, raw: Mapping[str, Any], model: type[Model], *, o
         raw: The section as `AgentConfig.backend_sections` has it; {} gives the model's defaults.
         model: A dataclass (give it `settings.STRICT` as `__pydantic_config__`) or a pydantic model.
         origin: The place that the error names: a file, usually `Config.origin`.
+        warnings: Gets a sentence about each key that the model's `__ignored_keys__` names.
 
     Raises:
         ConfigError: Carries all problems, each under its full dotted key.
     """
     problems: list[ConfigProblem] = []
-    section = validate(model, annotate(raw, f"memory.{name}", "file", problems), problems)
+    section = validate(model, annotate(raw, f"memory.{name}", "file", problems), problems, warnings)
     if problems or section is None:
         raise ConfigError(problems, origin=origin, action=f"Correct the section memory.{name}.")
     return section

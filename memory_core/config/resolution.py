@@ -81,7 +81,7 @@ class Resolver:
         self.warnings = list(warnings)
         self.slot = next((layer.slot for layer in reversed(layers) if layer.slot), None)
         self.memory = self._merge([layer.memory for layer in layers])
-        self._memory = validate(MemorySettings, self.memory, self.problems) or MemorySettings()
+        self._memory = validate(MemorySettings, self.memory, self.problems, self.warnings) or MemorySettings()
         self._providers = self._read_accounts()
         self._backends = self._read_backend_sections()
 
@@ -99,8 +99,8 @@ class Resolver:
         """Return everything for one agent; errors are added to `problems`, and defaults are used in their place."""
         warnings = [*self.warnings, *self._own_sections(agent)[1]]
         nodes = self.merge_search(agent)
-        search = validate(SearchSettings, self._expand(nodes), self.problems) or SearchSettings()
-        compaction = validate(Compaction, self.merge_compaction(agent), self.problems) or Compaction()
+        search = validate(SearchSettings, self._expand(nodes), self.problems, warnings) or SearchSettings()
+        compaction = validate(Compaction, self.merge_compaction(agent), self.problems, warnings) or Compaction()
         return AgentConfig(
             agent=agent,
             workspace=self._resolve_workspace(agent),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import is_dataclass
 from typing import Any
 
 from memory_core.config.dialects import COMPACTION_KEYS
+from memory_core.config.foreign import IGNORED, list_sections
 from memory_core.config.names import SHIPPED_BACKENDS, SLOT_ID
 from memory_core.config.normal_form import AGENT_ID
 from memory_core.config.problems import get_adapter
@@ -58,7 +60,17 @@ def _define(model: type[Any], definitions: Schema) -> Schema:
 def _inline(model: type[Any], definitions: Schema) -> Schema:
     own = get_adapter(model).json_schema(by_alias=True)
     definitions.update(own.pop("$defs", {}))
+    _allow_ignored(model, own, definitions)
     return own
+
+
+def _allow_ignored(model: type[Any], own: Schema, definitions: Schema) -> None:
+    """Allow the keys that a section ignores, and those within it."""
+    for name in getattr(model, IGNORED, {}):
+        own["properties"][name] = {"description": "A setting of OpenClaw that means nothing here; it is left out."}
+    if is_dataclass(model):
+        for _, part in list_sections(model):
+            _allow_ignored(part, definitions[part.__name__], definitions)
 
 
 def _describe_open(**properties: Schema) -> Schema:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from memory_core.config.fields import (
     STRICT,
@@ -123,6 +123,8 @@ class Batch(Section):
 class Remote(Section):
     """The endpoint of a remote provider. Its values override `models.providers.*`; headers merge."""
 
+    __ignored_keys__: ClassVar[Mapping[str, str]] = {"nonBatchConcurrency": ""}
+
     base_url: str | None = field(
         default=None, repr=False, metadata=about("The endpoint, instead of the provider's own.")
     )
@@ -145,6 +147,13 @@ class Remote(Section):
 class Local(Section):
     """A GGUF model on this machine."""
 
+    __ignored_keys__: ClassVar[Mapping[str, str]] = {
+        "contextSize": "; local.contextTokens is ours",
+        "gpu": "",
+        "gpuLayers": "",
+        "flashAttention": "",
+    }
+
     model_path: str | None = field(default=None, metadata=about("A GGUF file, or `hf:owner/repo/file.gguf`."))
     model_cache_dir: str | None = field(default=None, metadata=about("The folder of downloaded models."))
     context_tokens: int | None = field(
@@ -165,6 +174,8 @@ class Vector(Section):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings(Section):
     """The index file."""
+
+    __ignored_keys__: ClassVar[Mapping[str, str]] = {"fts": ""}
 
     driver: Literal["sqlite"] = field(default="sqlite", metadata=about("The kind of index file."))
     path: str | None = field(
@@ -204,6 +215,8 @@ class SessionDeltas(Section):
 class SyncSettings(Section):
     """Triggers of a sync, and how long a search waits for one."""
 
+    __ignored_keys__: ClassVar[Mapping[str, str]] = {"embeddingBatchTimeoutSeconds": "; remote.timeoutSeconds is ours"}
+
     on_session_start: bool = field(default=True, metadata=about("Sync when a session starts."))
     on_search: bool = field(default=True, metadata=about("Sync before a search when files have changed."))
     on_search_budget_ms: int = field(
@@ -238,6 +251,8 @@ class TemporalDecay(Section):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hybrid(Section):
     """Keyword and vector evidence together. Weights are normalised to sum 1; both None or both 0 mean the defaults."""
+
+    __ignored_keys__: ClassVar[Mapping[str, str]] = {"mmr": ""}
 
     enabled: bool = field(
         default=True,
@@ -287,6 +302,12 @@ class Experimental(Section):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchSettings(Section):
     """The section `memorySearch`: sources, embeddings, the index, syncing and searching."""
+
+    __ignored_keys__: ClassVar[Mapping[str, str]] = {
+        "rememberAcrossConversations": "",
+        "multimodal": "",
+        "qmd": "; memory.qmd.paths is ours",
+    }
 
     enabled: bool = field(default=True, metadata=about("Give this agent memory search."))
     sources: tuple[Source, ...] = field(
@@ -381,6 +402,8 @@ class MemorySettings(Section):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFlush(Section):
     """The turn before compaction in which the agent is asked to save notes."""
+
+    __ignored_keys__: ClassVar[Mapping[str, str]] = {"model": "; the host chooses the model of the turn"}
 
     enabled: bool = field(default=True, metadata=about("Ask the agent to save notes before its session is compacted."))
     soft_threshold_tokens: int = field(

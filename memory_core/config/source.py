@@ -88,24 +88,25 @@ class ConfigSource:
         from memory_core.config import load_config
 
         config = load_config(document, workspace=self._workspace, state_dir=self._state_dir)
-        if config.slot not in {SLOT_ID, NO_SLOT, *self._other_slots}:
-            _check_slot(config.slot, config.origin, self._other_slots)
+        if problem := find_slot_problem(config.slot, self._other_slots):
+            raise ConfigError([problem], origin=config.origin)
         return config
 
 
-def _check_slot(slot: str, origin: str, other_slots: Collection[str]) -> None:
-    """Raise if no installed plugin offers a slot and the host did not name it. Scans installed packages.
+def find_slot_problem(slot: str, other_slots: Collection[str] = ()) -> ConfigProblem | None:
+    """Return a problem that lists the known slots if no installed plugin offers a slot and the host did not name it.
 
-    Raises:
-        ConfigError: Lists the slots that are known.
+    Installed packages are scanned only for a slot that is neither ours nor named.
     """
+    if slot in {SLOT_ID, NO_SLOT, *other_slots}:
+        return None
     from importlib.metadata import entry_points
 
     installed = {name.lower() for name in entry_points(group=SLOTS_GROUP).names}
-    if slot not in installed:
-        known = ", ".join(f'"{name}"' for name in sorted({SLOT_ID, NO_SLOT, *other_slots, *installed}))
-        problem = ConfigProblem("plugins.slots.memory", f'no plugin "{slot}" is known; known are {known}')
-        raise ConfigError([problem], origin=origin)
+    if slot in installed:
+        return None
+    known = ", ".join(f'"{name}"' for name in sorted({SLOT_ID, NO_SLOT, *other_slots, *installed}))
+    return ConfigProblem("plugins.slots.memory", f'no plugin "{slot}" is known; known are {known}')
 
 
 def _stat(path: Path) -> tuple[int, int, int]:

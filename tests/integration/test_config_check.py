@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import io
+import json
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 
+import jsonschema
+import pyjson5
 import pytest
 
+from memory_core.cli import commands
+from memory_core.config import build_config_schema, load_config
+from memory_core.errors import ConfigError
+from memory_qmd.config import QmdConfig
 from tests.command import Command
 
 WRONG = """{
-  plugins: {slots: {memory: 5}},
+  plugins: {slots: {memory: "memroy-core"}},
   memory: {
     backend: "qmd",
     citation: "on",
@@ -41,6 +52,8 @@ def test_every_error_is_one_line_with_the_keys_path(command: Command, wrong: Pat
         "plugins.slots.memory",
         "memory.citation",
         "memory.scope.rules[0].action",
+        "memory.qmd.searchMode",
+        "memory.qmd.limits.maxResult",
         "agents.defaults.memorySearch.query.maxResults",
         "agents.defaults.memorySearch.query.minScore",
         "agents.defaults.memorySearch.chunking.overlap",
@@ -137,3 +150,193 @@ def test_a_memory_that_is_off_is_told(command: Command) -> None:
     assert shown.error == (
         "memory-core: memory is off for this agent: the file has no table [embedding]; add [embedding] to the file."
     )
+
+
+# What a new user writes, and the key and the words by which the message helps.
+SLIPS: dict[str, tuple[str, str, str]] = {
+    "slot": ('{plugins: {slots: {memory: "memroy-core"}}}', "plugins.slots.memory", 'known are "memory-core", "none"'),
+    "section": ('{memorySerch: {provider: "openai"}}', "memorySerch", 'did you mean "memorySearch"?'),
+    "snake case": ("{memory_search: {}}", "memory_search", 'did you mean "memorySearch"?'),
+    "memory": ('{memroy: {backend: "qmd"}}', "memroy", 'did you mean "memory"?'),
+    "of the defaults": ("{agents: {defaults: {memorySaerch: {}}}}", "agents.defaults.memorySaerch", '"memorySearch"'),
+    "of an agent": ('{agents: {list: [{id: "a", memorysearch: {}}]}}', "agents.list[0].memorysearch", '"memorySearch"'),
+    "flush": (
+        "{agents: {defaults: {compaction: {memoryFlsh: {}}}}}",
+        "agents.defaults.compaction.memoryFlsh",
+        '"memoryFlush"',
+    ),
+    "duration": (
+        '{memory: {qmd: {update: {interval: "soon"}}}}',
+        "memory.qmd.update.interval",
+        'a duration such as "5m"',
+    ),
+    "other duration": (
+        '{memory: {qmd: {update: {embedInterval: "1 w"}}}}',
+        "memory.qmd.update.embedInterval",
+        "a duration",
+    ),
+    "without braces": ('memory: {citation: "on"},', "memory.citation", 'did you mean "citations"?'),
+}
+
+
+@pytest.mark.parametrize(("text", "key", "help_"), SLIPS.values(), ids=SLIPS)
+def test_a_slip_is_named_and_what_was_meant(tmp_path: Path, text: str, key: str, help_: str) -> None:
+    problems = check(tmp_path, text)[0]
+    assert [problem.partition(": ")[0] for problem in problems] == [key]
+    assert help_ in problems[0]
+
+
+@pytest.mark.parametrize(("table", "meant"), [("memorySerch", "memorySearch"), ("embeding", "embedding")])
+def test_a_slip_in_toml_is_not_taken_for_another_programs_file(tmp_path: Path, table: str, meant: str) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(f'[{table}]\nprovider = "openai"\n')
+    with pytest.raises(ConfigError, match=f'{table}: unknown key; did you mean "{meant}"'):
+        load_config(path, environ={})
+
+
+STRAY = {
+    "{sync: {watch: false}}": ["memorySearch.sync"],
+    "{compaction: {memoryFlush: {enabled: false}}, workspace: '~/notes'}": [
+        "agents.defaults.compaction", "agents.defaults.workspace",
+    ],
+    "{agents: {cook: {workspace: '~/cook'}}}": ["agents.entries.cook"],
+    "{agnets: {defaults: {}}, plugns: {}, modles: {}}": ["agents", "plugins", "models"],
+    "{agents: {defualts: {}}}": ["agents.defaults"],
+    "{plugins: {slot: {memory: 'none'}}}": ["plugins.slots"],
+    "{models: {providers: {openai: {apikey: 'x', base_url: 'y'}}}}": [
+        "models.providers.openai.apiKey", "models.providers.openai.baseUrl",
+    ],
+    "{embedding: {provider: 'openai'}}": ["Orbit"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", STRAY)
+def test_what_is_read_nowhere_is_a_warning(tmp_path: Path, text: str) -> None:
+    problems, warnings = check(tmp_path, text)
+    assert problems == []
+    assert len(warnings) == len(STRAY[text])
+    for warning, meant in zip(warnings, STRAY[text], strict=True):
+        assert meant in warning
+
+
+OPENCLAW = """{
+  meta: {}, env: {}, wizard: {}, diagnostics: {}, logging: {}, cli: {}, update: {}, browser: {}, ui: {}, auth: {}, nodeHost: {},
+  tools: {}, bindings: [], broadcast: {}, audio: {}, media: {}, messages: {}, commands: {}, approvals: {}, session: {}, cron: {},
+  hooks: {}, web: {}, channels: {}, discovery: {}, canvasHost: {}, talk: {}, gateway: {}, skills: {}, mcp: {}, agent: {},
+  model: "x",
+  plugins: {enabled: true, allow: [], deny: [], load: {}, slots: {contextEngine: "x"}, entries: {"memory-core": {config: {}}}},
+  models: {mode: "merge", providers: {openai: {auth: "api-key", authHeader: true, request: {}, api: "x", models: []}}},
+  agents: {
+    defaults: {
+      model: {}, contextTokens: 1, heartbeat: {}, subagents: {},
+      compaction: {
+        mode: "safeguard", reserveTokens: 1, keepRecentTokens: 1, maxHistoryShare: 0.5, model: "x",
+        memoryFlush: {model: "ollama/qwen3:8b"},
+      },
+      memorySearch: {
+        rememberAcrossConversations: true, multimodal: {enabled: true}, qmd: {extraCollections: []},
+        remote: {nonBatchConcurrency: 2}, local: {contextSize: "auto", gpu: "auto", gpuLayers: 3, flashAttention: true},
+        store: {fts: {tokenizer: "trigram"}}, sync: {embeddingBatchTimeoutSeconds: 600}, query: {hybrid: {mmr: {enabled: true}}},
+      },
+    },
+  },
+  memory: {
+    qmd: {
+      rerank: false, searchTool: "x", mcporter: {enabled: true},
+      update: {startup: "idle", startupDelayMs: 1, waitForBootSync: true},
+    },
+  },
+}"""
+IGNORED = """rememberAcrossConversations multimodal qmd remote.nonBatchConcurrency local.contextSize local.gpu local.gpuLayers
+  local.flashAttention store.fts sync.embeddingBatchTimeoutSeconds query.hybrid.mmr""".split()  # noqa: SIM905 - as in its docs
+
+
+def test_settings_of_openclaw_that_mean_nothing_here_are_warnings(tmp_path: Path) -> None:
+    problems, warnings = check(tmp_path, OPENCLAW)
+    assert problems == []
+    told = [warning.partition(": ")[0] for warning in warnings]
+    assert told == [
+        *(f"agents.defaults.memorySearch.{key}" for key in sorted(IGNORED, key=told_order(told))),
+        "agents.defaults.compaction.memoryFlush.model",
+        *(f"memory.qmd.{key}" for key in ("rerank", "searchTool", "mcporter")),
+        *(f"memory.qmd.update.{key}" for key in ("startup", "startupDelayMs", "waitForBootSync")),
+    ]
+    assert "local.contextTokens is ours" in "\n".join(warnings)
+    jsonschema.validate(pyjson5.decode(OPENCLAW), build_config_schema({"qmd": QmdConfig}))
+
+
+def test_what_is_left_to_the_host_is_listed(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "host.json5"
+    path.write_text("{history: {retentionDays: 3}, memory: {}, gateway: {}}")
+    shown = command("config", "check", str(path))
+    assert (shown.code, shown.err) == (0, "")
+    assert pairs(shown.out)["not read"] == "history, gateway  (file)"
+    orbit = command("config", "check", "tests/data/configs/orbit-off.toml")
+    assert pairs(orbit.out)["not read"] == "server  (file)"
+
+
+def told_order(told: Sequence[str]) -> Callable[[str], int]:
+    return lambda key: told.index(f"agents.defaults.memorySearch.{key}")
+
+
+def test_a_condition_of_a_scope_is_never_left_out(tmp_path: Path) -> None:
+    """Without it a rule would hold for more chats than its author meant."""
+    rules = "{memory: {scope: {rules: [{action: 'allow', match: {rawKeyPrefix: 'agent:main:'}}]}}}"
+    assert check(tmp_path, rules)[0] == [
+        'memory.scope.rules[0].match.rawKeyPrefix: unknown key; did you mean "keyPrefix"?'
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "memory: {citations: 'on'}",
+        '\n  "memory": {"citations": "on"},\n',
+        "// mine\n/* too */ memory: {citations: 'on'} // end",
+    ],
+)
+def test_an_example_may_be_pasted_without_its_outer_braces(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "host.json5"
+    path.write_text(text)
+    assert load_config(path, environ={}).agent().memory.citations == "on"
+
+
+def test_a_mistake_in_such_an_example_is_told_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "host.json5"
+    path.write_text("memory: {\n  citations 'on'\n}")
+    with pytest.raises(ConfigError, match=r"line 2, column 1[0-9]: .*read as if \{ \} stood around it"):
+        load_config(path, environ={})
+
+
+def test_every_problem_is_told_at_once(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "host.json5"
+    path.write_text(
+        """{plugins: {slots: {memory: "memroy-core"}}, memorySerch: {}, memory: {citation: "on", qmd: {searchMode: "x"}},
+        agents: {list: [{id: "a", memorySearch: {query: {maxResults: 0}}}]}}"""
+    )
+    shown = command("config", "check", str(path))
+    keys = [line.split(": ")[2] for line in shown.err.splitlines()]
+    assert keys == [
+        "plugins.slots.memory", "memorySerch", "memory.citation", "memory.qmd.searchMode",
+        "agents.list[0].memorySearch.query.maxResults",
+    ]  # fmt: skip
+    for words in (("status",), ("search", "x"), ("index",)):
+        assert command(*words, "--config", str(path)).code == 2
+
+
+def test_a_workspace_that_is_not_there_is_told(command: Command) -> None:
+    shown = replace(command, workspace=command.workspace / "none")("config", "check")
+    assert shown.code == 0
+    assert str(command.workspace / "none") in shown.error
+
+
+def check(folder: Path, text: str) -> tuple[list[str], list[str]]:
+    """Return the problems and the warnings that `config check --json` tells of a file, without a process."""
+    path = folder / "host.json5"
+    path.write_text(text)
+    (folder / "workspace").mkdir(exist_ok=True)
+    shown = io.StringIO()
+    with redirect_stdout(shown), redirect_stderr(io.StringIO()):
+        commands.run(["config", "check", str(path), "--json", "--workspace", str(folder / "workspace")])
+    told = json.loads(shown.getvalue())
+    return told.get("problems", []), told.get("warnings", [])
