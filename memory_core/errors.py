@@ -113,8 +113,8 @@ class FileUnreadable(MemoryCoreError):
         reason: Why, without the path.
     """
 
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
+    def __init__(self, path: str, reason: str, *, action: str = "") -> None:
+        super().__init__(f"{path}: {reason}", action=action)
         self.path = path
         self.reason = reason
 

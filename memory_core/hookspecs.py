@@ -237,7 +237,11 @@ class MemoryBackend(Protocol):
 
     @hookspec(firstresult=True)
     def memory_status(self) -> Status:
-        """Return a cheap status: use no network and no model, write nothing."""
+        """Return a cheap status: use no network and no model, write nothing.
+
+        Raises:
+            BackendUnavailable: It cannot answer searches now; the status of builtin is shown, with this reason.
+        """
         raise NotImplementedError
 
     @hookspec(firstresult=True)

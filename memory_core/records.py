@@ -317,7 +317,7 @@ class Status:
         dirty: Files have changed since the last sync; None if unknown.
         provider, model: The maker of embeddings, as configured or found by "auto".
         vector: The search by vectors: "vec0", "exact" or "off".
-        vector_reason: Why it is not "vec0"; None if it is.
+        vector_reason: Why it is not "vec0"; None if it is, or if no embeddings are wanted.
         fallback: Set if a fallback provider serves.
         backend_fallback: Set by the selector if another backend was asked for.
         failures: Files that the last sync could not read.

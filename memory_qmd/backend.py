@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from memory_core.errors import BackendIndexEmpty, BackendUnavailable, MemoryCoreError
 from memory_core.hookspecs import BackendContext, hookimpl
@@ -93,7 +94,8 @@ class QmdBackend:
         indexed_bytes = contents.size_bytes if contents else 0
         hits = self._hits.build(query, question, answer, indexed_bytes=indexed_bytes)
         warnings = [warning for warning in (freshness.warning, answer.warning) if warning]
-        return self._build_result(hits, answer.mode, stale=freshness.stale, warnings=warnings)
+        result = self._build_result(hits, answer.mode, stale=freshness.stale, warnings=warnings)
+        return replace(result, action=answer.action or None)
 
     @hookimpl
     def memory_get(self, path: str, from_line: int, lines: int) -> Document:
@@ -123,7 +125,11 @@ class QmdBackend:
 
     @hookimpl
     def memory_status(self) -> Status:
-        """Read the status from files and the index, without running QMD."""
+        """Read the status from files and the index, without running QMD.
+
+        Raises:
+            BackendUnavailable: QMD is not installed.
+        """
         return self._status.read()
 
     @hookimpl

@@ -29,11 +29,13 @@ class Contents:
         documents: Number of files, by collection.
         embedded: Number of files that have embeddings.
         size_bytes: Of the text of all files.
+        has_vectors: There is a table of vectors, by which QMD searches.
     """
 
     documents: Mapping[str, int]
     embedded: int
     size_bytes: int
+    has_vectors: bool = False
 
     @property
     def total(self) -> int:
@@ -73,6 +75,7 @@ class Database:
                 documents={str(name): int(str(count)) for name, count, _ in rows},
                 embedded=_count_embedded(connection),
                 size_bytes=sum(int(str(size)) for _, _, size in rows),
+                has_vectors=_has_table(connection, VECTORS),
             )
 
     def count_documents(self, words: Sequence[str]) -> dict[str, int]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from memory_core.errors import BackendUnavailable, StoreCorrupt
+from memory_core.errors import BackendUnavailable, StoreCorrupt, StoreError, SyncBusy
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Finding
-from memory_qmd.client import INDEX, INSTALL, TYPED_SINCE, QmdClient, find_failure
+from memory_qmd.client import DIAGNOSE, INDEX, INSTALL, TYPED_SINCE, QmdClient, find_failure
 from memory_qmd.collections import Collections
 from memory_qmd.config import QmdConfig
 from memory_qmd.config_file import is_config_current
@@ -74,7 +74,16 @@ class _Doctor:
         message = failure.reason
         if outcome.status == SEGMENTATION_FAULT:
             message += f"; {self._describe_node()}"
-        return Finding(subject="node", level="fail", message=message, action=failure.action or INSTALL)
+        return Finding(subject="node", level="fail", message=message, action=self._advise(failure, command))
+
+    def _advise(self, failure: BackendUnavailable, command: Sequence[str]) -> str:
+        """Return what to do about a command that failed, in place of an advice to run the doctor."""
+        if failure.action != DIAGNOSE:
+            return failure.action or INSTALL
+        action = f"try it in a terminal: {self.client.find_program()} {' '.join(command)}"
+        if "no answer within" not in failure.reason:
+            return action
+        return f"{action}; a slow machine needs a longer memory.qmd.update.commandTimeoutMs"
 
     def _describe_node(self) -> str:
         """Describe the Node on PATH; a launcher may use another."""
@@ -92,7 +101,8 @@ class _Doctor:
         try:
             version = self.client.read_version()
         except BackendUnavailable as error:
-            return Finding(subject="version", level="fail", message=error.reason, action=error.action)
+            action = self._advise(error, ["--version"])
+            return Finding(subject="version", level="fail", message=error.reason, action=action)
         shown = ".".join(map(str, version)) or "unknown"
         if version >= TYPED_SINCE:
             return Finding(subject="version", level="ok", message=f"QMD {shown}")
@@ -105,6 +115,11 @@ class _Doctor:
         except StoreCorrupt:
             message = f"{self.home.database} is damaged; the next update rebuilds it"
             return Finding(subject="database", level="fail", message=message, action=INDEX)
+        except StoreError as error:
+            action = f"see that it is a file that this user may read and write: {self.home.database}"
+            return Finding(subject="database", level="fail", message=error.reason, action=action)
+        except SyncBusy as error:
+            return Finding(subject="database", level="warn", message=str(error), action=error.action)
         files = len(self.collections.list_files().files)
         message = f"{contents.total} of {files} files are indexed, {contents.embedded} with embeddings"
         level: Literal["ok", "warn"] = "ok" if contents.total >= files else "warn"
@@ -118,7 +133,8 @@ class _Doctor:
                 yield Finding(subject="collections", level="ok", message=message)
             elif item.shown is not None:
                 message = f"{item.name}: {item.root} does not exist"
-                yield Finding(subject="collections", level="warn", message=message, action="correct memory.qmd.paths")
+                action = INDEX if item.source == "sessions" else "correct memory.qmd.paths"
+                yield Finding(subject="collections", level="warn", message=message, action=action)
         if self.home.config_file.exists() and not is_config_current(self.home, present, self.models.uris):
             message = f"{self.home.config_file} does not match the configuration; the next update repairs it"
             yield Finding(subject="collections", level="warn", message=message, action=INDEX)
@@ -130,13 +146,12 @@ class _Doctor:
             return
         problems = self.models.find_problems(mode, typed_lines=True)
         for problem in problems:
-            action = "set memory.qmd.models to GGUF files, or let QMD download its own"
-            yield Finding(
-                subject="models", level="warn", message=f"{problem}; QMD searches for words only", action=action
-            )
+            message = f"{problem.reason}; QMD searches for words only"
+            yield Finding(subject="models", level="warn", message=message, action=problem.action)
         state = self.home.load_state()
-        if state.embed_failures:
-            message = f"embedding failed {state.embed_failures} times in a row"
+        if state.embed_failures and not problems:
+            attempts = "attempt" if state.embed_failures == 1 else f"{state.embed_failures} attempts"
+            message = f"the last {attempts} to embed failed"
             yield Finding(subject="models", level="warn", message=message, action=INDEX)
         if not problems and not state.embed_failures:
             yield Finding(subject="models", level="ok", message=f'searchMode "{mode}" has its models')

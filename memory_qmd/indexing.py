@@ -151,6 +151,7 @@ class Indexer:
         self._export_sessions()
         check = self.check()
         rebuild = force or check.rebuild or self.database.is_damaged()
+        existed = self.database.path.exists()
         if rebuild:
             self._delete_database()
         present = self._collections.list_present()
@@ -160,7 +161,7 @@ class Indexer:
             self._home.save_state(replace(check.state, files="", plan=self._collections.fingerprint()))
             counts = self._run_update() if present else UpdateCounts()
             self._home.save_state(self._build_state(check, rebuild=rebuild))
-        return self._report(check, counts, rebuild=rebuild, seconds=time.monotonic() - began)
+        return self._report(check, counts, rebuild=force or (rebuild and existed), seconds=time.monotonic() - began)
 
     def _embed_after(self, report: SyncReport) -> SyncReport:
         """Embed what lacks embeddings after an update, and add the outcome to its report."""
@@ -286,7 +287,7 @@ class Indexer:
     def _run_embed(self, state: HomeState, *, download: bool) -> None:
         problem = self.models.find_problem("embed")
         if problem is not None and not (download and self.models.can_download("embed")):
-            raise unavailable(problem, action="set memory.qmd.models.embed to a GGUF file")
+            raise unavailable(problem.reason, action=problem.action)
         before = self.read_contents() or NOTHING
         other_model = before.embedded > 0 and state.models != self.models.fingerprint()
         if other_model:

@@ -24,6 +24,17 @@ _VARIABLES = {"embed": "QMD_EMBED_MODEL", "generate": "QMD_GENERATE_MODEL", "rer
 
 
 @dataclass(frozen=True, slots=True)
+class ModelProblem:
+    """The reason why a model cannot be loaded, and what to do about it."""
+
+    reason: str
+    action: str
+
+    def __str__(self) -> str:
+        return f"{self.reason}; {self.action}"
+
+
+@dataclass(frozen=True, slots=True)
 class ModelFiles:
     """The three models of one agent: "embed", "generate" and "rerank", each a path or an `hf:` URI."""
 
@@ -41,26 +52,31 @@ class ModelFiles:
         }
         return cls(uris, home)
 
-    def find_problems(self, mode: SearchMode, *, typed_lines: bool) -> list[str]:
-        """Return the reasons why a mode cannot work, one for each model; none for "search", which uses no model."""
+    def find_problems(self, mode: SearchMode, *, typed_lines: bool) -> list[ModelProblem]:
+        """Return the problems because of which a mode cannot work, one a model; none for "search", which uses no model."""
         return [
             problem
             for kind in list_needed(mode, typed_lines=typed_lines)
             if (problem := self.find_problem(kind)) is not None
         ]
 
-    def find_problem(self, kind: str) -> str | None:
+    def find_problem(self, kind: str) -> ModelProblem | None:
         """Return the reason why a model cannot be loaded, found without loading it; None if there is none."""
-        uri = self.uris[kind]
+        uri, setting = self.uris[kind], f"memory.qmd.models.{kind}"
         path = self._find_file(uri)
         if path is None:
-            return f"the {kind} model {uri} is not downloaded"
+            action = (
+                f"download it (qmd pull puts QMD's own models into ~/.cache/qmd/models) and set {setting} to the file"
+            )
+            return ModelProblem(f"the {kind} model {uri} is not downloaded", action)
+        action = f"set {setting} to a GGUF file"
         try:
             with path.open("rb") as file:
                 magic = file.read(4)
         except OSError as error:
-            return f"the {kind} model {path} cannot be read ({(error.strerror or str(error)).lower()})"
-        return None if magic == b"GGUF" else f"the {kind} model {path} is no GGUF file"
+            reason = f"the {kind} model {path} cannot be read ({(error.strerror or str(error)).lower()})"
+            return ModelProblem(reason, action)
+        return None if magic == b"GGUF" else ModelProblem(f"the {kind} model {path} is no GGUF file", action)
 
     def can_download(self, kind: str) -> bool:
         """Return True if QMD would download the model, and has not yet."""

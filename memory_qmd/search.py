@@ -9,10 +9,10 @@ from typing import Protocol
 from memory_core.concurrency.backoff import Cooldown
 from memory_core.errors import BackendUnavailable
 from memory_core.records import Mode
-from memory_qmd.client import RETRIES, QmdClient
+from memory_qmd.client import INDEX, RETRIES, QmdClient
 from memory_qmd.config import SearchMode
 from memory_qmd.database import Contents
-from memory_qmd.models import ModelFiles
+from memory_qmd.models import ModelFiles, ModelProblem
 from memory_qmd.parsing import QmdRow
 from memory_qmd.queries import PreparedQuestion, build_lines, join_lines
 from memory_qmd.scoring import Scale
@@ -49,12 +49,14 @@ class QmdAnswer:
         scale: The meaning of their scores.
         mode: The evidence that was used.
         warning: The reason why QMD was asked for words alone although more was configured; None if it was not.
+        action: What to do about that; "" if nothing.
     """
 
     rows: Sequence[QmdRow]
     scale: Scale
     mode: Mode
     warning: str | None = None
+    action: str = ""
 
 
 class Searcher:
@@ -93,7 +95,8 @@ class Searcher:
         problem = self._find_problem(contents, deadline)
         if problem is not None:
             answer = self._search_words(question, names, limit, deadline)
-            return replace(answer, warning=f"QMD searched for words only, not by meaning: {problem}")
+            warning = f"QMD searched for words only, not by meaning: {problem.reason}"
+            return replace(answer, warning=warning, action=problem.action)
         try:
             answer = self._search_meaning(question, names, limit, deadline)
         except BackendUnavailable as error:
@@ -102,13 +105,15 @@ class Searcher:
         self.cooldown.record_success()
         return answer
 
-    def _find_problem(self, contents: Contents | None, deadline: float) -> str | None:
+    def _find_problem(self, contents: Contents | None, deadline: float) -> ModelProblem | None:
         """Return the reason why the configured mode cannot work now; None if it can."""
-        if contents is not None and not contents.embedded:
-            return "its index has no embeddings yet"
         typed_lines = self._client.takes_typed_lines(deadline=deadline)
         problems = self._models.find_problems(self._mode, typed_lines=typed_lines)
-        return problems[0] if problems else self.cooldown.reason
+        if problems:
+            return problems[0]
+        if contents is not None and not contents.embedded:
+            return ModelProblem("its index has no embeddings yet", INDEX)
+        return None if (reason := self.cooldown.reason) is None else ModelProblem(reason, "")
 
     def _search_words(self, question: PreparedQuestion, names: Sequence[str], limit: int, deadline: float) -> QmdAnswer:
         lines = build_lines(question, by_meaning=False)

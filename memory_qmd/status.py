@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import BackendUnavailable
+from memory_core.errors import BackendUnavailable, MemoryCoreError, StoreCorrupt
 from memory_core.records import Probe, Status
-from memory_qmd.client import BACKEND, QmdClient
+from memory_qmd.client import BACKEND, INDEX, QmdClient
 from memory_qmd.collections import Collections
 from memory_qmd.config import QmdConfig
 from memory_qmd.database import NOTHING, Contents
@@ -44,10 +44,18 @@ class StatusReader:
         self._warm = warm
 
     def read(self) -> Status:
-        """Read the status from files and the index, without running QMD."""
-        check, contents = self._indexer.check(), self._indexer.read_contents() or NOTHING
+        """Read the status from files and the index, without running QMD.
+
+        Raises:
+            BackendUnavailable: QMD is not installed, so that another backend answers.
+        """
+        self._client.find_program()
+        check, (contents, problem) = self._indexer.check(), self._read_contents()
         state, database = check.state, self._home.database
         by_meaning = self._settings.by_meaning
+        vector_reason = None if by_meaning else 'memory.qmd.searchMode is "search"'
+        if by_meaning and not (contents.embedded and contents.has_vectors):
+            vector_reason = "there are no embeddings yet"
         return Status(
             backend=BACKEND,
             agent=self._config.agent,
@@ -63,10 +71,10 @@ class StatusReader:
             dirty=check.due,
             provider=BACKEND if by_meaning else "none",
             model=self._find_model(),
-            vector="vec0" if by_meaning and contents.embedded else "off",
-            vector_reason=None if by_meaning else 'memory.qmd.searchMode is "search"',
+            vector="off" if vector_reason else "vec0",
+            vector_reason=vector_reason,
             failures=check.listing.failures,
-            warnings=tuple(self._list_warnings()),
+            warnings=(*problem, *self._list_warnings()),
             last_sync=state.updated_at or None,
             details={
                 "QMD version": state.version or None,
@@ -88,9 +96,9 @@ class StatusReader:
             self._client.run(["collection", "list"], timeout_seconds=timeout)
             typed_lines = self._client.takes_typed_lines()
             problems = self._indexer.models.find_problems(self._settings.search_mode, typed_lines=typed_lines)
-            error, action = (problems[0] if problems else None), None
+            error, action = (problems[0].reason, problems[0].action) if problems else (None, None)
         except BackendUnavailable as failure:
-            error, action = failure.reason, failure.action
+            error, action = failure.reason, failure.action or None
         return Probe(
             ok=error is None,
             provider=BACKEND,
@@ -109,13 +117,18 @@ class StatusReader:
             totals[item.source] = totals.get(item.source, 0) + contents.documents.get(item.name, 0)
         return totals
 
-    def _list_warnings(self) -> list[str]:
-        """List the warnings that need no run of QMD: it is not installed, or lacks a model."""
+    def _read_contents(self) -> tuple[Contents, list[str]]:
+        """Return the size of the index, and why it cannot be read."""
         try:
-            self._client.find_program()
-        except BackendUnavailable as error:
-            return [f"{error.reason}, so builtin answers; {error.action}"]
+            return self._indexer.database.read_contents(), []
+        except StoreCorrupt:
+            return NOTHING, [f"{self._home.database} is damaged; to rebuild it, {INDEX}"]
+        except MemoryCoreError as error:
+            return NOTHING, [f"{error}; {error.action}" if error.action else str(error)]
+
+    def _list_warnings(self) -> list[str]:
+        """List the models that QMD lacks."""
         if not self._settings.by_meaning:
             return []
-        problems = self._indexer.models.find_problems("vsearch", typed_lines=True)
-        return [f"{problem}; QMD searches for words only" for problem in problems]
+        problems = self._indexer.models.find_problems(self._settings.search_mode, typed_lines=True)
+        return [f"QMD searches for words only: {problem}" for problem in problems]

@@ -85,10 +85,11 @@ def _scan(name: str) -> object:
 
     found = {point.value: point for point in entry_points(group=BACKENDS_GROUP, name=name)}
     if len(found) != 1:
-        how_many = "no installed package offers it" if not found else f"{len(found)} packages offer it"
+        if found:
+            raise BackendError(name, f"{len(found)} packages offer it", action="uninstall all of them but one")
         raise BackendError(
             name,
-            f"{how_many}; installed are {', '.join(list_backends())}",
+            f"no installed package offers it; installed are {', '.join(list_backends())}",
             action="correct memory.backend, or install it",
         )
     return next(iter(found.values())).load()

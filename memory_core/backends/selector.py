@@ -16,7 +16,7 @@ from memory_core.concurrency.backoff import Clock
 from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.names import BUILTIN
 from memory_core.config.settings import Scope
-from memory_core.errors import ConfigError
+from memory_core.errors import BackendError, ConfigError, MemoryCoreError
 from memory_core.hookspecs import BackendContext, BackendPlugin
 from memory_core.records import (
     Access,
@@ -44,6 +44,8 @@ MAX_QUERY_CHARS = (
     4000  # some 600 words; nobody asks more in one question, and a longer one costs time and finds no more
 )
 
+REPORT = "report it to the authors of that backend, or choose another: memory.backend"
+MEMORY_SCOPE = "memory.scope"
 # The scope while a backend's own cannot be read: nobody but this machine's user may search.
 CLOSED = Scope(default="deny")
 
@@ -64,11 +66,12 @@ class Selector:
         self._keys = keys or KeySources()
         self._manager = build_manager()
         self._scope = config.memory.scope
+        self._scope_setting: str | None = MEMORY_SCOPE
         self._folders: tuple[NamedFolder, ...] = ()
         self._search_seconds: float | None = None
         self._opened_with: list[tuple[str, BackendPlugin, BackendContext]] = []
         self._primary: GuardedBackend | None = None
-        self._problem: str | None = None
+        self._problem: Exception | None = None  # why the chosen backend is left out
         if config.memory.backend != BUILTIN:
             self._register_primary(config.memory.backend, clock)
         plugin = find_plugin(BUILTIN)
@@ -76,6 +79,11 @@ class Selector:
         context = replace(self._make_context(None), config=known, standby=self._primary is not None)
         self._builtin = add_backend(self._manager, BUILTIN, plugin, context)
         self._opened_with.insert(0, (BUILTIN, plugin, context))
+
+    @property
+    def scope_setting(self) -> str | None:
+        """The setting that holds this scope; None while it cannot be read."""
+        return self._scope_setting
 
     @property
     def scope(self) -> Scope:
@@ -147,14 +155,15 @@ class Selector:
         """Return the serving backend's status, why it serves, and when the chosen one is tried again."""
         if self._primary is None:
             status = self._builtin.memory_status()
-            return status if self._problem is None else self._add_fallback(status, self._problem, None)
+            return status if self._problem is None else self._add_fallback(status, explain_error(self._problem), None)
         look = self._primary.breaker.read_state()
-        answer = None
+        answer, reason = None, None
         if look.state != "open":
-            answer, _ = self._ask(lambda backend: backend.memory_status(), counted=False)
+            answer, reason = self._ask(lambda backend: backend.memory_status(), counted=False)
         if answer is not None and not look.reason:
             return answer
-        return self._add_fallback(self._builtin.memory_status(), look.reason or "it does not answer", look)
+        reason = look.reason or reason or "it does not answer"
+        return self._add_fallback(self._builtin.memory_status(), reason, look)
 
     def probe(self) -> Probe:
         """Try the chosen backend for real."""
@@ -163,13 +172,13 @@ class Selector:
             return answer
         if reason is None:
             return self._builtin.memory_probe()
-        return Probe(ok=False, provider=self._config.memory.backend, error=reason, action="run: memory-core status")
+        return Probe(ok=False, provider=self._config.memory.backend, error=reason, action="run: memory-core doctor")
 
     def diagnose(self) -> list[Finding]:
         """Check for real what builtin needs, then what the chosen backend needs, also while that one is paused."""
         found = [finding for opened in self._opened_with for finding in _diagnose(*opened)]
         if self._problem is not None:
-            found.append(Finding(subject=self._config.memory.backend, level="fail", message=self._problem))
+            found.append(_find_left_out(self._config.memory.backend, self._problem))
         return found
 
     def start(self) -> None:
@@ -195,13 +204,14 @@ class Selector:
             ConfigError: Its section is wrong.
         """
         if "scope" in self._config.backend_sections.get(name, {}):
-            self._scope = CLOSED  # until its plugin has read it
+            self._close_scope()  # until its plugin has read it
         try:
             plugin = find_plugin(name)
             if plugin.scope is not None:
-                self._scope = CLOSED
+                self._close_scope()
             context = self._make_context(plugin)
             self._scope = self._config.memory.scope if plugin.scope is None else plugin.scope(context.settings)
+            self._scope_setting = MEMORY_SCOPE if plugin.scope is None else f"memory.{name}.scope"
             self._folders = () if plugin.folders is None else tuple(plugin.folders(context))
             self._opened_with.append((name, plugin, context))
             known = plugin.search_seconds
@@ -210,10 +220,13 @@ class Selector:
         except ConfigError:
             raise
         except Exception as error:  # noqa: BLE001 -- a plugin's code may raise anything; builtin answers, the reason is shown
-            self._problem = explain_error(error)
+            self._problem = error
             log_error(log, name, "is left out", error)
             return
         self._primary = GuardedBackend(registered, plugin, Breaker(clock=clock))
+
+    def _close_scope(self) -> None:
+        self._scope, self._scope_setting = CLOSED, None
 
     def _open(self, name: str, plugin: BackendPlugin, context: BackendContext) -> RegisteredBackend:
         """Open and register a backend within the deadline of its calls."""
@@ -238,7 +251,7 @@ class Selector:
     ) -> tuple[Answer | None, str | None]:
         """Return the chosen backend's answer, or None and the reason why it gave none; (None, None) when builtin is chosen."""
         if self._primary is None:
-            return None, self._problem
+            return None, None if self._problem is None else explain_error(self._problem)
         try:
             return self._primary.call(work, long=long, counted=counted), None
         except Refused as error:
@@ -258,6 +271,13 @@ class Selector:
             details["breaker"] = look.state
             details["next retry in seconds"] = round(look.retry_in_seconds, 1)
         return replace(status, backend_fallback=self._make_fallback(reason), details=details)
+
+
+def _find_left_out(name: str, problem: Exception) -> Finding:
+    """Return the finding on a backend that could not be loaded."""
+    action = problem.action if isinstance(problem, MemoryCoreError) else ""
+    message = problem.reason if isinstance(problem, BackendError) else explain_error(problem)
+    return Finding(subject=name, level="fail", message=message, action=action or REPORT)
 
 
 def _make_safe(result: SearchResult) -> SearchResult:
@@ -283,5 +303,6 @@ def _diagnose(name: str, plugin: BackendPlugin, context: BackendContext) -> list
         found = list(plugin.diagnose(context))
     except Exception as error:  # noqa: BLE001 -- a plugin's code may raise anything; the others go on
         log_error(log, name, "cannot be checked", error)
-        found = [Finding(subject="doctor", level="fail", message=f"its check failed: {explain_error(error)}")]
+        message = f"its check failed: {explain_error(error)}"
+        found = [Finding(subject="doctor", level="fail", message=message, action=REPORT)]
     return found if name == BUILTIN else [replace(each, subject=f"{name} {each.subject}") for each in found]

@@ -21,6 +21,7 @@ from memory_core.records import Document, Finding, Probe, ProgressCallback, Quer
 from memory_core.sync.background import BackgroundSync
 from memory_core.sync.triggers import SyncTriggers, wants_sync
 
+OTHER_PROVIDER = "try again in a while, or choose another provider: memorySearch.provider"
 LOCK_SECONDS = 10.0  # that a sync which somebody asked for waits for another process to end its own
 
 
@@ -91,7 +92,7 @@ class BuiltinBackend:
         except ProviderError as error:
             return Probe(
                 ok=False, provider=self._providers.choice.provider, model=self._providers.choice.model, error=str(error),
-                action=error.action or None, seconds=time.monotonic() - started,
+                action=error.action or OTHER_PROVIDER, seconds=time.monotonic() - started,
             )  # fmt: skip
         self._providers.outages.record_success()
         warning = self._explain_change(provider.space, len(vector))

@@ -11,7 +11,7 @@ from memory_core.builtin.store.counts import verify
 from memory_core.builtin.store.store import Store
 from memory_core.builtin.store.vectors import find_vec0_problem
 from memory_core.config.agent import AgentConfig
-from memory_core.config.names import SWITCH_ON
+from memory_core.config.switch import explain_off
 from memory_core.errors import NotIndexed, OtherWorkspace, StoreError
 from memory_core.records import Finding, Probe
 from memory_core.sources import files
@@ -29,9 +29,11 @@ def examine(config: AgentConfig, probe: Probe) -> Iterator[Finding]:
         probe: The result of embedding a word just now.
     """
     if not config.enabled:
-        yield Finding(subject="config", level="warn", message="memory is off for this agent", action=SWITCH_ON)
+        off = explain_off(config)
+        action = off.action if off else ""
+        yield Finding(subject="config", level="warn", message="memory is off for this agent", action=action)
     for warning in config.warnings:
-        yield Finding(subject="config", level="warn", message=warning)
+        yield Finding(subject="config", level="warn", message=warning, action="correct that in the configuration")
     yield _check_workspace(config)
     yield _check_index(config)
     yield _check_vectors(config)
@@ -92,8 +94,11 @@ def _check_vectors(config: AgentConfig) -> Finding:
     reason = find_vec0_problem(vector)
     if reason is None:
         return Finding(subject="vectors", level="ok", message="sqlite-vec can be loaded")
-    message = f"a search compares all vectors, which is slow in large indexes: {reason}"
-    return Finding(subject="vectors", level="warn" if vector.enabled else "ok", message=message)
+    slow = "a search compares all vectors, which is slow in large indexes"
+    if not vector.enabled:
+        return Finding(subject="vectors", level="ok", message=f"{slow}: {reason}")
+    why, _, action = reason.rpartition(": ")
+    return Finding(subject="vectors", level="warn", message=f"{slow}: {why}", action=action)
 
 
 def _judge_provider(probe: Probe, fallback: str) -> Finding:

@@ -33,6 +33,7 @@ def report_status(config: AgentConfig, store: Store, keys: KeySources, *, writab
         backend="builtin", agent=config.agent, workspace=config.workspace, store=config.store_path,
         provider=choice.provider, model=choice.model,
         warnings=(*config.warnings, *([choice.missing] if choice.missing else [])),
+        vector_reason=None if choice.provider == "none" else "there are no embeddings yet",
         details={"provider reason": choice.reason, "access": "rw" if writable else "ro"},
     )  # fmt: skip
     try:
@@ -78,8 +79,8 @@ def _fill(blank: Status, config: AgentConfig, summary: IndexSummary) -> Status:
         sources=summary.files,
         dirty=_has_changed(config, summary),
         model=serving.model if serving is not None and not moving else blank.model,
-        vector="off" if not wants_vectors else "vec0" if summary.vec0_problem is None else "exact",
-        vector_reason=summary.vec0_problem if wants_vectors else None,
+        vector=summary.vector if wants_vectors else "off",
+        vector_reason=summary.vector_reason if wants_vectors else None,
         failures=summary.failures,
         last_sync=summary.last_sync,
     )

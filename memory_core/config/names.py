@@ -7,7 +7,6 @@ from collections.abc import Mapping
 SLOT_ID = "memory-core"  # in `plugins.slots.memory`, in plugin.json and among the entry points of SLOTS_GROUP
 SLOTS_GROUP = "memory_core.slots"
 NO_SLOT = "none"
-SWITCH_ON = f'set plugins.slots.memory to "{SLOT_ID}" and memorySearch.enabled to true'
 
 DEFAULT_AGENT = "main"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memory_core.config.agent import AgentConfig
-from memory_core.config.names import NO_SLOT, SLOT_ID, SWITCH_ON
+from memory_core.config.names import NO_SLOT, SLOT_ID
 from memory_core.errors import MemoryOff
 
 
@@ -11,13 +11,16 @@ def explain_off(config: AgentConfig) -> MemoryOff | None:
     """Return why memory is off for an agent, and how it is switched on; None when it is on."""
     if config.enabled:
         return None
+    if config.slot == SLOT_ID:
+        if config.dialect == "orbit":
+            return MemoryOff("the file has no table [embedding]", action="add [embedding] to the file")
+        return MemoryOff("memorySearch.enabled is false", action="set memorySearch.enabled to true")
+    action = f'set plugins.slots.memory to "{SLOT_ID}"'
+    if not config.search.enabled:
+        action += " and add [embedding]" if config.dialect == "orbit" else " and memorySearch.enabled to true"
     if config.slot == NO_SLOT:
-        return MemoryOff(f'plugins.slots.memory is "{NO_SLOT}"', action=SWITCH_ON)
-    if config.slot != SLOT_ID:
-        return MemoryOff(f"plugins.slots.memory names another plugin, {config.slot!r}", action=SWITCH_ON)
-    if config.dialect == "orbit":
-        return MemoryOff("the file has no table [embedding]", action="add [embedding] to the file")
-    return MemoryOff("memorySearch.enabled is false", action=SWITCH_ON)
+        return MemoryOff(f'plugins.slots.memory is "{NO_SLOT}"', action=action)
+    return MemoryOff(f"plugins.slots.memory names another plugin, {config.slot!r}", action=action)
 
 
 def refuse_off(config: AgentConfig) -> None:

@@ -30,7 +30,7 @@ from memory_core.records import Fallback
 log = logging.getLogger(__name__)
 
 TAKEOVER_AFTER_SECONDS = 600.0
-
+TRY_NOW = "to try it now: memory-core probe"
 
 # Every question waits for its recovery, and a try costs one of them some seconds.
 AWAITED = Backoff(first_seconds=10.0, longest_seconds=300.0)
@@ -47,6 +47,7 @@ class Outage:
         settings: A fingerprint of its configuration: with another one, nothing is known of it.
         since: Unix seconds of the first failure.
         reason: The message of the last failure.
+        action: What the user can do about it; "" if nothing is known to help.
         moved: True if another provider has taken over.
         try_at: Unix seconds from which the provider is tried again; 0 where a try costs nobody time.
         tries: Failed tries with a pause behind them, since the first failure or since another provider has taken over.
@@ -56,6 +57,7 @@ class Outage:
     settings: str
     since: float
     reason: str
+    action: str = ""
     moved: bool = False
     try_at: float = 0.0
     tries: int = 0
@@ -68,25 +70,30 @@ class Outage:
         """Return True if the provider is to be tried again; also if the clock was put back by more than any pause."""
         return not now < self.try_at <= now + REPLACED.longest_seconds
 
-    def after_failure(self, now: float, reason: str, *, moved: bool, asked_seconds: float = 0.0) -> Outage:
+    def after_failure(
+        self, now: float, reason: str, *, moved: bool, action: str = "", asked_seconds: float = 0.0
+    ) -> Outage:
         """Return the outage after one more failed try.
 
         Args:
             now: Unix seconds.
             reason: The message of the failure.
             moved: True if another provider takes over, or has done so.
+            action: What the user can do about it.
             asked_seconds: The pause that the provider asked for.
         """
         tries = self.tries + 1 if moved == self.moved else 1
         pause = (REPLACED if moved else AWAITED).pause(tries, asked_seconds=asked_seconds)
-        return replace(self, reason=reason, moved=moved, try_at=now + min(pause, REPLACED.longest_seconds), tries=tries)
+        try_at = now + min(pause, REPLACED.longest_seconds)
+        return replace(self, reason=reason, action=action, moved=moved, try_at=try_at, tries=tries)
 
     def to_error(self, now: float) -> ProviderUnavailable:
         """Return the error for whoever wants an embedding."""
-        again = "" if self.is_due(now) else f"; it is tried again in {self.try_at - now:.0f} s"
-        return ProviderUnavailable(
-            self.provider, f"{self.description}{again}", action="to try it now: memory-core probe"
-        )
+        if self.is_due(now):
+            return ProviderUnavailable(self.provider, self.description, action=self.action or TRY_NOW)
+        again = f"{self.description}; it is tried again in {self.try_at - now:.0f} s"
+        action = f"{self.action.rstrip('.')}; {TRY_NOW}" if self.action else TRY_NOW
+        return ProviderUnavailable(self.provider, again, action=action)
 
     @property
     def description(self) -> str:
@@ -163,12 +170,16 @@ class Outages:
         if isinstance(error, InputTooLarge):
             return
         now, held = self._clock(), self.current()
-        outage = held or Outage(provider=self._provider, settings=self._settings, since=now, reason=error.reason)
+        outage = held or Outage(
+            provider=self._provider, settings=self._settings, since=now, reason=error.reason, action=error.action
+        )
         if not outage.is_due(now):  # another caller tried at the same time
             return
         if pause and (outage.moved or (error.retryable and not isinstance(error, InvalidEmbedding))):
             asked = error.retry_after_seconds if isinstance(error, RateLimited) else None
-            outage = outage.after_failure(now, error.reason, moved=outage.moved, asked_seconds=asked or 0.0)
+            outage = outage.after_failure(
+                now, error.reason, moved=outage.moved, action=error.action, asked_seconds=asked or 0.0
+            )
         if outage != held:
             self._write(outage)
 
@@ -180,12 +191,12 @@ class Outages:
     def record_takeover(self) -> None:
         """Record that another provider takes over while this one is tried: a failure, unless `record_success` follows."""
         if (outage := self.current()) is not None:
-            self._write(outage.after_failure(self._clock(), outage.reason, moved=True))
+            self._write(outage.after_failure(self._clock(), outage.reason, moved=True, action=outage.action))
 
     def update_reason(self, error: ProviderError) -> None:
         """Record the message of the last try."""
         if (outage := self.current()) is not None and outage.reason != error.reason:
-            self._write(replace(outage, reason=error.reason))
+            self._write(replace(outage, reason=error.reason, action=error.action))
 
     def is_long(self, outage: Outage | None) -> bool:
         """Return True if another provider may take over, or has done so."""

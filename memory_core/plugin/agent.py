@@ -87,9 +87,7 @@ class AgentMemory:
             raise InvalidArgument("name", f"there is no tool {name!r:.80}", action="offer the tools of tool_schemas()")
         selector = self._selector(config, context.access)
         if not scope.allows(selector.scope, context):
-            return results.shape_denied(
-                "memory may not be searched in this chat", "ask in a direct chat, or change memory.scope"
-            )
+            return results.shape_denied("memory may not be used in this chat", _advise_on_scope(selector, context))
         checked = check_arguments(schema, arguments, name=name)
         if name in ITEM_TOOLS:
             return self.items.call_tool(config, name, checked, context)
@@ -260,6 +258,14 @@ class AgentMemory:
         with self._lock:
             selectors, self._selectors = list(self._selectors.values()), {}
         return tuple(problem for _, selector in selectors for problem in selector.close())
+
+
+def _advise_on_scope(selector: Selector, context: CallContext) -> str:
+    """Say what lets a chat use memory that may not."""
+    if selector.scope_setting is None:
+        return "run: memory-core doctor"  # which says why the backend's own scope cannot be read
+    change = f"change {selector.scope_setting}"
+    return f"ask in a direct chat, or {change}" if scope.allows_direct(selector.scope, context) else change
 
 
 def _warn_of_workspace(config: AgentConfig) -> tuple[str, ...]:

@@ -217,7 +217,8 @@ def _update(path: Path, key: str, change: Callable[[Entry], None], keep: int | N
         if _sign(path) == seen:
             replace_file(path, data, mode=seen.mode if seen else 0o600)
             return entry
-    raise SessionsUnusable(path, f"was changed by another program during each of {ATTEMPTS} attempts")
+    reason = f"was changed by another program during each of {ATTEMPTS} attempts"
+    raise SessionsUnusable(path, reason, action="Try again.")
 
 
 def _drop_oldest(sessions: Sessions, keep: int) -> Sessions:
@@ -287,7 +288,7 @@ def _read_text(path: Path) -> str | None:
     except OSError as error:
         raise SessionsUnusable(path, str(error.strerror or error), action="Check its permissions.") from error
     except UnicodeDecodeError as error:
-        raise SessionsUnusable(path, "is no UTF-8 text") from error
+        raise SessionsUnusable(path, "is no UTF-8 text", action="Repair it or move it away.") from error
 
 
 def _parse(path: Path, text: str | None) -> Sessions:

@@ -134,7 +134,11 @@ def _first_line(path: str) -> str:
     with suppress(ValueError):
         if path == daily_path(date.fromisoformat(name)):
             return f"# {name}"
-    raise PathRefused(path, f"is not {NOTES_FOLDER}/YYYY-MM-DD.md or {LONGTERM_NAMES[0]}, and only those are written")
+    raise PathRefused(
+        path,
+        f"is not {NOTES_FOLDER}/YYYY-MM-DD.md or {LONGTERM_NAMES[0]}, and only those are written",
+        action=f"name today's note or {LONGTERM_NAMES[0]}",
+    )
 
 
 def _append_new(
@@ -225,7 +229,7 @@ def _read(path: str, workspace: Path) -> bytes:
     except FileNotFoundError:
         return b""
     if problem := refuse_encoding(data):
-        raise FileUnreadable(path, problem)
+        raise FileUnreadable(path, problem, action="repair that note, or move it away")
     return data
 
 
@@ -254,7 +258,7 @@ def _open_note(path: str, workspace: Path, flags: int) -> Iterator[tuple[int, in
         descriptor = _open_in(name, flags | os.O_NONBLOCK, folder, path)
         try:
             if problem := refuse_type(os.fstat(descriptor)):
-                raise PathRefused(path, problem)
+                raise PathRefused(path, problem, action=f"put a file in place of {path}")
             yield descriptor, folder
         finally:
             os.close(descriptor)
@@ -270,7 +274,8 @@ def _open_in(name: str, flags: int, folder: int, path: str) -> int:
     except OSError as error:
         problem = refuse_type(os.stat(name, dir_fd=folder, follow_symlinks=False))
         if problem == SYMLINK or (problem and not flags & os.O_DIRECTORY):
-            raise PathRefused(path, problem) from error
+            wanted, found = "folder" if flags & os.O_DIRECTORY else "file", "link " if problem == SYMLINK else ""
+            raise PathRefused(path, problem, action=f"put a {wanted} in place of the {found}{name}") from error
         raise
 
 

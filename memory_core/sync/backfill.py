@@ -119,8 +119,8 @@ class Backfill:
         context, state = self._context, self._store.load_state()
         if context.problem is not None:
             context.counts.pending = self._store.count_pending(state.serving)
-            context.counts.warnings.append(str(context.problem))
-            self._store.set_pending_reason(str(context.problem))
+            context.counts.warnings.append(_advise(str(context.problem), context.problem))
+            self._store.set_pending_reason(_advise(str(context.problem), context.problem))
         elif state.serving is not None:
             self._store.stop_serving()
 
@@ -171,8 +171,8 @@ class Backfill:
         self._context.check_stop()
         counts = self._context.counts
         counts.pending, counts.problem = count, problem
-        counts.warnings.append(f"{count} texts wait for their embedding ({problem})")
-        self._store.set_pending_reason(str(problem))
+        counts.warnings.append(_advise(f"{count} texts wait for their embedding ({problem})", problem))
+        self._store.set_pending_reason(_advise(str(problem), problem))
         log.warning("%d texts wait for their embedding: %s", count, problem)
 
     def _embed(self, provider: EmbeddingProvider, space: Space, pending: Sequence[PendingWindow]) -> bool:
@@ -231,6 +231,12 @@ def _embed_windows(provider: EmbeddingProvider, pending: Sequence[PendingWindow]
     for first, found in provider.embed_document_tokens([window.parts for window in pending]):
         hashes = [window.hash for window in pending[first : first + len(found)]]
         yield EmbeddedWindows(hashes, np.stack([embedding.row for embedding in found]), found)
+
+
+def _advise(sentence: str, problem: ProviderError) -> str:
+    """Return a sentence with what to do about a problem, as one that stands without a full stop."""
+    action = problem.action.rstrip(".")
+    return f"{sentence}; {action[:1].lower()}{action[1:]}" if action else sentence
 
 
 def _check_dimensions(space: Space, dimensions: int) -> None:

@@ -102,10 +102,18 @@ def choose_path(target: object, writing: Writing) -> str:
     if target not in (None, "daily", "longterm"):
         raise InvalidArgument("target", f'expected "daily" or "longterm", not {target!r}')
     if writing.access != "rw":
-        raise PathRefused("memory_append", "this session may not write in the workspace")
+        raise PathRefused(
+            "memory_append",
+            "this session may not write in the workspace",
+            action="use a session with workspaceAccess rw",
+        )
     if writing.pinned is not None:
         if target == "longterm":
-            raise PathRefused(writer.longterm_path(writing.workspace), f"in this turn only {writing.pinned} is written")
+            raise PathRefused(
+                writer.longterm_path(writing.workspace),
+                f"in this turn only {writing.pinned} is written",
+                action="leave the target out",
+            )
         return writing.pinned
     if target != "longterm":
         return writer.daily_path(writing.today)

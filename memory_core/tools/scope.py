@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from memory_core.config.settings import Scope, ScopeMatch
 from memory_core.records import CallContext
 
@@ -17,6 +19,11 @@ def allows(scope: Scope, context: CallContext) -> bool:
         if _matches(rule.match, context):
             return rule.action == "allow"
     return scope.default == "allow"
+
+
+def allows_direct(scope: Scope, context: CallContext) -> bool:
+    """Return True if a call could search in a chat with one person, all else being as it is."""
+    return allows(scope, replace(context, chat_type="direct", session_key=context.session_key or "?"))
 
 
 def _matches(match: ScopeMatch, context: CallContext) -> bool:

@@ -17,9 +17,12 @@ import numpy as np
 import pytest
 
 import memory_core
+from memory_core.builtin.status import report_status
 from memory_core.builtin.store.spaces import find_space
 from memory_core.builtin.store.vectors import VectorIndex
-from memory_core.config.settings import Cache, Vector
+from memory_core.config.settings import Cache, SearchSettings, Vector
+from memory_core.embeddings.static import StaticProvider
+from memory_core.records import KeySources
 from memory_core.sqlite import load_vec0
 from tests.command import REPOSITORY
 from tests.fakes.providers import CountingProvider
@@ -55,10 +58,34 @@ def sample() -> Path:
     return REPOSITORY / "tests" / "data" / "sample"
 
 
-def test_vec0_is_there_by_default(with_vec0: tuple[list[Any], Any]) -> None:
+def test_status_says_that_a_small_index_has_no_table_of_vec0(with_vec0: tuple[list[Any], Any]) -> None:
     answers, status = with_vec0
-    assert (status.vector, status.vector_reason) == ("vec0", None)
+    assert status.vector == "exact"
+    assert "vec0 searches more than 65,536 embeddings" in status.vector_reason
     assert all(answer["mode"] == "hybrid" for answer in answers)
+
+
+def test_status_says_by_what_vectors_are_searched(tmp_path: Path) -> None:
+    """Nothing, a comparison of all, and vec0, as an index grows over the size from which vec0 has a table."""
+    vectors = VectorIndex(Vector(), exact_limit=2)
+    index = Index(tmp_path / "notes", tmp_path / "state", SearchSettings(provider="static"), vectors)
+
+    def look() -> tuple[str, str | None]:
+        index.store.vectors = vectors
+        status = report_status(index.config, index.store, KeySources(), writable=True)
+        return status.vector, status.vector_reason
+
+    index.note("a.md", "oak")  # is no note of memory: the index stays empty
+    index.sync()
+    assert look() == ("off", "there are no embeddings yet")
+    index.note("memory/a.md", "The fence is of oak.")
+    index.sync(StaticProvider())
+    assert look() == ("exact", "vec0 searches more than 2 embeddings; fewer are compared one by one")
+    for number in range(3):
+        index.note(f"memory/{number}.md", f"The gate number {number} is of iron.")
+    index.sync(StaticProvider())
+    assert look() == ("vec0", None)
+    index.close()
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,9 @@ def embed(rest: list[str]) -> int:
     if b"broken" in model.read_bytes():
         print("the model cannot be loaded", file=sys.stderr)
         return 1
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS vectors_vec (hash_seq TEXT PRIMARY KEY, embedding BLOB)"
+    )  # stays empty
     for (digest,) in connection.execute("SELECT DISTINCT hash FROM documents").fetchall():
         connection.execute("INSERT OR REPLACE INTO content_vectors VALUES (?, 0, ?)", (digest, str(model)))
     print("Done")

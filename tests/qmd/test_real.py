@@ -173,11 +173,12 @@ def test_the_warm_server(real: QmdAgent) -> None:
     assert backend.memory_status().details["warm server"] == "off"
 
 
-def test_vsearch_without_embeddings_answers_in_words(real: QmdAgent) -> None:
+def test_vsearch_without_a_model_answers_in_words(real: QmdAgent) -> None:
     result = ask(real.open(search_mode="vsearch", limits=PATIENT), "commit 0ad3e88")
     assert paths(result)[0] == "memory/2026-02-04.md"
     assert result.warning is not None
-    assert "no embeddings" in result.warning
+    assert "is not downloaded" in result.warning
+    assert "set memory.qmd.models.embed" in str(result.action)
 
 
 def test_the_deadline_holds(real: QmdAgent) -> None:

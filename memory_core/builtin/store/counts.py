@@ -11,6 +11,7 @@ from memory_core.builtin.store.outage_log import read_outage
 from memory_core.builtin.store.pending import count_pending
 from memory_core.builtin.store.spaces import load_serving_space, load_space
 from memory_core.builtin.store.store import Store
+from memory_core.builtin.store.vectors import VectorSearch
 from memory_core.embeddings.outage import Outage
 from memory_core.embeddings.protocols import Space
 from memory_core.records import FileFailure, FileStamp
@@ -36,7 +37,8 @@ class IndexSummary:
         last_sync: Unix seconds; None before the first.
         stamps: The stamp of each note as it was indexed, by (source, path); no session logs, and
             none of the failures.
-        vec0_problem: Why vec0 cannot be used, with what to do; None when it can.
+        vector: By what the vectors of the serving space are searched: "vec0", "exact" or "off".
+        vector_reason: Why it is not "vec0"; None if it is.
     """
 
     workspace: str | None
@@ -52,7 +54,8 @@ class IndexSummary:
     failures: tuple[FileFailure, ...]
     last_sync: float | None
     stamps: Mapping[tuple[str, str], FileStamp]
-    vec0_problem: str | None
+    vector: VectorSearch
+    vector_reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,7 @@ def summarise(store: Store) -> IndexSummary:
     """
     with store.read() as connection:
         state, serving = meta.read_state(connection), load_serving_space(connection)
+        vector, reason = store.vectors.describe(connection, serving.id if serving else None)
         failed = connection.execute("SELECT path, error FROM files WHERE error IS NOT NULL ORDER BY path")
         return IndexSummary(
             workspace=state.workspace,
@@ -94,7 +98,8 @@ def summarise(store: Store) -> IndexSummary:
             failures=tuple(FileFailure(path=path, reason=error) for path, error in failed),
             last_sync=state.last_sync,
             stamps=_read_stamps(connection),
-            vec0_problem=store.vectors.find_problem(connection),
+            vector=vector,
+            vector_reason=reason,
         )
 
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.builtin.store import meta
 from memory_core.config.settings import Vector
@@ -21,6 +21,8 @@ from memory_core.sqlite import Connection, load_vec0
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+VectorSearch = Literal["vec0", "exact", "off"]
 
 EXACT_BYTES = 64 * 1024 * 1024  # 65,536 vectors of 256 dimensions, 10,922 of 1,536
 # From this number of rows on, a scan of their signs picks the rows to score, SCREENED for each one wanted: it takes a third of
@@ -113,6 +115,30 @@ class VectorIndex:
             if cosine
         ]
 
+    def describe(self, connection: Connection, space_id: int | None) -> tuple[VectorSearch, str | None]:
+        """Return by what the vectors of a space are searched, and why not by vec0; None when they are.
+
+        Args:
+            connection: Of the index.
+            space_id: The space that serves; None where none does.
+        """
+        if space_id is None:
+            return "off", "there are no embeddings yet"
+        problem = self.find_problem(connection)
+        if problem is not None:
+            return "exact", problem
+        if meta.get_value(connection, meta.BITS_SPACE) == str(space_id):
+            return "vec0", None
+        dimensions = int(connection.execute("SELECT dimensions FROM spaces WHERE id = ?", (space_id,)).get)
+        if dimensions % 8:
+            return "exact", f"vec0 packs whole bytes, and {dimensions} dimensions are none"
+        if self._is_large(connection, space_id):
+            return "exact", "the next sync that changes something makes the table of vec0"
+        return (
+            "exact",
+            f"vec0 searches more than {self._find_limit(dimensions):,} embeddings; fewer are compared one by one",
+        )
+
     def update_bits(self, connection: Connection, space_id: int) -> None:
         """Add what the bit column lacks of the space, or drop the column of another one, inside a write transaction."""
         have = meta.get_value(connection, meta.BITS_SPACE)
@@ -135,11 +161,14 @@ class VectorIndex:
         dimensions = int(connection.execute("SELECT dimensions FROM spaces WHERE id = ?", (space_id,)).get)
         if dimensions % 8:
             return False  # vec0 packs whole bytes only, so that the exact scan answers
-        limit = EXACT_BYTES // (4 * max(dimensions, 1)) if self._exact_limit is None else self._exact_limit
+        limit = self._find_limit(dimensions)
         counted = connection.execute(
             "SELECT count(*) FROM (SELECT 1 FROM embedding_cache WHERE space_id = ? LIMIT ?)", (space_id, limit + 1)
         ).get
         return int(counted) > limit
+
+    def _find_limit(self, dimensions: int) -> int:
+        return EXACT_BYTES // (4 * max(dimensions, 1)) if self._exact_limit is None else self._exact_limit
 
     def _load_picked(self, connection: Connection, space_id: int, query: NDArray[np.float32]) -> _Matrix | None:
         """Load the candidates that vec0 picks, and rows newer than its column; None when there is no column of this space."""

@@ -59,7 +59,7 @@ def open_provider(
     path = resolve_model_path(config)
     if path is not None and not path.is_file():
         message = f"memorySearch.local.modelPath is no file: {config.search.local.model_path}"
-        raise mark_permanent(ProviderUnavailable("local", message))
+        raise mark_permanent(ProviderUnavailable("local", message, action="Check memorySearch.local.modelPath."))
     plan = _plan_model(config, path)
     source = path or HubFile.parse(plan.space.model)
     folder = config.search.local.model_cache_dir

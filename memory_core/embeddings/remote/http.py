@@ -25,6 +25,7 @@ from memory_core.errors import (
 if TYPE_CHECKING:
     import httpx
 
+_NETWORK_ACTION = "Check the network, and memorySearch.remote.baseUrl where it is set."
 _URL_ACTION = "Check that it runs and that memorySearch.remote.baseUrl is right."
 
 _unlogged: contextvars.ContextVar[bool] = contextvars.ContextVar("memory_core_unlogged", default=False)
@@ -138,7 +139,8 @@ class Http:
         if isinstance(error, httpx.TransportError):
             kind = ProviderUnreachable if isinstance(error, httpx.ConnectError) else ProviderUnavailable
             reason = shown or type(error).__name__
-            return kind(provider, f"{place} cannot be reached: {reason}", action=_URL_ACTION)
+            action = _URL_ACTION if is_on_this_machine(url) else _NETWORK_ACTION
+            return kind(provider, f"{place} cannot be reached: {reason}", action=action)
         if isinstance(error, httpx.InvalidURL | UnicodeError):
             return mark_permanent(ProviderUnavailable(provider, "its URL cannot be used", action=_URL_ACTION))
         return InvalidEmbedding(provider, f"the exchange with {place} failed: {type(error).__name__}: {shown}")

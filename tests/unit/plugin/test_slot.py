@@ -70,6 +70,7 @@ def slot_value(value: object) -> dict[str, Any]:
 
 
 ON = [None, {}, slot_value("memory-core"), slot_value("Memory-Core")]
+SWITCH_TO_US = 'set plugins.slots.memory to "memory-core"'
 OFF = [
     slot_value("none"),
     slot_value("NONE"),
@@ -105,7 +106,7 @@ def test_off_means_no_tool_no_prompt_no_index_and_nothing_that_runs(
         assert answer == {
             "results": [],
             "disabled": True,
-            "action": 'set plugins.slots.memory to "memory-core" and memorySearch.enabled to true',
+            "action": "set memorySearch.enabled to true" if "memorySearch" in config else SWITCH_TO_US,
         }
     assert slot.tool_schemas() == []
     assert slot.prompt_section() == slot.session_context() == ""
@@ -302,8 +303,10 @@ def test_scope_covers_every_tool_and_the_opening_notes(
             assert answer == {
                 "results": [],
                 "denied": True,
-                "error": "memory may not be searched in this chat",
-                "action": "ask in a direct chat, or change memory.scope",
+                "error": "memory may not be used in this chat",
+                "action": "ask in a direct chat, or change memory.scope"
+                if scope == DENY_GROUPS
+                else "change memory.scope",
             }
     assert ("pear tree" in slot.session_context(context)) is allowed
     assert ("plum" in (notes / "memory" / f"{today}.md").read_text()) is allowed
