@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
 from memory_core.text.tokens import estimate_tokens
+
+if TYPE_CHECKING:
+    import asyncio
 
 Message = dict[str, Any]
 
@@ -27,6 +30,34 @@ class Complete(Protocol):
             timeout_seconds: The time after which nobody waits for the answer any more.
         """
         ...
+
+
+class AsyncComplete(Protocol):
+    """`Complete` as a coroutine function, for asynchronous hosts."""
+
+    async def __call__(
+        self, messages: list[Message], tools: list[dict[str, Any]], *, max_tokens: int, timeout_seconds: float
+    ) -> Mapping[str, Any]:
+        """Return a chat completion; see `Complete`."""
+        ...
+
+
+def call_in_loop(loop: asyncio.AbstractEventLoop, complete: AsyncComplete) -> Complete:
+    """Return a function for other threads that awaits the coroutine in an event loop, and cancels it when time is up."""
+    import asyncio
+
+    def ask(
+        messages: list[Message], tools: list[dict[str, Any]], *, max_tokens: int, timeout_seconds: float
+    ) -> Mapping[str, Any]:
+        answer = asyncio.run_coroutine_threadsafe(
+            complete(messages, tools, max_tokens=max_tokens, timeout_seconds=timeout_seconds), loop
+        )
+        try:
+            return answer.result(timeout_seconds)
+        finally:
+            answer.cancel()
+
+    return ask
 
 
 def call_within(seconds: float, call: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:

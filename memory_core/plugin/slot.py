@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from types import TracebackType
@@ -34,10 +34,13 @@ from memory_core.records import CallContext, KeySources, ResolveApiKey, Status
 from memory_core.tools import prompts, results, schemas
 
 if TYPE_CHECKING:
-    from memory_core.flush.completions import Complete
+    from memory_core.flush.completions import AsyncComplete, Complete, Message
     from memory_core.flush.runner import FlushOutcome, FlushStatus, ToolFunction
 
 log = logging.getLogger(__name__)
+
+RECALLED_PASSAGES = 3
+RECALL_CHARS = 2000  # of a message: what makes a question stands at its beginning
 
 
 class MemorySlot:
@@ -131,13 +134,7 @@ class MemorySlot:
         """Return what the system prompt says about memory; "" when memory is off."""
         context = check_context(context)
         config = self._config_if_on(context)
-        if config is None:
-            return ""
-        offered = {
-            schemas.ALIASES.get(schema["name"], schema["name"]): schema["name"]
-            for schema in schemas.list_tools(config, context.access)
-        }
-        return prompts.explain_memory(config, context, search=offered["memory_search"], get=offered["memory_get"])
+        return "" if config is None else _explain_memory(config, context)
 
     @never_raises(lambda _: "")
     def session_context(self, context: CallContext | None = None, *, budget_chars: int = prompts.CONTEXT_CHARS) -> str:
@@ -149,6 +146,31 @@ class MemorySlot:
         context = check_context(context)
         config = self._config_if_on(context, readable=True)
         return "" if config is None else prompts.quote_notes(config, context, self._today(), budget_chars=budget_chars)
+
+    @never_raises(lambda _: "")
+    def system_text(self, context: CallContext | None = None) -> str:
+        """Return all that the system prompt of a session says of memory: `prompt_section`, then `session_context`."""
+        context = check_context(context)
+        memory, config = self._resolve(read_agent(context))
+        if not config.enabled or context.access == "none":
+            return ""
+        notes = prompts.quote_notes(config, context, self._today()) if memory.allows(config, context) else ""
+        return "\n\n".join(filter(None, [_explain_memory(config, context), notes]))
+
+    @never_raises(lambda _: "")
+    def recall(self, context: CallContext | None, text: str, *, max_results: int = RECALLED_PASSAGES) -> str:
+        """Return the passages of notes that an incoming message calls to mind, as quoted data; "" for none.
+
+        Args:
+            context: The session in which the message came; the scope of memory decides what may be shown there.
+            text: The message.
+            max_results: The most passages.
+        """
+        check_kind("text", text, str)
+        if not (question := text.strip()[:RECALL_CHARS]):
+            return ""
+        answer = self.call_tool("memory_search", {"query": question, "maxResults": max_results}, context)
+        return prompts.quote_passages(answer.get("results", ()))
 
     @never_raises(lambda _: None)
     def session_started(self, context: CallContext | None = None) -> None:
@@ -215,6 +237,40 @@ class MemorySlot:
         described, config = self._find_session(session)
         return policy.plan_flush(described, config, compacting=compacting)
 
+    @never_raises(lambda error: _fail_flush(str(error)))
+    def compact(
+        self, context: CallContext | None, history: Sequence[Message], complete: Complete, **facts: Any
+    ) -> FlushOutcome | None:
+        """Run the turn that is due before a compaction, and count the compaction. Never raises.
+
+        A host calls it right before it shortens a session. It plans the turn, runs it, records how it went, and ends the cycle.
+
+        Args:
+            context: The session, as for a tool call.
+            history: The messages so far, in OpenAI's form; see `memory_core.hosts.messages` for those of other frameworks.
+            complete: Asks the model once; see `completions.Complete`.
+            facts: See `session`.
+
+        Returns:
+            The outcome; None if no turn was due.
+        """
+        context = check_context(context)
+        memory, config = self._resolve(read_agent(context))
+        described = cycles.count(sessions.describe(context, config, **facts), config)
+        turn = policy.plan_flush(described, config, compacting=True)
+        outcome = None if turn is None else _run_flush(memory, config, turn, complete, history=history)
+        cycles.end(described.key, config)
+        return outcome
+
+    async def acompact(
+        self, context: CallContext | None, history: Sequence[Message], complete: AsyncComplete, **facts: Any
+    ) -> FlushOutcome | None:
+        """Run `compact` in a thread, for asynchronous hosts; `complete` is awaited in the loop of the caller."""
+        from memory_core.flush.completions import call_in_loop
+
+        ask = call_in_loop(asyncio.get_running_loop(), complete)
+        return await asyncio.to_thread(self.compact, context, history, ask, **facts)
+
     @never_raises(lambda _: None)
     def compacted(self, context: CallContext | None = None) -> None:
         """Count a compaction, so that the session is asked again in its next cycle. Never raises.
@@ -234,14 +290,9 @@ class MemorySlot:
             complete: Asks the model once; see `completions.Complete`.
             limits: `history`, `max_steps`, `max_seconds`, `max_tokens` of `runner.run_flush`.
         """
-        from memory_core.flush import runner
-
         check_kind("turn", turn, FlushTurn)
         memory, config = self._resolve(normalize_agent_id(turn.agent))
-        handlers = runner.make_flush_tools(turn, config, recalled=memory.recalled(turn.session_key))
-        outcome = runner.run_flush(turn, complete, handlers, **limits)
-        cycles.record(turn, outcome, config)
-        return outcome
+        return _run_flush(memory, config, turn, complete, **limits)
 
     @never_raises(lambda _: {})
     def flush_handlers(self, turn: FlushTurn) -> dict[str, ToolFunction]:
@@ -385,6 +436,26 @@ def _close(memory: AgentMemory) -> tuple[str, ...]:
 
 def _catch(name: str, handler: ToolFunction) -> ToolFunction:
     return lambda arguments: results.catch_errors(name, lambda: handler(arguments))
+
+
+def _run_flush(
+    memory: AgentMemory, config: AgentConfig, turn: FlushTurn, complete: Complete, **limits: Any
+) -> FlushOutcome:
+    from memory_core.flush import runner
+
+    handlers = runner.make_flush_tools(turn, config, recalled=memory.recalled(turn.session_key))
+    outcome = runner.run_flush(turn, complete, handlers, **limits)
+    cycles.record(turn, outcome, config)
+    return outcome
+
+
+def _explain_memory(config: AgentConfig, context: CallContext) -> str:
+    """Return the paragraph of the system prompt, with the tools' names as they are offered."""
+    offered = {
+        schemas.ALIASES.get(schema["name"], schema["name"]): schema["name"]
+        for schema in schemas.list_tools(config, context.access)
+    }
+    return prompts.explain_memory(config, context, search=offered["memory_search"], get=offered["memory_get"])
 
 
 def _fail_flush(reason: str) -> FlushOutcome:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
+from typing import Any
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable, PathRefused
@@ -42,6 +43,12 @@ def explain_memory(config: AgentConfig, context: CallContext, *, search: str, ge
 def quote(path: str, text: str) -> str:
     """Quote a note: its path, then every line behind `> `, so that nothing in it can pass for the prompt's own words."""
     return "\n".join([f"{path}:", *(f"> {line}".rstrip() for line in text.splitlines())])
+
+
+def quote_passages(results: Iterable[Mapping[str, Any]]) -> str:
+    """Quote the passages of a search result, each behind its path and lines; "" if there are none."""
+    parts = [quote(f"{hit['path']}#L{hit['startLine']}-L{hit['endLine']}", hit["snippet"]) for hit in results]
+    return "\n\n".join([_DATA, *parts]) if parts else ""
 
 
 def quote_notes(config: AgentConfig, context: CallContext, today: date, *, budget_chars: int = CONTEXT_CHARS) -> str:

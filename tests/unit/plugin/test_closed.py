@@ -30,6 +30,11 @@ TURN = FlushTurn(
 CONFIG = {"memorySearch": {"provider": "none", "sync": {"watchDebounceMs": 10}}}
 OFF = {"memorySearch": {"enabled": False}}
 
+
+async def keep_silent(*_: object, **__: object) -> dict[str, Any]:
+    return SILENT
+
+
 # Each method of a slot -> the answer of a closed one.
 SLOT_CALLS: Mapping[str, tuple[Callable[[MemorySlot], object], object]] = {
     "tool_schemas": (lambda slot: slot.tool_schemas(MAIN), []),
@@ -38,6 +43,10 @@ SLOT_CALLS: Mapping[str, tuple[Callable[[MemorySlot], object], object]] = {
     "call_tool append": (lambda slot: is_unavailable(slot.call_tool("memory_append", {"text": "An elm."})), True),
     "acall_tool": (lambda slot: is_unavailable(asyncio.run(slot.acall_tool("memory_search", QUESTION))), True),
     "prompt_section": (lambda slot: slot.prompt_section(MAIN), ""),
+    "system_text": (lambda slot: slot.system_text(MAIN), ""),
+    "recall": (lambda slot: slot.recall(MAIN, "What is the fence made of?"), ""),
+    "compact": (lambda slot: getattr(slot.compact(MAIN, [], lambda *_, **__: SILENT), "status", None), "failed"),
+    "acompact": (lambda slot: getattr(asyncio.run(slot.acompact(MAIN, [], keep_silent)), "status", None), "failed"),
     "session_context": (lambda slot: slot.session_context(MAIN), ""),
     "session_started": (lambda slot: slot.session_started(MAIN), None),
     "session_updated": (lambda slot: slot.session_updated("agent:main:main"), None),

@@ -269,6 +269,25 @@ CALLS: Mapping[str, tuple[Callable[[MemorySlot, st.DataObject], Any], Callable[[
         lambda slot, draw: slot.run_flush(draw.draw(TURNS), draw.draw(_mostly(_complete)), **draw.draw(LIMITS)),
         lambda answer: isinstance(answer, FlushOutcome) and isinstance(answer.reason, str),
     ),
+    "compact": (
+        lambda slot, draw: slot.compact(
+            draw.draw(CONTEXTS), draw.draw(_mostly([])), draw.draw(_mostly(_complete)), **draw.draw(FACTS)
+        ),
+        lambda answer: answer is None or (isinstance(answer, FlushOutcome) and isinstance(answer.reason, str)),
+    ),
+    "acompact": (
+        lambda slot, draw: asyncio.run(
+            slot.acompact(draw.draw(CONTEXTS), draw.draw(_mostly([])), draw.draw(JUNK), **draw.draw(FACTS))
+        ),
+        lambda answer: answer is None or (isinstance(answer, FlushOutcome) and isinstance(answer.reason, str)),
+    ),
+    "system_text": (lambda slot, draw: slot.system_text(draw.draw(CONTEXTS)), is_plain),
+    "recall": (
+        lambda slot, draw: slot.recall(
+            draw.draw(CONTEXTS), draw.draw(_mostly("The fence?")), max_results=draw.draw(_mostly(3))
+        ),
+        is_plain,
+    ),
     "compacted": (lambda slot, draw: slot.compacted(draw.draw(CONTEXTS)), lambda answer: answer is None),
     "flush_handlers": (
         lambda slot, draw: _call_all(slot.flush_handlers(draw.draw(TURNS)), draw.draw(ARGUMENTS)),

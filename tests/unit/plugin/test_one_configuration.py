@@ -72,6 +72,12 @@ def public_methods(kind: type) -> set[str]:
 
 
 SILENT = {"role": "assistant", "content": "NO_REPLY"}
+
+
+async def keep_silent(*_: object, **__: object) -> dict[str, Any]:
+    return SILENT
+
+
 TURN = FlushTurn(
     agent="main", session_key="agent:main:main", session_id="s", compaction_count=0, prompt="", system_prompt="",
     tools={}, target="memory/2026-03-01.md", day=date(2026, 3, 1),
@@ -86,6 +92,10 @@ SLOT_CALLS: Mapping[str, Callable[[MemorySlot], object]] = {
     "call_tool unknown": lambda slot: slot.call_tool("memory_forget", {}, MAIN),
     "acall_tool": lambda slot: asyncio.run(slot.acall_tool("memory_search", QUESTION, MAIN)),
     "prompt_section": lambda slot: slot.prompt_section(MAIN),
+    "system_text": lambda slot: slot.system_text(MAIN),
+    "recall": lambda slot: slot.recall(MAIN, "What is the fence made of?"),
+    "compact": lambda slot: slot.compact(MAIN, [], lambda *_, **__: SILENT),
+    "acompact": lambda slot: asyncio.run(slot.acompact(MAIN, [], keep_silent)),
     "session_context": lambda slot: slot.session_context(MAIN),
     "session_started": lambda slot: slot.session_started(MAIN),
     "session_updated": lambda slot: slot.session_updated("agent:main:main"),
