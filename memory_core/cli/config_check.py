@@ -82,6 +82,5 @@ def _add_tools(rows: list[Row], agent: AgentConfig) -> list[Row]:
     if not agent.enabled:
         return rows
     names = [schema["name"] for schema in schemas.list_tools(agent, "rw")]
-    ours = names == [schema["name"] for schema in schemas.ALL]
     place = next(index for index, row in enumerate(rows) if row.key == "dialect") + 1
-    return [*rows[:place], Row("tools", names, "default" if ours else "dialect"), *rows[place:]]
+    return [*rows[:place], Row("tools", names, "dialect" if agent.dialect == "orbit" else "default"), *rows[place:]]
