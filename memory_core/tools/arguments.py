@@ -52,7 +52,7 @@ def check_arguments(schema: Schema, arguments: object, *, name: str = "") -> Map
     for key in (key for key in given if key not in faults):
         plain = get_plain(known[key])
         if _is_far(given[key]) or not Draft202012Validator(plain).is_valid(given[key]):
-            faults[key] = f"expected {_describe_schema(plain)}, not {_describe_value(given[key])}"
+            faults[key] = f"expected {_describe_schema(plain)}, not {_describe_fault(plain, given[key])}"
     if faults:
         (first, fault), *others = faults.items()
         raise InvalidArgument(first, "; ".join([fault, *(f"{key}: {told}" for key, told in others)]))
@@ -92,18 +92,41 @@ def _is_plainly_right(schema: Schema, value: Any) -> bool:
     return False
 
 
-_TYPES = {"integer": "a whole number", "number": "a number", "string": "a string", "array": "a list of strings"}
+_TYPES = {"integer": "a whole number", "number": "a number", "string": "a string"}
 
 
 def _describe_schema(schema: Schema) -> str:
     if "enum" in schema:
         return " or ".join(f'"{choice}"' for choice in schema["enum"])
+    if schema["type"] == "array":
+        size = f"{schema.get('minItems', 0)} to {schema['maxItems']} strings" if "maxItems" in schema else "strings"
+        return f"a list of {size}, each {_describe_schema(schema['items'])}"
     words, low, high = _TYPES[schema["type"]], schema.get("minimum"), schema.get("maximum")
     if schema.get("minLength"):
         words += " that is not empty"
+    if "maxLength" in schema:
+        words += f", of at most {schema['maxLength']} characters"
     if low is None:
         return words
     return f"{words}, at least {low}" if high is None else f"{words} from {low} to {high}"
+
+
+def _describe_fault(schema: Schema, value: object) -> str:
+    """Describe a wrong value; of a list the first wrong item, or its length if that is wrong."""
+    if schema["type"] != "array" or not isinstance(value, list | tuple):
+        return _describe_value(value)
+    from jsonschema import Draft202012Validator
+
+    right = Draft202012Validator(schema["items"]).is_valid
+    wrong = next(
+        (
+            f"one whose item {number} is {_describe_value(item)}"
+            for number, item in enumerate(value, 1)
+            if not right(item)
+        ),
+        "",
+    )
+    return wrong or f"a list of {len(value)}"
 
 
 def _describe_value(value: object) -> str:

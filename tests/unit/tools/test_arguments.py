@@ -11,9 +11,11 @@ from jsonschema import Draft202012Validator
 
 from memory_core.config.settings import QuerySettings
 from memory_core.errors import InvalidArgument
-from memory_core.tools import schemas
+from memory_core.tools import items, schemas
 from memory_core.tools.append import APPEND
 from memory_core.tools.arguments import Schema, check_arguments, read_citation
+
+TAGS = "tags: expected a list of 0 to 16 strings, each a string that is not empty, of at most 64 characters, not "
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,10 @@ from memory_core.tools.arguments import Schema, check_arguments, read_citation
          f'from: expected a whole number, at least 1, not the string "{"x" * 40}…"'),
         (schemas.GET, {"path": "a.md", "lines": 0}, "lines: "),
         (APPEND, {"text": "x", "target": "notes/x.md"}, 'target: expected "daily" or "longterm", not the string "no'),
+        (items.STORE, {"text": "x", "tags": "a"}, TAGS + 'the string "a"'),
+        (items.STORE, {"text": "x", "tags": ["a", ""]}, TAGS + 'one whose item 2 is the string ""'),
+        (items.STORE, {"text": "x", "tags": [5]}, TAGS + "one whose item 1 is 5"),
+        (items.STORE, {"text": "x", "tags": ["a"] * 17}, TAGS + "a list of 17"),
         (schemas.GET, {"from": 1}, "path: is required"),
         (schemas.GET, [], "arguments: expected an object"),
         (schemas.GET, None, "arguments: expected an object"),
