@@ -7,16 +7,18 @@ import errno
 import os
 import re
 import stat
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 from urllib.parse import quote
 
 import apsw
 
+from memory_core.concurrency import forks
 from memory_core.errors import StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreTooNew, SyncBusy
 
 Connection: TypeAlias = apsw.Connection
@@ -30,6 +32,50 @@ TOKENIZER = ("unicode61", "remove_diacritics", "2")
 
 MOST_NEWER = 100  # migrations that a newer version may have had; a number beyond is none
 
+
+class _Driver:
+    """The copy of the driver that this process may use.
+
+    A process that was forked from a user of SQLite cannot use the same copy: by its table of open files, the process holds the
+    locks that only the parent holds, so that it would take none, or never get one. Its mutexes may be held by a thread that
+    the child does not have. So the child loads a copy of its own when it first opens a file.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: int | None = None
+        forks.renew_in_children(self, _Driver._renew)
+
+    def claim(self, path: Path) -> None:
+        """Make sure that this process may open a file; called before each is opened.
+
+        Raises:
+            StoreError: It is a forked process in which the driver cannot be loaded anew.
+        """
+        if self._process == os.getpid():
+            return
+        with self._lock:
+            if self._process not in (None, os.getpid()):
+                self._replace(path)
+            self._process = os.getpid()
+
+    def _renew(self) -> None:
+        self._lock = threading.Lock()
+
+    def _replace(self, path: Path) -> None:
+        global apsw  # noqa: PLW0603 -- all of this module means the copy of this process
+        try:
+            if not apsw.using_amalgamation:
+                raise ImportError("apsw uses a SQLite that it shares with other programs")
+            copy = forks.load_anew(apsw)
+        except ImportError as error:
+            raise StoreError(path, f"cannot be opened in a forked process: {error}", action=_SPAWN) from error
+        forks.abandon(apsw)
+        apsw = cast("Any", copy)
+
+
+_driver = _Driver()
+_SPAWN = 'start processes with "spawn" or "forkserver", or open memory only after the fork'
 _ENTER = "let this user enter its folders (chmod u+x), or choose another place: --state-dir or memorySearch.store.path"
 REBUILD = "rebuild it from the notes: memory-core index"
 
@@ -85,6 +131,7 @@ def open_writer(path: Path, kind: FileKind = INDEX) -> Connection:
     except OSError as error:
         action = f"make it writable, or {kind.elsewhere}"
         raise StoreReadOnly(path, f"its folder cannot be made ({error.strerror})", action=action) from error
+    _driver.claim(path)
     with translate_errors(path, kind):
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
         try:
@@ -125,6 +172,7 @@ def hold_lock(path: Path, *, wait_seconds: float, clear: bool = False) -> Iterat
         time.sleep(LOCK_POLL_SECONDS)
         return True
 
+    _driver.claim(path)
     if clear:
         _clear_lock(path)
     try:
@@ -195,6 +243,7 @@ def open_reader(path: Path, kind: FileKind = INDEX) -> Connection:
     Raises:
         StoreError: See `translate_errors`.
     """
+    _driver.claim(path)
     with translate_errors(path, kind):
         # A WAL database needs its -shm file; where it can be neither found nor made, nobody writes the database either.
         for parameters in ("mode=ro", "mode=ro&immutable=1"):

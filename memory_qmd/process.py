@@ -22,11 +22,12 @@ import sys
 import tempfile
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
+
+from memory_core.concurrency import forks
 
 log = logging.getLogger(__name__)
 
@@ -121,7 +122,7 @@ class Processes:
         self._warden: subprocess.Popen[bytes] | None = None
         self._token = _make_token()
         self._closed = False
-        _OWNERS.add(self)
+        forks.renew_in_children(self, Processes._disown)
 
     @property
     def is_closed(self) -> bool:
@@ -202,7 +203,7 @@ class Processes:
                 warden.stdin.close()
             _reap(warden)
 
-    def disown(self) -> None:
+    def _disown(self) -> None:
         """Let go of all children, in a process that was forked from their owner."""
         self._lock = threading.Lock()  # another thread of the owner may have held it
         self._running = set()
@@ -249,18 +250,6 @@ class Processes:
         assert self._warden.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it was killed; the next start makes a new one
             self._warden.stdin.write(line.encode())
-
-
-_OWNERS: weakref.WeakSet[Processes] = weakref.WeakSet()
-
-
-def _disown_all() -> None:
-    for owner in tuple(_OWNERS):
-        owner.disown()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_disown_all)
 
 
 def _make_token() -> str:

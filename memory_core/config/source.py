@@ -10,6 +10,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from memory_core.concurrency import forks
 from memory_core.config.home import expand_home
 from memory_core.config.names import NO_SLOT, SLOT_ID, SLOTS_GROUP
 from memory_core.errors import ConfigError, ConfigProblem
@@ -53,6 +54,7 @@ class ConfigSource:
         self._other_slots = frozenset(name.lower() for name in other_slots)
         self._lock = threading.Lock()
         self._held: tuple[object, Config] | None = None
+        forks.renew_in_children(self, ConfigSource._renew)
 
     def current(self) -> Config:
         """Return the configuration as it is now.
@@ -91,6 +93,9 @@ class ConfigSource:
         if problem := find_slot_problem(config.slot, self._other_slots):
             raise ConfigError([problem], origin=config.origin)
         return config
+
+    def _renew(self) -> None:
+        self._lock = threading.Lock()
 
 
 def find_slot_problem(slot: str, other_slots: Collection[str] = ()) -> ConfigProblem | None:

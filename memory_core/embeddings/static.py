@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from memory_core.concurrency import forks
 from memory_core.embeddings.protocols import Calibration, Space
 from memory_core.errors import ProviderUnavailable
 
@@ -95,7 +96,8 @@ class StaticProvider:
     def _load(self) -> tuple[NDArray[np.generic], Tokenizer]:
         with self._lock:
             if self._loaded is None:
-                self._loaded = _read_wheel() or _load_package()
+                with forks.finish_before_fork():  # the tokenizer's library is set up with its first use
+                    self._loaded = _read_wheel() or _load_package()
             return self._loaded
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memory_core.concurrency import forks
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError, StoreReadOnly
 from memory_core.items.backfill import ItemBackfill
@@ -55,11 +56,21 @@ class Items:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._config = config
+        self._keys = keys or KeySources()
         self._clock = clock
         self._writable = access == "rw"
-        self._file = ItemsFile(config.items_path, writable=self._writable, clock=clock)
-        self._embedder = ItemEmbedder(config, keys or KeySources(), self._file.outage_log)
+        self._prepare()
+        forks.renew_in_children(self, Items._renew)
+
+    def _prepare(self) -> None:
+        self._file = ItemsFile(self._config.items_path, writable=self._writable, clock=self._clock)
+        self._embedder = ItemEmbedder(self._config, self._keys, self._file.outage_log)
         self._backfill = ItemBackfill(self._file, self._embedder)
+
+    def _renew(self) -> None:
+        """Let go of the parent's file and threads in a forked child, without closing anything of theirs."""
+        forks.abandon((self._file, self._embedder, self._backfill))
+        self._prepare()
 
     @property
     def path(self) -> Path:

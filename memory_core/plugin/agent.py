@@ -10,9 +10,10 @@ from datetime import date
 from typing import Any
 
 from memory_core.backends.selector import Selector
+from memory_core.concurrency import forks
 from memory_core.config.agent import AgentConfig
 from memory_core.config.switch import explain_off, refuse_off
-from memory_core.errors import InvalidArgument, MemoryClosed, MemoryCoreError
+from memory_core.errors import BackendUnavailable, InvalidArgument, MemoryClosed, MemoryCoreError
 from memory_core.plugin.agent_items import AgentItems
 from memory_core.records import Access, CallContext, Finding, KeySources, Probe, ProgressCallback, Status, SyncReport
 from memory_core.sources.workspace import MAKE_IT, find_workspace_problem
@@ -42,6 +43,7 @@ class AgentMemory:
         self._closed = False
         self._recalled = Recalled()
         self.items = AgentItems(keys, self._recalled)
+        forks.renew_in_children(self, AgentMemory._renew)
 
     def check(self, config: AgentConfig) -> None:
         """Check the chosen backend's own section; opens no index.
@@ -73,7 +75,7 @@ class AgentMemory:
         self.refuse_closed()
         if not config.enabled:
             self._close_selectors()  # no watcher and no open file stay behind
-            self.items.close()
+            self.items.release()
             off = explain_off(config)
             return results.shape_disabled(str(off), off.action if off else "")
         if context.access == "none":
@@ -240,6 +242,8 @@ class AgentMemory:
         Raises:
             MemoryClosed: After `close`.
         """
+        if spoilt := forks.explain_spoilt():
+            raise BackendUnavailable(config.memory.backend, spoilt, action="fork once more, or start a new process")
         with self._lock:
             self.refuse_closed()
             held = self._selectors.get(access)
@@ -253,6 +257,13 @@ class AgentMemory:
         if start:
             selector.start()
         return selector
+
+    def _renew(self) -> None:
+        """Let go of the parent's backends in a forked child, without closing anything of theirs; a call opens its own."""
+        self._lock = threading.Lock()
+        if self._selectors:
+            forks.abandon(self._selectors)
+            self._selectors = {}
 
     def _close_selectors(self) -> tuple[str, ...]:
         with self._lock:

@@ -6,7 +6,9 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from memory_core.concurrency import forks
 from memory_core.config.agent import AgentConfig
+from memory_core.errors import MemoryClosed
 from memory_core.records import Access, CallContext, KeySources
 from memory_core.tools import items as tool
 from memory_core.tools import results
@@ -24,12 +26,20 @@ class AgentItems:
         self._recalled = recalled
         self._lock = threading.Lock()
         self._open: dict[Access, tuple[AgentConfig, Items]] = {}
+        self._closed = False
+        forks.renew_in_children(self, AgentItems._renew)
 
     def get(self, config: AgentConfig, access: Access = "rw") -> Items:
-        """Return the items for this access, opened anew when the configuration has changed."""
+        """Return the items for this access, opened anew when the configuration has changed.
+
+        Raises:
+            MemoryClosed: After `close`.
+        """
         from memory_core.items.items import Items
 
         with self._lock:
+            if self._closed:
+                raise MemoryClosed
             held = self._open.get(access)
             if held is not None and held[0] == config:
                 return held[1]
@@ -60,7 +70,17 @@ class AgentItems:
             self.get(config).start()
 
     def close(self) -> tuple[str, ...]:
-        """Close the files; may be called twice.
+        """Close the files, for good; may be called twice.
+
+        Returns:
+            See `release`.
+        """
+        with self._lock:
+            self._closed = True
+        return self.release()
+
+    def release(self) -> tuple[str, ...]:
+        """Close the files until they are needed again.
 
         Returns:
             A sentence if a request for embeddings is still running; it is left behind in a daemon thread.
@@ -69,3 +89,10 @@ class AgentItems:
             opened, self._open = list(self._open.values()), {}
         ended = [items.close() for _, items in opened]
         return () if all(ended) else ("items did not close: a request for embeddings is still running",)
+
+    def _renew(self) -> None:
+        """Let go of the parent's files in a forked child, without closing them; a call opens its own."""
+        self._lock = threading.Lock()
+        if self._open:
+            forks.abandon(self._open)
+            self._open = {}

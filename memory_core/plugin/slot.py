@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, get_args
 
+from memory_core.concurrency import forks
 from memory_core.config.agent import AgentConfig
 from memory_core.config.names import DEFAULT_AGENT
 from memory_core.config.normal_form import normalize_agent_id
@@ -77,6 +78,7 @@ class MemorySlot:
         self._greeted: set[str] = set()
         self._started = False
         self._closed = False
+        forks.renew_in_children(self, MemorySlot._renew)
 
     def __enter__(self) -> Self:
         self.start()
@@ -359,6 +361,9 @@ class MemorySlot:
             self._closed = True
             memories, self._memories = list(self._memories.values()), {}
         return tuple(problem for memory in memories for problem in _close(memory))
+
+    def _renew(self) -> None:
+        self._lock = threading.Lock()
 
     def _refuse_closed(self) -> None:
         if self._closed:

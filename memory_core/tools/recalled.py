@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any
 
+from memory_core.concurrency import forks
 from memory_core.text.paragraphs import fingerprint_recalled
 
 SESSIONS = 64  # kept: those used last
@@ -19,6 +20,7 @@ class Recalled:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._sessions: OrderedDict[str, OrderedDict[str, None]] = OrderedDict()
+        forks.renew_in_children(self, Recalled._renew)
 
     def add(self, session_key: str | None, texts: Iterable[str]) -> None:
         """Record that texts have been shown in a session."""
@@ -36,6 +38,9 @@ class Recalled:
         """Return the fingerprints of all that a session has been shown."""
         with self._lock:
             return frozenset(self._sessions.get(session_key or "", ()))
+
+    def _renew(self) -> None:
+        self._lock = threading.Lock()
 
 
 def _shrink(kept: OrderedDict[str, Any], size: int) -> None:

@@ -64,6 +64,7 @@ SLOT_CALLS: Mapping[str, tuple[Callable[[MemorySlot], object], object]] = {
 
 MEMORY_CALLS: Mapping[str, Callable[[Memory], object]] = {
     "check": lambda memory: memory.check(),
+    "items": lambda memory: memory.items,
     "sync": lambda memory: memory.sync(),
     "finish_sync": lambda memory: memory.finish_sync("builtin"),
     "status": lambda memory: memory.status(),
