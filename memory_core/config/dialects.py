@@ -11,7 +11,7 @@ from dataclasses import fields
 from typing import Any, Literal
 
 from memory_core.config.fields import to_camel
-from memory_core.config.foreign import Stray, find_slip
+from memory_core.config.foreign import Stray, find_slip, list_sections
 from memory_core.config.located import Node, Origin, annotate, find_clashes, join_key, merge, name_type, wrap_at
 from memory_core.config.normal_form import AgentSections, Sections, normalize_agent_id
 from memory_core.config.problems import explain_unknown_key
@@ -22,9 +22,23 @@ Raw = Mapping[str, Any]
 Syntax = Literal["json5", "toml", "mapping"]
 
 MEMORY_KEYS = ("backend", "citations", "scope", "search")
-SEARCH_KEYS = frozenset(to_camel(item.name) for item in fields(SearchSettings)) - {"enabled", "model"}
+
+
+def _list_places(section: type[Any], place: str) -> Iterator[tuple[str, str]]:
+    yield from ((to_camel(item.name), f"{place}.{to_camel(item.name)}") for item in fields(section))
+    for name, part in list_sections(section):
+        yield from _list_places(part, f"{place}.{name}")
+
+
+# Where a key is read that stands at the top. Plain words below the first level, such as "path", are anybody's.
+SEARCH_PLACES = {
+    name: place
+    for name, place in reversed([*_list_places(SearchSettings, "memorySearch")])
+    if (place.count(".") == 1 and name not in ("enabled", "model")) or not name.islower()
+}
 COMPACTION_KEYS = ("reserveTokensFloor", "memoryFlush")
 ACCOUNT_KEYS = ("apiKey", "baseUrl", "headers")
+UNNAMED = "unnamed"
 ROOTS = ("plugins", "memory", "memorySearch", "agents", "models")
 FLAG_ROOTS = ("agents", "compaction", "memory", "memorySearch", "models", "plugins", "workspace")
 
@@ -63,7 +77,7 @@ class DialectReader:
         if embedding is not None and (syntax == "toml" or (syntax == "mapping" and not ours)):
             table, _ = self._get_object(raw, "embedding", "")
             return Sections("orbit", slot=self._read_slot(raw), defaults=AgentSections(search=self._read_orbit(table)))
-        stray = Stray(raw, search_keys=SEARCH_KEYS)
+        stray = Stray(raw, places=SEARCH_PLACES)
         self.problems += [ConfigProblem(key, told) for key, told in stray.errors.items()]
         if syntax == "toml" and not ours and not stray.errors and "slots" not in _get_mapping(raw, "plugins"):
             self.problems += [
@@ -156,8 +170,9 @@ class DialectReader:
             key = join_key("agents.list", index)
             if not isinstance(raw, Mapping):
                 self._add_problem(key, f"expected an object, not {name_type(raw)}")
-            elif agent_id := self._read_agent_id(raw.get("id"), f"{key}.id"):
-                yield agent_id, raw, key
+            else:
+                # One without an id is read too, so that all that is wrong with it is told at once.
+                yield self._read_agent_id(raw.get("id"), f"{key}.id") or f"{UNNAMED}-{index}", raw, key
         entries, key = self._get_object(agents, "entries", "agents")
         for name in entries:
             raw, own_key = self._get_object(entries, name, key)

@@ -38,6 +38,10 @@ def read_file(path: Path) -> Mapping[str, Any]:
     if problem:
         raise ConfigError([ConfigProblem("", problem)], origin=str(path), action=action)
     document, problem = _parse_toml(text) if is_toml(path) else _parse_json5(text)
+    if problem and not text.strip():
+        problem = "is empty; {} is a configuration without settings"
+    elif problem and path.suffix.lower() in (".yaml", ".yml"):
+        problem = "is YAML; write it as JSON5, or as TOML in a file that ends with .toml"
     if not problem and not isinstance(document, Mapping):
         problem = "expected an object at the top"
     if problem:
@@ -161,6 +165,6 @@ def locate(text: str, offset: int) -> tuple[int, int]:
 
 def _clean_message(message: str) -> str:
     message = re.sub(r" (?:starting )?near \d+", "", message)
-    message = re.sub(r"b'(\w+)'", r"\1", message)
+    message = re.sub(r"b'(\w+)'", r"\1", message).replace("JSON5Value", "a value")
     message = re.sub(r"U\+([0-9a-f]+)", lambda code: f'"{chr(int(code[1], 16))}"', message)
     return message[:1].lower() + message[1:]

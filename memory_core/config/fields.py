@@ -46,11 +46,13 @@ class InvalidField(ValueError):
 
     Attributes:
         name: The attribute's name.
+        beside: The name of the other attribute; "" if the text alone is wrong.
     """
 
-    def __init__(self, name: str, message: str) -> None:
+    def __init__(self, name: str, message: str, *, beside: str = "") -> None:
         super().__init__(message)
         self.name = name
+        self.beside = beside
 
 
 class Section:

@@ -71,11 +71,11 @@ class Stray:
         warnings: Everything else, a sentence each.
     """
 
-    def __init__(self, raw: Mapping[str, Any], *, search_keys: Collection[str]) -> None:
+    def __init__(self, raw: Mapping[str, Any], *, places: Mapping[str, str]) -> None:
         self.errors: dict[str, str] = {}
         self.warnings: list[str] = []
         self._check_names(raw, "", ("memory", "memorySearch"), _AT_THE_TOP)
-        self._check_top(raw, search_keys)
+        self._check_top(raw, places)
         agents = _get_mapping(raw, "agents")
         self._check_names(agents, "agents", (), _OF_AGENTS)
         self._check_agents(agents)
@@ -106,13 +106,13 @@ class Stray:
             compaction = _get_mapping(agent, "compaction")
             self._check_names(compaction, f"{key}.compaction", ("memoryFlush",), ("reserveTokensFloor",))
 
-    def _check_top(self, raw: Mapping[str, Any], search_keys: Collection[str]) -> None:
+    def _check_top(self, raw: Mapping[str, Any], places: Mapping[str, str]) -> None:
         """Warn of keys that are read further below, by their own place."""
         for name, value in raw.items():
             if name in _OF_AN_AGENT or (name == "memoryFlush" and isinstance(value, Mapping)):
                 self._warn(name, f"agents.defaults.{'compaction.' if name == 'memoryFlush' else ''}{name}")
-            elif name in search_keys:
-                self._warn(name, f"memorySearch.{name}")
+            elif name in places:
+                self._warn(name, places[name])
             elif name == "embedding":
                 self.warnings.append("embedding: it is Orbit's table, which is read from a TOML file; it is left out")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_core.config.fast_path import construct
@@ -79,9 +79,65 @@ def validate(
     try:
         section: Model = get_adapter(model).validate_json(json.dumps(to_plain(node)))
     except ValidationError as error:
-        problems.extend(explain(model, node, error.errors(include_url=False)))
+        problems.extend(_explain_all(model, node, error.errors(include_url=False)))
         return None
     return section
+
+
+def _explain_all(model: type[Any], node: Node, errors: list[ErrorDetails]) -> Iterator[ConfigProblem]:
+    """Yield the problems of a section, and those that pydantic finds only once the first ones are out of its way.
+
+    A section checks its values against each other after it has read all of them. A contradiction is no problem if one
+    side of it was wrong itself.
+    """
+    from pydantic import ValidationError
+
+    wrong: set[Path] = set()
+    while errors:
+        fresh = [error for error in errors if _find_member(node, error) not in wrong and not _contradicts(error, wrong)]
+        yield from explain(model, node, fresh)
+        found = {_find_member(node, error) for error in fresh}
+        if not found or () in found:
+            return
+        wrong |= found
+        kept = node
+        for path in wrong:
+            kept = _remove(kept, path)
+        errors = []
+        try:
+            get_adapter(model).validate_json(json.dumps(to_plain(kept)))
+        except ValidationError as error:
+            errors = error.errors(include_url=False)
+
+
+def _find_member(node: Node, error: ErrorDetails) -> Path:
+    """Return the path of the key that is wrong, up to the first list; () if the section itself is."""
+    cause = error.get("ctx", {}).get("error")
+    loc = (*error["loc"], to_camel(cause.name)) if isinstance(cause, InvalidField) else error["loc"]
+    path: Path = ()
+    for part in loc:
+        if not isinstance(part, str) or find(node, (*path, part))[1]:
+            break
+        path = (*path, part)
+    return path
+
+
+def _contradicts(error: ErrorDetails, wrong: Collection[Path]) -> bool:
+    """Return True if a value merely contradicts another one that is wrong itself."""
+    cause = error.get("ctx", {}).get("error")
+    beside = cause.beside if isinstance(cause, InvalidField) else ""
+    return bool(beside) and (*error["loc"], to_camel(beside)) in wrong
+
+
+def _remove(node: Node, path: Path) -> Node:
+    """Return an object without the value at a path of keys."""
+    if not path or not isinstance(node.content, dict) or path[0] not in node.content:
+        return node
+    head, rest = str(path[0]), path[1:]
+    content = {name: child for name, child in node.content.items() if name != head or rest}
+    if rest:
+        content[head] = _remove(content[head], rest)
+    return replace(node, content=content)
 
 
 def validate_section(

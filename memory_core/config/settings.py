@@ -200,7 +200,8 @@ class Chunking(Section):
 
     def __post_init__(self) -> None:
         if self.overlap >= self.tokens:
-            raise InvalidField("overlap", f"overlap must be smaller than tokens ({self.tokens}), not {self.overlap}")
+            told = f"overlap must be smaller than tokens ({self.tokens}), not {self.overlap}"
+            raise InvalidField("overlap", told, beside="tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -194,8 +194,52 @@ def test_a_slip_in_toml_is_not_taken_for_another_programs_file(tmp_path: Path, t
         load_config(path, environ={})
 
 
+# Files in which one mistake hid another, and all of what is wrong with them.
+HIDDEN: dict[str, list[str]] = {
+    '{memory: {qmd: {update: {interval: "x", embedInterval: "y"}}}}': [
+        "memory.qmd.update.interval", "memory.qmd.update.embedInterval",
+    ],
+    '{agents: {defaults: {compaction: {memoryFlush: {softThresholdTokens: "4k", forceFlushTranscriptBytes: "2 big"}}}}}': [
+        "agents.defaults.compaction.memoryFlush.softThresholdTokens",
+        "agents.defaults.compaction.memoryFlush.forceFlushTranscriptBytes",
+    ],
+    '{memorySearch: {remote: {headers: {"Content-Length": "3"}, timeoutSeconds: -1}}}': [
+        "memorySearch.remote.headers", "memorySearch.remote.timeoutSeconds",
+    ],
+    '{agents: {list: [{name: "cook", memorySearch: {extraPaths: "~/recipes"}}]}}': [
+        "agents.list[0].id", "agents.list[0].memorySearch.extraPaths",
+    ],
+    # An overlap is too large for the default size of a chunk only; the size that was meant may well be larger.
+    '{memorySearch: {chunking: {tokens: "1000", overlap: 500}}}': ["memorySearch.chunking.tokens"],
+    "{memorySearch: {chunking: {tokens: 50, overlap: 50}, query: {maxResults: 0}}}": [
+        "memorySearch.chunking.overlap", "memorySearch.query.maxResults",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HIDDEN)
+def test_no_mistake_hides_another(tmp_path: Path, text: str) -> None:
+    assert [problem.partition(": ")[0] for problem in check(tmp_path, text)[0]] == HIDDEN[text]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("host.yaml", "memorySearch:\n  provider: openai\n", "is YAML; write it as JSON5"),
+        ("host.json5", " \n", "is empty"),
+    ],
+)
+def test_a_file_of_another_kind_is_called_by_its_name(tmp_path: Path, name: str, text: str, told: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=told):
+        load_config(path, environ={})
+
+
 STRAY = {
-    "{sync: {watch: false}}": ["memorySearch.sync"],
+    "{sync: {watch: false}, maxResults: 8, apiKey: 'x'}": [
+        "memorySearch.sync", "memorySearch.query.maxResults", "memorySearch.remote.apiKey",
+    ],
     "{compaction: {memoryFlush: {enabled: false}}, workspace: '~/notes'}": [
         "agents.defaults.compaction", "agents.defaults.workspace",
     ],
