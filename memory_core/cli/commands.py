@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from memory_core.cli import output
 from memory_core.cli.adopting import run_adopt
 from memory_core.cli.items import ItemCommands
-from memory_core.cli.parser import Argument, Command, Options, build_parser
-from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument, MemoryCoreError
+from memory_core.cli.notes import run_add, run_completion, run_open, run_watch
+from memory_core.cli.opening import explain_empty, open_memory, open_notes
+from memory_core.cli.parser import SOURCES, Argument, Command, Options, build_parser
+from memory_core.errors import InvalidArgument, MemoryCoreError
 
 if TYPE_CHECKING:
     from memory_core.plugin.memory import Memory
@@ -37,32 +39,8 @@ def run(arguments: Sequence[str]) -> int:
     return action(options)
 
 
-def _open(options: Options) -> Memory:
-    """Open the memory that the options name; a command resolves its configuration once."""
-    from memory_core.config.source import ConfigSource, FixedConfig
-    from memory_core.plugin.memory import Memory
-
-    source = ConfigSource(options.config, workspace=options.workspace, state_dir=options.state_dir)
-    memory = Memory(FixedConfig(source.current()), agent=options.agent)
-    memory.check()
-    return memory
-
-
-def _open_notes(options: Options) -> Memory:
-    """Open the memory of an existing workspace; to a backend, a missing one would only be empty."""
-    memory = _open(options)
-    workspace = memory.config().workspace
-    if not workspace.is_dir():
-        raise ConfigError(
-            [ConfigProblem("", "there is no such workspace")],
-            origin=str(workspace),
-            action="make that folder, or name another with --workspace",
-        )
-    return memory
-
-
 def _run_status(options: Options) -> int:
-    with _open_notes(options) as memory:
+    with open_notes(options) as memory:
         status = memory.status()
         probe = memory.probe() if options.deep else None
     if options.json:
@@ -75,9 +53,11 @@ def _run_status(options: Options) -> int:
 
 
 def _run_index(options: Options) -> int:
-    with _open_notes(options) as memory, output.SyncProgress() as progress:
+    with open_notes(options) as memory, output.SyncProgress() as progress:
         report = memory.sync(force=options.force, progress=progress)
-    _print(options, report, output.print_report)
+        _print(options, report, output.print_report)
+        if not report.files:
+            explain_empty(memory)
     return 0
 
 
@@ -89,12 +69,14 @@ def _run_search(options: Options) -> int:
         "after": options.after,
         "before": options.before,
     }
-    with _open_notes(options) as memory:
+    with open_notes(options) as memory:
         result = memory.call_tool("memory_search", asked)
         unfinished = result.get("stale") and not (result["results"] and "warning" in result)
         if unfinished and _finish_sync(memory, result["backend"]):
             result = {**memory.call_tool("memory_search", asked), "stale": False}
-    return _print_result(options, result, output.print_hits)
+        if "error" not in result and not result["results"] and not memory.status().files:
+            explain_empty(memory)
+    return _print_result(options, result, lambda found: output.print_hits(found, str(asked["query"])))
 
 
 def _finish_sync(memory: Memory, backend: str) -> bool:
@@ -110,7 +92,7 @@ def _finish_sync(memory: Memory, backend: str) -> bool:
 
 def _run_get(options: Options) -> int:
     asked = {"path": options.path, "from": options.start, "lines": options.lines}
-    with _open_notes(options) as memory:
+    with open_notes(options) as memory:
         result = memory.call_tool("memory_get", asked)
     return _print_result(options, result, output.print_document)
 
@@ -139,14 +121,14 @@ def _print_result(options: Options, result: Mapping[str, Any], show: Callable[[M
 
 
 def _run_probe(options: Options) -> int:
-    with _open(options) as memory:
+    with open_memory(options) as memory:
         probe = memory.probe()
     _print(options, probe, output.print_probe)
     return 0 if probe.ok else 1
 
 
 def _run_doctor(options: Options) -> int:
-    with _open(options) as memory:
+    with open_memory(options) as memory:
         findings = memory.diagnose()
     healthy = all(finding.level != "fail" for finding in findings)
     if options.json:
@@ -203,7 +185,7 @@ def _run_flush(options: Options) -> int:
 
     if not options.dry_run:
         raise InvalidArgument("--dry-run", "is required: only a host can run a flush turn, with its own model")
-    with _open(options) as memory:
+    with open_memory(options) as memory:
         shown = preview(memory.config(), options.session)
     _print(options, shown, output.print_flush)
     return 0
@@ -220,14 +202,14 @@ COMMANDS = (
         name="status",
         help="Show the state of the index, the provider of embeddings, and problems.",
         run=_run_status,
-        arguments=(Argument.of("--deep", action="store_true", help="also try to embed a text"),),
+        arguments=(Argument.of("--deep", action="store_true", help="also try to embed a text"), SOURCES),
     ),
     Command(
         name="index",
         aliases=("reindex",),
         help="Index what has changed in the notes.",
         run=_run_index,
-        arguments=(Argument.of("--force", action="store_true", help="rebuild the whole index"),),
+        arguments=(Argument.of("--force", action="store_true", help="rebuild the whole index"), SOURCES),
     ),
     Command(
         name="search",
@@ -239,6 +221,7 @@ COMMANDS = (
             Argument.of("--min-score", type=float, metavar="X", help="leave out hits below X, 0 to 1"),
             Argument.of("--after", metavar="DATE", help="only notes of this date or later, YYYY-MM-DD"),
             Argument.of("--before", metavar="DATE", help="only notes of this date or earlier"),
+            SOURCES,
         ),
     ),
     Command(
@@ -249,7 +232,29 @@ COMMANDS = (
             Argument.of("path", metavar="PATH", help="path as a hit names it, such as memory/2026-01-05.md"),
             Argument.of("--from", dest="start", type=int, metavar="N", help="begin at line N"),
             Argument.of("--lines", type=int, metavar="N", help="print at most N lines"),
+            SOURCES,
         ),
+    ),
+    Command(
+        name="add",
+        help="Write a text into the note of the day.",
+        run=run_add,
+        arguments=(
+            Argument.of("text", metavar="TEXT", nargs="+", help="what to remember; Markdown"),
+            Argument.of("--longterm", action="store_true", help="into MEMORY.md instead"),
+        ),
+    ),
+    Command(
+        name="open",
+        help="Print the file and line of a place, as editors take them.",
+        run=run_open,
+        arguments=(
+            Argument.of("place", metavar="PLACE", help="place as a hit names it: memory/2026-01-05.md:L3-L9"),
+            SOURCES,
+        ),
+    ),
+    Command(
+        name="watch", help="Index what changes in the notes, until interrupted.", run=run_watch, arguments=(SOURCES,)
     ),
     Command(
         name="adopt",
@@ -303,7 +308,13 @@ COMMANDS = (
             ),
         ),
     ),
-    *ItemCommands(_open_notes).rows,
+    *ItemCommands(open_notes).rows,
+    Command(
+        name="completion",
+        help="Print a script that completes commands in a shell.",
+        run=run_completion,
+        arguments=(Argument.of("shell", metavar="SHELL", choices=("bash", "zsh", "tcsh"), help="bash, zsh or tcsh"),),
+    ),
     Command(
         name="config check",
         help="Explain a configuration file, or list every error in it.",

@@ -91,11 +91,22 @@ def print_json(value: Any) -> None:
 
 def write(text: str) -> None:
     """Print text of notes, on a terminal without control characters; a pipe gets them all."""
-    print(_CONTROL.sub("", text) if sys.stdout.isatty() else text)
+    print(_clean(text))
 
 
-def print_hits(result: Mapping[str, Any]) -> None:
-    """Print the result of memory_search: place, score and snippet of every hit, best first."""
+def _clean(text: str) -> str:
+    return _CONTROL.sub("", text) if sys.stdout.isatty() else text
+
+
+def print_hits(result: Mapping[str, Any], query: str) -> None:
+    """Print the result of memory_search: place, score and snippet of every hit, best first.
+
+    Args:
+        result: Of the tool.
+        query: The question, whose words are highlighted on a terminal.
+    """
+    from memory_core.cli.passages import find_columns, format_hit, shows_colours
+
     for fallback in filter(None, (result.get("fallback"), result.get("backendFallback"))):
         complain(f"{fallback['to']} is used instead of {fallback['from']}: {fallback['reason']}")
     hits = result["results"]
@@ -107,13 +118,9 @@ def print_hits(result: Mapping[str, Any]) -> None:
     if not hits:
         print(_join_sentences("No matches", "" if warning else "Other words, or a lower --min-score, may find more."))
         return
-    write("\n\n".join(_format_hit(hit) for hit in hits))
-
-
-def _format_hit(hit: Mapping[str, Any]) -> str:
-    place = f"{hit['path']}:L{hit['startLine']}-L{hit['endLine']}"
-    snippet = "\n".join(f"    {line}".rstrip() for line in hit["snippet"].splitlines())
-    return f"{place}  {hit['score']:.2f}\n{snippet}"
+    clean = [{**hit, "snippet": _clean(hit["snippet"]), "path": _clean(hit["path"])} for hit in hits]
+    columns, colours = find_columns(), shows_colours()
+    print("\n\n".join(format_hit(hit, query, columns=columns, colours=colours) for hit in clean))
 
 
 def _join_sentences(what: str, action: str | None) -> str:
@@ -217,9 +224,11 @@ def print_report(report: SyncReport) -> None:
     """Print a report of a sync; files that it could not index go to standard error."""
     verb = "Rebuilt the index:" if report.reindexed else "Indexed"
     counts = ", ".join(f"{getattr(report, each)} {each}" for each in ("added", "changed", "removed", "unchanged"))
-    print(f"{verb} {report.files} notes in {report.chunks} chunks ({counts}).")
+    print(f"{verb} {count(report.files, 'note')} in {count(report.chunks, 'chunk')} ({counts}).")
     pending = f", {report.pending} still without embedding" if report.pending else ""
-    print(f"Embedded {report.embedded} texts, {report.cached} had an embedding before{pending}. {report.seconds:.1f} s")
+    print(
+        f"Embedded {count(report.embedded, 'text')}, {report.cached} had an embedding before{pending}. {report.seconds:.1f} s"
+    )
     _print_failures(report)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Self
@@ -12,6 +14,7 @@ from memory_core.cli import output
 from memory_core.config.names import DEFAULT_AGENT
 
 Options = argparse.Namespace
+_CHOICE = re.compile(r"(?:COMMAND|[\w/ -]+): invalid choice: '([^']*)' \(choose from (.*)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,9 @@ class Command:
     group: str = ""
 
 
+SOURCES = Argument.of(
+    "--sources", metavar="NAMES", help="what is searched, with commas: memory, workspace (all its .md files), sessions"
+)
 # Every command takes these, before its name or after it.
 COMMON = (
     Argument.of("--agent", metavar="ID", help="id of the agent (main)"),
@@ -61,6 +67,7 @@ _DEFAULTS = {
     "agent": DEFAULT_AGENT,
     "workspace": None,
     "config": None,
+    "sources": None,
     "state_dir": None,
     "json": False,
     "debug": False,
@@ -71,6 +78,10 @@ class _Parser(argparse.ArgumentParser):
     """Reports wrong usage in one line."""
 
     def error(self, message: str) -> NoReturn:
+        if wrong := _CHOICE.search(message):
+            near = difflib.get_close_matches(wrong[1], re.findall(r"[\w-]+", wrong[2]), n=1)
+            message = f"there is no command {wrong[1]!r}" if "COMMAND" in wrong[0] else message
+            message += f"; did you mean {near[0]!r}?" if near else ""
         output.complain(message, f"Try: {self.prog} --help")
         self.exit(2)
 

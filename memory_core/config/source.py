@@ -47,11 +47,13 @@ class ConfigSource:
         workspace: str | Path | None = None,
         state_dir: str | Path | None = None,
         other_slots: Collection[str] = (),
+        overrides: Document | None = None,
     ) -> None:
         self._origin = Path(expand_home(origin)) if isinstance(origin, str | Path) else origin
         self._workspace = None if workspace is None else Path(expand_home(workspace))
         self._state_dir = None if state_dir is None else Path(expand_home(state_dir))
         self._other_slots = frozenset(name.lower() for name in other_slots)
+        self._overrides = overrides
         self._lock = threading.Lock()
         self._held: tuple[object, Config] | None = None
         forks.renew_in_children(self, ConfigSource._renew)
@@ -89,7 +91,7 @@ class ConfigSource:
     def _load(self, document: Path | Document | None) -> Config:
         from memory_core.config import load_config
 
-        config = load_config(document, workspace=self._workspace, state_dir=self._state_dir)
+        config = load_config(document, workspace=self._workspace, state_dir=self._state_dir, overrides=self._overrides)
         if problem := find_slot_problem(config.slot, self._other_slots):
             raise ConfigError([problem], origin=config.origin)
         return config

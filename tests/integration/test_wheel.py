@@ -96,6 +96,6 @@ def test_a_fresh_environment_gets_no_vendors_library(wheel: zipfile.ZipFile) -> 
             "pyjson5",
             "pyyaml",
         ),
-        *("rich", "sqlite-vec", "tenacity", "tokenizers", "watchdog", "wordllama"),
+        *("rich", "shtab", "sqlite-vec", "tenacity", "tokenizers", "watchdog", "wordllama"),
     }
     assert set(about.get_all("Provides-Extra", [])) == {"all", "litellm", "local", "mcp"}

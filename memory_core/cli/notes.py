@@ -1,0 +1,78 @@
+"""Commands that a person uses beside a search: write a note, open one in an editor, keep the index up to date."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+from memory_core.cli import opening, output
+from memory_core.cli.parser import Options, build_parser
+
+WATCH_SECONDS = 1.0  # between two looks at what the background has done
+
+
+def run_add(options: Options) -> int:
+    """Append a text to the note of the day, or to MEMORY.md."""
+    with opening.open_notes(options) as memory:
+        target = "longterm" if options.longterm else "daily"
+        result = memory.call_tool("memory_append", {"text": " ".join(options.text), "target": target})
+    if options.json:
+        output.print_json(result)
+    if "error" in result:
+        output.complain(result["error"], result.get("action"))
+        return 2 if "code" in result else 1
+    if not options.json:
+        print(f"{'Added to' if result['appended'] else 'Already in'} {result['path']}")
+    return 0
+
+
+def run_open(options: Options) -> int:
+    """Print the file and line of a place as editors take them."""
+    from memory_core.sources import files
+
+    with opening.open_notes(options) as memory:
+        result = memory.call_tool("memory_get", {"path": options.place, "lines": 1})
+        config = memory.config()
+    if "error" in result or result.get("status") == "not_found":
+        output.complain(result.get("error") or f"{options.place}: there is no such note", result.get("action"))
+        return 2 if "code" in result else 1
+    file = files.resolve(config, result["path"])
+    path = str(file.real_path) if file else result["path"]
+    if options.json:
+        output.print_json({"path": path, "line": result["from"]})
+    else:
+        print(f"{path}:{result['from']}")
+    return 0
+
+
+def run_watch(options: Options) -> int:
+    """Index what changes in the notes, until somebody interrupts."""
+    with opening.open_notes(options) as memory, output.SyncProgress() as progress:
+        output.print_report(memory.sync(progress=progress))
+        sys.stdout.flush()  # a pipe would keep it back
+        memory.start()
+        seen = memory.status()
+        output.print_aside(f"Watching {seen.workspace}. Press Ctrl-C to end.")
+        pause = threading.Event()
+        try:
+            while not pause.wait(WATCH_SECONDS):
+                status = memory.status()
+                if status.last_sync != seen.last_sync and (status.files, status.chunks) != (seen.files, seen.chunks):
+                    print(
+                        f"Indexed {output.count(status.files, 'note')} in {output.count(status.chunks, 'chunk')}.",
+                        flush=True,
+                    )
+                seen = status
+        except KeyboardInterrupt:
+            output.print_aside("")
+    return 0
+
+
+def run_completion(options: Options) -> int:
+    """Print a script that completes commands and options in a shell."""
+    import shtab
+
+    from memory_core.cli.commands import COMMANDS
+
+    print(shtab.complete(build_parser(COMMANDS), shell=options.shell))
+    return 0
