@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from memory_core.backends.loader import find_plugin, find_section_problems
 from memory_core.cli import output
@@ -29,7 +29,9 @@ def run(options: Options) -> int:
     except ConfigError as error:
         return _print_problems(error, options)
     config = reading.config
-    rows = _add_tools(describe(config, options.agent), config.agent(options.agent))
+    unused = {warning.partition(":")[0] for warning in warnings}
+    rows = [row for row in describe(config, options.agent) if not _is_below(row.key, unused)]
+    rows = _add_tools(rows, config.agent(options.agent))
     if unread := list_unread(reading.document, config.dialect):
         rows.insert(1, Row("not read", unread, "file"))
     if options.json:
@@ -39,6 +41,10 @@ def run(options: Options) -> int:
         for warning in warnings:
             output.complain(warning)
     return 0
+
+
+def _is_below(key: str, unused: Collection[str]) -> bool:
+    return any(key == each or key.startswith(f"{each}.") for each in unused)
 
 
 def _print_problems(error: ConfigError, options: Options) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -203,7 +204,10 @@ def _refuse(problems: Sequence[ConfigProblem], document: Mapping[str, Any], orig
     elif origin == "defaults":
         origin = "flags"
     distinct = sorted(dict.fromkeys(problems), key=rank)
-    raise ConfigError(distinct, origin=origin, action="Correct what is named, then run: memory-core config check")
+    file = f" {shlex.quote(origin)}" if os.path.isabs(origin) else ""  # noqa: PTH117 - may be no path at all
+    raise ConfigError(
+        distinct, origin=origin, action=f"Correct what is named, then run: memory-core config check{file}"
+    )
 
 
 def _walk_keys(raw: object, key: str) -> Iterator[str]:

@@ -365,7 +365,16 @@ def test_every_problem_is_told_at_once(command: Command, tmp_path: Path) -> None
         "agents.list[0].memorySearch.query.maxResults",
     ]  # fmt: skip
     for words in (("status",), ("search", "x"), ("index",)):
-        assert command(*words, "--config", str(path)).code == 2
+        refused = command(*words, "--config", str(path))
+        assert refused.code == 2
+        assert refused.error.endswith(f"then run: memory-core config check {path}")
+
+
+def test_what_is_left_out_is_not_shown_as_a_setting(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "host.json5"
+    path.write_text("{memory: {qmd: {rerank: false, searchMode: 'vsearch', mcporter: {enabled: true}}}}")
+    shown = pairs(command("config", "check", str(path)).out)
+    assert [key for key in shown if key.startswith("memory.qmd")] == ["memory.qmd.searchMode"]
 
 
 def test_a_workspace_that_is_not_there_is_told(command: Command) -> None:
