@@ -11,7 +11,7 @@ session = CallContext(agent="main", session_key="agent:main:telegram:direct:7", 
 
 with MemorySlot(lambda: config) as slot:  # also takes a file or a mapping; all are looked at again at every call
     tools = slot.tool_schemas(session, form="openai")  # for the model; "anthropic" and "mcp" are other forms
-    system_prompt = "\n\n".join([slot.prompt_section(session), slot.session_context(session)])
+    system_prompt = slot.system_text(session)
 
     # The model asks for a tool by its name; what comes back is JSON, whatever went wrong.
     found = slot.call_tool("memory_search", {"query": "Which retired teacher takes the puppy?"}, session)
