@@ -28,6 +28,7 @@ APPLICATION_ID = 0x4D454D43  # "MEMC"
 PAGE_SIZE = 8192  # holds a 384-dimension BLOB table at 1.07 times its payload; 4096 takes 1.34
 BUSY_TIMEOUT_MS = 5000
 LOCK_POLL_SECONDS = 0.01  # between the tries of those who wait
+_MAGIC = b"SQLite format 3\x00"  # at the beginning of every database
 TOKENIZER = ("unicode61", "remove_diacritics", "2")
 
 MOST_NEWER = 100  # migrations that a newer version may have had; a number beyond is none
@@ -97,6 +98,11 @@ class FileKind:
     repair: str
     retry: str
     elsewhere: str
+
+    @property
+    def article(self) -> str:
+        """The indefinite article of its noun."""
+        return "an" if self.noun[0] in "aeiou" else "a"
 
 
 INDEX = FileKind(
@@ -237,8 +243,13 @@ def _is_loop(path: Path) -> bool:
     return False
 
 
-def open_reader(path: Path, kind: FileKind = INDEX) -> Connection:
+def open_reader(path: Path, kind: FileKind = INDEX, *, damaged: bool = False) -> Connection:
     """Open an existing file for reading only, also where neither it nor its folder can be written.
+
+    Args:
+        path: The file.
+        kind: What it should be.
+        damaged: Open also one that is shorter than it should be; what is left of it can be read.
 
     Raises:
         StoreError: See `translate_errors`.
@@ -253,6 +264,8 @@ def open_reader(path: Path, kind: FileKind = INDEX) -> Connection:
             try:
                 connection.set_busy_timeout(BUSY_TIMEOUT_MS)
                 connection.pragma("query_only", True)
+                if damaged:
+                    connection.pragma("writable_schema", True)  # SQLite then does not compare the size with the header
                 connection.pragma("schema_version")
             except (apsw.CantOpenError, apsw.ReadOnlyError):
                 connection.close()
@@ -274,9 +287,8 @@ def _list_meanings(kind: FileKind) -> tuple[tuple[type[apsw.Error], type[StoreEr
     """Return for the driver's errors ours, with what is wrong and what to do."""
     foreign = f"delete it if nothing else needs it, or {kind.elsewhere.replace('place', 'file')}"
     elsewhere = f"make it writable, or {kind.elsewhere}"
-    article = "an" if kind.noun[0] in "aeiou" else "a"
     return (
-        (apsw.NotADBError, StoreCorrupt, f"this is not {article} {kind.noun} of memory-core", foreign),
+        (apsw.NotADBError, StoreCorrupt, f"this is not {kind.article} {kind.noun} of memory-core", foreign),
         (apsw.CorruptError, StoreCorrupt, f"the {kind.noun} is damaged", kind.repair),
         (apsw.FullError, StoreFull, f"no space is left for the {kind.noun}", kind.retry),
         (apsw.ReadOnlyError, StoreReadOnly, f"the {kind.noun} cannot be written", elsewhere),
@@ -307,6 +319,14 @@ def translate_errors(path: Path, kind: FileKind = INDEX) -> Iterator[None]:
             if isinstance(error, theirs):
                 raise ours(path, message, action=action) from error
         raise StoreError(path, f"SQLite says: {error}", action=kind.repair) from error
+
+
+def is_refused_statement(error: StoreError) -> bool:
+    """Return True if SQLite itself refused a statement, as over a lost table of the keyword index.
+
+    It does not blame the disk, a lock, memory or permissions for that, and statements of ours fit our tables.
+    """
+    return isinstance(error.__cause__, apsw.SQLError)
 
 
 @contextlib.contextmanager
@@ -347,6 +367,10 @@ def check_version(connection: Connection, path: Path, known: int, kind: FileKind
         StoreCorrupt: The file belongs to another program, or is damaged.
         StoreTooNew: A newer memory-core wrote it.
     """
+    elsewhere = kind.elsewhere.replace("place", "file")
+    if size := find_foreign_size(path):
+        problem = f"this is not {kind.article} {kind.noun} of memory-core, nor any SQLite database ({size} B)"
+        raise StoreCorrupt(path, problem, action=f"delete it if nothing else needs it, or {elsewhere}")
     with translate_errors(path, kind):
         # One statement, because another process may be making the file.
         facts = connection.execute(
@@ -354,7 +378,6 @@ def check_version(connection: Connection, path: Path, known: int, kind: FileKind
             " FROM pragma_user_version, pragma_application_id"
         ).get
     version, application, tables = cast("tuple[int, int, int]", facts)
-    elsewhere = kind.elsewhere.replace("place", "file")
     if application != kind.application_id and (version or tables):
         raise StoreCorrupt(path, "this is a database of another program", action=elsewhere)
     if not 0 <= version <= known + MOST_NEWER or (tables and not version):
@@ -397,12 +420,20 @@ def is_ours(path: Path, kind: FileKind = INDEX) -> bool:
 
     The application id stands at offset 68 of a SQLite file (https://www.sqlite.org/fileformat.html#the_database_header).
     """
-    try:
-        with path.open("rb") as file:
-            header = file.read(100)
-    except OSError:
-        return False
-    return header.startswith(b"SQLite format 3\x00") and header[68:72] == kind.application_id.to_bytes(4, "big")
+    header = read_header(path)
+    return header.startswith(_MAGIC) and header[68:72] == kind.application_id.to_bytes(4, "big")
+
+
+def read_header(path: Path) -> bytes:
+    """Return the first 100 bytes of a file; fewer of a shorter one, none if it cannot be read."""
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        return file.read(100)
+    return b""
+
+
+def find_foreign_size(path: Path) -> int:
+    """Return the size of a file that is no SQLite database, which SQLite might write over; 0 for a database or nothing."""
+    return 0 if read_header(path)[: len(_MAGIC)] in {_MAGIC, b""} else path.stat().st_size
 
 
 def delete_files(path: Path) -> None:

@@ -71,7 +71,7 @@ class StaticProvider:
         import numpy as np
 
         table, _ = self._load()
-        rows = table.take(ids, axis=0)
+        rows = table.take(ids, axis=0, mode="clip")  # a damaged index may hold ids that the table has not
         return widen(rows.view(np.float16)) if rows.dtype == np.float16 else rows.astype(np.float32)
 
     def close(self) -> None:

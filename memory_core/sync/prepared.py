@@ -20,6 +20,11 @@ def digest(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
+def digest_chunk(context: str, overlap_lines: int, text: str) -> bytes:
+    """Return the digest by which a chunk is known; chunks with equal ones have equal keyword rows."""
+    return digest(f"{context}\0{overlap_lines}\0{text}")
+
+
 def slice_units(text: str, units: Iterable[Unit]) -> tuple[str, ...]:
     """Return the texts of a chunk's units."""
     return tuple(text[unit.start : unit.end] for unit in units)
@@ -35,8 +40,8 @@ class PreparedChunk:
 
     @property
     def hash(self) -> bytes:
-        """The digest of context, overlap and text: chunks of equal hashes have equal keyword rows."""
-        return digest(f"{self.chunk.context}\0{self.chunk.overlap_lines}\0{self.chunk.text}")
+        """See `digest_chunk`."""
+        return digest_chunk(self.chunk.context, self.chunk.overlap_lines, self.chunk.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

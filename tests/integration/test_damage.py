@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 import memory_core
 from memory_core import CallContext
+from memory_core.builtin.store.repair import find_damage
 from memory_core.errors import StoreError
+from memory_core.sqlite import is_refused_statement, open_reader, translate_errors
+from tests.command import REPOSITORY
+from tests.servers.openai import OpenAIServer
 
 ASKING = CallContext(session_key="agent:main:main", chat_type="direct")
 QUERY = {"query": "Where is the key of the gate?"}
@@ -76,19 +84,21 @@ def overwrite_pages(path: Path) -> None:
     path.write_bytes(data[:8192] + b"\xff" * (len(data) - 8192))
 
 
-def drop_spaces(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as database:
-        database.execute("DROP TABLE spaces")
+def run(statement: str) -> Callable[[Path], None]:
+    def damage(path: Path) -> None:
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute(statement)
+
+    return damage
 
 
-def spoil_meta(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute("UPDATE meta SET value = 'x'")
+def change_text(after: bytes) -> Callable[[Path], None]:
+    """As a worn disk does, in the stored text alone."""
 
+    def damage(path: Path) -> None:
+        path.write_bytes(path.read_bytes().replace(b"in the barn", after))
 
-def forget_version(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute("PRAGMA user_version = 0")
+    return damage
 
 
 def make_folder(path: Path) -> None:
@@ -122,9 +132,26 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
     "garbage": hold(b"\x93garbage" * 900),
     "only the magic": hold(b"SQLite format 3\0"),
     "pages": overwrite_pages,
-    "table": drop_spaces,
-    "values": spoil_meta,
-    "version": forget_version,
+    "table": run("DROP TABLE spaces"),
+    "values": run("UPDATE meta SET value = 'x'"),
+    "version": run("PRAGMA user_version = 0"),
+    "keyword index: no version": run("DELETE FROM chunks_fts_config"),
+    "keyword index: wrong version": run("UPDATE chunks_fts_config SET v = 99"),
+    "keyword index: no configuration": run("DROP TABLE chunks_fts_config"),
+    "keyword index: no data": run("DROP TABLE chunks_fts_data"),
+    "keyword index: no sizes": run("DROP TABLE chunks_fts_docsize"),
+    "text": change_text(b"in the bark"),
+    "text that is not UTF-8": change_text(b"in the b\xe1rn"),
+    "units": run("UPDATE chunks SET units = x'ffffffffffffffffffffffffffffffff'"),
+    "units cut": run("UPDATE chunks SET units = x'ff'"),
+    "tokens cut": run("UPDATE chunks SET tokens = x'01'"),
+    "windows": run("UPDATE windows SET last = 9999"),
+    "embeddings cut": run("UPDATE embedding_cache SET embedding = x'00'"),
+    "embeddings too long": run("UPDATE embedding_cache SET embedding = zeroblob(4000)"),
+    "embeddings of no length": run(
+        "UPDATE embedding_cache SET embedding = CAST(replace(hex(embedding), '3', '7') AS BLOB)"
+    ),
+    "dimensions": run("UPDATE spaces SET dimensions = 3"),
     "folder": make_folder,
     "link to itself": link_to_itself,
     "link to a folder": link_to_a_folder,
@@ -196,14 +223,132 @@ def test_what_is_not_ours_is_left_alone(
         assert index.read_bytes() == (tmp_path / "before").read_bytes()
 
 
-@pytest.mark.parametrize("text", ["dear diary, " * 100, "dear"])
-def test_a_text_at_a_configured_path_is_left_alone(text: str, workspace: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "data",
+    [b"dear diary, " * 100, b"dear", b"x", b"\0", bytes(8192), b"SQLite format 3", b"SQLite format 3\0", b"\xff" * 511],
+)
+def test_a_file_at_a_configured_path_is_left_alone(data: bytes, workspace: Path, tmp_path: Path) -> None:
     path = tmp_path / "letters" / "mine.sqlite"
     path.parent.mkdir()
-    path.write_text(text)
+    path.write_bytes(data)
     config = settings(store={"path": str(path)})
     with memory_core.open_memory(config, workspace=workspace, state_dir=tmp_path / "state") as memory:
-        assert str(path) in memory.call_tool("memory_search", QUERY, ASKING)["error"]
+        answer = memory.call_tool("memory_search", QUERY, ASKING)
+        assert f"{path}: this is not an index of memory-core" in answer["error"]
+        assert "choose another file: memorySearch.store.path" in answer["action"]
         with pytest.raises(StoreError):
             memory.sync(force=True)
-    assert path.read_text() == text
+    assert path.read_bytes() == data
+    assert {file.name for file in path.parent.iterdir()} <= {path.name, f"{path.name}.lock"}
+
+
+def test_an_empty_file_at_a_configured_path_becomes_the_index(workspace: Path, tmp_path: Path) -> None:
+    path = tmp_path / "mine.sqlite"
+    path.touch()
+    config = settings(store={"path": str(path)})
+    with memory_core.open_memory(config, workspace=workspace, state_dir=tmp_path / "state") as memory:
+        assert "warning" not in memory.call_tool("memory_search", QUERY, ASKING)
+        assert memory.sync().warnings == ()
+    assert path.stat().st_size
+
+
+def test_what_a_disk_refuses_is_no_damage(index: Path, workspace: Path, tmp_path: Path) -> None:
+    """An index that is full or locked, or lies on a failing disk, is left where it is."""
+    with closing(sqlite3.connect(index)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        assert find_damage(index) is None
+    before = index.read_bytes()
+    with closing(open_reader(index)) as connection, pytest.raises(StoreError) as refused, translate_errors(index):
+        connection.execute("SELECT nothing FROM nowhere")
+    assert is_refused_statement(refused.value)
+    for error in (apsw.IOError, apsw.FullError, apsw.NoMemError, apsw.PermissionsError):
+        with pytest.raises(StoreError) as failed, translate_errors(index):
+            raise error("of the system")
+        assert not is_refused_statement(failed.value)
+    assert index.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["pages", "text", "keyword index: no version", "last page cut off"])
+def test_embeddings_that_were_paid_for_are_not_requested_again(kind: str, workspace: Path, tmp_path: Path) -> None:
+    with OpenAIServer(dimensions=1024) as server:
+        remote = {"provider": "openai-compatible", "model": "m", "remote": {"baseUrl": server.url}}
+        config = settings(**remote)
+        with memory_core.open_memory(config, workspace=workspace, state_dir=tmp_path / "state") as memory:
+            first = memory.sync()
+        assert first.embedded >= 10
+        (index,) = (tmp_path / "state" / "memory-core").glob("*.sqlite")
+        if kind == "pages":
+            lose_the_text(index)
+        elif kind == "last page cut off":
+            index.write_bytes(index.read_bytes()[:-8192])
+        else:
+            DAMAGES[kind](index)
+        with memory_core.open_memory(config, workspace=workspace, state_dir=tmp_path / "state") as memory:
+            again = memory.sync()
+            status = memory.status()
+    assert again.warnings == (ANEW,)
+    assert again.embedded <= first.embedded // 4
+    assert again.embedded + again.cached == first.embedded
+    assert (status.pending, status.chunks) == (0, first.chunks)
+
+
+def lose_the_text(path: Path) -> None:
+    """Overwrite every page of the table of chunks, and no other."""
+    with closing(apsw.Connection(str(path))) as database:
+        pages = [row[0] for row in database.execute("SELECT pageno FROM dbstat WHERE name = 'chunks'")]
+        size = int(database.pragma("page_size"))
+    data = bytearray(path.read_bytes())
+    for number in pages:
+        data[(number - 1) * size : number * size] = b"\xff" * size
+    path.write_bytes(data)
+
+
+ASK = """
+import json, sys
+from memory_core import CallContext, open_memory
+config, workspace, state, query = json.loads(sys.argv[1])
+with open_memory(config, workspace=workspace, state_dir=state) as memory:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    answers = [memory.call_tool("memory_search", query, CallContext()) for _ in range(3)]
+    memory.sync()
+    answers.append(memory.call_tool("memory_search", query, CallContext()))
+print(json.dumps(answers))
+"""
+
+
+@pytest.mark.parametrize("kind", ["pages", "garbage"])
+def test_processes_that_meet_damage_at_once_all_answer(kind: str, index: Path, workspace: Path, tmp_path: Path) -> None:
+    """One makes the index anew; the others wait for it, or say that it is being made."""
+    DAMAGES[kind](index)
+    arguments = json.dumps([settings(), str(workspace), str(tmp_path / "state"), QUERY])
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", ASK, arguments], cwd=REPOSITORY, encoding="utf-8",
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    try:
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("\n")
+            process.stdin.flush()
+        outputs = [process.communicate(timeout=120) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    assert [process.returncode for process in processes] == [0] * len(processes), outputs
+    told = 0
+    for out, _ in outputs:
+        *early, last = json.loads(out)
+        assert "in the barn" in last["results"][0]["snippet"], last
+        for answer in early:
+            assert "error" not in answer, answer
+            told += ANEW in answer.get("warning", "")
+            assert answer["results"] or "made anew" in answer["warning"] or "nothing is indexed" in answer["warning"]
+    assert told <= 1  # by the one that did it, unless its sync went on behind the search
+    assert [file.name for file in index.parent.glob("*.damaged")] == [f"{index.name}.damaged"]

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import cast
 
 from memory_core.builtin.store import meta
+from memory_core.builtin.store.migrations import VERSION
 from memory_core.builtin.store.outage_log import read_outage
 from memory_core.builtin.store.pending import count_pending
+from memory_core.builtin.store.repair import find_problem
 from memory_core.builtin.store.spaces import load_serving_space, load_space
 from memory_core.builtin.store.store import Store
 from memory_core.builtin.store.vectors import VectorSearch
@@ -111,9 +113,8 @@ def verify(store: Store) -> Integrity:
         StoreError: It cannot be used.
     """
     with store.read() as connection:
-        found = str(connection.execute("PRAGMA quick_check(1)").get)
         files = sum(_count_files(connection).values())
-        return Integrity(meta.get_value(connection, meta.WORKSPACE), files, None if found == "ok" else found)
+        return Integrity(meta.get_value(connection, meta.WORKSPACE), files, find_problem(connection, VERSION))
 
 
 def _count_files(connection: Connection) -> dict[str, int]:

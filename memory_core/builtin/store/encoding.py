@@ -5,7 +5,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 
+from memory_core.builtin.store.damage import DamagedRow
 from memory_core.records import Unit
+
+UNIT_BYTES = 16  # of one unit: four int32
 
 
 def pack_units(units: Iterable[Unit]) -> bytes:
@@ -14,7 +17,13 @@ def pack_units(units: Iterable[Unit]) -> bytes:
 
 
 def unpack_units(blob: bytes) -> list[Unit]:
-    """Return the inverse of `pack_units`."""
+    """Return the inverse of `pack_units`.
+
+    Raises:
+        DamagedRow: These are no units.
+    """
+    if len(blob) % UNIT_BYTES:
+        raise DamagedRow("units are cut off")
     numbers = iter(array("i", blob))
     return [*map(Unit._make, zip(numbers, numbers, numbers, numbers, strict=True))]
 
@@ -25,5 +34,11 @@ def pack_lines(lines: Sequence[int]) -> bytes | None:
 
 
 def unpack_lines(blob: bytes | None) -> Sequence[int]:
-    """Return the inverse of `pack_lines`."""
+    """Return the inverse of `pack_lines`.
+
+    Raises:
+        DamagedRow: These are no line numbers.
+    """
+    if blob and len(blob) % 4:
+        raise DamagedRow("line numbers are cut off")
     return array("I", blob or b"")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import cast
 
-from memory_core.errors import StoreCorrupt
-from memory_core.sqlite import REBUILD, Connection
+from memory_core.builtin.store.damage import DamagedRow
+from memory_core.sqlite import Connection
 from memory_core.sync.store import SyncState, TargetSpace
 
 IDENTITY = "identity"  # what the text was cut with
@@ -60,13 +59,12 @@ def read_state(connection: Connection) -> SyncState:
     """Return what the index remembers from one sync to the next.
 
     Raises:
-        StoreCorrupt: A value is none that was ever written.
+        DamagedRow: A value is none that was ever written.
     """
     try:
         return _read_state(connection)
     except ValueError as error:
-        path = Path(connection.db_filename("main"))
-        raise StoreCorrupt(path, "the index is damaged: a value in it is no number", action=REBUILD) from error
+        raise DamagedRow("a value in it is no number") from error
 
 
 def _read_state(connection: Connection) -> SyncState:

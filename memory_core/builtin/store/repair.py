@@ -7,8 +7,10 @@ import os
 from pathlib import Path
 
 from memory_core import sqlite as driver
+from memory_core.builtin.store.damage import DamagedRow, check_chunk, translate_bad_text
+from memory_core.builtin.store.encoding import UNIT_BYTES, unpack_units
 from memory_core.builtin.store.migrations import check, list_missing_tables
-from memory_core.errors import StoreCorrupt, StoreReadOnly
+from memory_core.errors import StoreCorrupt, StoreError, StoreReadOnly
 
 ASIDE = ".damaged"  # behind the whole name; the last damaged index of its path
 # The first sync of a process checks a file up to this size, which takes 10 ms for each MB.
@@ -17,6 +19,12 @@ UNCLEAN_BYTES = 50_000_000  # the same for a file that the last process to write
 _OURS = frozenset(
     {"chunks", "embedding_cache", "spaces", "windows"}
 )  # tables by which a lost application id is forgiven
+_WRONG_ROWS = {
+    "a window lies outside of its text": "SELECT 1 FROM windows w JOIN chunks c ON c.id = w.chunk_id"
+    f" WHERE NOT (0 <= w.first AND w.first <= w.last AND {UNIT_BYTES} * w.last < length(c.units))",
+    "an embedding has another length than those of its model": "SELECT 1 FROM embedding_cache e"
+    " JOIN spaces s ON s.id = e.space_id WHERE length(e.embedding) <> 4 * s.dimensions",
+}
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 
 
@@ -30,14 +38,52 @@ def find_damage(path: Path) -> str | None:
         return None
     try:
         with contextlib.closing(driver.open_reader(path)) as connection, driver.translate_errors(path):
-            version = check(connection, path)
-            found = str(connection.execute("PRAGMA quick_check(1)").get)
-            missing = list_missing_tables(connection, version)
+            return find_problem(connection, check(connection, path))
     except StoreCorrupt as error:
         return error.reason
+    except StoreError as error:
+        if not driver.is_refused_statement(error):
+            raise
+        return error.reason
+
+
+def find_problem(connection: driver.Connection, version: int) -> str | None:
+    """Return how the content of an index is damaged, in a few words; None if it is sound.
+
+    Args:
+        connection: To the index.
+        version: Of its schema, as `check` returns it.
+
+    Raises:
+        StoreError: SQLite cannot read it.
+    """
+    found = str(connection.execute("PRAGMA quick_check(1)").get)
     if found != "ok":
         return found.splitlines()[-1]
-    return f"it has no table {missing[0]}" if missing else None
+    if missing := list_missing_tables(connection, version):
+        return f"it has no table {missing[0]}"
+    if not version:
+        return None  # an empty file has no tables yet
+    try:
+        _check_rows(connection)
+    except DamagedRow as error:
+        return str(error)
+    return None
+
+
+def _check_rows(connection: driver.Connection) -> None:
+    """Compare texts with their digests, windows with their texts, and lengths of embeddings with their model's.
+
+    Raises:
+        DamagedRow: A row holds what no sync has written.
+    """
+    with translate_bad_text():
+        rows = connection.execute("SELECT hash, context, text, units, tokens FROM chunks WHERE length(units)")
+        for key, context, text, units, tokens in rows:
+            check_chunk(key, context, text, unpack_units(units), tokens)
+    for what, query in _WRONG_ROWS.items():
+        if connection.execute(f"SELECT EXISTS ({query})").get:
+            raise DamagedRow(what)
 
 
 def needs_check(path: Path) -> bool:
@@ -55,17 +101,15 @@ def needs_check(path: Path) -> bool:
 
 
 def may_replace(path: Path, *, in_own_folder: bool) -> bool:
-    """Return True if a damaged file is an index of ours.
+    """Return True if a damaged file is an index of ours: its header still says so, or the file is empty.
 
-    Its header says so, or is empty or zeroed. In our own folder, under our own name, a file with any other broken header is
-    ours, too, but a sound database of another program is not.
+    In our own folder, under our own name, a file with any broken header is ours, too, but a sound database of another program
+    is not. At a path that the user chose, a file whose header is lost may be anything.
     """
-    try:
-        with path.open("rb") as file:
-            header = file.read(100)
-    except OSError:
+    if not os.access(path, os.R_OK):
         return False
-    if driver.is_ours(path) or not header.strip(b"\0"):
+    header = driver.read_header(path)
+    if driver.is_ours(path) or not header:
         return True
     if not in_own_folder:
         # A header that lost its first bytes still has the id; one that was cut off behind them has nothing else.
@@ -78,22 +122,34 @@ def may_replace(path: Path, *, in_own_folder: bool) -> bool:
     return tables >= _OURS
 
 
-def set_aside(path: Path) -> None:
-    """Rename a damaged index, replacing the one that was set aside before; nobody of this process has it open.
+def set_aside(path: Path) -> Path:
+    """Rename a damaged index with its -wal, replacing the one that was set aside before; nobody of this process has it open.
+
+    Returns:
+        Its new name.
 
     Raises:
         StoreReadOnly: It cannot be renamed.
     """
+    aside = path.with_name(f"{path.name}{ASIDE}")
     try:
-        os.replace(path, f"{path}{ASIDE}")  # noqa: PTH105 -- a suffix behind the whole name
-        for suffix in _SIDE_FILES:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(f"{path}{suffix}")  # noqa: PTH108
+        _unlink_side_files(aside)
+        path.replace(aside)
+        with contextlib.suppress(FileNotFoundError):
+            path.with_name(f"{path.name}-wal").replace(aside.with_name(f"{aside.name}-wal"))
+        _unlink_side_files(path)
     except OSError as error:
         action = f"delete {path} and its -wal and -shm files"
         raise StoreReadOnly(
             path, f"it is damaged and cannot be moved aside ({error.strerror})", action=action
         ) from error
+    return aside
+
+
+def _unlink_side_files(path: Path) -> None:
+    for suffix in _SIDE_FILES:
+        with contextlib.suppress(FileNotFoundError):
+            path.with_name(f"{path.name}{suffix}").unlink()
 
 
 def remove_obstacles(path: Path) -> str | None:

@@ -6,12 +6,12 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
+from memory_core.builtin.store.damage import check_chunk, check_cosines, check_window, stack_embeddings
 from memory_core.builtin.store.encoding import unpack_lines, unpack_units
 from memory_core.builtin.store.meta import WORKSPACE, get_value
 from memory_core.builtin.store.spaces import load_serving_space
 from memory_core.builtin.store.token_bits import load_tokens
 from memory_core.builtin.store.vectors import VectorIndex
-from memory_core.embeddings.vectors import as_rows
 from memory_core.search.reader import DateRange, IndexedChunk, ServingSpace, Term, WindowCosine, WindowTokens
 from memory_core.sqlite import Connection, load_tokenizer
 from memory_core.text.terms import is_single_cjk
@@ -37,6 +37,7 @@ class StoreReader:
         self._db = connection
         self._vectors = vectors
         self._tokenize = load_tokenizer(connection)
+        self._units: dict[int, int] = {}  # the number of units of each chunk that was loaded
 
     def is_empty(self) -> bool:
         """See `Reader`."""
@@ -125,13 +126,16 @@ class StoreReader:
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """See `Reader`."""
         rows = self._db.execute(
-            "SELECT c.id, f.path, f.source, f.date, c.start_line, c.context, c.text, c.units, c.tokens FROM chunks c"
+            "SELECT c.id, c.hash, f.path, f.source, f.date, c.start_line, c.context, c.text, c.units, c.tokens FROM chunks c"
             f" JOIN files f ON f.id = c.file_id WHERE c.id IN ({','.join(map(str, ids))}) AND length(c.units)"
         )
-        return [
-            IndexedChunk(chunk_id, path, source, date, start, context, text, unpack_units(units), tokens)
-            for chunk_id, path, source, date, start, context, text, units, tokens in rows
-        ]
+        chunks = []
+        for chunk_id, key, path, source, date, start, context, text, blob, tokens in rows:
+            units = unpack_units(blob)
+            check_chunk(key, context, text, units, tokens)
+            self._units[chunk_id] = len(units)
+            chunks.append(IndexedChunk(chunk_id, path, source, date, start, context, text, units, tokens))
+        return chunks
 
     def compare_windows(
         self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]
@@ -148,7 +152,10 @@ class StoreReader:
         windows = cast("list[tuple[int, int, int, bytes]]", rows.fetchall())
         if not windows:
             return []
-        cosines: list[float] = np.einsum("wd,d->w", as_rows([window[3] for window in windows]), vector).tolist()
+        embeddings = stack_embeddings([window[3] for window in windows], len(vector))
+        cosines: list[float] = np.einsum("wd,d->w", embeddings, vector).tolist()
+        check_cosines(cosines)
+        self._check_windows(windows)
         return [
             WindowCosine(chunk_id, first, last, cosine)
             for (chunk_id, first, last, _), cosine in zip(windows, cosines, strict=True)
@@ -156,12 +163,20 @@ class StoreReader:
 
     def load_tokens(self, space_id: int, chunk_ids: Collection[int]) -> list[WindowTokens] | None:
         """See `Reader`."""
-        return load_tokens(self._db, space_id, chunk_ids)
+        windows = load_tokens(self._db, space_id, chunk_ids)
+        self._check_windows((w.chunk_id, w.first, w.first + len(w.counts) - 1) for w in windows or ())
+        return windows
 
     def load_log_lines(self, source: str, path: str) -> Sequence[int]:
         """See `Reader`."""
         blob = self._db.execute("SELECT lines FROM files WHERE source = ? AND path = ?", (source, path)).get
         return unpack_lines(blob)
+
+    def _check_windows(self, windows: Iterable[tuple[int, int, int, *tuple[object, ...]]]) -> None:
+        """Check windows, each given as (chunk id, first unit, last unit, ...), of chunks that were loaded."""
+        for chunk_id, first, last, *_ in windows:
+            if chunk_id in self._units:
+                check_window(first, last, self._units[chunk_id])
 
 
 def match_expression(words: Iterable[str]) -> str:

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
 from memory_core import sqlite as driver
+from memory_core.builtin.store.damage import DamagedRow, translate_bad_text
 from memory_core.builtin.store.meta import bump_generation
 from memory_core.builtin.store.migrations import VERSION, check, migrate
 from memory_core.builtin.store.repair import find_damage, may_replace, needs_check, remove_obstacles, set_aside
 from memory_core.builtin.store.retrieval import StoreReader
 from memory_core.builtin.store.vectors import VectorIndex
 from memory_core.config.settings import Vector
-from memory_core.errors import NotIndexed, StoreCorrupt, StoreError
+from memory_core.errors import MemoryCoreError, NotIndexed, StoreCorrupt, StoreError
 from memory_core.search.reader import Reader
 from memory_core.sqlite import Connection
 
+log = logging.getLogger(__name__)
+
+_SAVED_TOGETHER = 1000  # embeddings of a damaged index that are committed in one transaction
 _FileId: TypeAlias = tuple[int, int]
 
 
@@ -144,15 +150,30 @@ class Store:
             return removed
         self.close()
         self._closed = False
-        set_aside(self.path)
+        self._save_embeddings(set_aside(self.path))
         return problem
+
+    def _save_embeddings(self, damaged: Path) -> None:
+        """Copy the embeddings that a damaged index still holds into a new one; make none if it holds none."""
+        from memory_core.builtin.store.salvage import put_embeddings, read_embeddings
+
+        saved = 0
+        with contextlib.closing(read_embeddings(damaged)) as found:
+            try:
+                while batch := [*islice(found, _SAVED_TOGETHER)]:
+                    with self.write() as connection:
+                        put_embeddings(connection, batch)
+                    saved += len(batch)
+            except MemoryCoreError as error:  # the sync that follows meets it, too, and tells
+                log.warning("embeddings of the damaged index are lost: %s", error)
+        log.info("%s: %d embeddings of the damaged index were saved", self.path, saved)
 
     @contextlib.contextmanager
     def _watch(self) -> Iterator[None]:
         """Translate the driver's errors, and remember those that may be damage of this file, for `repair`."""
         file = _file_id(self.path)
         try:
-            with driver.translate_errors(self.path):
+            with driver.translate_errors(self.path), _translate_damage(self.path):
                 yield
         except StoreError as error:
             if type(error) in {StoreCorrupt, StoreError}:
@@ -233,6 +254,15 @@ class Store:
             self._writer = connection
             self._writer_file = file or _file_id(self.path)
         return self._writer
+
+
+@contextlib.contextmanager
+def _translate_damage(path: Path) -> Iterator[None]:
+    try:
+        with translate_bad_text():
+            yield
+    except DamagedRow as error:
+        raise StoreCorrupt(path, f"the index is damaged: {error}", action=driver.REBUILD) from error
 
 
 def _file_id(path: Path) -> _FileId | None:

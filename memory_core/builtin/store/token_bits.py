@@ -7,11 +7,16 @@ They hang on the embedding of their window and go with it, or when no chunk hold
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
+from memory_core.builtin.store.damage import DamagedRow
 from memory_core.embeddings.token_blobs import unpack_signs
 from memory_core.search.reader import WindowTokens
 from memory_core.sqlite import Connection
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 def load_tokens(connection: Connection, space_id: int, chunk_ids: Iterable[int]) -> list[WindowTokens] | None:
@@ -26,10 +31,25 @@ def load_tokens(connection: Connection, space_id: int, chunk_ids: Iterable[int])
     if not rows or not all(bits for *_, bits in rows):
         return None
     return [
-        WindowTokens(chunk_id, first, *unpack_signs(bits, units=units, dimensions=dimensions))
+        WindowTokens(chunk_id, first, *_unpack(bits, units, dimensions))
         for chunk_id, first, units, dimensions, bits in rows
         if bits
     ]
+
+
+def _unpack(bits: bytes, units: int, dimensions: int) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
+    """Unpack the signs of one window.
+
+    Raises:
+        DamagedRow: They are not those of so many units.
+    """
+    try:
+        counts, signs = unpack_signs(bits, units=units, dimensions=dimensions)
+    except ValueError as error:
+        raise DamagedRow("tokens are cut off") from error
+    if int(counts.sum()) != len(signs):
+        raise DamagedRow("tokens are not those of their text")
+    return counts, signs
 
 
 def put(connection: Connection, space_id: int, rows: Iterable[tuple[bytes, bytes]]) -> None:

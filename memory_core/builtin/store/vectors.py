@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.builtin.store import meta
+from memory_core.builtin.store.damage import check_cosines, stack_embeddings
 from memory_core.config.settings import Vector
-from memory_core.embeddings.vectors import as_rows
 from memory_core.sqlite import Connection, load_vec0
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class VectorIndex:
         """Find the windows most similar to a query of unit length, best first; rows without direction are left out."""
         import numpy as np
 
-        matrix = self._load_picked(connection, space_id, query) or self._load_all(connection, space_id)
+        matrix = self._load_picked(connection, space_id, query) or self._load_all(connection, space_id, len(query))
         if not len(matrix.hashes):
             return []
         count = limit * SCREENED
@@ -108,6 +108,7 @@ class VectorIndex:
         limit = min(limit, len(cosines))
         best = np.argpartition(-cosines, limit - 1)[:limit]
         best = best[np.argsort(-cosines[best], kind="stable")]
+        check_cosines(cosines[best].tolist())
         numbers = best if picked is None else picked[best]
         return [
             NearWindow(matrix.hashes[i], cosine)
@@ -189,9 +190,9 @@ class VectorIndex:
                 "last": int(meta.get_value(connection, meta.BITS_LAST) or 0),
             },
         ).fetchall()
-        return _matrix(space_id, "", rows)
+        return _matrix(space_id, "", rows, dimensions=len(query))
 
-    def _load_all(self, connection: Connection, space_id: int) -> _Matrix:
+    def _load_all(self, connection: Connection, space_id: int, dimensions: int) -> _Matrix:
         generation = meta.read_generation(connection)
         with self._lock:
             held = self._matrix
@@ -202,7 +203,8 @@ class VectorIndex:
             " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)",
             (space_id,),
         ).fetchall()
-        loaded = _matrix(space_id, generation, rows, screened=len(rows) >= self._screen_from)
+        screened = len(rows) >= self._screen_from
+        loaded = _matrix(space_id, generation, rows, dimensions=dimensions, screened=screened)
         with self._lock:
             self._matrix = loaded
         return loaded
@@ -214,8 +216,10 @@ def find_vec0_problem(settings: Vector) -> str | None:
         return VectorIndex(settings).find_problem(connection)
 
 
-def _matrix(space_id: int, generation: str, found: Sequence[tuple[Any, ...]], *, screened: bool = False) -> _Matrix:
-    rows = as_rows([row[1] for row in found])
+def _matrix(
+    space_id: int, generation: str, found: Sequence[tuple[Any, ...]], *, dimensions: int, screened: bool = False
+) -> _Matrix:
+    rows = stack_embeddings([row[1] for row in found], dimensions)
     return _Matrix(space_id, generation, [row[0] for row in found], rows, _Screen.of(rows) if screened else None)
 
 

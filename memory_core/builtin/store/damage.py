@@ -1,0 +1,98 @@
+"""Rows that no sync has written: found where they are read, so that a damaged index is made anew, not quoted.
+
+SQLite sees damage to its own structure. It does not see flipped bits inside of a text, a vector or a number.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from memory_core.embeddings.token_blobs import END_OF_UNIT
+from memory_core.embeddings.vectors import as_rows
+from memory_core.records import Unit
+from memory_core.sync.prepared import digest_chunk
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_MOST_COSINE = 1.01  # of two vectors of unit length, whose last digits are rounded
+_REPLACED = (
+    "\ufffd"  # stands in a stored text for what SQLite does not take, so that its digest is that of another text
+)
+
+
+class DamagedRow(Exception):
+    """A row holds what no sync has written. A store turns this into StoreCorrupt."""
+
+
+@contextlib.contextmanager
+def translate_bad_text() -> Iterator[None]:
+    """Turn the driver's error about a text that is not UTF-8 into ours.
+
+    Raises:
+        DamagedRow: A text that was read is not UTF-8.
+    """
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise DamagedRow("a text is not UTF-8") from error
+
+
+def check_chunk(key: bytes, context: str, text: str, units: Sequence[Unit], tokens: bytes | None = None) -> None:
+    """Check the columns of a chunk that has units.
+
+    Args:
+        key: The digest of its context, overlap and text.
+        context: The headings above it.
+        text: Its lines.
+        units: What is ranked.
+        tokens: Token ids of the units, as `embeddings.token_blobs` packs them; None if they were not computed.
+
+    Raises:
+        DamagedRow: The columns do not belong together.
+    """
+    size, last = len(text), text.count("\n")
+    for unit in units:
+        if not (0 <= unit.start <= unit.end <= size and 0 <= unit.first_line <= unit.last_line <= last):
+            raise DamagedRow("a unit lies outside of its text")
+    # The number of lines that overlap is not stored. The first unit begins behind them, or after blank lines that follow.
+    overlaps = range(units[0].first_line, -1, -1)
+    if _REPLACED not in text and not any(digest_chunk(context, lines, text) == key for lines in overlaps):
+        raise DamagedRow("a text is not what was indexed")
+    if tokens is not None and (len(tokens) % 2 or array("H", tokens).count(END_OF_UNIT) != len(units)):
+        raise DamagedRow("tokens are not those of their text")
+
+
+def check_window(first: int, last: int, units: int) -> None:
+    """Check that a window lies within the units of its chunk.
+
+    Raises:
+        DamagedRow: It does not.
+    """
+    if not 0 <= first <= last < units:
+        raise DamagedRow("a window lies outside of its text")
+
+
+def stack_embeddings(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
+    """Return stored embeddings as a matrix, shape (n, dimensions); (0, 0) for none.
+
+    Raises:
+        DamagedRow: One has another length.
+    """
+    if not {len(blob) for blob in blobs} <= {4 * dimensions}:
+        raise DamagedRow("an embedding has another length than those of its model")
+    return as_rows(blobs)
+
+
+def check_cosines(cosines: Iterable[float]) -> None:
+    """Check cosines of embeddings of unit length.
+
+    Raises:
+        DamagedRow: One is larger, or no number.
+    """
+    if not all(-_MOST_COSINE <= cosine <= _MOST_COSINE for cosine in cosines):
+        raise DamagedRow("an embedding is not of unit length")

@@ -1,0 +1,100 @@
+"""Rows of an index are checked as they are read: what no sync has written is damage, and what one has written never is."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_core.builtin.store.damage import DamagedRow, check_chunk, check_cosines, check_window, stack_embeddings
+from memory_core.builtin.store.encoding import pack_units, unpack_lines, unpack_units
+from memory_core.builtin.store.rows import _replace_surrogates
+from memory_core.config.settings import Chunking
+from memory_core.embeddings.token_blobs import pack_ids
+from memory_core.records import Unit
+from memory_core.sync.prepared import PreparedChunk, digest_chunk
+from memory_core.text.chunks import split_chunks
+from memory_core.text.units import split_units
+
+LINES = st.lists(
+    st.sampled_from(
+        ["# Fence", "", "   ", "The fence is green.", "- oak", "  - iron", "```", "| a | b |", "\ud800 torn"]
+    )
+    | st.text(st.characters(exclude_characters="\n"), max_size=60),
+    max_size=40,
+)
+TEXT = "# Fence\n\nThe fence is green.\n- oak\n"
+UNITS = [Unit(9, 28, 2, 2), Unit(29, 34, 3, 3)]
+KEY = digest_chunk("Notes", 0, TEXT)
+
+
+@given(LINES, st.integers(1, 30), st.integers(0, 29))
+def test_what_a_sync_writes_is_never_taken_for_damage(lines: list[str], tokens: int, overlap: int) -> None:
+    chunking = Chunking(tokens=tokens, overlap=min(overlap, tokens - 1))
+    for chunk in split_chunks("\n".join(lines), chunking, date="2026-03-01", title=""):
+        units = tuple(split_units(chunk.text, skip_lines=chunk.overlap_lines, fence=chunk.fence))
+        if units:
+            stored = _replace_surrogates(chunk.text)
+            key = PreparedChunk(chunk, units, ()).hash
+            check_chunk(key, chunk.context, stored, unpack_units(pack_units(units)), pack_ids([[1, 2]] * len(units)))
+
+
+def test_a_flipped_bit_of_a_text_is_damage() -> None:
+    check_chunk(KEY, "Notes", TEXT, UNITS, pack_ids([[1], []]))
+    dice = random.Random(3)
+    for _ in range(100):
+        data = bytearray(TEXT, "ascii")
+        data[dice.randrange(len(data))] ^= 1 << dice.randrange(7)
+        with pytest.raises(DamagedRow):
+            check_chunk(KEY, "Notes", data.decode(), UNITS)
+    with pytest.raises(DamagedRow):
+        check_chunk(KEY, "notes", TEXT, UNITS)
+
+
+@pytest.mark.parametrize(
+    "unit", [Unit(9, 999, 2, 2), Unit(-1, 5, 0, 0), Unit(30, 29, 3, 3), Unit(29, 34, 3, 1 << 20), Unit(29, 34, -3, 3)]
+)
+def test_a_unit_outside_of_its_text_is_damage(unit: Unit) -> None:
+    for units in ([unit], [UNITS[0], unit]):
+        with pytest.raises(DamagedRow):
+            check_chunk(KEY, "Notes", TEXT, units)
+
+
+@pytest.mark.parametrize("tokens", [b"\x01", b"", pack_ids([[1]]), pack_ids([[1], [], []])])
+def test_tokens_of_other_units_are_damage(tokens: bytes) -> None:
+    with pytest.raises(DamagedRow):
+        check_chunk(KEY, "Notes", TEXT, UNITS, tokens)
+
+
+def test_columns_that_are_cut_off_are_damage() -> None:
+    with pytest.raises(DamagedRow):
+        unpack_units(pack_units(UNITS)[:-1])
+    with pytest.raises(DamagedRow):
+        unpack_lines(b"\x01\x02\x03")
+    assert list(unpack_lines(None)) == []
+
+
+@pytest.mark.parametrize(("first", "last"), [(-1, 0), (1, 0), (0, 3), (0, 9999)])
+def test_a_window_outside_of_its_chunk_is_damage(first: int, last: int) -> None:
+    check_window(0, 2, 3)
+    with pytest.raises(DamagedRow):
+        check_window(first, last, 3)
+
+
+def test_embeddings_of_another_length_are_damage() -> None:
+    row = np.ones(4, dtype=np.float32).tobytes()
+    assert stack_embeddings([row, row], 4).shape == (2, 4)
+    assert stack_embeddings([], 4).shape == (0, 0)
+    for blobs in ([row, row[:-4]], [row[:-1]], [b""]):
+        with pytest.raises(DamagedRow):
+            stack_embeddings(blobs, 4)
+
+
+@pytest.mark.parametrize("cosine", [1.5, -2.0, float("nan"), float("inf")])
+def test_a_cosine_that_none_can_be_is_damage(cosine: float) -> None:
+    check_cosines([1.0000002, -1.0, 0.0])
+    with pytest.raises(DamagedRow):
+        check_cosines([0.5, cosine])
