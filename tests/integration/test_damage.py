@@ -130,6 +130,7 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
     "cut to 99": cut(99),
     "cut beside a -wal": cut_beside_a_wal,
     "garbage": hold(b"\x93garbage" * 900),
+    "one byte": hold(b"\xa7"),
     "only the magic": hold(b"SQLite format 3\0"),
     "pages": overwrite_pages,
     "table": run("DROP TABLE spaces"),

@@ -114,6 +114,8 @@ def may_replace(path: Path, *, in_own_folder: bool) -> bool:
     if not in_own_folder:
         # A header that lost its first bytes still has the id; one that was cut off behind them has nothing else.
         return header[68:72] == driver.APPLICATION_ID.to_bytes(4, "big")
+    if driver.find_foreign_size(path):
+        return True  # no database at all
     try:
         with contextlib.closing(driver.open_reader(path)) as connection, driver.translate_errors(path):
             tables = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema")}
