@@ -186,8 +186,8 @@ class Answerer:
                 return _to_result((), "keyword", None, degradation)
             refuse_other_workspace(self._config, reader.load_workspace())
             serving = reader.load_serving_space()
-            if serving is None:
-                self._explain_missing(query, degradation)
+            if serving is None and not self._explain_missing(query, degradation):
+                self._warn_without_embeddings(degradation)
             vectors = None if serving is None else self._embed(serving, query, degradation)
             hits, mode = search(reader, query, self._config.search.query.hybrid, vectors=vectors)
             hits = cite(reader, hits)
@@ -216,6 +216,7 @@ class Answerer:
             self._syncs.follow_dimensions(space, len(vector))
             return None
         if not vector.any():
+            degradation.warn(f"keyword search only: {space.provider} made no vector of this question")
             return None
         degradation.fallback = asked.fallback
         problem = asked.problem
@@ -236,6 +237,15 @@ class Answerer:
             outage = self._providers.outages.current()
             degradation.warn_keywords_only(problem, outage.reason if outage else "")
         return problem is not None
+
+    def _warn_without_embeddings(self, degradation: _Degradation) -> None:
+        """Warn that no note has an embedding of a provider with which nothing is known to be wrong."""
+        if self._providers.choice.provider == "none" or self._syncs.saves_embeddings:
+            return
+        if degradation.unfinished:
+            degradation.warn("keyword search only: the embeddings of the notes are still being made")
+        else:
+            degradation.warn("keyword search only: no note has an embedding yet", "run: memory-core index")
 
     def _embed_seconds(self, query: Query, degradation: _Degradation) -> float:
         """Return how long the question's embedding may take.

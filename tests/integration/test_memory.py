@@ -29,7 +29,8 @@ HIT = {"path", "startLine", "endLine", "score", "source", "snippet"}
 
 
 def document(*, memory: Mapping[str, Any] | None = None, slot: str = "memory-core", **search: Any) -> dict[str, Any]:
-    """A configuration without embeddings, unless told otherwise."""
+    """A configuration without embeddings, unless told otherwise, in which a search waits for its sync on a busy machine."""
+    search["sync"] = {"onSearchBudgetMs": 60_000, **search.get("sync", {})}
     return {
         "plugins": {"slots": {"memory": slot}},
         "memory": dict(memory or {}),

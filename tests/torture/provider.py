@@ -37,6 +37,9 @@ PROVIDERS = ("openai-compatible", "openai", "mistral", "openrouter", "ollama")  
 FRESH_WORD, FRESH_PATH = "tinwhistle", "memory/2026-01-09.md"
 
 
+_TIMEOUTS = {"healthy": 10.0}  # on a busy machine, too: a good endpoint has to be used
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """What one case does.
@@ -87,7 +90,7 @@ class ProviderAttack(Attack):
             provider=dice.choices(PROVIDERS, [6, 2, 1, 1, 1])[0],
             key=new_key(dice),
             word=dice.choice(list(WORDS)),
-            timeout_seconds=1.5 if kind in hostile.BULKY else 0.3,
+            timeout_seconds=_TIMEOUTS.get(kind, 1.5 if kind in hostile.BULKY else 0.3),
         )
 
     def run(self, number: int) -> Outcome:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 # What every request accepts; an answer that is packed otherwise was not asked for.
@@ -116,15 +117,16 @@ class Body:
         return unpack
 
 
-async def read_body(body: Body, pieces: AsyncIterator[bytes]) -> bytes:
-    """Read a body from the pieces in which it comes.
+async def read_body(body: Body, pieces: AsyncGenerator[bytes, None]) -> bytes:
+    """Read a body from the pieces in which it comes, which are closed in the end.
 
     Raises:
         BadBody: It cannot be read.
     """
-    async for piece in pieces:
-        if not body.add(piece):
-            break
+    async with contextlib.aclosing(pieces):
+        async for piece in pieces:
+            if not body.add(piece):
+                break
     return body.content()
 
 

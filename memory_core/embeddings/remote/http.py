@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from memory_core.embeddings.credentials import Endpoint, find_origin, is_on_this_machine
@@ -126,7 +126,8 @@ class Http:
     ) -> tuple[int, Mapping[str, str], bytes]:
         async with self._open().stream(method, url, **arguments) as answer:
             body = Body.of(answer.status_code, answer.headers, max_bytes)
-            return answer.status_code, answer.headers, await read_body(body, answer.aiter_raw())
+            pieces = cast("AsyncGenerator[bytes, None]", answer.aiter_raw())
+            return answer.status_code, answer.headers, await read_body(body, pieces)
 
     def _map_error(self, error: Exception, url: str, shown: str) -> ProviderError:
         import httpx

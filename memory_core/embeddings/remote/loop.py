@@ -91,17 +91,24 @@ class BackgroundLoop:
 
     @staticmethod
     async def _unwind(last: Callable[[], Awaitable[None]]) -> None:
-        others = asyncio.all_tasks() - {asyncio.current_task()}
+        others = _list_others()
         for task in others:
             task.cancel()
         try:
             async with asyncio.timeout(UNWIND_SECONDS):
                 await asyncio.gather(*others, return_exceptions=True)
                 await last()
+                await asyncio.get_running_loop().shutdown_asyncgens()
+                await asyncio.gather(*_list_others(), return_exceptions=True)  # generators that end themselves
         except TimeoutError:
             pass  # a coroutine that does not let itself be cancelled; its future is settled without it
         finally:
             asyncio.get_running_loop().stop()
+
+
+def _list_others() -> set[asyncio.Task[Any]]:
+    this = asyncio.current_task()
+    return {task for task in asyncio.all_tasks() if task is not this}
 
 
 def _begin(loop: asyncio.AbstractEventLoop, work: Callable[[], Coroutine[Any, Any, T]], future: Future[T]) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import threading
 import time
+from collections.abc import AsyncIterator
 from concurrent.futures import CancelledError, Future
 
 import pytest
@@ -111,3 +113,30 @@ def test_cancelling_a_future_ends_its_task() -> None:
     assert future.cancel()
     assert ended.wait(5)
     loop.close(nothing)
+
+
+def test_a_generator_that_is_left_suspended_is_ended_before_the_loop(caplog: pytest.LogCaptureFixture) -> None:
+    """As the body of an answer of which only the first bytes are read when the loop closes."""
+    begun, ended = threading.Event(), threading.Event()
+
+    async def count() -> AsyncIterator[int]:
+        try:
+            yield 1
+        finally:
+            await asyncio.sleep(0.05)
+            ended.set()
+
+    async def read_first() -> None:
+        async for _ in count():
+            begun.set()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(60)
+            break
+
+    loop = BackgroundLoop("memory-core-test")
+    loop.submit(read_first)
+    assert begun.wait(30)
+    assert loop.close(nothing) == ()
+    gc.collect()
+    assert ended.is_set()
+    assert "was destroyed" not in caplog.text
