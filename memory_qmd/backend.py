@@ -23,18 +23,16 @@ from memory_core.records import (
     SyncReport,
 )
 from memory_core.sources import pages
-from memory_qmd.client import BACKEND, INDEX, QmdClient
-from memory_qmd.collections import Collections
-from memory_qmd.config import QmdConfig
+from memory_qmd.client import BACKEND, INDEX
+from memory_qmd.context import QmdContext
 from memory_qmd.database import Contents
 from memory_qmd.hits import HitBuilder
-from memory_qmd.home import QmdHome
 from memory_qmd.indexing import Indexer
 from memory_qmd.locating import FileLocator
 from memory_qmd.queries import PreparedQuestion, extract_words, prepare
 from memory_qmd.search import QmdAnswer, Searcher
 from memory_qmd.status import StatusReader
-from memory_qmd.updates import Freshness, Updates
+from memory_qmd.updates import DEFAULT_CHECKS, CheckLimits, Freshness, Updates
 from memory_qmd.warm_server import WarmServer
 
 ROWS_PER_HIT = 4  # rows that are requested for each wanted hit: some score below minScore, are gone, or of another date
@@ -42,40 +40,28 @@ MIN_ROWS = 20
 
 
 class QmdBackend:
-    """Implements `MemoryBackend` on the QMD command line. Making one starts nothing."""
+    """Implements `MemoryBackend` on the QMD command line. Making one starts nothing.
 
-    def __init__(self, context: BackendContext) -> None:
-        config = context.config
-        settings = context.settings if isinstance(context.settings, QmdConfig) else QmdConfig()
-        home = QmdHome.of(config)
+    Args:
+        context: Whose memory.
+        checks: When comparing the files with the index counts as costly.
+    """
+
+    def __init__(self, context: BackendContext, *, checks: CheckLimits = DEFAULT_CHECKS) -> None:
+        qmd = QmdContext.of(context)
+        config, settings = qmd.config, qmd.settings
         self._settings = settings
         self._writable = context.access == "rw"
-        self._client = QmdClient(
-            settings.command, home, probe_timeout_seconds=settings.update.command_timeout_ms / 1000
-        )
-        self._collections = Collections(config, settings, home)
+        self._client = qmd.client
+        self._collections = qmd.collections
         self._warm = WarmServer(self._client, settings.search_mode)
         locator = FileLocator(self._collections)
-        self._indexer = Indexer(
-            config,
-            settings,
-            client=self._client,
-            collections=self._collections,
-            on_update=locator.forget_slugs,
-            on_rebuild=self._warm.stop,
-        )
+        self._indexer = Indexer(qmd, on_update=locator.forget_slugs, on_rebuild=self._warm.stop)
         self._searcher = Searcher(self._client, self._indexer.models, settings.search_mode, self._warm)
         self._hits = HitBuilder(config, settings, locator, self._indexer.database)
-        self._updates = Updates(config, settings, self._indexer, writable=self._writable)
+        self._updates = Updates(config, settings, self._indexer, writable=self._writable, checks=checks)
         self._status = StatusReader(
-            config,
-            settings,
-            client=self._client,
-            collections=self._collections,
-            indexer=self._indexer,
-            searcher=self._searcher,
-            updates=self._updates,
-            warm=self._warm,
+            qmd, indexer=self._indexer, searcher=self._searcher, updates=self._updates, warm=self._warm
         )
 
     @hookimpl

@@ -9,12 +9,10 @@ from typing import Literal
 from memory_core.errors import BackendUnavailable, StoreCorrupt, StoreError, SyncBusy
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Finding
-from memory_qmd.client import DIAGNOSE, INDEX, INSTALL, TYPED_SINCE, QmdClient, find_failure
-from memory_qmd.collections import Collections
-from memory_qmd.config import QmdConfig
+from memory_qmd.client import DIAGNOSE, INDEX, INSTALL, TYPED_SINCE, find_failure
 from memory_qmd.config_file import is_config_current
+from memory_qmd.context import QmdContext
 from memory_qmd.database import Database
-from memory_qmd.home import QmdHome
 from memory_qmd.models import ModelFiles
 from memory_qmd.parsing import parse_version
 from memory_qmd.process import SEGMENTATION_FAULT
@@ -36,22 +34,17 @@ def diagnose(context: BackendContext) -> list[Finding]:
     try:
         return list(doctor.check())
     finally:
-        doctor.client.close()
+        doctor.qmd.client.close()
 
 
 class _Doctor:
     def __init__(self, context: BackendContext) -> None:
-        config = context.config
-        self.settings = context.settings if isinstance(context.settings, QmdConfig) else QmdConfig()
-        self.home = QmdHome.of(config)
-        self.timeout = self.settings.update.command_timeout_ms / 1000
-        self.client = QmdClient(self.settings.command, self.home, probe_timeout_seconds=self.timeout)
-        self.collections = Collections(config, self.settings, self.home)
-        self.models = ModelFiles.choose(self.settings.models, self.home)
+        self.qmd = QmdContext.of(context)
+        self.models = ModelFiles.choose(self.qmd.settings.models, self.qmd.home)
 
     def check(self) -> Iterator[Finding]:
         try:
-            program = self.client.find_program()
+            program = self.qmd.client.find_program()
         except BackendUnavailable as error:
             yield Finding(subject="program", level="fail", message=error.reason, action=error.action)
             return
@@ -67,7 +60,7 @@ class _Doctor:
     def _check_node(self) -> Finding:
         """Have QMD open its database; `--version` would work under a Node that is too old for everything else."""
         command = ["collection", "list"]
-        outcome = self.client.attempt(command, timeout_seconds=self.timeout)
+        outcome = self.qmd.client.attempt(command, timeout_seconds=self.qmd.command_seconds)
         failure = find_failure(command, outcome)
         if failure is None:
             return Finding(subject="node", level="ok", message=f"QMD opens its database in {outcome.seconds:.2f} s")
@@ -80,7 +73,7 @@ class _Doctor:
         """Return what to do about a command that failed, in place of an advice to run the doctor."""
         if failure.action != DIAGNOSE:
             return failure.action or INSTALL
-        action = f"try it in a terminal: {self.client.find_program()} {' '.join(command)}"
+        action = f"try it in a terminal: {self.qmd.client.find_program()} {' '.join(command)}"
         if "no answer within" not in failure.reason:
             return action
         return f"{action}; a slow machine needs a longer memory.qmd.update.commandTimeoutMs"
@@ -90,16 +83,18 @@ class _Doctor:
         node = shutil.which("node")
         if node is None:
             return "there is no node on PATH"
-        version = parse_version(self.client.run_program([node, "--version"], timeout_seconds=self.timeout).stdout)
+        version = parse_version(
+            self.qmd.client.run_program([node, "--version"], timeout_seconds=self.qmd.command_seconds).stdout
+        )
         shown = ".".join(map(str, version)) or "unknown"
         if version[:2] >= MIN_NODE:
             return f"the node on PATH is {shown}, which is new enough: QMD's launcher may use another"
         return f"the node on PATH is {shown}, QMD needs {'.'.join(map(str, MIN_NODE))}"
 
     def _check_version(self) -> Finding:
-        self.client.forget_version()
+        self.qmd.client.forget_version()
         try:
-            version = self.client.read_version()
+            version = self.qmd.client.read_version()
         except BackendUnavailable as error:
             action = self._advise(error, ["--version"])
             return Finding(subject="version", level="fail", message=error.reason, action=action)
@@ -111,23 +106,23 @@ class _Doctor:
 
     def _check_database(self) -> Finding:
         try:
-            contents = Database(self.home.database).read_contents()
+            contents = Database(self.qmd.home.database).read_contents()
         except StoreCorrupt:
-            message = f"{self.home.database} is damaged; the next update rebuilds it"
+            message = f"{self.qmd.home.database} is damaged; the next update rebuilds it"
             return Finding(subject="database", level="fail", message=message, action=INDEX)
         except StoreError as error:
-            action = f"see that it is a file that this user may read and write: {self.home.database}"
+            action = f"see that it is a file that this user may read and write: {self.qmd.home.database}"
             return Finding(subject="database", level="fail", message=error.reason, action=action)
         except SyncBusy as error:
             return Finding(subject="database", level="warn", message=str(error), action=error.action)
-        files = len(self.collections.list_files().files)
+        files = len(self.qmd.collections.list_files().files)
         message = f"{contents.total} of {files} files are indexed, {contents.embedded} with embeddings"
         level: Literal["ok", "warn"] = "ok" if contents.total >= files else "warn"
         return Finding(subject="database", level=level, message=message, action="" if level == "ok" else INDEX)
 
     def _check_collections(self) -> Iterator[Finding]:
-        present = self.collections.list_present()
-        for item in self.collections.planned:
+        present = self.qmd.collections.list_present()
+        for item in self.qmd.collections.planned:
             if item in present:
                 message = f"{item.name}: {item.pattern} in {item.root}"
                 yield Finding(subject="collections", level="ok", message=message)
@@ -135,12 +130,12 @@ class _Doctor:
                 message = f"{item.name}: {item.root} does not exist"
                 action = INDEX if item.source == "sessions" else "correct memory.qmd.paths"
                 yield Finding(subject="collections", level="warn", message=message, action=action)
-        if self.home.config_file.exists() and not is_config_current(self.home, present, self.models.uris):
-            message = f"{self.home.config_file} does not match the configuration; the next update repairs it"
+        if self.qmd.home.config_file.exists() and not is_config_current(self.qmd.home, present, self.models.uris):
+            message = f"{self.qmd.home.config_file} does not match the configuration; the next update repairs it"
             yield Finding(subject="collections", level="warn", message=message, action=INDEX)
 
     def _check_models(self) -> Iterator[Finding]:
-        mode = self.settings.search_mode
+        mode = self.qmd.settings.search_mode
         if mode == "search":
             yield Finding(subject="models", level="ok", message='searchMode "search" needs no model')
             return
@@ -148,7 +143,7 @@ class _Doctor:
         for problem in problems:
             message = f"{problem.reason}; QMD searches for words only"
             yield Finding(subject="models", level="warn", message=message, action=problem.action)
-        state = self.home.load_state()
+        state = self.qmd.home.load_state()
         if state.embed_failures and not problems:
             attempts = "attempt" if state.embed_failures == 1 else f"{state.embed_failures} attempts"
             message = f"the last {attempts} to embed failed"

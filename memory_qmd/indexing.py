@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from memory_core.config.agent import AgentConfig
 from memory_core.errors import BackendUnavailable, MemoryCoreError, SyncBusy
 from memory_core.records import SyncReport
 from memory_core.sources.files import Listing
-from memory_qmd.client import RETRIES, QmdClient, find_failure, quote_end, stopped, unavailable
-from memory_qmd.collections import Collections, choose_export_dir, fingerprint_files
-from memory_qmd.config import QmdConfig
+from memory_qmd.client import RETRIES, find_failure, quote_end, stopped, unavailable
+from memory_qmd.collections import choose_export_dir, fingerprint_files
 from memory_qmd.config_file import write_config
+from memory_qmd.context import QmdContext
 from memory_qmd.database import NOTHING, Contents, Database
 from memory_qmd.home import HomeState, QmdHome
 from memory_qmd.models import ModelFiles
@@ -50,42 +49,31 @@ class Indexer:
     """Keeps one agent's QMD index.
 
     Args:
-        config: The agent's configuration.
-        settings: The section `memory.qmd`.
-        client: Runs QMD.
-        collections: The collections to index.
+        qmd: The agent's QMD.
         on_update: Called after every update that ran.
         on_rebuild: Called before the database is deleted.
     """
 
     def __init__(
         self,
-        config: AgentConfig,
-        settings: QmdConfig,
+        qmd: QmdContext,
         *,
-        client: QmdClient,
-        collections: Collections,
         on_update: Callable[[], None],
         on_rebuild: Callable[[], None],
     ) -> None:
-        home = QmdHome.of(config)
-        self.database = Database(home.database)
-        self.models = ModelFiles.choose(settings.models, home)
-        self._config = config
-        self._client = client
-        self._collections = collections
-        self._home = home
-        self._settings = settings
+        self._qmd = qmd
+        self.database = Database(qmd.home.database)
+        self.models = ModelFiles.choose(qmd.settings.models, qmd.home)
         self._on_update = on_update
         self._on_rebuild = on_rebuild
 
     def check(self) -> IndexCheck:
         """Compare the files with the index; reads folders and one small file."""
-        state = self._home.load_state()
-        listing = self._collections.list_files()
+        state = self._qmd.home.load_state()
+        listing = self._qmd.collections.list_files()
         fingerprint = fingerprint_files(listing)
-        missing = not self.database.path.exists() or not self._home.config_file.exists()
-        rebuild = state.plan != self._collections.fingerprint()
+        missing = not self.database.path.exists() or not self._qmd.home.config_file.exists()
+        rebuild = state.plan != self._qmd.collections.fingerprint()
         return IndexCheck(
             listing=listing,
             fingerprint=fingerprint,
@@ -112,7 +100,7 @@ class Indexer:
         began = time.monotonic()
         with self._lock():
             report = self._update(force=force)
-            if self._settings.by_meaning:
+            if self._qmd.settings.by_meaning:
                 report = self._embed_after(report)
         return replace(report, seconds=time.monotonic() - began)
 
@@ -123,9 +111,9 @@ class Indexer:
 
     def is_embedding_due(self) -> bool:
         """Return True if the configured mode needs embeddings that are missing, and no pause after a failure is left."""
-        if not self._settings.by_meaning:
+        if not self._qmd.settings.by_meaning:
             return False
-        state, contents = self._home.load_state(), self.read_contents()
+        state, contents = self._qmd.home.load_state(), self.read_contents()
         if contents is None or time.time() < state.embed_not_before:
             return False
         return self._lacks_embeddings(state, contents)
@@ -154,13 +142,13 @@ class Indexer:
         existed = self.database.path.exists()
         if rebuild:
             self._delete_database()
-        present = self._collections.list_present()
-        rewritten = write_config(self._home, present, self.models.uris)
+        present = self._qmd.collections.list_present()
+        rewritten = write_config(self._qmd.home, present, self.models.uris)
         counts = UpdateCounts(unchanged=len(check.listing.files))
         if rebuild or rewritten or check.due:
-            self._home.save_state(replace(check.state, files="", plan=self._collections.fingerprint()))
+            self._qmd.home.save_state(replace(check.state, files="", plan=self._qmd.collections.fingerprint()))
             counts = self._run_update() if present else UpdateCounts()
-            self._home.save_state(self._build_state(check, rebuild=rebuild))
+            self._qmd.home.save_state(self._build_state(check, rebuild=rebuild))
         return self._report(check, counts, rebuild=force or (rebuild and existed), seconds=time.monotonic() - began)
 
     def _embed_after(self, report: SyncReport) -> SyncReport:
@@ -169,7 +157,7 @@ class Indexer:
         if contents is None:
             unread = f"nothing was embedded, because {self.database.path} cannot be read just now"
             return replace(report, warnings=(*report.warnings, unread))
-        if not self._lacks_embeddings(self._home.load_state(), contents):
+        if not self._lacks_embeddings(self._qmd.home.load_state(), contents):
             return report
         problem = self._embed(download=False)
         contents = self.read_contents()
@@ -181,15 +169,15 @@ class Indexer:
         return contents.embedded < contents.total or (contents.total > 0 and state.models != self.models.fingerprint())
 
     def _embed(self, *, download: bool) -> str | None:
-        state = self._home.load_state()
+        state = self._qmd.home.load_state()
         try:
             self._run_embed(state, download=download)
         except BackendUnavailable as error:
             failures = state.embed_failures + 1
             not_before = time.time() + RETRIES.pause(failures)
-            self._home.save_state(replace(state, embed_failures=failures, embed_not_before=not_before))
+            self._qmd.home.save_state(replace(state, embed_failures=failures, embed_not_before=not_before))
             return f"{error.reason}; {error.action}" if error.action else error.reason
-        self._home.save_state(
+        self._qmd.home.save_state(
             replace(
                 state,
                 models=self.models.fingerprint(),
@@ -203,32 +191,32 @@ class Indexer:
     @contextmanager
     def _lock(self) -> Iterator[None]:
         """Hold the lock of the home, for which other processes are waited as long as for a command."""
-        until = time.monotonic() + self._settings.update.command_timeout_ms / 1000
+        until = time.monotonic() + self._qmd.command_seconds
         try:
-            self._home.create()
+            self._qmd.home.create()
             with ExitStack() as held:
-                while self._client.is_closed or not self._take_lock(held):
-                    if self._client.is_closed:
+                while self._qmd.client.is_closed or not self._take_lock(held):
+                    if self._qmd.client.is_closed:
                         raise stopped()
                     if time.monotonic() >= until:
                         raise SyncBusy("another process is updating QMD's index", action="try again in a moment")
                 yield
         except OSError as error:
-            reason = f"{self._home.path} cannot be written ({error.strerror or error})"
+            reason = f"{self._qmd.home.path} cannot be written ({error.strerror or error})"
             raise unavailable(reason, action="make the state directory writable") from error
 
     def _take_lock(self, held: ExitStack) -> bool:
         try:
-            held.enter_context(self._home.lock(timeout_seconds=LOCK_STEP_SECONDS))
+            held.enter_context(self._qmd.home.lock(timeout_seconds=LOCK_STEP_SECONDS))
         except TimeoutError:
             return False
         return True
 
     def _export_sessions(self) -> None:
-        sessions = self._settings.sessions
+        sessions = self._qmd.settings.sessions
         if sessions.enabled:
-            folder = choose_export_dir(self._config, self._settings, self._home)
-            export_sessions(self._config, folder, retention_days=sessions.retention_days)
+            folder = choose_export_dir(self._qmd.config, self._qmd.settings, self._qmd.home)
+            export_sessions(self._qmd.config, folder, retention_days=sessions.retention_days)
 
     def _delete_database(self) -> None:
         self._on_rebuild()
@@ -236,24 +224,24 @@ class Indexer:
 
     def _build_state(self, check: IndexCheck, *, rebuild: bool) -> HomeState:
         """Build the state after an update, with the files from before it, so that a change during the update shows."""
-        self._client.read_version()
+        self._qmd.client.read_version()
         state = replace(
             check.state,
-            plan=self._collections.fingerprint(),
+            plan=self._qmd.collections.fingerprint(),
             files=check.fingerprint,
             updated_at=time.time(),
             models="" if rebuild else check.state.models,
         )
-        return self._client.add_version(state)
+        return self._qmd.client.add_version(state)
 
     def _run_update(self) -> UpdateCounts:
         """Run `qmd update`, once more if it fails, and then with a new database if the old one is damaged."""
-        timeout = self._settings.update.update_timeout_ms / 1000
-        outcome = self._client.attempt(["update"], timeout_seconds=timeout)
+        timeout = self._qmd.settings.update.update_timeout_ms / 1000
+        outcome = self._qmd.client.attempt(["update"], timeout_seconds=timeout)
         if outcome.ended == "exit" and outcome.status > 0:
             if any(sign in quote_end(outcome.stderr + outcome.stdout) for sign in _DAMAGE):
                 self._delete_database()
-            outcome = self._client.attempt(["update"], timeout_seconds=timeout)
+            outcome = self._qmd.client.attempt(["update"], timeout_seconds=timeout)
         failure = find_failure(["update"], outcome)
         if failure is not None:
             raise failure
@@ -269,7 +257,7 @@ class Indexer:
             changed=counts.updated,
             removed=counts.removed,
             unchanged=counts.unchanged,
-            pending=contents.without_embeddings if self._settings.by_meaning else 0,
+            pending=contents.without_embeddings if self._qmd.settings.by_meaning else 0,
             failures=check.listing.failures,
             warnings=tuple(self._list_warnings(contents)),
             reindexed=rebuild,
@@ -277,10 +265,10 @@ class Indexer:
         )
 
     def _list_warnings(self, contents: Contents) -> list[str]:
-        present = {item.name for item in self._collections.list_present()}
+        present = {item.name for item in self._qmd.collections.list_present()}
         return [
             f"{item.root} is missing; its {contents.documents[item.name]} files stay in QMD's index until it is back"
-            for item in self._collections.planned
+            for item in self._qmd.collections.planned
             if item.name not in present and contents.documents.get(item.name)
         ]
 
@@ -293,7 +281,7 @@ class Indexer:
         if other_model:
             self._try_model()
         command = ["embed", "-f"] if other_model else ["embed"]
-        outcome = self._client.run(command, timeout_seconds=self._settings.update.embed_timeout_ms / 1000)
+        outcome = self._qmd.client.run(command, timeout_seconds=self._qmd.settings.update.embed_timeout_ms / 1000)
         if b"already running" in outcome.stdout + outcome.stderr:
             raise unavailable("another process embeds")
         after = self.read_contents()
@@ -306,16 +294,16 @@ class Indexer:
         Raises:
             BackendUnavailable: The model does not work.
         """
-        scratch = QmdHome(self._home.path / "smoke-test", models=self._home.path)
+        scratch = QmdHome(self._qmd.home.path / "smoke-test", models=self._qmd.home.path)
         notes = scratch.path / "notes"
-        client = self._client.move_to(scratch)
+        client = self._qmd.client.move_to(scratch)
         try:
             scratch.create()
             notes.mkdir(exist_ok=True)
             (notes / "note.md").write_text("# A note\n\nOne line that is embedded.\n", encoding="utf-8")
-            collection = replace(self._collections.planned[0], name="smoke", root=notes, pattern="**/*.md")
+            collection = replace(self._qmd.collections.planned[0], name="smoke", root=notes, pattern="**/*.md")
             write_config(scratch, [collection], self.models.uris)
-            timeout = self._settings.update.embed_timeout_ms / 1000
+            timeout = self._qmd.settings.update.embed_timeout_ms / 1000
             client.run(["update"], timeout_seconds=timeout)
             client.run(["embed"], timeout_seconds=timeout)
             if Database(scratch.database).read_contents().embedded != 1:

@@ -17,8 +17,23 @@ from memory_qmd.schedule import Schedule, SharedRun
 log = logging.getLogger(__name__)
 
 UPDATE_SHARE = 0.5  # of the time for a search: the most that it waits for an update
-COSTLY_CHECK_SECONDS, CHECK_GOOD_FOR = 0.05, 20  # so that at most a twentieth of the time is spent checking
 CLOSE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckLimits:
+    """When a comparison of the files with the index counts as costly, and how long its outcome is reused then.
+
+    Attributes:
+        costly_seconds: A comparison that takes longer is costly.
+        good_for: It is reused for this many times its duration: at most a twentieth of the time is spent comparing.
+    """
+
+    costly_seconds: float = 0.05
+    good_for: float = 20.0
+
+
+DEFAULT_CHECKS = CheckLimits()
 
 
 @dataclass(slots=True)
@@ -39,7 +54,16 @@ class Freshness:
 class Updates:
     """Updates one agent's index. Making one starts nothing."""
 
-    def __init__(self, config: AgentConfig, settings: QmdConfig, indexer: Indexer, *, writable: bool) -> None:
+    def __init__(
+        self,
+        config: AgentConfig,
+        settings: QmdConfig,
+        indexer: Indexer,
+        *,
+        writable: bool,
+        checks: CheckLimits = DEFAULT_CHECKS,
+    ) -> None:
+        self._checks = checks
         self._on_search = config.search.sync
         self._settings = settings.update
         self._indexer = indexer
@@ -113,8 +137,8 @@ class Updates:
         began = time.monotonic()
         check = self._indexer.check()
         ended = time.monotonic()
-        costly = ended - began > COSTLY_CHECK_SECONDS and not check.due
-        self._costly_check = (ended + CHECK_GOOD_FOR * (ended - began), check) if costly else None
+        costly = ended - began > self._checks.costly_seconds and not check.due
+        self._costly_check = (ended + self._checks.good_for * (ended - began), check) if costly else None
         return check
 
     def _wait_for_update(self, check: IndexCheck, wait_seconds: float, *, needed: bool) -> Freshness:

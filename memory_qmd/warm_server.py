@@ -218,6 +218,7 @@ def exchange(
         HTTPException: It is no HTTP.
     """
     seconds = max(timeout_seconds, 0.01)
+    late = f"no whole answer within {seconds:g} s"
     connection = http.client.HTTPConnection(HOST, port, timeout=seconds)
     try:
         connection.connect()
@@ -229,10 +230,14 @@ def exchange(
             connection.request(method, path, None if body is None else json.dumps(body).encode(), dict(headers))
             response = connection.getresponse()
             answer = response.status, response.read(MAX_OUTPUT_BYTES)
+        except (OSError, http.client.HTTPException) as error:
+            if ended.is_set():
+                raise TimeoutError(late) from error
+            raise
         finally:
             watchdog.cancel()
         if ended.is_set():
-            raise TimeoutError(f"no whole answer within {seconds:g} s")
+            raise TimeoutError(late)
         return answer
     finally:
         connection.close()

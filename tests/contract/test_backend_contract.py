@@ -318,7 +318,7 @@ def test_asking_for_a_sync_returns_at_once_and_it_comes(subject: Subject) -> Non
     backend = subject.open()
     began = time.monotonic()
     assert backend.memory_sync_soon() is True
-    assert time.monotonic() - began < 10  # a busy machine needs less, and whoever waits for a provider or a child, more
+    assert time.monotonic() - began < 30  # a busy machine needs less, and whoever waits for a provider or a child, more
     assert eventually(lambda: backend.memory_status().indexed)
 
 

@@ -19,6 +19,7 @@ from memory_core.hookspecs import BackendContext
 from memory_core.records import Access, Query, SearchResult
 from memory_qmd.backend import QmdBackend
 from memory_qmd.config import QmdConfig, QmdLimits
+from memory_qmd.updates import DEFAULT_CHECKS, CheckLimits
 
 # Read before the fixtures clear these variables.
 REAL = os.environ.get("MEMORY_CORE_QMD_HOME")
@@ -32,6 +33,8 @@ PATIENT_SEARCH = SearchSettings(sync=SyncSettings(on_search_budget_ms=60_000))
 HANG_GUARD_SECONDS = (
     120.0  # the fake hangs for 600 s: whoever waits for it takes longer than this, a busy machine does not
 )
+# A server that was not ready in time on a busy machine is started again after a minute.
+WARM_SECONDS = 200.0
 FAKE = Path(__file__).with_name("fake_qmd.py")
 
 
@@ -85,10 +88,18 @@ class QmdAgent:
     def workspace(self) -> Path:
         return self.config.workspace
 
-    def open(self, *, access: Access = "rw", search: SearchSettings | None = None, **settings: Any) -> QmdBackend:
+    def open(
+        self,
+        *,
+        access: Access = "rw",
+        search: SearchSettings | None = None,
+        checks: CheckLimits = DEFAULT_CHECKS,
+        **settings: Any,
+    ) -> QmdBackend:
         """Open a backend; keyword arguments replace parts of the section."""
         config = self.config if search is None else replace(self.config, search=search)
-        backend = QmdBackend(BackendContext(config=config, settings=replace(self.settings, **settings), access=access))
+        section = replace(self.settings, **settings)
+        backend = QmdBackend(BackendContext(config=config, settings=section, access=access), checks=checks)
         self.opened.append(backend)
         return backend
 

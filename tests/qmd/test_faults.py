@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import tempfile
 import time
 from dataclasses import replace
@@ -30,6 +31,7 @@ from tests.qmd.conftest import (
 from tests.waiting import eventually
 
 SHORT_SECONDS = 0.7
+TOO_LATE = r"no answer within|no time was left"  # the latter on a machine so busy that QMD was not even started
 
 
 @pytest.fixture
@@ -49,7 +51,7 @@ def gguf(folder: Path, name: str, content: bytes = b"GGUF fine") -> str:
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        ("hang", "no answer within|no time was left"),
+        ("hang", TOO_LATE),
         ("crash", "SIGSEGV"),
         ("flood", "without end"),
         ("garbage", "cannot be read"),
@@ -165,13 +167,13 @@ def test_a_slow_mode_is_demoted(fence: QmdAgent, fake: FakeQmd, tmp_path: Path) 
     backend = fence.open(search_mode="vsearch", models=QmdModels(embed=gguf(tmp_path, "a.gguf")))
     backend.memory_sync(force=False, progress=None)
     fake.fail(query="hang")
-    with pytest.raises(BackendUnavailable, match="no answer within"):
+    with pytest.raises(BackendUnavailable, match=TOO_LATE):
         ask(backend, "fence", deadline=time.monotonic() + SHORT_SECONDS)
     fake.fail()
     result = ask(backend, "fence")
     assert (paths(result), result.mode) == (["MEMORY.md"], "keyword")
     assert result.warning is not None
-    assert "no answer within" in result.warning
+    assert re.search(TOO_LATE, result.warning)
 
 
 def warmed(fence: QmdAgent, tmp_path: Path, mode: SearchMode = "vsearch", **settings: Any) -> QmdBackend:
@@ -277,7 +279,7 @@ def test_many_calls_with_random_faults_leave_nothing_behind(
     many = 50 if REAL is None else 200  # the long run belongs to `make test-qmd`
     rng = random.Random(7)
     fake.fail(query=rng.choices(FAULTS, FAULT_WEIGHTS, k=many))
-    backend = fence.open(limits=QmdLimits(timeout_ms=5000))  # which few calls need: those that hang
+    backend = fence.open(limits=QmdLimits(timeout_ms=20_000))  # which few calls need: those that hang
     before = set(tmp_path.iterdir())
     answered = failed = 0
     for _ in range(many):

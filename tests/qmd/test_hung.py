@@ -19,7 +19,7 @@ import pytest
 
 from memory_core.backends.selector import Selector
 from memory_core.concurrency.threads import start_call, wait_for
-from memory_core.config.settings import MemorySettings, SearchSettings
+from memory_core.config.settings import MemorySettings, SearchSettings, SyncSettings
 from memory_core.errors import BackendUnavailable, SyncBusy, SyncStopped
 from memory_core.hookspecs import BackendContext
 from memory_qmd.backend import QmdBackend
@@ -91,11 +91,11 @@ def test_every_search_of_a_hung_qmd_ends_at_its_own_deadline(
 
 
 def test_an_update_that_hangs_holds_no_search_up_and_ends_with_its_owner(fence: QmdAgent, fake: FakeQmd) -> None:
-    backend = fence.open(update=ENDLESS)
+    backend = fence.open(update=ENDLESS, search=SearchSettings(sync=SyncSettings(on_search_budget_ms=500)))
     fence.note("memory/a.md", "gate")
     fake.fail(update="hang")
-    assert ask(backend, "fence", deadline=time.monotonic() + 2 * SHORT_SECONDS).stale
-    assert is_running(fake, "update")  # in the background, where the next search finds it
+    assert ask(backend, "fence").stale
+    assert eventually(lambda: is_running(fake, "update"))  # in the background, where the next search finds it
     assert seconds_of(backend.memory_close) < HANG_GUARD_SECONDS
     assert eventually(lambda: not list_children(fake))
 
@@ -298,7 +298,7 @@ def dribbling() -> Iterator[int]:
 
 def test_a_server_that_dribbles_is_given_up_in_time(dribbling: int) -> None:
     def get() -> None:
-        with pytest.raises(TimeoutError, match="no whole answer"):
+        with pytest.raises(TimeoutError):
             exchange(dribbling, "GET", "/health", None, {}, timeout_seconds=0.3)
 
     assert seconds_of(get) < HANG_GUARD_SECONDS

@@ -13,7 +13,7 @@ import pytest
 from memory_core.errors import BackendUnavailable
 from memory_qmd.config import QmdDaemon, QmdLimits, QmdPath, QmdUpdate
 from tests.command import SAMPLE
-from tests.qmd.conftest import PATIENT, QmdAgent, ask, paths
+from tests.qmd.conftest import PATIENT, WARM_SECONDS, QmdAgent, ask, paths
 from tests.waiting import eventually
 
 NO_DEBOUNCE = QmdUpdate(debounce_ms=0)
@@ -162,12 +162,12 @@ def test_the_warm_server(real: QmdAgent) -> None:
         assert paths(ask(backend, "zebra")) == ["memory/my zebra.md"]
         return backend.memory_status().details["warm server"] == "ready"
 
-    assert eventually(warm, seconds=30)
+    assert eventually(warm, seconds=WARM_SECONDS)
     real.note("memory/okapi.md", "okapi")
     assert paths(ask(backend, "okapi")) == ["memory/okapi.md"]
     (real.workspace / "memory" / "okapi.md").unlink()
     backend.memory_sync(force=True, progress=None)
-    assert eventually(warm, seconds=30)
+    assert eventually(warm, seconds=WARM_SECONDS)
     assert ask(backend, "okapi").hits == ()
     backend.memory_close()
     assert backend.memory_status().details["warm server"] == "off"

@@ -13,7 +13,7 @@ from memory_qmd.home import QmdHome
 from memory_qmd.scoring import AGREEMENT
 from tests.benchmarks.nonsense import EVERYDAY_WORDS, SMALL_TALK, nonsense
 from tests.command import SAMPLE
-from tests.qmd.conftest import EMBED_MODEL, PATIENT, QmdAgent, ask, paths
+from tests.qmd.conftest import EMBED_MODEL, PATIENT, WARM_SECONDS, QmdAgent, ask, paths
 from tests.waiting import eventually
 
 NO_DEBOUNCE = QmdUpdate(debounce_ms=0)
@@ -90,7 +90,7 @@ def test_the_warm_server_gives_the_hits_of_the_command(
     )
     warm.memory_start()
 
-    assert eventually(lambda: ask(warm, "puppy").hits and _is_ready(warm), seconds=120)
+    assert eventually(lambda: ask(warm, "puppy").hits and _is_ready(warm), seconds=WARM_SECONDS)
     log.unlink()
     answers = [ask(warm, one, min_score=0.0) for one in questions]
     assert not log.exists()
@@ -124,7 +124,7 @@ def test_by_meaning_all_questions_find_their_note_and_nonsense_finds_none(real: 
     backend = real.open(search_mode="vsearch", models=models, limits=PATIENT, daemon=daemon)
     backend.memory_sync(force=False, progress=None)
     backend.memory_start()
-    assert eventually(lambda: ask(backend, "guitar").hits and _is_ready(backend), seconds=120)
+    assert eventually(lambda: ask(backend, "guitar").hits and _is_ready(backend), seconds=WARM_SECONDS)
     asked = [one for one in SAMPLE_QUESTIONS if one["path"] not in paths(ask(backend, one["question"]))[:3]]
     assert [one["question"] for one in asked] == []
     empty = [

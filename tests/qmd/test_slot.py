@@ -12,7 +12,7 @@ import pytest
 
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
-from tests.qmd.conftest import QmdAgent
+from tests.qmd.conftest import WARM_SECONDS, QmdAgent
 from tests.waiting import eventually
 
 DIRECT = CallContext(session_key="agent:main:telegram:direct:1", chat_type="direct")
@@ -56,11 +56,11 @@ def test_qmd_through_the_slot(request: pytest.FixtureRequest, which: str, tmp_pa
             "qmd": {
                 "command": str(launcher),
                 "daemon": {"enabled": True},
-                "limits": {"timeoutMs": 20_000},
+                "limits": {"timeoutMs": 60_000},
                 "paths": [{"path": str(tmp_path / "team")}],
             },
         },
-        "agents": {"defaults": {"memorySearch": {"provider": "none", "sync": {"onSearchBudgetMs": 20_000}}}},
+        "agents": {"defaults": {"memorySearch": {"provider": "none", "sync": {"onSearchBudgetMs": 60_000}}}},
     }
     with MemorySlot(config, workspace=agent.workspace, state_dir=agent.config.state_dir) as slot:
 
@@ -76,7 +76,7 @@ def test_qmd_through_the_slot(request: pytest.FixtureRequest, which: str, tmp_pa
             assert served() == ("qmd", ["memory/garden.md"])
             return slot.status().details["warm server"] == "ready"
 
-        assert eventually(warm, seconds=60)
+        assert eventually(warm, seconds=WARM_SECONDS)
         assert search("hedgehog", GROUP)["denied"]
         end_servers(agent)
         assert served() == ("qmd", ["memory/garden.md"])  # a process of its own answers
@@ -98,6 +98,6 @@ def test_qmd_through_the_slot(request: pytest.FixtureRequest, which: str, tmp_pa
         assert search("hedgehog", GROUP)["denied"]
 
         launcher.write_text(works)
-        assert eventually(lambda: served()[0] == "qmd", seconds=60)
+        assert eventually(lambda: served()[0] == "qmd", seconds=WARM_SECONDS)
         assert slot.status().backend_fallback is None
     assert servers(agent) == []
