@@ -75,6 +75,7 @@ def _is_ready(backend: QmdBackend) -> bool:
     return backend.memory_status().details["warm server"] == "ready"
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("mode", ["vsearch", "query"])
 def test_the_warm_server_gives_the_hits_of_the_command(
     notes: QmdAgent, models: QmdModels, mode: SearchMode, tmp_path: Path
@@ -117,6 +118,7 @@ def test_the_questions_of_the_sample_find_their_note_by_words(real: QmdAgent) ->
     assert [one["question"] for one in asked if one["path"] not in paths(ask(backend, one["question"]))[:3]] == []
 
 
+@pytest.mark.timeout(1800)  # a minute's work on two idle cores, a quarter of an hour where ten programs share them
 @pytest.mark.skipif(EMBED_MODEL is None, reason="`make test-qmd` converts a real model: MEMORY_CORE_QMD_EMBED_MODEL")
 def test_by_meaning_all_questions_find_their_note_and_nonsense_finds_none(real: QmdAgent) -> None:
     """Among the first three at the default minScore; asked of the warm server, because a process each takes minutes."""
