@@ -7,8 +7,7 @@ the contract).
 
 from __future__ import annotations
 
-import importlib
-import inspect
+import ast
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -108,7 +107,7 @@ def modules() -> str:
 
 def summary(module: str) -> str:
     """Return the first paragraph of a module's docstring, on one line."""
-    text = inspect.getdoc(importlib.import_module(module)) or ""
+    text = ast.get_docstring(ast.parse((REPOSITORY / file_of(module)).read_text(encoding="utf-8"))) or ""
     return " ".join(text.split("\n\n")[0].split())
 
 

@@ -15,14 +15,15 @@ from tests.command import REPOSITORY
 
 # The packages of each environment. Versions are not pinned: a new one that breaks a host should be heard of here.
 ENVIRONMENTS = {
-    "langchain": ("langchain",),
-    "pydantic_ai": ("pydantic-ai-slim",),
+    "langchain": ("langchain", "langchain-openai"),
+    "pydantic_ai": ("pydantic-ai-slim[openai]",),
     "responses": ("openai-agents",),
     "strands": ("strands-agents",),
     "adk": ("google-adk",),
 }
 # Nothing of the environment that runs this may be seen in the others.
 BARE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+THEIR_WARNINGS = ("--override-ini", "filterwarnings=default")  # are no errors of ours
 TESTERS = ("hypothesis", "pytest", "pytest-benchmark", "pytest-timeout")
 
 
@@ -39,8 +40,9 @@ def make_environment(folder: Path, packages: Sequence[str]) -> Path:
 
 
 def find_tests(name: str) -> list[str]:
-    """Return the test files of a framework: those with its name."""
-    return [str(path) for path in sorted(Path(__file__).parent.glob(f"test_*{name}.py"))]
+    """Return the test files of a framework: those with its name, and those of every host."""
+    folder = Path(__file__).parent
+    return [str(path) for path in (*sorted(folder.glob(f"test_*{name}.py")), folder / "test_imports.py")]
 
 
 def main(folder: str, *names: str) -> int:
@@ -49,7 +51,7 @@ def main(folder: str, *names: str) -> int:
     for name in names or ENVIRONMENTS:
         print(f"== {name}: {', '.join(ENVIRONMENTS[name])}", flush=True)
         python = make_environment(Path(folder) / name, ENVIRONMENTS[name])
-        command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", *find_tests(name)]
+        command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", *THEIR_WARNINGS, *find_tests(name)]
         done = subprocess.run(command, check=False, cwd=REPOSITORY, env=BARE)
         if done.returncode:
             failed.append(name)

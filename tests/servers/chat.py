@@ -16,11 +16,12 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 Message = dict[str, Any]
-Kind = Literal["search", "answer", "store", "silent", "summary"]
+Kind = Literal["search", "answer", "append", "store", "silent", "summary"]
 
 FOUND_NOTHING = "I found nothing about that in my memory."
 NO_TOOLS = "I have no memory here."
 SUMMARY = "They talked; what matters was written down."
+REMEMBER = "Remember: "  # what the user says next is appended to the notes
 PIECE = 5  # characters of text or arguments in one event, so that words and JSON are torn
 
 
@@ -65,18 +66,34 @@ class ChatServer:
 
     def events(self, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The stream that answers a request, one event after the other."""
-        kind, message = self._answer(body["messages"], [tool["function"]["name"] for tool in body.get("tools", [])])
-        with self._lock:
-            self.requests.append(body)
-            self.kinds[kind] += 1
-        finish = "tool_calls" if "tool_calls" in message else "stop"
+        message, finish = self._take(body)
         for delta in ({"role": "assistant", "content": ""}, *_deltas(message)):
             yield _event(body, {"index": 0, "delta": delta, "finish_reason": None})
         yield _event(body, {"index": 0, "delta": {}, "finish_reason": finish})
 
+    def completion(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a request that asks for no stream."""
+        message, finish = self._take(body)
+        calls = [
+            {"id": call["id"], "type": "function", "function": {"name": call["name"], "arguments": call["arguments"]}}
+            for call in message.get("tool_calls", [])
+        ]
+        said = {"role": "assistant", "content": message.get("content")} | ({"tool_calls": calls} if calls else {})
+        choice = {"index": 0, "message": said, "finish_reason": finish}
+        usage = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
+        return _event(body, choice) | {"object": "chat.completion", "created": 0, "usage": usage}
+
+    def _take(self, body: dict[str, Any]) -> tuple[Message, str]:
+        """The model's message, and why it ended."""
+        kind, message = self._answer(body["messages"], [tool["function"]["name"] for tool in body.get("tools", [])])
+        with self._lock:
+            self.requests.append(body)
+            self.kinds[kind] += 1
+        return message, "tool_calls" if "tool_calls" in message else "stop"
+
     def _answer(self, messages: Sequence[Message], tools: Sequence[str]) -> tuple[Kind, Message]:
         last = messages[-1]
-        asked = next(message["content"] for message in reversed(messages) if message["role"] == "user")
+        asked = next(_text(message) for message in reversed(messages) if message["role"] == "user")
         if "NO_REPLY" in asked:
             if last["role"] == "user" and self.stores and "memory_append" in tools:
                 return "store", _calling("memory_append", {"text": self.stores})
@@ -84,10 +101,16 @@ class ChatServer:
         if asked.startswith("Summarise the conversation"):
             return "summary", {"content": SUMMARY}
         if last["role"] == "tool":
-            return "answer", {"content": _quoting(last["content"])}
-        if "memory_search" not in tools:
-            return "answer", {"content": NO_TOOLS}
-        return "search", _calling("memory_search", {"query": asked})
+            return "answer", {"content": _quoting(_text(last))}
+        return _call_a_tool(asked, tools)
+
+
+def _call_a_tool(asked: str, tools: Sequence[str]) -> tuple[Kind, Message]:
+    if asked.startswith(REMEMBER) and "memory_append" in tools:
+        return "append", _calling("memory_append", {"text": f"- {asked.removeprefix(REMEMBER)}"})
+    if "memory_search" not in tools:
+        return "answer", {"content": NO_TOOLS}
+    return "search", _calling("memory_search", {"query": asked})
 
 
 def _quoting(tool_message: str) -> str:
@@ -98,6 +121,12 @@ def _quoting(tool_message: str) -> str:
     snippet = re.sub(r"\s+", " ", hits[0]["snippet"])
     cited = f" Source: {hits[0]['citation']}" if "citation" in hits[0] else ""
     return f"{hits[0]['path']} says: {snippet}{cited}"
+
+
+def _text(message: Message) -> str:
+    """The text of a message, whose content may be a list of parts."""
+    content = message["content"]
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
 def _calling(name: str, arguments: dict[str, Any]) -> Message:
@@ -143,6 +172,13 @@ def _handler(server: ChatServer) -> type[BaseHTTPRequestHandler]:
                 self.send_error(404 if server.status == 200 else server.status)
                 return
             self.send_response(200)
+            if not body.get("stream"):
+                answer = json.dumps(server.completion(body)).encode()
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+                return
             self.send_header("Content-Type", "text/event-stream")
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()

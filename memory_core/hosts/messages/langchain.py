@@ -11,7 +11,8 @@ from memory_core.hosts.messages.chat import list_calls, pair_calls, write_assist
 if TYPE_CHECKING:
     from langchain_core.messages import AnyMessage, BaseMessage
 
-_ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
+_ROLES = {"human": "user", "system": "system"}
+_CHAT_ROLES = {"assistant": "assistant", "model": "assistant", "system": "system"}
 _TEXT = {"text", "input_text", "output_text"}
 # Kinds of content that are told elsewhere in the message, or to nobody.
 _SILENT = {"tool_use", "tool_call", "function_call", "reasoning", "thinking", "redacted_thinking", "non_standard"}
@@ -19,21 +20,12 @@ _SILENT = {"tool_use", "tool_call", "function_call", "reasoning", "thinking", "r
 
 def to_openai(messages: Iterable[BaseMessage]) -> list[Message]:
     """Return chat messages for LangChain's; removals and functions of the time before tools are left out."""
-    converted: list[Message] = []
-    for message in messages:
-        kind = message.type.removesuffix("MessageChunk").lower()  # a chunk is named for its class
-        role = _ROLES.get(str(getattr(message, "role", "")) if kind == "chat" else kind, "")
-        if kind == "chat" and not role:
-            role = "assistant" if getattr(message, "role", "") in {"assistant", "model"} else "user"
-        text = _join(message.content)
-        if role == "assistant":
-            calls = [write_call(call["id"], call["name"], call["args"]) for call in getattr(message, "tool_calls", ())]
-            converted.append(write_assistant(text, calls))
-        elif role == "tool":
-            converted.append(write_result(getattr(message, "tool_call_id", ""), text))
-        elif role:
-            converted.append({"role": role, "content": text})
-    return pair_calls(converted)
+    return pair_calls(filter(None, map(_convert, messages)))
+
+
+def read_answer(message: BaseMessage) -> Message:
+    """Return the chat message for a model's answer, with calls that have no answer yet."""
+    return write_assistant(_join(message.content), _list_calls(message))
 
 
 def from_openai(messages: Iterable[Message]) -> list[AnyMessage]:
@@ -53,6 +45,22 @@ def from_openai(messages: Iterable[Message]) -> list[AnyMessage]:
         else:
             converted.append(HumanMessage(content=text))
     return converted
+
+
+def _convert(message: BaseMessage) -> Message | None:
+    kind = message.type.removesuffix("MessageChunk").lower()  # a chunk is named for its class
+    text = _join(message.content)
+    if kind == "ai":
+        return write_assistant(text, _list_calls(message))
+    if kind == "tool":
+        return write_result(getattr(message, "tool_call_id", ""), text)
+    if kind == "chat":
+        return {"role": _CHAT_ROLES.get(str(getattr(message, "role", "")), "user"), "content": text}
+    return {"role": _ROLES[kind], "content": text} if kind in _ROLES else None
+
+
+def _list_calls(message: BaseMessage) -> list[dict[str, Any]]:
+    return [write_call(call["id"], call["name"], call["args"]) for call in getattr(message, "tool_calls", ())]
 
 
 def _join(content: str | list[str | dict[str, Any]]) -> str:

@@ -15,7 +15,7 @@ from memory_core.hosts.messages.chat import (
 )
 
 if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponsePart
+    from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse, ModelResponsePart
 
 _SAID = {"user-prompt", "speech", "compaction"}
 _SPOKEN = {"text", "speech", "compaction"}
@@ -26,18 +26,23 @@ def to_openai(messages: Iterable[ModelMessage]) -> list[Message]:
     converted: list[Message] = []
     for message in messages:
         if message.kind == "response":
-            calls = [
-                write_call(part.tool_call_id, part.tool_name, part.args)
-                for part in message.parts
-                if part.part_kind == "tool-call"
-            ]
-            texts = [part.content for part in message.parts if part.part_kind in _SPOKEN]
-            converted.append(write_assistant("\n\n".join(filter(None, texts)), calls))
+            converted.append(read_answer(message))
         else:
             said = [_read_part(part) for part in message.parts]
             # Chat endpoints want the answers of tools right behind their calls.
             converted += sorted((part for part in said if part), key=lambda part: part["role"] != "tool")
     return pair_calls(converted)
+
+
+def read_answer(message: ModelResponse) -> Message:
+    """Return the chat message for a model's answer, with calls that have no answer yet."""
+    calls = [
+        write_call(part.tool_call_id, part.tool_name, part.args)
+        for part in message.parts
+        if part.part_kind == "tool-call"
+    ]
+    texts = [part.content for part in message.parts if part.part_kind in _SPOKEN]
+    return write_assistant("\n\n".join(filter(None, texts)), calls)
 
 
 def from_openai(messages: Iterable[Message]) -> list[ModelMessage]:

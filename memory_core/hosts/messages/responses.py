@@ -21,6 +21,17 @@ _RESULTS = {"function_call_output", "custom_tool_call_output"}
 
 def to_openai(items: Iterable[Mapping[str, Any]]) -> list[Message]:
     """Return chat messages for items; calls of tools that OpenAI runs itself are left out."""
+    return pair_calls(_convert(items))
+
+
+def read_answer(items: Iterable[Mapping[str, Any]]) -> Message:
+    """Return the chat message for a model's output, with calls that have no answer yet."""
+    said = [message for message in _convert(items) if message["role"] == "assistant"]
+    calls = [call for message in said for call in message.get("tool_calls", ())]
+    return write_assistant("\n\n".join(message["content"] for message in said if message["content"]), calls)
+
+
+def _convert(items: Iterable[Mapping[str, Any]]) -> list[Message]:
     messages: list[Message] = []
     for item in items:
         kind = item.get("type") or "message"
@@ -32,7 +43,7 @@ def to_openai(items: Iterable[Mapping[str, Any]]) -> list[Message]:
             _add_call(messages, call)
         elif kind in _RESULTS:
             messages.append(write_result(item.get("call_id"), _join(item.get("output"))))
-    return pair_calls(messages)
+    return messages
 
 
 def from_openai(messages: Iterable[Message]) -> list[Item]:

@@ -1,0 +1,157 @@
+"""LangChain: the tools, and a middleware for agents of `create_agent`.
+
+agent = create_agent(model, middleware=[MemoryMiddleware(slot, model, compaction=SummarizationMiddleware(model))])
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from memory_core.flush.completions import Message
+from memory_core.hosts.messages.chat import write_json
+from memory_core.hosts.messages.langchain import from_openai, read_answer, to_openai
+from memory_core.plugin import MemorySlot
+from memory_core.records import CallContext
+
+try:
+    from langchain.agents.middleware import AgentMiddleware
+    from langchain.chat_models import init_chat_model
+    from langchain_core.messages import HumanMessage, RemoveMessage, SystemMessage
+    from langchain_core.runnables import RunnableConfig
+    from langchain_core.tools import StructuredTool
+    from langgraph.config import get_config
+except ImportError as error:
+    raise ImportError(f"memory_core.hosts.langchain needs LangChain 1: pip install langchain ({error})") from error
+
+Describe = Callable[[str], CallContext]
+"""Returns the context of a thread by its id."""
+
+_SILENT = {"tags": ["nostream"], "callbacks": []}  # nobody is shown what is said in a flush turn
+
+
+def memory_tools(slot: MemorySlot, context: Describe = CallContext.local) -> list[StructuredTool]:
+    """Return the slot's tools; empty when memory is off.
+
+    Args:
+        slot: The memory; whether it is on, and what may be seen, is decided at every call.
+        context: Describes a thread by its id; by default each is the main private session of the one user.
+    """
+    return [_make_tool(slot, schema, context) for schema in slot.tool_schemas()]
+
+
+class MemoryMiddleware(AgentMiddleware):  # type: ignore[misc]  # untyped where LangChain is not installed
+    """Tools, system prompt and flush for one agent.
+
+    Args:
+        slot: The memory; whoever made it closes it.
+        model: The model of flush turns, or its name for `init_chat_model`.
+        compaction: The middleware that shortens the session in `before_model`, such as `SummarizationMiddleware`. It is
+            wrapped: list it here only. The flush runs when it is about to remove messages.
+        context: See `memory_tools`.
+        recall: Put passages of notes that the user's message calls to mind behind the system prompt.
+    """
+
+    def __init__(
+        self,
+        slot: MemorySlot,
+        model: Any,
+        *,
+        compaction: AgentMiddleware | None = None,
+        context: Describe = CallContext.local,
+        recall: bool = False,
+    ) -> None:
+        if compaction is not None and type(compaction).before_model is AgentMiddleware.before_model:
+            raise TypeError("compaction: expected a middleware that removes messages in before_model")
+        self._slot = slot
+        self._model = init_chat_model(model) if isinstance(model, str) else model
+        self._compaction = compaction
+        self._describe = context
+        self._recall = recall
+        self.tools = memory_tools(slot, context)
+        if compaction is not None:
+            self.state_schema = compaction.state_schema
+            self.transformers = getattr(compaction, "transformers", ())
+
+    def before_agent(self, state: Mapping[str, Any], runtime: Any) -> None:  # noqa: ARG002
+        """Sync the notes once in a session."""
+        self._slot.session_started(self._describe(_read_thread()))
+
+    def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Let the wrapped middleware shorten the session; flush before it does."""
+        if self._compaction is None:
+            return None
+        update: dict[str, Any] | None = self._compaction.before_model(state, runtime)
+        if _removes(update):
+            self._slot.compact(self._describe(_read_thread()), to_openai(state["messages"]), self._complete)
+        return update
+
+    async def abefore_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Let the wrapped middleware shorten the session; flush before it does."""
+        if self._compaction is None:
+            return None
+        update: dict[str, Any] | None = await self._compaction.abefore_model(state, runtime)
+        if _removes(update):
+            context = self._describe(_read_thread())
+            await self._slot.acompact(context, to_openai(state["messages"]), self._acomplete)
+        return update
+
+    def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        """Add what the system prompt says of memory."""
+        return handler(self._add_memory(request, _read_thread()))
+
+    async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Add what the system prompt says of memory."""
+        return await handler(await asyncio.to_thread(self._add_memory, request, _read_thread()))
+
+    def _add_memory(self, request: Any, thread: str) -> Any:
+        context = self._describe(thread)
+        texts = [self._slot.system_text(context)]
+        asked = next((message for message in reversed(request.messages) if isinstance(message, HumanMessage)), None)
+        if self._recall and asked is not None:
+            texts.append(self._slot.recall(context, asked.text))
+        text = "\n\n".join(filter(None, texts))
+        if not text:
+            return request
+        before = request.system_message.content_blocks if request.system_message else []
+        return request.override(system_message=SystemMessage(content=[*before, {"type": "text", "text": text}]))
+
+    def _complete(self, messages: list[Message], tools: list[dict[str, Any]], **_: float) -> Message:
+        return read_answer(self._model.bind_tools(tools).invoke(from_openai(messages), _SILENT))
+
+    async def _acomplete(self, messages: list[Message], tools: list[dict[str, Any]], **_: float) -> Message:
+        return read_answer(await self._model.bind_tools(tools).ainvoke(from_openai(messages), _SILENT))
+
+
+def _make_tool(slot: MemorySlot, schema: Mapping[str, Any], context: Describe) -> StructuredTool:
+    name = schema["name"]
+
+    def run(config: RunnableConfig, **arguments: Any) -> str:
+        return write_json(slot.call_tool(name, arguments, context(_read_id(config))))
+
+    async def arun(config: RunnableConfig, **arguments: Any) -> str:
+        return write_json(await slot.acall_tool(name, arguments, context(_read_id(config))))
+
+    # LangChain finds the parameter that takes its configuration by its annotation, which must be no text.
+    run.__annotations__["config"] = arun.__annotations__["config"] = RunnableConfig
+    return StructuredTool(
+        name=name, description=schema["description"], args_schema=dict(schema["parameters"]), func=run, coroutine=arun
+    )
+
+
+def _removes(update: Mapping[str, Any] | None) -> bool:
+    messages: Sequence[Any] = (update or {}).get("messages") or ()
+    return any(isinstance(message, RemoveMessage) for message in messages)
+
+
+def _read_thread() -> str:
+    try:
+        return _read_id(get_config())
+    except RuntimeError:  # called outside of a graph
+        return _read_id({})
+
+
+def _read_id(config: Mapping[str, Any]) -> str:
+    """Return the id of a thread; agents without a checkpointer have none."""
+    return str((config.get("configurable") or {}).get("thread_id") or "main")

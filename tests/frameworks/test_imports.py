@@ -1,0 +1,49 @@
+"""Importing a host module changes nothing of the process that imports it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+# Each host and what it imports of its framework, which may itself change what it likes.
+MODULES = {
+    "langchain": ("langchain.agents.middleware", "langchain.chat_models", "langgraph.config"),
+    "openai_agents": ("agents", "agents.memory"),
+    "pydantic_ai": ("pydantic_ai", "pydantic_ai.capabilities", "pydantic_ai.direct"),
+}
+SCRIPT = """
+import asyncio, importlib, logging, signal, sys, threading, warnings
+
+def look():
+    found = {name: logger for name, logger in logging.root.manager.loggerDict.items() if isinstance(logger, logging.Logger)}
+    return {
+        "loggers": {name: (each.level, each.propagate, len(each.handlers)) for name, each in found.items()},
+        "root": (logging.root.level, len(logging.root.handlers)),
+        "warnings": list(warnings.filters),
+        "excepthook": sys.excepthook,
+        "threads": threading.active_count(),
+        "signals": {number: signal.getsignal(number) for number in signal.valid_signals()},
+        "policy": type(asyncio.get_event_loop_policy()),
+    }
+
+for name in sys.argv[2:]:
+    importlib.import_module(name)
+before = look()
+importlib.import_module(sys.argv[1])
+after = look()
+for kind in before:
+    if kind == "loggers":
+        assert {name: after[kind][name] for name in before[kind]} == before[kind]
+    else:
+        assert after[kind] == before[kind], (kind, before[kind], after[kind])
+"""
+
+
+@pytest.mark.parametrize("host", MODULES)
+def test_a_host_module_changes_nothing_of_the_process(host: str) -> None:
+    pytest.importorskip(MODULES[host][0].partition(".")[0], reason="make test-hosts installs it")
+    command = [sys.executable, "-c", SCRIPT, f"memory_core.hosts.{host}", *MODULES[host]]
+    done = subprocess.run(command, capture_output=True, check=False, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

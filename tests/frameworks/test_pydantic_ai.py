@@ -1,0 +1,60 @@
+"""pydantic-ai's own agents with the capability."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_core.plugin import MemorySlot
+from tests.frameworks.conftest import NOTE, read_daily
+from tests.servers.chat import REMEMBER, ChatServer
+
+pydantic_ai: Any = pytest.importorskip("pydantic_ai", reason="make test-hosts installs pydantic-ai")
+pytest.importorskip("openai")
+
+
+def test_it_finds_appends_and_saves_once_before_each_compaction(
+    slot: MemorySlot, server: ChatServer, notes: Path
+) -> None:
+    asyncio.run(_chat(slot, server, notes))
+
+
+async def _chat(slot: MemorySlot, server: ChatServer, notes: Path) -> None:
+    from openai import AsyncOpenAI
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    from memory_core.hosts.pydantic_ai import MemoryCapability, keep_turns
+
+    async with AsyncOpenAI(base_url=server.url, api_key="placeholder") as client:
+        model = OpenAIChatModel("rules", provider=OpenAIProvider(openai_client=client))
+        memory = MemoryCapability(slot, compaction=keep_turns(1, max_tokens=700), recall=True)
+        agent = pydantic_ai.Agent(model, capabilities=[memory], instructions="Be brief.")
+        history: list[Any] = []
+
+        async def say(text: str) -> str:
+            result = await agent.run(text, message_history=history)
+            history[:] = result.all_messages()
+            return str(result.output)
+
+        assert "31 May" in await say("When does the lease of the boat house end?")
+        await say(f"{REMEMBER}the cat is called Minka")
+        assert "the cat is called Minka" in read_daily(notes)
+        for number, fact in enumerate(["- The gate code is 4711.", "- The piano tuner comes on Tuesday."], start=1):
+            server.stores = fact
+            for _ in range(20):
+                if server.kinds["store"] == number:
+                    break
+                await say("How are you?")
+            assert server.kinds["store"] == number
+            assert fact in read_daily(notes)
+            assert len(history) <= 6
+        assert "4711" in await say("What is the gate code?")
+        system = "".join(
+            str(message["content"]) for message in server.requests[-1]["messages"] if message["role"] == "system"
+        )
+        assert "Be brief." in system
+        assert NOTE in system

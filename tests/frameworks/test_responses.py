@@ -1,0 +1,83 @@
+"""OpenAI Agents' own runner with the tools, the instructions and the session."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_core.plugin import MemorySlot
+from tests.frameworks.conftest import NOTE, read_daily
+from tests.servers.chat import REMEMBER, ChatServer
+
+agents: Any = pytest.importorskip("agents", reason="make test-hosts installs OpenAI Agents")
+
+
+def test_it_finds_appends_and_saves_once_before_each_compaction(
+    slot: MemorySlot, server: ChatServer, notes: Path
+) -> None:
+    asyncio.run(_chat(slot, server, notes))
+
+
+async def _chat(slot: MemorySlot, server: ChatServer, notes: Path) -> None:
+    from openai import AsyncOpenAI
+
+    from memory_core.hosts.openai_agents import MemorySession, memory_instructions, memory_tools
+
+    agents.set_tracing_disabled(True)
+    async with AsyncOpenAI(base_url=server.url, api_key="placeholder") as client:
+        model = agents.OpenAIChatCompletionsModel("rules", client)
+        instructions = memory_instructions(slot, "Be brief.", recall=True)
+        agent = agents.Agent(name="a", instructions=instructions, tools=memory_tools(slot), model=model)
+        inner = agents.SQLiteSession("t1")
+        session = MemorySession(inner, slot, model, max_tokens=700, keep_turns=1)
+
+        async def say(text: str) -> str:
+            return str((await agents.Runner.run(agent, text, session=session)).final_output)
+
+        assert "31 May" in await say("When does the lease of the boat house end?")
+        await say(f"{REMEMBER}the cat is called Minka")
+        assert "the cat is called Minka" in read_daily(notes)
+        for number, fact in enumerate(["- The gate code is 4711.", "- The piano tuner comes on Tuesday."], start=1):
+            server.stores = fact
+            for _ in range(20):
+                if server.kinds["store"] == number:
+                    break
+                await say("How are you?")
+            assert server.kinds["store"] == number
+            assert fact in read_daily(notes)
+            items = await inner.get_items()
+            assert sum(item.get("role") == "user" for item in items) <= 2
+        assert "4711" in await say("What is the gate code?")
+        system = server.requests[-1]["messages"][0]["content"]
+        assert system.startswith("Be brief.")
+        assert NOTE in system
+
+
+def test_the_end_of_a_session_is_read_without_shortening_it(slot: MemorySlot, server: ChatServer) -> None:
+    from memory_core.hosts.openai_agents import MemorySession
+
+    async def run() -> None:
+        inner = agents.SQLiteSession("t1")
+        session = MemorySession(inner, slot, object(), max_tokens=1, keep_turns=1)
+        await session.add_items([{"role": "user", "content": str(number)} for number in range(3)])
+        assert [item["content"] for item in await session.get_items(2)] == ["1", "2"]
+        assert (await session.pop_item())["content"] == "2"
+        assert len(await inner.get_items()) == 2
+        await session.clear_session()
+        assert await session.get_items() == []
+
+    asyncio.run(run())
+
+
+def test_a_model_that_fails_in_the_flush_does_not_hold_up_the_session(slot: MemorySlot, server: ChatServer) -> None:
+    from memory_core.hosts.openai_agents import MemorySession
+
+    async def run() -> None:
+        session = MemorySession(agents.SQLiteSession("t1"), slot, object(), max_tokens=1, keep_turns=1)
+        await session.add_items([{"role": "user", "content": str(number)} for number in range(3)])
+        assert [item["content"] for item in await session.get_items()] == ["2"]
+
+    asyncio.run(run())
