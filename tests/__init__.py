@@ -1,1 +1,1 @@
-"""What tests share is imported from here: `tests.command`, `tests.guard`."""
+"""Helpers that several tests import: `tests.command`, `tests.guard`."""

@@ -21,7 +21,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a finished command left behind."""
+    """Exit code and output of a finished command."""
 
     code: int
     out: str

@@ -75,7 +75,7 @@ class Index:
         self.search = replace(self.search, **search)
 
     def content(self, provider: EmbeddingProvider | None = None) -> dict[str, Any]:
-        """What the index holds, without what depends on the order of events: row ids and times of embedding.
+        """Return the content of the index, without what depends on the order of events: row ids and times of embedding.
 
         With a provider also which texts have an embedding in its space.
         """
@@ -129,7 +129,7 @@ def held(path: Path, space_id: int | None = None) -> dict[str, Any]:
 
 
 def changes(path: Path) -> dict[str, Any]:
-    """What tells whether an index file was written to at all, but for the time of the last sync."""
+    """Return values that tell if an index file was written to at all, but for the time of the last sync."""
     db = apsw.Connection(str(path))
     try:
         return {

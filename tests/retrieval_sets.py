@@ -30,7 +30,7 @@ class Placed:
     last_line: int
 
     def is_found(self, hits: Sequence[Hit]) -> bool:
-        """Whether one of the first three hits shows a line of the place."""
+        """Return True if one of the first three hits shows a line of the place."""
         return any(
             hit.path == self.path and hit.start_line <= self.last_line and hit.end_line >= self.first_line
             for hit in hits[:3]

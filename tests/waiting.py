@@ -17,7 +17,7 @@ class Clock:
 
 
 def eventually(holds: Callable[[], object], *, seconds: float = 30.0) -> bool:
-    """Whether it holds before the time is up."""
+    """Wait until it holds; return False if the time is up before."""
     until = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > until:

@@ -1,4 +1,4 @@
-"""What everybody does, over the same index: BM25 with OR, vectors alone, RRF, and the pipeline usual in agent memories.
+"""The usual ways to search, over the same index: BM25 with OR, vectors alone, RRF, and the pipeline usual in agent memories.
 
 Each gives chunks, best first. As an agent would see them, a hit's snippet is the first 700 characters of its chunk.
 """

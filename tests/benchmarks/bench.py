@@ -1,4 +1,4 @@
-"""How long it takes, beside what it cannot be faster than: python -m tests.benchmarks.bench [--no-targets]
+"""Times of our operations, beside plain SQLite and numpy, which bound them: python -m tests.benchmarks.bench [--no-targets]
 
 Every figure is a median of at least 30 runs (a cold index: of 3), wall clock, in milliseconds unless it says otherwise.
 Beside each stands a baseline from the same run: the bare interpreter, a plain FTS5 query of the same index with all words

@@ -1,4 +1,4 @@
-"""What one changed note costs in a large index, against the same change in a small one.
+"""The cost of one changed note in a large index, against the same change in a small one.
 
     python -m tests.benchmarks.incremental [CHUNKS]
 
@@ -32,7 +32,7 @@ WORDS = [
 
 
 def section(dice: random.Random) -> str:
-    """What becomes one chunk."""
+    """Return a text that becomes one chunk."""
     return f"# {dice.choice(WORDS)} {dice.randrange(10**9)}\n\n" + " ".join(dice.choices(WORDS, k=30)) + "\n\n"
 
 
@@ -62,7 +62,7 @@ def changed(number: int) -> str:
 
 
 def seconds(index: Index, provider: EmbeddingProvider | None, *, force: bool = False) -> float:
-    """How long one sync takes."""
+    """Measure one sync, in seconds."""
     began = time.perf_counter()
     index.sync(provider, force=force)
     return time.perf_counter() - began

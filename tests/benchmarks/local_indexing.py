@@ -1,4 +1,4 @@
-"""What vectors of tokens cost: python -m tests.benchmarks.local_indexing MODEL.gguf FOLDER
+"""The cost of vectors of tokens: python -m tests.benchmarks.local_indexing MODEL.gguf FOLDER
 
 The notes of a folder are indexed with the provider local, in turn with vectors of tokens and without; printed is the CPU time
 of the best of three, and what the index file takes.
@@ -28,7 +28,7 @@ RUNS = 3
 
 @dataclass
 class WithoutTokens:
-    """The same provider, keeping its tokens to itself."""
+    """A local provider that keeps its tokens to itself."""
 
     whole: EmbeddingProvider
 

@@ -1,4 +1,4 @@
-"""What share of the evidence a default search shows, on a folder of conversations with judged questions.
+"""The share of the evidence that a default search shows, on a folder of conversations with judged questions.
 
     python -m tests.benchmarks.retrieval DATA [--only NAME] [--model MODEL.gguf | --ablation]
 

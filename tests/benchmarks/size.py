@@ -1,4 +1,4 @@
-"""How long a search takes in a large workspace of real text: python -m tests.benchmarks.size DATA [--chunks N] [--provider ID]
+"""Time of a search in a large workspace of real text: python -m tests.benchmarks.size DATA [--chunks N] [--provider ID]
 
 The conversations of DATA are copied until the index holds so many chunks. In every copy but the first, a third of the words are
 others of the same conversation, so that no text stands there twice and words are as frequent as in the original. Asked are the

@@ -1,4 +1,4 @@
-"""What passes the default minScore, on one note, on 30, and on all conversations.
+"""Texts that pass the default minScore, on one note, on 30, and on all conversations.
 
 Asked are the questions, as they are and as bare lists of their words, nonsense, small talk, and questions about other things:
 those of tests/data/retrieval. Thirty notes are looked at alone and amid the 200 distractors from there.
@@ -66,7 +66,7 @@ def _sets(scratch: Path, settings: SearchSettings) -> str:
 
 
 def ablated(data: Path, scratch: Path, systems: Mapping[str, SearchSettings]) -> Iterator[str]:
-    """The same tables without one part of the score each."""
+    """Yield the lines of the tables again, each without one part of the score."""
     for name, (module, constant, value) in ABLATIONS.items():
         yield f"\n# {name}"
         with mock.patch.object(module, constant, value), tempfile.TemporaryDirectory(dir=scratch) as folder:
@@ -92,7 +92,7 @@ def _line(workspaces: Sequence[Workspace], states: Iterator[Path], settings: Sea
 
 
 def _passing(workspace: Path, state: Path, settings: SearchSettings, questions: Sequence[Judged]) -> list[int]:
-    """How many texts of each kind get a result."""
+    """Count the texts of each kind that get a result."""
     asked = [question.text for question in questions]
     lists = [" ".join(word for word in re.findall(r"\w+", text) if extract_words(word)) for text in asked]
     with searching(workspace, state, settings) as search:

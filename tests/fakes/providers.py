@@ -89,7 +89,7 @@ class CountingProvider:
 
     @staticmethod
     def outage() -> ProviderError:
-        """What every request meets while it is out."""
+        """Return the error that every request meets while it is out."""
         return RequestTimeout("fake", "no answer")
 
     def _rows(self, texts: Sequence[str]) -> NDArray[np.float32]:

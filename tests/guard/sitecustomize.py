@@ -16,7 +16,7 @@ _RESOLVING = {"socket.getaddrinfo": 0, "socket.gethostbyname": 0}
 
 
 def _is_local(host: object) -> bool:
-    """Whether a host as `getaddrinfo` takes it is this machine; "" and None are."""
+    """Return True if a host, as `getaddrinfo` takes it, is this machine; "" and None are."""
     name = host.decode() if isinstance(host, bytes) else str(host or "localhost")
     if name == "localhost":
         return True

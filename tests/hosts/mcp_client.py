@@ -1,4 +1,4 @@
-"""What a user of the official MCP client writes; run by that client's own Python, it knows nothing of ours.
+"""A program that uses the official MCP client; run by that client's own Python, it knows nothing of ours.
 
 Reads `{command, args, env, steps}` from standard input and prints a list with what every step gave. A step is
 `{call, arguments}`, `{write, text}` for a file, or `{}`, which lists the tools.

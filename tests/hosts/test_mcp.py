@@ -25,7 +25,7 @@ DEADLINE_SECONDS = 30.0
 
 
 def talk(python: Path, command: Command, *steps: dict[str, Any], options: tuple[str, ...] = ()) -> list[Any]:
-    """What the official client got in every step."""
+    """Return what the official client got in every step."""
     program, *arguments = command.start()
     asked = {
         "command": program,

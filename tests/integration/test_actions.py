@@ -1,4 +1,4 @@
-"""What to do about it: for every situation in which memory gives advice, the advice that mends it."""
+"""Advice: for every situation in which memory gives some, the advice mends it."""
 
 from __future__ import annotations
 

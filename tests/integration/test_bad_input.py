@@ -1,4 +1,4 @@
-"""What may go wrong, through the real command line: one clear line or a clean empty answer, and no note is touched."""
+"""Mistakes and failures through the real command line: one clear line or a clean empty answer, and no note is touched."""
 
 from __future__ import annotations
 

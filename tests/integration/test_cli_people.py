@@ -150,7 +150,7 @@ def test_watch_indexes_what_changes_until_interrupted(tmp_path: Path) -> None:
 
 
 def search_on_a_terminal(here: Path, columns: int, **environment: str) -> str:
-    """What a terminal of so many columns gets."""
+    """Return the output on a terminal of so many columns."""
     master, slave = pty.openpty()
     termios.tcsetwinsize(slave, (40, columns))
     command = Command(here, here.parent / "state")

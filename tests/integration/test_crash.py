@@ -80,7 +80,7 @@ LETTERS = {"f": "file", "e": "embedding", "s": "switch", "c": "cleanup"}
 
 
 def index_of(workspace: Path, state: Path, tokens: int) -> Index:
-    """The same in both processes: no spare embeddings, so that a reindex embeds, and vec0 from 500 vectors on."""
+    """Open the index as both processes do: without spare embeddings, so that a reindex embeds, and vec0 from 500 vectors on."""
     search = SearchSettings(
         provider="static",
         chunking=Chunking(tokens=tokens, overlap=0),
@@ -125,7 +125,7 @@ class Life:
         return " ".join([*self.dice.choices(WORDS, k=9), f"n{next(self.numbers)}."])
 
     def edit(self, kind: str) -> None:
-        """What makes the next sync work."""
+        """Change settings or notes, so that the next sync has work."""
         if kind == "reindex":
             self.tokens = (
                 88 - self.tokens
@@ -158,7 +158,7 @@ class Victim:
         self.wait_for("r")
 
     def letters(self, deadline: float) -> Iterator[str]:
-        """What it tells, until the deadline or its end."""
+        """Yield what it prints, until the deadline or its end."""
         assert self.process.stdout is not None
         fd = self.process.stdout.fileno()
         while (left := deadline - time.monotonic()) > 0 and select.select([fd], [], [], left)[0]:

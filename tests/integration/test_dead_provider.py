@@ -287,7 +287,7 @@ def test_the_command_line_with_a_key_and_no_network(silent: bool, tmp_path: Path
 
 
 def test_a_command_that_finds_nothing_does_not_wait_for_a_silent_provider(tmp_path: Path, port: Port) -> None:
-    """What a search leaves to the background is finished by a command, but not with a provider that is dead."""
+    """A command finishes what a search left to the background, but not with a provider that is dead."""
     made(tmp_path, port.url)
     done = command(tmp_path, port.open().url)("search", "nothing like it", timeout_seconds=30)
 

@@ -1,4 +1,4 @@
-"""What the keyword side counts, which chunks it looks at, and in how many pieces its index lies."""
+"""The keyword side: its counts, the chunks that it looks at, and the pieces of its index."""
 
 from __future__ import annotations
 

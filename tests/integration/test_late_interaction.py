@@ -73,7 +73,7 @@ def compared(index: Index, provider: TokenProvider) -> tuple[list[float] | None,
 
 
 def by_hand(provider: TokenProvider, question: Question, units: Sequence[str], windows: Sequence[str]) -> Nearness:
-    """What late interaction is: for every token asked for its best cosine with the signs of the unit's tokens, and its weight.
+    """Late interaction: for every token asked for its best cosine with the signs of the unit's tokens, and its weight.
 
     Shape (units, tokens of the question).
     """

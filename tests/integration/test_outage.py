@@ -83,7 +83,7 @@ class World:
         return self._backend
 
     def restart(self) -> None:
-        """What is not in the index file is forgotten."""
+        """Forget all that is not in the index file."""
         if self._backend is not None:
             self._backend.memory_close()
         self._backend = None

@@ -94,7 +94,7 @@ class Notes(Index):
         super().close()
 
     def equals_rebuild(self) -> bool:
-        """Whether it holds what a new index of the same notes holds."""
+        """Return True if it holds what a new index of the same notes holds."""
         twin = Index(self.workspace, self.state / "twin", self.search)
         twin.sync(self.provider)
         try:

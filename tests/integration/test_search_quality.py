@@ -1,4 +1,4 @@
-"""What a user sees of the sample workspace: the right note first and the line in view, and nothing for nonsense."""
+"""Answers about the sample workspace: the right note first and the line in view, and nothing for nonsense."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def indexed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def shows(results: list[dict[str, Any]], question: Question) -> bool:
-    """Whether the right note comes first, with the line that answers in the range that is shown."""
+    """Return True if the right note comes first, with the line that answers in the range that is shown."""
     return (
         bool(results)
         and results[0]["path"] == question.path

@@ -97,7 +97,7 @@ def backend(index: Index) -> Iterator[BuiltinBackend]:
 
 
 def hits(backend: BuiltinBackend, text: str) -> list[Hit]:
-    """What is found; snippets so short that they hold one unit."""
+    """Return hits with snippets so short that they hold one unit."""
     return list(backend.memory_search(Query(text=text, min_score=0.0, max_snippet_chars=24)).hits)
 
 

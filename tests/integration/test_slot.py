@@ -143,7 +143,7 @@ def ask(slot: MemorySlot) -> dict[str, Any]:
 
 
 def files(slot: MemorySlot) -> int:
-    """How many notes are indexed once they have been searched."""
+    """Return the number of indexed notes after a search."""
     ask(slot)
     return slot.status().files
 
@@ -167,7 +167,7 @@ def hits(slot: MemorySlot) -> int:
 
 
 def half_hits(slot: MemorySlot) -> int:
-    """How many hits hold a part of what is asked."""
+    """Return the number of hits that hold a part of the question."""
     return len(slot.call_tool("memory_search", {"query": "the fence, the hedge and the lawn of the garden"})["results"])
 
 
@@ -193,7 +193,7 @@ def enabled(slot: MemorySlot) -> bool:
 
 
 def indexed_by_a_session(slot: MemorySlot) -> bool:
-    """Whether the start of a session has notes indexed, or at least begins to."""
+    """Return True if the start of a session indexes notes, or begins to."""
     others = threading.enumerate()
     slot.session_started(CallContext(session_key="agent:main:main"))
     begun = [thread for thread in threading.enumerate() if thread not in others and thread.name == "memory-sync"]
@@ -210,7 +210,7 @@ def watching(slot: MemorySlot) -> object:
 
 
 def indexed_by_the_clock(slot: MemorySlot) -> bool:
-    """Whether notes are indexed though nobody asks; where nothing is to come, no thread has begun."""
+    """Return True if notes are indexed though nobody asks; where nothing is to come, no thread has begun."""
     others = threading.enumerate()
     slot.start()
     if not any(thread.name == "memory-sync" for thread in threading.enumerate() if thread not in others):

@@ -50,7 +50,7 @@ def prose(count: int, *, start: int = 0) -> str:
 
 
 def rebuilt(index: Index, provider: CountingProvider | None = None) -> dict[str, object]:
-    """What a new index of the same notes holds."""
+    """Return the content of a new index of the same notes."""
     twin = Index(index.workspace, index.state / "twin", index.search)
     try:
         twin.sync(provider and CountingProvider(provider.model))

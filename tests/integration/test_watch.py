@@ -233,7 +233,7 @@ def test_ten_thousand_files_in_five_hundred_folders(tmp_path: Path) -> None:
 
 
 def polled(watched: Watched, max_folders: int) -> tuple[BackgroundSync, SyncTriggers, list[float]]:
-    """What the backend is made of, with another bound."""
+    """Build the parts of the backend as it does, with another bound on folders."""
     syncs: list[float] = []
 
     def sync(stop: threading.Event) -> SyncReport:
@@ -301,7 +301,7 @@ watched.backend.memory_close()
 
 
 def namespaces() -> bool:
-    """Whether limits can be set for a child alone."""
+    """Return True if limits can be set for a child alone."""
     if shutil.which("unshare") is None:
         return False
     probe = "echo 100 > /proc/sys/user/max_inotify_watches"

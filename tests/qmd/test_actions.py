@@ -1,4 +1,4 @@
-"""What the QMD backend says of itself, and what it advises, in each situation: status, probe, doctor, sync and search."""
+"""Statements and advice of the QMD backend in each situation: status, probe, doctor, sync and search."""
 
 from __future__ import annotations
 

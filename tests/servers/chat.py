@@ -114,7 +114,7 @@ def _call_a_tool(asked: str, tools: Sequence[str]) -> tuple[Kind, Message]:
 
 
 def _quoting(tool_message: str) -> str:
-    """What a tool message says: its first passage and where it stands, cited as the prompt asks."""
+    """Return the content of a tool message: its first passage and where it stands, cited as the prompt asks."""
     hits = json.loads(tool_message).get("results", [])
     if not hits:
         return FOUND_NOTHING

@@ -1,4 +1,4 @@
-"""What tests of providers share on the client's side."""
+"""Helpers of provider tests on the client's side."""
 
 from __future__ import annotations
 

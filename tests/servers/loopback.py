@@ -1,4 +1,4 @@
-"""What all test servers share: real HTTP on the loopback interface, a record of what came, faults to order."""
+"""The base of all test servers: real HTTP on the loopback interface, a record of what came, faults to order."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What is answered; a `dict` becomes JSON. `after` is waited for, so that a test holds a request open as it likes.
+    """An answer; a `dict` becomes JSON. `after` is waited for, so that a test holds a request open as it likes.
 
     With `truncated`, half of the body is sent and the connection is shut.
     """
@@ -94,7 +94,7 @@ class Server:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def answer(self, request: Request) -> Reply:
-        """What the protocol answers; each server's own."""
+        """Answer as the protocol does; each server has its own."""
         raise NotImplementedError
 
     def fail(self, *replies: Reply) -> None:

@@ -33,7 +33,7 @@ class Port:
 
     @property
     def connections(self) -> int:
-        """How many were made so far."""
+        """The number of connections so far."""
         return len(self._taken)
 
     def open(self) -> Self:

@@ -1,4 +1,4 @@
-"""What an attack is, what a case finds, and the dice that make every case the same again."""
+"""The base of all attacks, the findings of a case, and dice that repeat every case exactly."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Outcome:
-    """What one case came to; `figures` are counted up over all cases and printed."""
+    """The result of one case; `figures` are counted up over all cases and printed."""
 
     findings: list[Finding] = field(default_factory=list)
     figures: Counter[str] = field(default_factory=Counter)
@@ -86,5 +86,5 @@ class Attack:
         """End what the attack started."""
 
     def dice(self, number: int, purpose: str = "") -> random.Random:
-        """The same for the same seed, attack, number and purpose, in every process."""
+        """Return dice that fall alike for the same seed, attack, number and purpose, in every process."""
         return random.Random(f"{self.seed} {self.name} {number} {purpose}")

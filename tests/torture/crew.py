@@ -34,7 +34,7 @@ STARTING_SECONDS = 60.0  # granted to the first case of a worker: it imports eve
 
 @dataclass(slots=True)
 class Report:
-    """What an attack came to."""
+    """The result of an attack."""
 
     name: str
     planned: int
@@ -87,7 +87,7 @@ class Worker:
         )  # fmt: skip
 
     def run(self, number: int) -> tuple[Outcome, bool]:
-        """What a case came to, and whether the worker lives on."""
+        """Return the outcome of a case, and True if the worker lives on."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         limit = self._kind.limit_seconds + (STARTING_SECONDS if self._fresh else 0)

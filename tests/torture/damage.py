@@ -154,7 +154,7 @@ class DamageAttack(Attack):
                     outcome.add("down", f"a hit quotes what stands in no note ({kind})", hit)
 
     def _quotes(self, hit: dict[str, Any]) -> bool:
-        """Whether every line of a snippet stands in its note."""
+        """Return True if every line of a snippet stands in its note."""
         note = self._notes.get(hit["path"], b"").decode()
         lines = (line.strip(" .…") for line in hit["snippet"].splitlines())
         return all(line in note for line in lines if line)

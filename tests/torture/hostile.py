@@ -1,4 +1,4 @@
-"""What a hostile embeddings endpoint answers, made from the seed and the case's number, as pieces of raw HTTP."""
+"""Answers of a hostile embeddings endpoint, made from the seed and the case's number, as pieces of raw HTTP."""
 
 # ruff: noqa: E501 - lists of hostile values are kept short in lines, which are long
 from __future__ import annotations
@@ -46,7 +46,7 @@ def answer(kind: str, dice: random.Random, asked: Asked) -> Iterator[Piece]:
 
 
 def healthy(asked: Asked) -> bytes:
-    """What a good endpoint answers."""
+    """Return the answer of a good endpoint."""
     return http(200, json.dumps(well_formed(asked)).encode())
 
 

@@ -174,7 +174,7 @@ class KillAttack(Attack):
                 outcome.add("lost", "a note that nobody writes has changed", path)
 
     def _equals_rebuild(self, life: Life, outcome: Outcome) -> None:
-        """What the survivor answers, an index made anew from the same notes answers."""
+        """Check that the survivor answers as a new index of the same notes does."""
         state = life.workspace.parent / "rebuilt"
         with (
             memory_core.open_memory(CONFIG, workspace=life.workspace, state_dir=life.state) as survivor,

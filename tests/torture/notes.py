@@ -45,6 +45,6 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def finds(answer: Mapping[str, Any], word: str, path: str | None = None) -> bool:
-    """Whether a search's answer has the word's note among its hits, with the word in the snippet."""
+    """Return True if a search's answer has the word's note among its hits, with the word in the snippet."""
     wanted = path or WORDS[word]
     return any(hit["path"] == wanted and word in hit["snippet"] for hit in answer.get("results", []))

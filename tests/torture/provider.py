@@ -42,7 +42,7 @@ _TIMEOUTS = {"healthy": 10.0}  # on a busy machine, too: a good endpoint has to 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What one case does.
+    """The plan of one case.
 
     Attributes:
         kind: Of the answer; "configuration" puts the hostility into the configuration instead.
@@ -79,7 +79,7 @@ class ProviderAttack(Attack):
         self._templates: dict[str, Path] = {}
 
     def case(self, number: int) -> Case:
-        """What the case of this number does."""
+        """Plan the case of this number."""
         dice = self.dice(number)
         kinds = [*hostile.kinds(), CONFIGURATION]
         kind = dice.choices(kinds, [0.3 if kind in hostile.BULKY else 1.0 for kind in kinds])[0]

@@ -38,7 +38,7 @@ SCOPES: Mapping[str, Any] = {"all": {"default": "allow"}, "direct": _DIRECT_ONLY
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """How a world is configured: what the verdicts need to know of it."""
+    """The configuration of a world, as far as the verdicts need it."""
 
     scope: str
     on: bool
@@ -143,7 +143,7 @@ class ToolAttack(Attack):
         )
 
     def _judge(self, name: str, answer: Any, context: Any, world: World, outcome: Outcome) -> None:
-        """What the answer shows is what this context may see."""
+        """Add a finding for all that the answer shows and this context may not see."""
         try:
             text = json.dumps(answer, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
@@ -176,7 +176,7 @@ class ToolAttack(Attack):
             outcome.add("leaked", "MEMORY.md is offered to what is not the main private session", repr(context))
 
     def _compare(self, name: str, context: Any, world: World, outcome: Outcome) -> None:
-        """What is on the disk is what was there, and what this context may add."""
+        """Add a finding for all that changed on the disk and that this context may not change."""
         after = contents(world.base)
         for path, old in world.before.items():
             new = after.get(path)

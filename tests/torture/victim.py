@@ -32,7 +32,7 @@ def paragraph(word: str, size: int) -> str:
 
 
 def is_whole(text: str) -> bool:
-    """Whether a paragraph is one of `paragraph`, all of it."""
+    """Return True if a paragraph is a whole one of `paragraph`."""
     body, _, end = text.rpartition("end ")
     return text.startswith("Paragraph ") and end == f"{zlib.crc32(body.encode()):08x}."
 

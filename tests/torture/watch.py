@@ -1,4 +1,4 @@
-"""What a call does besides returning: logs, errors of threads, memory, time."""
+"""Side effects of a call: logs, errors of threads, memory, time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Seen:
-    """What was seen while a block ran.
+    """Observations while a block ran.
 
     Attributes:
         log: All records at INFO and above, and all of ours, as text with their tracebacks.

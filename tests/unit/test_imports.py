@@ -1,4 +1,4 @@
-"""What starting costs: a host pays for what it uses, and the command line answers at once."""
+"""The cost of starting: a host pays for what it uses, and the command line answers at once."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_keyword_search_loads_only_what_it_works_with(tmp_path: Path) -> None:
 
 
 def processor_seconds(*arguments: str) -> float:
-    """What a whole Python process costs, the best of seven; processor time, because the machine may be busy with more."""
+    """Measure a whole Python process, the best of seven, in processor time, because the machine may be busy with more."""
 
     def once() -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

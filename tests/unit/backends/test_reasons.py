@@ -1,4 +1,4 @@
-"""What is said of an error: its message where that is written for people, and otherwise its type too."""
+"""Reasons taken from errors: the message where that is written for people, and otherwise its type too."""
 
 from __future__ import annotations
 

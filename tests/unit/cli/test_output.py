@@ -1,4 +1,4 @@
-"""What is printed, and where."""
+"""Lines that commands print, and the streams they go to."""
 
 from __future__ import annotations
 

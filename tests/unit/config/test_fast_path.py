@@ -1,4 +1,4 @@
-"""What is read without pydantic is read as pydantic reads it."""
+"""Sections that are read without pydantic are read as pydantic reads them."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Foreign:
 
 
 class ForeignModel(BaseModel):
-    """The same with pydantic."""
+    """A section as a model of pydantic."""
 
     size: int = 3
 

@@ -217,7 +217,7 @@ def snake(name: str) -> str:
 
 
 def read(config: AgentConfig, key: str) -> Any:
-    """What an agent's configuration holds for a key."""
+    """Return the value of a key in an agent's configuration."""
     root, *path = key.split(".")
     value: Any = getattr(config, {"memorySearch": "search"}.get(root, root))
     for name in path:

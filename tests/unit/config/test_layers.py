@@ -1,4 +1,4 @@
-"""What wins: defaults < document < environment < flags, per agent; and what the values resolve to."""
+"""The order of layers: defaults < document < environment < flags, per agent; and what the values resolve to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What vendors' refusals mean. The messages are those that their servers send, or their documentation quotes."""
+"""Refusals of vendors, mapped to our errors. The messages are those that their servers send, or their documentation quotes."""
 
 from __future__ import annotations
 

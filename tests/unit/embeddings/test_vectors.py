@@ -1,4 +1,4 @@
-"""What providers send is checked before anything is compared with it."""
+"""Vectors of providers are checked before anything is compared with them."""
 
 from __future__ import annotations
 

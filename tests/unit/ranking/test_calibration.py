@@ -1,4 +1,4 @@
-"""What cosines are worth in a space: where unrelated texts lie, whatever the model does to all its vectors alike."""
+"""The worth of cosines in a space: where unrelated texts lie, whatever the model does to all its vectors alike."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def rows(count: int, *, dimensions: int = 384, subject: float = 0.0, seed: int =
 
 
 def coned(found: Rows, height: float) -> Rows:
-    """The same in a space whose model adds something to every vector, so that no cosine lies below `height`."""
+    """Return these vectors in a space whose model adds something to every vector, so that no cosine lies below `height`."""
     added = np.full((len(found), 1), np.sqrt(height / (1 - height)))
     return _unit(np.concatenate([found, added], axis=1))
 

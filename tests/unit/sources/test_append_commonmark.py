@@ -1,4 +1,4 @@
-"""What is appended to a note parses as it would alone, and changes nothing above it; markdown-it-py is the judge."""
+"""Text that is appended to a note parses as it would alone, and changes nothing above it; markdown-it-py is the judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is listed, what may be read, and what is refused: the same files by the same rules, and none from outside."""
+"""Files that are listed, read or refused: the same ones by the same rules, and none from outside."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ CLAWDBOT_FLUSH = (
 
 
 def own_flush(prompt: str | None = None) -> str:
-    """What our own flush turns say."""
+    """Return the messages of our own flush turns."""
     settings = Compaction(memory_flush=MemoryFlush(prompt=prompt))
     config = AgentConfig(
         agent="main", workspace=Path("/w"), state_dir=Path("/s"), store_path=Path("/s/x"), compaction=settings

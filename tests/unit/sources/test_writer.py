@@ -1,4 +1,4 @@
-"""What is appended to a note, what is left out, and what may be written at all."""
+"""Appending to notes: text that is added, text that is left out, and paths that may be written."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Folders:
         return writer.journal_path(self.workspace, self.state_dir)
 
     def interrupt(self, block: str, *, offset: int, path: str = DAY) -> None:
-        """What a writer leaves that is killed after it wrote its journal."""
+        """Leave the files of a writer that was killed after it wrote its journal."""
         self.journal.parent.mkdir(parents=True, exist_ok=True)
         self.journal.write_text(json.dumps({"path": path, "offset": offset, "block": block}))
 
@@ -500,7 +500,7 @@ def test_paragraphs_are_the_lines_without_the_blank_ones(text: str) -> None:
 
 
 def _is_above(one: Paragraph, below: Paragraph | None) -> bool:
-    """Whether it is a heading directly above a lower one: only such a one is left out when all below it is there."""
+    """Return True for a heading directly above a lower one: only such a one is left out when all below it is there."""
     return one.level > 0 and below is not None and below.level > one.level
 
 

@@ -29,7 +29,7 @@ class Time:
         return self.now
 
     def wait(self, condition: threading.Condition, seconds: float | None) -> None:
-        """What the thread calls instead of waiting for real seconds."""
+        """Let the thread wait until the test lets it go on, instead of for real seconds."""
         assert seconds is None or seconds > 0
         self._condition = condition
         self._asleep.set()

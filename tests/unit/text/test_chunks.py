@@ -48,7 +48,7 @@ chunkings = st.integers(8, 150).flatmap(
 
 
 def is_piece(chunk: Chunk, note: list[str], chunking: Chunking) -> bool:
-    """Whether a chunk is part of a line that is too long alone."""
+    """Return True if a chunk is part of a line that is too long alone."""
     return estimate_tokens(note[chunk.end_line - 1]) > chunking.tokens
 
 

@@ -1,4 +1,4 @@
-"""What stands in front of a model: how to use memory, and notes as quoted data within a budget."""
+"""Texts for a model's prompt: how to use memory, and notes as quoted data within a budget."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class ScanBackend:
 
     @hookimpl
     def memory_status(self) -> Status:
-        """What is indexed."""
+        """Report the notes that are indexed."""
         notes, config = self._read(), self._config
         return Status(
             backend="scan",
