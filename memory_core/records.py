@@ -143,6 +143,7 @@ class Query:
         after: Only notes of this date or later.
         before: Only notes of this date or earlier.
         deadline: The `time.monotonic()` until which the caller waits; None to wait for ever.
+        joined: Units of one place are joined into a passage; else each hit is one unit, where the backend can do that.
     """
 
     text: str
@@ -152,6 +153,7 @@ class Query:
     after: date | None = None
     before: date | None = None
     deadline: float | None = None
+    joined: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

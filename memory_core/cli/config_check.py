@@ -9,7 +9,7 @@ from memory_core.backends.loader import find_plugin, find_section_problems
 from memory_core.cli import output
 from memory_core.cli.parser import Options
 from memory_core.config.agent import AgentConfig
-from memory_core.config.description import Row, describe
+from memory_core.config.description import Row, describe, explain_other_spellings
 from memory_core.config.dialects import list_unread
 from memory_core.config.load import Reading, read_config
 from memory_core.config.source import find_slot_problem
@@ -32,6 +32,7 @@ def run(options: Options) -> int:
     unused = {warning.partition(":")[0] for warning in warnings}
     rows = [row for row in describe(config, options.agent) if not _is_below(row.key, unused)]
     rows = _add_tools(rows, config.agent(options.agent))
+    warnings = [*warnings, *explain_other_spellings(config, options.agent)]
     if unread := list_unread(reading.document, config.dialect):
         rows.insert(1, Row("not read", unread, "file"))
     if options.json:

@@ -64,6 +64,28 @@ def describe(config: Config, agent: str = DEFAULT_AGENT) -> list[Row]:
     ]
 
 
+def explain_other_spellings(config: Config, agent: str = DEFAULT_AGENT) -> list[str]:
+    """Return a sentence about each key of the host's section `history` that is read as one of ours.
+
+    Raises:
+        InvalidArgument: The agent's id is not valid.
+    """
+    merged = config.resolver.merge_search(config.agent(agent).agent)
+    return [
+        f"{node.key} is read as {key}"
+        for key, node in _walk_values("memorySearch", merged)
+        if node.key.startswith("history.")
+    ]
+
+
+def _walk_values(key: str, node: Node) -> Iterator[tuple[str, Node]]:
+    if isinstance(node.content, dict):
+        for name, child in node.content.items():
+            yield from _walk_values(join_key(key, name), child)
+    else:
+        yield key, node
+
+
 def _describe_places(config: Config, resolved: AgentConfig) -> Iterator[Row]:
     resolver = config.resolver
     origin: Origin = "default" if config.origin == "defaults" else "file"

@@ -55,6 +55,14 @@ ORBIT_KEYS = {
     "search.snippet_length": "query.maxSnippetChars",
     "exclude.files": "exclude.files",
 }
+# Keys of the host's section `history`, and ours below memorySearch.
+HISTORY_KEYS = {
+    "memory_recall": "recall.enabled",
+    "memory_recall_limit": "recall.limit",
+    "memory_recall_scope": "items.scope",
+    "embedding_model": "model",
+    "embedding_dimensions": "outputDimensionality",
+}
 ORBIT_TABLES = ("index", "search", "exclude")
 ORBIT_SOURCES = ("memory", "workspace")
 
@@ -108,7 +116,7 @@ class DialectReader:
         defaults, key_of_defaults = self._get_object(agents, "defaults", "agents")
         shared = self._read_agent(defaults, key_of_defaults)
         top = [self._get_section(raw, "memorySearch", ""), self._get_section(memory, "search", "memory")]
-        shared.search = self._merge_spellings([*top, shared.search])
+        shared.search = self._merge_spellings([*top, self._read_history(raw), shared.search])
         return Sections(
             slot=self._read_slot(raw),
             memory=self._read_memory(memory),
@@ -212,6 +220,16 @@ class DialectReader:
             one = merge(one, other) if other.content else one
         return one
 
+    def _read_history(self, raw: Raw) -> Node:
+        """Read the keys of the host's section `history` that are ours; the others are the host's own."""
+        history, _ = self._get_object(raw, "history", "")
+        search = self._annotate({}, "history")
+        for name, path in HISTORY_KEYS.items():
+            if history.get(name) is not None:
+                value = self._annotate(history[name], join_key("history", name))
+                search = merge(search, wrap_at(path.split("."), value))
+        return search
+
     def _read_orbit(self, embedding: Raw) -> Node:
         search = self._annotate({}, "embedding")
         for name, value in _walk_leaves(embedding):
@@ -260,7 +278,8 @@ class DialectReader:
 def list_unread(raw: Raw, dialect: str) -> list[str]:
     """List the keys at the top of a document of which nothing is read: the host's, or slips that resemble none of ours."""
     roots = ("plugins", "embedding") if dialect == "orbit" else ROOTS
-    return [str(name) for name in raw if name not in roots]
+    read = dialect != "orbit" and bool(_get_mapping(raw, "history").keys() & HISTORY_KEYS.keys())
+    return [str(name) for name in raw if name not in roots and not (name == "history" and read)]
 
 
 def unflatten(flags: Raw) -> dict[str, Any]:

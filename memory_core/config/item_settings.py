@@ -40,3 +40,20 @@ class ItemSettings(Section):
         default="cosine", metadata=about("The formula of similarity: the cosine, or 1 / (1 + distance).")
     )
     salience: Salience = field(default_factory=Salience)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallSettings(Section):
+    """Notes and items that a host puts in front of a message, unasked."""
+
+    enabled: bool = field(
+        default=False, metadata=about("Let hosts put what fits a message from notes and items in front of it.")
+    )
+    limit: int = field(default=5, metadata=about("Items for one message, at most.", ge=1, le=100))
+    max_chars: int = field(
+        default=1500, metadata=about("Characters for one message, framing included.", ge=200, le=20_000)
+    )
+    timeout_ms: int = field(
+        default=300,
+        metadata=about("Milliseconds that a message waits; a late answer is an empty one.", gt=0, le=60_000),
+    )

@@ -21,7 +21,7 @@ from memory_core.config.fields import (
     parse_size_bytes,
     to_camel,
 )
-from memory_core.config.item_settings import ItemSettings, Salience
+from memory_core.config.item_settings import ItemSettings, RecallSettings, Salience
 from memory_core.config.names import BUILTIN
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "ProviderAccount",
     "ProviderId",
     "QuerySettings",
+    "RecallSettings",
     "Remote",
     "Salience",
     "Scope",
@@ -352,6 +353,7 @@ class SearchSettings(Section):
     query: QuerySettings = field(default_factory=QuerySettings)
     cache: Cache = field(default_factory=Cache)
     items: ItemSettings = field(default_factory=ItemSettings)
+    recall: RecallSettings = field(default_factory=RecallSettings)
     experimental: Experimental = field(default_factory=Experimental)
 
 

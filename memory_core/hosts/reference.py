@@ -95,7 +95,7 @@ class ReferenceHost:
         self._show = show
         self._session_id = uuid.uuid4().hex
         self.transcript = Transcript(self._sessions / f"{self._session_id}.jsonl")
-        self._opening = ""
+        self._opening, self._recalls = "", list[str]()  # what memory put in front of the session, and of its messages
 
     def __enter__(self) -> Self:
         self.start()
@@ -125,6 +125,7 @@ class ReferenceHost:
         Raises:
             EndpointFailed: The model gave no answer; the user's message stays in the session.
         """
+        self._recalls += filter(None, [self._slot.recall_for_message(text, self._context).text])
         self.transcript.add({"role": "user", "content": text})
         answer = self._answer()
         self._show("\n")
@@ -147,8 +148,9 @@ class ReferenceHost:
         if not older:
             return
         asked = [*self._build_system(), *older, {"role": "user", "content": SUMMARY_PROMPT}]
-        self.transcript.summary = self._endpoint.complete(asked, [], show=lambda _: None)["content"]
+        self.transcript.summary, self._recalls = self._endpoint.complete(asked, [], show=lambda _: None)["content"], []
         self.transcript.write({"type": "compaction", "summary": self.transcript.summary})
+        self._slot.compacted(self._context)
         sessions_json.update(self._sessions / sessions_json.FILE_NAME, self._key, _count_compaction)
         self._record()
 
@@ -193,7 +195,7 @@ class ReferenceHost:
         log.info("memory flush: %s, %s", outcome.status, outcome.reason)
 
     def _build_system(self) -> list[Message]:
-        parts = [BASE_PROMPT, self._slot.prompt_section(self._context), self._opening]
+        parts = [BASE_PROMPT, self._slot.prompt_section(self._context), self._opening, *self._recalls]
         if self.transcript.summary:
             parts.append(f"Summary of the conversation so far:\n{self.transcript.summary}")
         return [{"role": "system", "content": "\n\n".join(part for part in parts if part)}]

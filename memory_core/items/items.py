@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memory_core.embeddings.protocols import Calibration
+    from memory_core.items.words import Words
+
     Embedding = Sequence[float] | NDArray[np.float32]
 
 log = logging.getLogger(__name__)
@@ -81,6 +84,16 @@ class Items:
     def warning(self) -> str | None:
         """A sentence about a damaged file that was set aside; None if nothing is amiss."""
         return self._file.rescued
+
+    @property
+    def words(self) -> Words | None:
+        """The static model's knowledge of words; None where that model is not installed."""
+        return self._embedder.words
+
+    @property
+    def calibration(self) -> Calibration:
+        """The worth of cosines of the provider that serves."""
+        return self._embedder.find_calibration() or DEFAULT
 
     def write(
         self,
@@ -240,6 +253,14 @@ class Items:
         return self._file.load_page(
             Filter(scope=scope, tags=tuple(tags), agent=agent), limit=limit, offset=max(offset, 0)
         )
+
+    def list_salient(self, *, kind: str, limit: int) -> Sequence[Item]:
+        """Return the settled items of a kind in the scope of the tools, the most salient first."""
+        scope, now = self._config.search.items.scope, self._clock()
+        found = [item for item in load_all(self._file, Filter(scope=scope, settled=True)) if item.kind == kind]
+        salience = self._config.search.items.salience
+        found.sort(key=lambda item: -measure_salience(item.reinforced, (now - item.said) / DAY_SECONDS, salience))
+        return found[:limit]
 
     def count(self, *, scope: str | None = None) -> int:
         """Count the items of every scope or of one."""

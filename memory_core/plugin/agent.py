@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memory_core.backends.selector import Selector
 from memory_core.concurrency import forks
@@ -15,15 +15,22 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.switch import explain_off, refuse_off
 from memory_core.errors import BackendUnavailable, InvalidArgument, MemoryClosed, MemoryCoreError
 from memory_core.plugin.agent_items import AgentItems
+from memory_core.plugin.agent_recall import AgentRecall
 from memory_core.records import Access, CallContext, Finding, KeySources, Probe, ProgressCallback, Status, SyncReport
 from memory_core.sources.workspace import MAKE_IT, find_workspace_problem
-from memory_core.tools import results, schemas, scope
+from memory_core.tools import prompts, results, schemas, scope
 from memory_core.tools.append import Writing, memory_append
 from memory_core.tools.arguments import Schema, check_arguments, read_citation
 from memory_core.tools.items import NAMES as ITEM_TOOLS
 from memory_core.tools.recalled import Recalled
 
+if TYPE_CHECKING:
+    from memory_core.items.recall import Recall
+
 log = logging.getLogger(__name__)
+
+
+RECALL_CHARS = 2000  # of a message that is searched for: what makes a question stands at its beginning
 
 
 class AgentMemory:
@@ -43,6 +50,7 @@ class AgentMemory:
         self._closed = False
         self._recalled = Recalled()
         self.items = AgentItems(keys, self._recalled)
+        self.recall = AgentRecall(self.items, self._recalled)
         forks.renew_in_children(self, AgentMemory._renew)
 
     def check(self, config: AgentConfig) -> None:
@@ -111,6 +119,27 @@ class AgentMemory:
             first, lines = checked.get("from", cited.first or 1), checked.get("lines", cited.lines or config.get_lines)
             return results.shape_document(selector.get(cited.path, int(first), int(lines)))
         return self._append(config, checked, context)
+
+    def recall_for_message(self, config: AgentConfig, message: str, context: CallContext) -> Recall:
+        """Return what is worth putting in front of a message; nothing where memory is off or its scope forbids it.
+
+        Raises:
+            MemoryCoreError: Memory cannot be read.
+        """
+        from memory_core.items.recall import Recall
+
+        if not self.allows(config, context):
+            return Recall()
+        return self.recall.recall(config, message, context, self._selector(config, context.access).search)
+
+    def quote_recalled(self, config: AgentConfig, message: str, context: CallContext, *, max_results: int) -> str:
+        """Return as quoted data what a message calls to mind: by recall where that is on, else by a search of the notes."""
+        if config.search.recall.enabled:
+            return self.recall_for_message(config, message, context).text
+        if not (question := message.strip()[:RECALL_CHARS]):
+            return ""
+        answer = self.call_tool(config, "memory_search", {"query": question, "maxResults": max_results}, context)
+        return prompts.quote_passages(answer.get("results", ()))
 
     def allows(self, config: AgentConfig, context: CallContext) -> bool:
         """Return True if memory is on for this session and its scope lets this chat see notes.
@@ -200,6 +229,7 @@ class AgentMemory:
         try:
             self._selector(config, "rw").start()  # it may have been opened before
             self.items.start(config)
+            self.recall.warm(config)
         except MemoryCoreError as error:
             log.warning("the memory of agent %r does not start: %s", config.agent, error)
 

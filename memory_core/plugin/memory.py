@@ -32,6 +32,7 @@ from memory_core.tools import results, schemas
 
 if TYPE_CHECKING:
     from memory_core.items.items import Items
+    from memory_core.items.recall import Recall
 
 log = logging.getLogger(__name__)
 
@@ -141,6 +142,22 @@ class Memory:
         config = self.config()
         refuse_off(config)
         return self._memory.items.get(config)
+
+    def recall_for_message(self, message: str, context: CallContext | None = None) -> Recall:
+        """Return the few passages and items worth putting in front of a message, where `memorySearch.recall.enabled` is on.
+
+        Args:
+            message: As the user wrote it.
+            context: The chat from which it comes; None is this machine's own user.
+
+        Returns:
+            Nothing for small talk, for what the session was shown before, and if it takes longer than
+            `memorySearch.recall.timeoutMs`.
+
+        Raises:
+            MemoryCoreError: Memory cannot be read.
+        """
+        return self._memory.recall_for_message(self.config(), message, check_context(context))
 
     def sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
         """Index what has changed in the files; `force` rebuilds the index.

@@ -30,6 +30,7 @@ from memory_core.flush import cycles, policy, sessions
 from memory_core.flush.policy import Decision, FlushTurn, Session
 from memory_core.hookspecs import hookimpl
 from memory_core.plugin.agent import AgentMemory
+from memory_core.plugin.agent_recall import recall_nothing
 from memory_core.plugin.boundary import check_choice, check_context, check_kind, never_raises, read_agent
 from memory_core.records import CallContext, KeySources, ResolveApiKey, Status
 from memory_core.tools import prompts, results, schemas
@@ -37,11 +38,9 @@ from memory_core.tools import prompts, results, schemas
 if TYPE_CHECKING:
     from memory_core.flush.completions import AsyncComplete, Complete, Message
     from memory_core.flush.runner import FlushOutcome, FlushStatus, ToolFunction
+    from memory_core.items.recall import Recall
 
 log = logging.getLogger(__name__)
-
-RECALLED_PASSAGES = 3
-RECALL_CHARS = 2000  # of a message: what makes a question stands at its beginning
 
 
 class MemorySlot:
@@ -147,21 +146,30 @@ class MemorySlot:
         check_kind("budget_chars", budget_chars, int)
         context = check_context(context)
         config = self._config_if_on(context, readable=True)
-        return "" if config is None else prompts.quote_notes(config, context, self._today(), budget_chars=budget_chars)
+        if config is None:
+            return ""
+        return self._memory(config).recall.quote_context(config, context, self._today(), budget_chars=budget_chars)
+
+    @never_raises(lambda _: recall_nothing())
+    def recall_for_message(self, message: str, context: CallContext | None = None) -> Recall:
+        """Return what is worth putting in front of a message, where `recall.enabled` is on; nothing twice in a session."""
+        check_kind("message", message, str)
+        memory, config = self._resolve(read_agent(context := check_context(context)))
+        return memory.recall_for_message(config, message, context)
 
     @never_raises(lambda _: "")
     def system_text(self, context: CallContext | None = None) -> str:
         """Return all that the system prompt of a session says of memory: `prompt_section`, then `session_context`."""
-        context = check_context(context)
-        memory, config = self._resolve(read_agent(context))
+        memory, config = self._resolve(read_agent(context := check_context(context)))
         if not config.enabled or context.access == "none":
             return ""
-        notes = prompts.quote_notes(config, context, self._today()) if memory.allows(config, context) else ""
-        return "\n\n".join(filter(None, [_explain_memory(config, context), notes]))
+        readable = memory.allows(config, context)
+        quoted = memory.recall.quote_context(config, context, self._today()) if readable else ""
+        return "\n\n".join(filter(None, [_explain_memory(config, context), quoted]))
 
     @never_raises(lambda _: "")
-    def recall(self, context: CallContext | None, text: str, *, max_results: int = RECALLED_PASSAGES) -> str:
-        """Return the passages of notes that an incoming message calls to mind, as quoted data; "" for none.
+    def recall(self, context: CallContext | None, text: str, *, max_results: int = 3) -> str:
+        """Return the passages of notes that a message calls to mind, or the text of `recall_for_message` where that is on.
 
         Args:
             context: The session in which the message came; the scope of memory decides what may be shown there.
@@ -169,10 +177,8 @@ class MemorySlot:
             max_results: The most passages.
         """
         check_kind("text", text, str)
-        if not (question := text.strip()[:RECALL_CHARS]):
-            return ""
-        answer = self.call_tool("memory_search", {"query": question, "maxResults": max_results}, context)
-        return prompts.quote_passages(answer.get("results", ()))
+        memory, config = self._resolve(read_agent(context := check_context(context)))
+        return memory.quote_recalled(config, text, context, max_results=max_results)
 
     @never_raises(lambda _: None)
     def session_started(self, context: CallContext | None = None) -> None:
@@ -280,7 +286,8 @@ class MemorySlot:
         For hosts that keep no `compactionCount` in a `sessions.json`; where there is one, nothing happens.
         """
         context = check_context(context)
-        _, config = self._resolve(read_agent(context))
+        memory, config = self._resolve(read_agent(context))
+        memory.recall.forget_session(context.session_key)
         cycles.end(sessions.read_key(context), config)
 
     @never_raises(lambda error: _fail_flush(str(error)))

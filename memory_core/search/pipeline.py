@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
+from itertools import islice
 
 from memory_core.config.settings import Hybrid, TemporalDecay
 from memory_core.ranking import scores
@@ -64,7 +65,10 @@ def search(
         order = sorted(numbers, key=ranks.__getitem__, reverse=True)
         ranked = ((*counts.units[i], bool(counts.counts[i]) or ranks[i] >= enough) for i in order)
         units = _place_units(candidates, ranked, question, reader.stem, query.max_snippet_chars)
-        passages = pack(units, count=max(query.max_results, SHARED), max_chars=query.max_snippet_chars)
+        if query.joined:
+            passages = pack(units, count=max(query.max_results, SHARED), max_chars=query.max_snippet_chars)
+        else:
+            passages = [Passage([unit], query.max_snippet_chars) for unit in islice(units, query.max_results)]
         return _keep_best(passages, judged, query)
 
     passing = [i for i, (chunk, _) in enumerate(counts.units) if round(judged[chunk].whole, _DIGITS) >= query.min_score]

@@ -34,6 +34,10 @@ STORE: Mapping[str, Any] = {
         "type": "object",
         "properties": {
             "text": {"type": "string", "minLength": 1, "description": "The fact"},
+            "kind": make_optional(
+                {"type": "string", "enum": ["fact", "preference", "decision"]},
+                "fact (default); preference: stands in the context of every session; decision",
+            ),
             "tags": make_optional(_TAGS, "Words to filter by"),
         },
         "required": ["text"],
@@ -115,7 +119,7 @@ def _store(
     if is_recalled(text, recalled):
         return {"status": "nothing new"}
     origin = Provenance(session=context.session_key, speaker="assistant")
-    done = items.write(text, tags=arguments.get("tags", ()), provenance=origin)
+    done = items.write(text, tags=arguments.get("tags", ()), kind=arguments.get("kind", "fact"), provenance=origin)
     shaped: dict[str, Any] = {"status": done.outcome, "id": done.item.id, "text": quote_safely(done.item.content)}
     return _warn(shaped, done.warning, items)
 

@@ -34,6 +34,11 @@ class Recalled:
             _shrink(known, FINGERPRINTS)
             _shrink(self._sessions, SESSIONS)
 
+    def forget(self, session_key: str | None) -> None:
+        """Forget all that a session has been shown."""
+        with self._lock:
+            self._sessions.pop(session_key or "", None)
+
     def of(self, session_key: str | None) -> frozenset[str]:
         """Return the fingerprints of all that a session has been shown."""
         with self._lock:

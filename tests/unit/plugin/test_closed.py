@@ -45,6 +45,7 @@ SLOT_CALLS: Mapping[str, tuple[Callable[[MemorySlot], object], object]] = {
     "prompt_section": (lambda slot: slot.prompt_section(MAIN), ""),
     "system_text": (lambda slot: slot.system_text(MAIN), ""),
     "recall": (lambda slot: slot.recall(MAIN, "What is the fence made of?"), ""),
+    "recall_for_message": (lambda slot: slot.recall_for_message("What is the fence made of?", MAIN).pieces, ()),
     "compact": (lambda slot: getattr(slot.compact(MAIN, [], lambda *_, **__: SILENT), "status", None), "failed"),
     "acompact": (lambda slot: getattr(asyncio.run(slot.acompact(MAIN, [], keep_silent)), "status", None), "failed"),
     "session_context": (lambda slot: slot.session_context(MAIN), ""),
@@ -65,6 +66,7 @@ SLOT_CALLS: Mapping[str, tuple[Callable[[MemorySlot], object], object]] = {
 MEMORY_CALLS: Mapping[str, Callable[[Memory], object]] = {
     "check": lambda memory: memory.check(),
     "items": lambda memory: memory.items,
+    "recall_for_message": lambda memory: memory.recall_for_message("What is the fence made of?"),
     "sync": lambda memory: memory.sync(),
     "finish_sync": lambda memory: memory.finish_sync("builtin"),
     "status": lambda memory: memory.status(),

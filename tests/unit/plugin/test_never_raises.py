@@ -288,6 +288,10 @@ CALLS: Mapping[str, tuple[Callable[[MemorySlot, st.DataObject], Any], Callable[[
         ),
         is_plain,
     ),
+    "recall_for_message": (
+        lambda slot, draw: slot.recall_for_message(draw.draw(_mostly("The fence?")), draw.draw(CONTEXTS)),
+        lambda answer: is_plain(answer.text),
+    ),
     "compacted": (lambda slot, draw: slot.compacted(draw.draw(CONTEXTS)), lambda answer: answer is None),
     "flush_handlers": (
         lambda slot, draw: _call_all(slot.flush_handlers(draw.draw(TURNS)), draw.draw(ARGUMENTS)),

@@ -1,0 +1,142 @@
+"""Recall for the sessions of one agent: within a deadline, within the scope, and nothing twice."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING
+
+from memory_core.concurrency import forks
+from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
+from memory_core.config.agent import AgentConfig
+from memory_core.plugin.agent_items import AgentItems
+from memory_core.records import CallContext, Query, SearchResult
+from memory_core.sources.roots import LONGTERM_NAMES
+from memory_core.text.paragraphs import is_recalled
+from memory_core.tools import prompts, scope
+from memory_core.tools.recalled import Recalled
+
+if TYPE_CHECKING:
+    from memory_core.items.recall import Recall
+
+log = logging.getLogger(__name__)
+
+
+def recall_nothing() -> Recall:
+    """Return the answer of a memory that cannot be read."""
+    from memory_core.items.recall import Recall
+
+    return Recall(warning="memory cannot be read; the log says why")
+
+
+class AgentRecall:
+    """Recalls for the sessions of one agent. All methods may be called from several threads.
+
+    Args:
+        items: The agent's items.
+        recalled: Remembers what sessions have been shown, so that it is not stored again.
+    """
+
+    def __init__(self, items: AgentItems, recalled: Recalled) -> None:
+        self._items = items
+        self._recalled = recalled
+        self._shown = Recalled()
+        self._lock = threading.Lock()
+        self._running: Future[Recall] | None = None
+        forks.renew_in_children(self, AgentRecall._renew)
+
+    def _renew(self) -> None:
+        """Let go of a recall of the parent in a forked child, where its thread does not run."""
+        self._lock = threading.Lock()
+        self._running = None
+
+    def recall(
+        self, config: AgentConfig, message: str, context: CallContext, search: Callable[[Query], SearchResult]
+    ) -> Recall:
+        """Return what is worth putting in front of a message, and remember that the session has been shown it.
+
+        The caller has checked that memory is on and that its scope lets this chat see it. Unlike the tools, recall puts
+        MEMORY.md and items into main private sessions only, as nobody has asked for them.
+
+        Raises:
+            MemoryCoreError: Memory cannot be read.
+        """
+        from memory_core.items.recall import Recall, Recaller
+        from memory_core.tools.recall_text import frame
+
+        settings, begun = config.search.recall, time.monotonic()
+        if not settings.enabled:
+            return Recall()
+        main = scope.is_main(context, config.agent)
+        key = context.session_key
+        shown = self._shown.of(key)
+        items = self._items.get(config, context.access)
+        recaller = Recaller(items if main else None, search, items)
+        deadline = begun + settings.timeout_ms / 1000
+
+        def work() -> Recall:
+            return recaller.recall(
+                message, limit=settings.limit, deadline=deadline, is_shown=lambda text: is_recalled(text, shown)
+            )
+
+        with self._lock:
+            if self._running is not None and not self._running.done():  # a late one: a second would only be later
+                return self._report_late(begun)
+            self._running = future = start_call(work, name="memory-core-recall")
+        try:
+            found = wait_for(future, max(deadline - time.monotonic(), 0.0))
+        except NoAnswer:
+            return self._report_late(begun)
+        pieces = [piece for piece in found.pieces if main or piece.place not in LONGTERM_NAMES]
+        text, kept = frame(pieces, settings.max_chars)
+        texts = [piece.text for piece in kept]
+        self._shown.add(key, texts)
+        self._recalled.add(key, texts)
+        ids = [piece.place for piece in kept if piece.source == "item"]
+        if ids:  # the answer does not wait for the disk
+            start_call(lambda: items.mark_recalled(ids), name="memory-core-recall-mark")
+        log.info("recalled %d pieces, strategy: %s, %.0f ms", len(kept), found.strategy, 1000 * found.seconds)
+        return replace(found, pieces=kept, text=text)
+
+    def quote_context(
+        self, config: AgentConfig, context: CallContext, today: date, *, budget_chars: int = prompts.CONTEXT_CHARS
+    ) -> str:
+        """Return what is worth seeing when a session starts, as quoted data: standing preferences, then notes."""
+        standing = self.quote_standing(config, context)
+        room = max(budget_chars - len(standing) - 2 * bool(standing), 0)
+        if len(standing) > budget_chars:
+            standing, room = "", budget_chars
+        return "\n\n".join(filter(None, (standing, prompts.quote_notes(config, context, today, budget_chars=room))))
+
+    def quote_standing(self, config: AgentConfig, context: CallContext) -> str:
+        """Return the standing preferences for the context of a main private session; "" elsewhere, and where recall is off."""
+        from memory_core.tools.recall_text import frame_standing
+
+        if not config.search.recall.enabled or not scope.is_main(context, config.agent):
+            return ""
+        preferences = self._items.get(config, context.access).list_salient(kind="preference", limit=20)
+        text = frame_standing(preferences)
+        self._shown.add(context.session_key, [item.content for item in preferences if item.id in text])
+        return text
+
+    def forget_session(self, session_key: str | None) -> None:
+        """Let a session be shown again what it was shown before, since its context was compacted."""
+        self._shown.forget(session_key)
+
+    def warm(self, config: AgentConfig) -> None:
+        """Load in the background what the first message would wait for."""
+        if config.search.recall.enabled:
+            items = self._items.get(config)
+            start_call(lambda: items.words, name="memory-core-recall-warm")
+
+    def _report_late(self, begun: float) -> Recall:
+        from memory_core.items.recall import Recall
+
+        seconds = time.monotonic() - begun
+        log.info("recalled nothing: late after %.0f ms", 1000 * seconds)
+        return Recall(late=True, seconds=seconds, warning="recall took longer than memorySearch.recall.timeoutMs")
