@@ -20,7 +20,6 @@ from memory_core.backends.loader import add_backend, build_manager
 from memory_core.cli import commands, parser
 from memory_core.config import ENVIRONMENT, load_config
 from memory_core.config.settings import FallbackId, ProviderId
-from memory_core.flush.policy import FlushTurn
 from memory_core.flush.runner import FlushOutcome
 from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend, SessionFollower
 from memory_core.hosts.hookspecs import HostHooks
@@ -125,20 +124,19 @@ def test_the_backend_of_the_documentation_works(tmp_path: Path) -> None:
 def test_the_host_of_the_documentation_flushes_once_a_cycle(tmp_path: Path) -> None:
     page = run("docs/hosts.md")
     session = memory_core.CallContext.local("thread-8")
-    asked: list[int] = []
+    outcomes: list[FlushOutcome | None] = []
 
     class Slot(MemorySlot):
-        def run_flush(self, turn: FlushTurn, *model: Any, **limits: Any) -> FlushOutcome:
-            asked.append(turn.compaction_count)
-            return super().run_flush(turn, *model, **limits)
+        def compact(self, *asked: Any, **facts: Any) -> FlushOutcome | None:
+            outcomes.append(super().compact(*asked, **facts))
+            return outcomes[-1]
 
     (tmp_path / "ws").mkdir()
     with Slot({}, workspace=tmp_path / "ws", state_dir=tmp_path / "state") as slot:
         for cycle in range(3):
-            for tokens in (20_000, 110_000, 112_000, 125_000):
-                history = [{"role": "user", "content": f"Fact {cycle}."}]
-                page["end_turn"](slot, session, history, tokens)
-    assert asked == [0, 1, 2]
+            for tokens in (20_000, 110_000, 125_000):
+                page["end_turn"](slot, session, [{"role": "user", "content": f"Fact {cycle}."}], tokens)
+    assert [outcome and outcome.status for outcome in outcomes] == ["stored"] * 3
 
 
 def hooks(*specifications: type) -> list[str]:
