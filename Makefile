@@ -1,4 +1,4 @@
-# demo, test, test-local, test-qmd, test-hosts, torture, lint, docs, clean, package, joint, bench, bench-retrieval, bench-providers,
+# demo, test, test-portable, test-local, test-qmd, test-hosts, torture, lint, docs, clean, package, joint, bench, bench-retrieval, bench-providers,
 # bench-qmd: each sets up what it needs. Only make and a Python from 3.11 to 3.14 with its venv module must be there; PYTHON=... names another one than is found.
 
 BIN := .venv/bin
@@ -18,7 +18,7 @@ LLAMA := .cache/llama-cpp-python
 # What `make docs` writes and `make lint` checks: the parts between cog's markers come from tests/generated.py, tests/rooms.py and tests/picture.py.
 GENERATED := -p 'from tests import generated, picture, rooms' README.md CONTRIBUTING.md $(wildcard docs/*)
 
-.PHONY: demo test test-local test-qmd test-hosts torture lint package joint bench bench-retrieval data-is-named bench-providers bench-qmd docs clean
+.PHONY: demo test test-portable test-local test-qmd test-hosts torture lint package joint bench bench-retrieval data-is-named bench-providers bench-qmd docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/runtime
@@ -34,6 +34,10 @@ demo: .venv/runtime
 
 test: .venv/dev
 	$(BIN)/python -m pytest -n auto
+
+# The tests of files, notes and index once more, without the names in `os` that only Unix has.
+test-portable: .venv/dev
+	$(BIN)/python -m pytest -n auto -p tests.fakes.plain_os tests/unit/sources tests/unit/test_atomic.py tests/integration/test_sync.py
 
 # A real model through llama.cpp, and its download. Needs a C++ compiler, and a network the first time only.
 test-local: .venv/local

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+# Flags of os.open that not every system has; 0 asks for nothing.
+NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
+NONBLOCK: int = getattr(os, "O_NONBLOCK", 0)
+CLOEXEC: int = getattr(os, "O_CLOEXEC", 0)
+DIRECTORY: int = getattr(os, "O_DIRECTORY", 0)
+BINARY: int = getattr(os, "O_BINARY", 0)
+OPENS_BELOW = bool(DIRECTORY) and os.open in os.supports_dir_fd  # files can be opened relative to an open folder
 LOCK_POLL_SECONDS = 0.01  # an append takes a few milliseconds; eight writers then wait for each other, not for the poll
 
 
@@ -53,10 +61,13 @@ def replace_file(path: Path, data: bytes, *, mode: int = 0o600) -> None:
     behind, which the next writer overwrites.
     """
     temporary = path.with_name(f".{path.name}.memory-core.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    if not NOFOLLOW and temporary.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(temporary))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | NOFOLLOW | BINARY
     descriptor = os.open(temporary, flags, mode)
     try:
-        os.fchmod(descriptor, mode)
+        if hasattr(os, "fchmod"):
+            os.fchmod(descriptor, mode)
         write_all(descriptor, data)
     finally:
         os.close(descriptor)
@@ -65,7 +76,7 @@ def replace_file(path: Path, data: bytes, *, mode: int = 0o600) -> None:
 
 def move_into_place(written: Path, path: Path) -> None:
     """Rename a file that is complete to its final name in the same folder, once its bytes are on the disk."""
-    descriptor = os.open(written, os.O_RDONLY)
+    descriptor = os.open(written, os.O_RDWR | BINARY)  # Windows syncs only what may be written
     try:
         os.fsync(descriptor)
     finally:
@@ -76,7 +87,14 @@ def move_into_place(written: Path, path: Path) -> None:
 def _rename(old: Path, new: Path) -> None:
     """Rename, and wait until the disk has the folder's entry."""
     old.replace(new)
-    descriptor = os.open(new.parent, os.O_RDONLY | os.O_DIRECTORY)
+    sync_folder(new.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the disk has a folder's entries; nothing happens where a folder cannot be opened, as on Windows."""
+    if not DIRECTORY:
+        return
+    descriptor = os.open(folder, os.O_RDONLY | DIRECTORY)
     try:
         os.fsync(descriptor)
     finally:

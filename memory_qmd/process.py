@@ -276,7 +276,10 @@ def _reap(process: subprocess.Popen[bytes]) -> None:
 
 def _kill_group(pid: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS says EPERM when only zombies are left
-        os.killpg(pid, signal.SIGKILL)
+        if hasattr(os, "killpg"):
+            os.killpg(pid, signal.SIGKILL)
+        else:
+            os.kill(pid, signal.SIGTERM)  # Windows: ends the process at once, and knows no groups
 
 
 def _wait(

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from memory_core.atomic import BINARY, CLOEXEC, NONBLOCK
 from memory_core.errors import ConfigError, ConfigProblem
 
 MAX_BYTES = 4 * 1024 * 1024  # a configuration of a hundred agents is 100 KB
@@ -65,7 +66,7 @@ def _read_bytes(path: Path) -> bytes:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(kind) and not pipe:
         raise _refuse(path, "is no regular file", "Give a file, or a command as <(command).")
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | NONBLOCK | CLOEXEC | BINARY)
     try:
         return _read_to_end(descriptor, path)
     finally:

@@ -7,7 +7,6 @@ daemons, so that none of them keeps the process alive.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import select
 import threading
@@ -68,6 +67,10 @@ def take_over() -> tuple[int, int]:
 
 def _duplicate(descriptor: int, name: str) -> int:
     try:
+        try:
+            import fcntl
+        except ImportError:  # Windows, which numbers them itself
+            return os.dup(descriptor)
         return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE)
     except OSError as error:
         raise MemoryCoreError(f"{name} is closed", action="start the server from an MCP client") from error

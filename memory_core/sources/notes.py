@@ -12,6 +12,7 @@ from datetime import date, datetime
 from hashlib import blake2b
 from typing import BinaryIO
 
+from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, NONBLOCK
 from memory_core.errors import FileUnreadable
 from memory_core.records import FileStamp, MemoryFile
 from memory_core.sources.refusals import SYMLINK, describe_os_error, refuse_encoding, refuse_type
@@ -87,7 +88,11 @@ def open_file(file: MemoryFile, *, max_bytes: int) -> Iterator[tuple[os.stat_res
     """
     real = str(file.real_path)
     try:
-        fd = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        if not (NOFOLLOW and NONBLOCK) and (problem := refuse_type(os.lstat(real))):
+            raise FileUnreadable(
+                file.path, problem
+            )  # to open a link or a pipe is not refused here, so they are not opened
+        fd = os.open(real, os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC | BINARY)
         try:
             info = os.fstat(fd)
             if problem := refuse_type(info) or _refuse_size(file, info, max_bytes):

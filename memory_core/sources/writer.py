@@ -18,7 +18,7 @@ from datetime import date
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from memory_core.atomic import locked, replace_file, write_all
+from memory_core.atomic import BINARY, DIRECTORY, NOFOLLOW, NONBLOCK, OPENS_BELOW, locked, replace_file, write_all
 from memory_core.errors import FileUnreadable, InvalidArgument, MemoryCoreError, NoteNotWritten, PathRefused
 from memory_core.sources.refusals import SYMLINK, describe_os_error, refuse_encoding, refuse_type
 from memory_core.sources.roots import LONGTERM_NAMES, NOTES_FOLDER
@@ -237,15 +237,22 @@ def _write(path: str, workspace: Path, block: bytes) -> bytes:
     """Append bytes to a note, created if missing, in one write; returns the bytes before them."""
     with _open_note(path, workspace, os.O_RDWR | os.O_APPEND | os.O_CREAT) as (descriptor, folder):
         write_all(descriptor, block)
-        os.fsync(folder)
+        if folder is not None:
+            os.fsync(folder)
         # Read again, because an editor that takes no lock may have added lines since the note was read.
-        return os.pread(descriptor, os.lseek(descriptor, 0, os.SEEK_CUR) - len(block), 0)
+        before = os.lseek(descriptor, 0, os.SEEK_CUR) - len(block)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        return os.fdopen(descriptor, "rb", closefd=False).read(before)
 
 
 @contextmanager
-def _open_note(path: str, workspace: Path, flags: int) -> Iterator[tuple[int, int]]:
+def _open_note(path: str, workspace: Path, flags: int) -> Iterator[tuple[int, int | None]]:
     """Open a note from the workspace's real path without following links; yields its descriptor and its folder's."""
-    folder = os.open(workspace.resolve(), os.O_RDONLY | os.O_DIRECTORY)
+    if not OPENS_BELOW:
+        with _open_by_path(path, workspace.resolve(), flags) as descriptor:
+            yield descriptor, None
+        return
+    folder = os.open(workspace.resolve(), os.O_RDONLY | DIRECTORY)
     try:
         *parents, name = PurePosixPath(path).parts
         for parent in parents:
@@ -253,9 +260,9 @@ def _open_note(path: str, workspace: Path, flags: int) -> Iterator[tuple[int, in
                 with suppress(FileExistsError):
                     os.mkdir(parent, dir_fd=folder)
                     os.fsync(folder)
-            folder, outer = _open_in(parent, os.O_RDONLY | os.O_DIRECTORY, folder, path), folder
+            folder, outer = _open_in(parent, os.O_RDONLY | DIRECTORY, folder, path), folder
             os.close(outer)
-        descriptor = _open_in(name, flags | os.O_NONBLOCK, folder, path)
+        descriptor = _open_in(name, flags | NONBLOCK, folder, path)
         try:
             if problem := refuse_type(os.fstat(descriptor)):
                 raise PathRefused(path, problem, action=f"put a file in place of {path}")
@@ -266,15 +273,44 @@ def _open_note(path: str, workspace: Path, flags: int) -> Iterator[tuple[int, in
         os.close(folder)
 
 
+@contextmanager
+def _open_by_path(path: str, workspace: Path, flags: int) -> Iterator[int]:
+    """Open a note where files cannot be opened relative to a folder: each name is looked at before, and the whole path after."""
+    place = workspace
+    *parents, name = PurePosixPath(path).parts
+    for parent in parents:
+        place /= parent
+        if flags & os.O_CREAT:
+            place.mkdir(exist_ok=True)
+        _refuse_unfit(place, path, wanted="folder")
+    place /= name
+    if os.path.lexists(place):
+        _refuse_unfit(place, path, wanted="file")
+    descriptor = os.open(place, flags | NOFOLLOW | NONBLOCK | BINARY, 0o666)
+    try:
+        if place.resolve() != place or refuse_type(os.fstat(descriptor)):
+            raise PathRefused(path, SYMLINK, action=f"put a file in place of the link {name}")
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _refuse_unfit(place: Path, path: str, *, wanted: str) -> None:
+    problem = refuse_type(place.lstat())
+    if problem == SYMLINK or (problem and wanted == "file"):
+        found = "link " if problem == SYMLINK else ""
+        raise PathRefused(path, problem, action=f"put a {wanted} in place of the {found}{place.name}")
+
+
 def _open_in(name: str, flags: int, folder: int, path: str) -> int:
     try:
-        return os.open(name, flags | os.O_NOFOLLOW, 0o666, dir_fd=folder)
+        return os.open(name, flags | NOFOLLOW, 0o666, dir_fd=folder)
     except FileNotFoundError:
         raise
     except OSError as error:
         problem = refuse_type(os.stat(name, dir_fd=folder, follow_symlinks=False))
-        if problem == SYMLINK or (problem and not flags & os.O_DIRECTORY):
-            wanted, found = "folder" if flags & os.O_DIRECTORY else "file", "link " if problem == SYMLINK else ""
+        if problem == SYMLINK or (problem and not flags & DIRECTORY):
+            wanted, found = "folder" if flags & DIRECTORY else "file", "link " if problem == SYMLINK else ""
             raise PathRefused(path, problem, action=f"put a {wanted} in place of the {found}{name}") from error
         raise
 
