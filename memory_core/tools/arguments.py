@@ -48,8 +48,8 @@ def check_arguments(schema: Schema, arguments: object, *, name: str = "") -> Map
     for key in (key for key in required if given.get(key) is None):
         faults[key] = "is required" if key not in given else "is required; null is no value for it"
     for key in (key for key in given if key not in known):
-        faults[str(key)] = f"is not an argument of {tool}; known are {', '.join(known)}"
-    for key in (key for key in given if key not in faults):
+        faults[f"{key!s:.80}"] = f"is not an argument of {tool}; known are {', '.join(known)}"
+    for key in (key for key in given if key in known and key not in faults):
         plain = get_plain(known[key])
         if _is_far(given[key]) or not Draft202012Validator(plain).is_valid(given[key]):
             faults[key] = f"expected {_describe_schema(plain)}, not {_describe_fault(plain, given[key])}"

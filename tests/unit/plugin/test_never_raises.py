@@ -385,6 +385,17 @@ def test_a_wrong_argument_is_named_in_a_short_sentence(slot: MemorySlot, value: 
         assert len(answer["error"]) < 500
 
 
+@pytest.mark.parametrize(
+    "name", [5, None, True, b"query", ("a",), "x" * 10_000, "\ud800"], ids=lambda name: type(name).__name__
+)
+@pytest.mark.parametrize("tool", ["memory_search", "memory_get", "memory_append"])
+def test_a_name_of_an_argument_may_be_anything(tool: str, name: Any, slot: MemorySlot) -> None:
+    answer = slot.call_tool(tool, {name: 1})
+    assert is_result(answer)
+    assert answer["code"] == "invalid_argument"
+    assert len(answer["error"]) < 500
+
+
 def test_a_memory_raises_nothing_from_its_tools(tmp_path: Path) -> None:
     with memory_core.open_memory(
         {"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "s"
