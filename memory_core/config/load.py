@@ -140,7 +140,7 @@ def read_config(
         workspace=make_absolute(str(workspace), Path.cwd(), environ) if workspace else None,
         base=base,
     )
-    resolver = Resolver(layers, environ, places, warnings=reader.warnings)
+    resolver = Resolver(layers, {**_read_variables(document), **environ}, places, warnings=reader.warnings)
     resolver.resolve("", read.dialect)  # the defaults alone must be valid too: any agent may come to use them
     known = {agent: resolver.resolve(agent, read.dialect) for agent in resolver.known}
     problems = [*reader.problems, *flag_reader.problems, *resolver.problems, *_find_shared_stores(known.values())]
@@ -165,6 +165,20 @@ def _read_document(
         return source, "mapping", "mapping", Path.cwd()
     path = make_absolute(str(source), Path.cwd(), environ)
     return read_file(path), "toml" if is_toml(path) else "json5", str(path), path.parent
+
+
+def _read_variables(document: Mapping[str, Any]) -> dict[str, str]:
+    """Return the variables that a host's document sets, for `${NAME}` in it: `env.vars`, and texts in `env` itself.
+
+    As in OpenClaw, the process's own environment wins over them. Nothing else reads them, so that a key among them alone
+    chooses no provider.
+    """
+    env = document.get("env")
+    if not isinstance(env, Mapping):
+        return {}
+    own = env.get("vars")
+    named = {**env, **(own if isinstance(own, Mapping) else {})}
+    return {name: value for name, value in named.items() if name != "HOME" and isinstance(value, str) and value.strip()}
 
 
 def _find_chosen_backends(

@@ -168,3 +168,16 @@ def test_the_schema_tells_no_secret_type_but_a_string() -> None:
 
     assert remote["apiKey"]["anyOf"] == [{"type": "string"}, {"type": "null"}]
     assert remote["headers"]["additionalProperties"] == {"type": "string"}
+
+
+@pytest.mark.parametrize("env", [{"vars": {"OPENAI_API_KEY": "sk-own"}}, {"OPENAI_API_KEY": "sk-own"}])
+def test_a_document_may_set_the_variables_that_it_names(env: dict[str, object]) -> None:
+    """As OpenClaw reads its configuration: the process's own environment wins."""
+    document = {"env": env, "models": {"providers": {"openai": {"apiKey": "${OPENAI_API_KEY}"}}}}
+    for environ, key in (({}, "sk-own"), ({"OPENAI_API_KEY": "sk-outside"}, "sk-outside")):
+        found = load_config(document, environ={"HOME": "/home/u", **environ}).agent("main").providers["openai"].api_key
+        assert found is not None
+        assert found.reveal() == key
+    unnamed = load_config({"env": env}, environ={"HOME": "/home/u"}).agent("main")
+    assert unnamed.providers == {}
+    assert unnamed.search.remote.api_key is None
