@@ -65,9 +65,11 @@ def wrap_line(line: str, columns: int) -> list[str]:
 
 
 def _highlight(line: str, query: str) -> str:
-    from memory_core.text.terms import STOP_WORDS
+    from memory_core.text.languages import STOP_WORDS
+    from memory_core.text.terms import detect_language
 
-    words = {word.lower() for word in re.findall(r"\w[\w-]*", query)} - STOP_WORDS
+    stop_words = STOP_WORDS[detect_language(query) or "en"]
+    words = {word.lower() for word in re.findall(r"\w[\w-]*", query)} - stop_words
     stems = sorted({_cut(word) for word in words if len(word) > 1 or not word.isascii()}, key=len, reverse=True)
     if not stems:
         return line

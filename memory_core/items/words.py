@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
-from memory_core.text.terms import STOP_WORDS
+from memory_core.text.languages import STOP_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ _SUFFIX = re.compile(r"(?:ies|ing|ed|es|s|d|ly)\Z")
 def list_words(text: str) -> list[str]:
     """Return the words of a text in lower case without stop words; mail addresses and numbers are one word each."""
     found = (word.strip(".,-+") for word in _WORD.findall(text.lower()))
-    return [word for word in found if word and word not in STOP_WORDS]
+    return [word for word in found if word and word not in STOP_WORDS["en"]]
 
 
 def stem(word: str) -> str:

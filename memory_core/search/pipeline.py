@@ -109,7 +109,11 @@ def _place_units(
         stem: The stemmer of the keyword index.
         max_chars: The most characters of a unit.
     """
-    asked = dict(zip((word.stems[0] for word in question.words), question.weights, strict=True))
+    asked = {
+        stem: weight
+        for word, weight in zip(question.words, question.weights, strict=True)
+        for stem in (word.stems[0], *(form.stem for form in word.forms))
+    }
 
     def mark(unit: PlacedUnit) -> list[Mark]:
         return find_marks(unit.text, (unit.start, unit.end), asked, lambda word: stem(cut_cjk(word)))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 
 from memory_core.ranking import scores
 from memory_core.search.periods import Period, find_named_period
-from memory_core.search.reader import Reader, Term
+from memory_core.search.reader import Form, Reader, Term
+from memory_core.text.languages import STEMMED
 from memory_core.text.terms import (
     cut_cjk,
+    detect_language,
     extract_file_names,
     extract_identifiers,
     extract_phrases,
@@ -87,13 +90,8 @@ def analyse(reader: Reader, text: str, today: date) -> Question:
         text: The question as it was asked.
         today: The day from which "yesterday" is counted.
     """
-    stems: dict[str, str] = {}
-    for word in extract_words(text):
-        for stem in reader.stem(word if is_single_cjk(word) else cut_cjk(word))[:1]:
-            stems.setdefault(stem, word)
-    counts = dict(reader.count_by_stem(stems))
-    counts |= {stem: reader.count_by_prefix(stem) for stem, word in stems.items() if is_single_cjk(word)}
-    words = {stem: Term(word, (stem,), counts.get(stem, 0)) for stem, word in stems.items()}
+    chunks = reader.count_chunks()
+    words = _find_words(reader, text, chunks)
     kept = sorted(words.values(), key=lambda term: (term.documents == 0, term.documents))[:MAX_TERMS]
     found = (
         Term(phrase, tuple(reader.stem(phrase)), reader.count_phrase(phrase))
@@ -107,7 +105,7 @@ def analyse(reader: Reader, text: str, today: date) -> Question:
     return Question(
         words=single,
         phrases=several,
-        chunks=reader.count_chunks(),
+        chunks=chunks,
         names=tuple(extract_file_names(text)),
         period=period,
         period_words=frozenset(number for number, word in enumerate(single) if word.text in naming),
@@ -117,3 +115,37 @@ def analyse(reader: Reader, text: str, today: date) -> Question:
         is_sentence=is_question(text),
         parts=tuple(tuple(words) for _, words in split_question(text)),
     )
+
+
+def _find_words(reader: Reader, text: str, chunks: int) -> dict[str, Term]:
+    """Return the words of a question by their stems, with their forms; of several forms of one word the first."""
+    stems: dict[str, str] = {}
+    for word in extract_words(text):
+        for stem in reader.stem(word if is_single_cjk(word) else cut_cjk(word))[:1]:
+            stems.setdefault(stem, word)
+    forms = _find_forms(reader, text, stems)
+    counts = dict(reader.count_by_stem({*stems, *(form.stem for several in forms.values() for form in several)}))
+    counts |= {stem: reader.count_by_prefix(stem) for stem, word in stems.items() if is_single_cjk(word)}
+    words: dict[str, Term] = {}
+    named: set[str] = set()
+    for stem, word in stems.items():
+        if stem not in named:
+            own = forms.get(stem, ())
+            named.update(form.stem for form in own)
+            documents = sum(counts.get(each, 0) for each in (stem, *(form.stem for form in own)))
+            words[stem] = Term(word, (stem,), min(documents, chunks) if own else documents, own)
+    return words
+
+
+def _find_forms(reader: Reader, text: str, stems: Mapping[str, str]) -> dict[str, tuple[Form, ...]]:
+    """Find other forms of words, given and returned by their stems; none where the question is in English."""
+    language = detect_language(text)
+    if language == "en":
+        return {}
+    found = reader.find_forms([*stems.values()], STEMMED if language is None else [language])
+    forms: dict[str, tuple[Form, ...]] = {}
+    for stem, word in stems.items():
+        others = {other: form for form in found.get(word, ()) for other in reader.stem(form)[:1] if other != stem}
+        if others:
+            forms[stem] = tuple(Form(form, other) for other, form in others.items())
+    return forms

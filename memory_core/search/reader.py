@@ -9,11 +9,19 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from memory_core.embeddings.protocols import Calibration, Space
 from memory_core.records import Unit
+from memory_core.text.languages import Language
 from memory_core.text.terms import is_single_cjk
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+class Form(NamedTuple):
+    """Another form of a word, in lower case, and its stem in the keyword index."""
+
+    word: str
+    stem: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +31,14 @@ class Term:
     Attributes:
         text: As it stands in the question; words in lower case.
         stems: As the keyword index holds it: one for a word.
-        documents: The number of chunks that hold it.
+        documents: The number of chunks that hold it; at most that, where it has other forms.
+        forms: Other forms of a word that some chunk holds, with other stems, one for each stem.
     """
 
     text: str
     stems: tuple[str, ...]
     documents: int
+    forms: tuple[Form, ...] = ()
 
     @property
     def prefix(self) -> bool:
@@ -150,6 +160,18 @@ class Reader(Protocol):
 
     def count_by_stem(self, stems: Collection[str]) -> Mapping[str, int]:
         """Return for each stem the number of chunks that hold it; a stem that none holds may be left out."""
+        ...
+
+    def find_forms(self, words: Collection[str], languages: Sequence[Language]) -> Mapping[str, Sequence[str]]:
+        """Return for each word the other words of the notes with the same stem in one of some languages.
+
+        Args:
+            words: In lower case.
+            languages: Of `text.languages.STEMMED`; notes in other languages count for none of them.
+
+        Returns:
+            Forms in lower case; a word without any may be left out.
+        """
         ...
 
     def count_by_prefix(self, prefix: str) -> int:

@@ -25,7 +25,9 @@ from memory_core.sync.store import SyncState
 
 log = logging.getLogger(__name__)
 
-CUT_VERSION = 3  # goes up whenever chunks, units or windows are cut, or sessions read or redacted, differently
+CUT_VERSION = (
+    4  # goes up whenever chunks, units or windows are cut, or words stemmed, or sessions read or redacted, differently
+)
 RECORD_SECONDS = 60.0  # a sync that changed nothing is recorded this often, so that most searches write nothing
 MERGE_FROM = (
     0.25  # share of the files that is new, from which the keyword index is merged; FTS5 merges smaller changes itself

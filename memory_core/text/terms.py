@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 from itertools import pairwise
 
 from memory_core.text.cjk import WORD_CHARACTERS
+from memory_core.text.languages import OPENERS, STOP_WORDS, Language, detect
 
 _CJK_RUN = re.compile(f"[{WORD_CHARACTERS}]+")
 _WORD = re.compile(rf"[^\W_{WORD_CHARACTERS}]+|[{WORD_CHARACTERS}]+")
@@ -19,27 +20,6 @@ _HUMP = re.compile(r"[a-z][A-Z]")
 _PATH = re.compile(r"[\w./-]++")
 _FILE_NAME = re.compile(r"\A.*\w\.md\b")
 _ISO_DATE = re.compile(r"(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])")
-
-# English function words and the scaffolding of questions. A question of these words alone asks for nothing.
-STOP_WORDS = frozenset(
-    """
-    a about above after again against ain all also am an and any anybody anyone anything are aren as at be
-    because been before being below between both but by can cannot could couldn d did didn do does doesn doing
-    don done down during each either else ever every few for from further get gets getting give given go goes
-    going gone got had hadn has hasn have haven having he hello her here hers herself hey hi him himself his how
-    i if in into is isn it its itself just kind let like ll m made make many may me might mine more most much
-    must mustn my myself need needn neither no nor not now o of off ok okay on once one only or other ought our
-    ours ourselves out over own please re really s said same say says shall shan she should shouldn so some
-    somebody someone something still such t take tell than thank thanks that the their theirs them themselves
-    then there these they thing things this those though through to too under until up upon us use used using ve
-    very was wasn we were weren what when where whether which while who whom whose why will with won would
-    wouldn y yes yet you your yours yourself yourselves
-    """.split()  # noqa: SIM905 -- five times shorter
-)
-
-_OPENERS = frozenset(
-    "what who whom whose when where which why how is are was were do does did has have had can could will would should".split()  # noqa: SIM905
-)
 
 # Small talk: a text of nothing else asks for nothing.
 _PRAISE = r"(?:great|good|nice|cool|awesome|perfect|wonderful|amazing|excellent|lovely|fantastic|funny|fine|right|true|okay|ok)"
@@ -89,29 +69,46 @@ def find_words(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]
 def extract_words(text: str) -> list[str]:
     """Extract the words of a question to search for, in order, lower case, each once: no stop words, CJK runs as pairs.
 
-    A single CJK character stays alone. None are left of a question of stop words, small talk and punctuation.
+    Stop words are those of the question's language. A single CJK character stays alone. None are left of a question of stop
+    words, small talk and punctuation.
     """
     found: dict[str, None] = {}
     lowered = text.lower().replace("’", "'")
-    if all(word in STOP_WORDS for word in _WORD.findall(_COURTESY.sub(" ", lowered))):
+    words = _WORD.findall(lowered)
+    stop_words = _choose_stop_words(words)
+    if all(word in stop_words for word in _WORD.findall(_COURTESY.sub(" ", lowered))):
         return []
-    for word in _WORD.findall(lowered):
-        found.update(dict.fromkeys(_terms(word)))
+    for word in words:
+        found.update(dict.fromkeys(_terms(word, stop_words)))
     return list(found)
 
 
-def _terms(word: str) -> list[str]:
+def detect_language(text: str) -> Language | None:
+    """Detect the language of a question; None if it has no function words."""
+    words = _WORD.findall(text.lower())
+    return detect(words, first=words[0] if words else "")
+
+
+def _choose_stop_words(words: Sequence[str]) -> frozenset[str]:
+    """Return the stop words of the language of a question, given as its words in lower case; English ones if that is unknown."""
+    return STOP_WORDS[detect(words, first=words[0] if words else "") or "en"]
+
+
+def _terms(word: str, stop_words: Container[str]) -> list[str]:
     """Return the terms to search for in place of a lower-case word or a CJK run."""
     if _CJK_RUN.match(word):
         return [word[i : i + 2] for i in range(len(word) - 1)] or [word]
-    return [] if word in STOP_WORDS else [word]
+    return [] if word in stop_words else [word]
 
 
 def split_question(text: str) -> list[tuple[str, list[str]]]:
     """Cut a question behind every word: parts that together are the text, each with its words as of `extract_words`."""
     ends = [match.end() for match in _WORD.finditer(text)]
+    stop_words = _choose_stop_words(_WORD.findall(text.lower()))
     parts = (text[start:end] for start, end in pairwise([0, *ends, len(text)]) if start < end)
-    return [(part, [term for word in _WORD.findall(part.lower()) for term in _terms(word)]) for part in parts]
+    return [
+        (part, [term for word in _WORD.findall(part.lower()) for term in _terms(word, stop_words)]) for part in parts
+    ]
 
 
 def extract_phrases(text: str) -> list[str]:
@@ -141,13 +138,14 @@ def _is_identifier(token: str) -> bool:
 
 
 def is_question(text: str) -> bool:
-    """Return True if a text is an English sentence that asks: a third of its words are function words.
+    """Return True if a text is a sentence that asks: a third of its words are function words of its language.
 
     Whoever asks in sentences may use other words than the notes; a bare list of words is meant literally.
     """
     words = _WORD.findall(text.lower())
-    functional = sum(word in STOP_WORDS for word in words)
-    asks = text.rstrip().endswith("?") or (bool(words) and words[0] in _OPENERS)
+    language = detect(words, first=words[0] if words else "") or "en"
+    functional = sum(word in STOP_WORDS[language] for word in words)
+    asks = text.rstrip().endswith("?") or (bool(words) and words[0] in OPENERS[language])
     return asks and functional >= 2 and 3 * functional >= len(words)
 
 

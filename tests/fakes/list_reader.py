@@ -21,6 +21,7 @@ from memory_core.records import MemoryFile, Window
 from memory_core.search.reader import DateRange, IndexedChunk, Reader, ServingSpace, Term, WindowCosine, WindowTokens
 from memory_core.sources import files, notes, session_logs
 from memory_core.text.chunks import split_chunks
+from memory_core.text.languages import Language, stem_text, stem_words
 from memory_core.text.terms import cut_cjk, is_single_cjk
 from memory_core.text.units import split_units, split_windows
 from tests.fakes import porter
@@ -131,6 +132,14 @@ class ListReader:
     def count_by_stem(self, stems: Collection[str]) -> dict[str, int]:
         return {stem: sum(chunk.count([stem]) > 0 for chunk in self._chunks) for stem in stems}
 
+    def find_forms(self, words: Collection[str], languages: Sequence[Language]) -> dict[str, list[str]]:
+        held = {each for chunk in self._chunks for each in stem_text(f"{chunk.row.context}\n{chunk.row.text}")}
+        found: dict[str, list[str]] = {}
+        for asked in (each for language in languages for each in stem_words(words, language)):
+            forms = sorted(each.word for each in held if each[:2] == asked[:2] and each.word != asked.word)
+            found.setdefault(asked.word, []).extend(forms)
+        return found
+
     def count_by_prefix(self, prefix: str) -> int:
         holding = Counter(stem for chunk in self._chunks for stem in chunk.stems if stem.startswith(prefix))
         return max(holding.values(), default=0)
@@ -143,15 +152,16 @@ class ListReader:
         average = sum(chunk.stems.total() for chunk in self._chunks) / len(self._chunks)
         total: dict[int, float] = {}
         for term in terms:
-            run = porter.stems(term.text)
-            counts = [chunk.count(run, prefix=is_single_cjk(term.text)) for chunk in self._chunks]
-            holding = sum(count > 0 for count in counts)
-            rarity = max(math.log((len(self._chunks) - holding + 0.5) / (holding + 0.5)), 1e-6)
-            for chunk, count in zip(self._chunks, counts, strict=True):
-                if count and _is_within(chunk, dates):
-                    damping = K1 * (1 - B + B * chunk.stems.total() / average)
-                    score = rarity * count * (K1 + 1) / (count + damping)
-                    total[chunk.row.id] = total.get(chunk.row.id, 0.0) + score
+            for spelling in (term.text, *(form.word for form in term.forms)):
+                run = porter.stems(spelling)
+                counts = [chunk.count(run, prefix=is_single_cjk(spelling)) for chunk in self._chunks]
+                holding = sum(count > 0 for count in counts)
+                rarity = max(math.log((len(self._chunks) - holding + 0.5) / (holding + 0.5)), 1e-6)
+                for chunk, count in zip(self._chunks, counts, strict=True):
+                    if count and _is_within(chunk, dates):
+                        damping = K1 * (1 - B + B * chunk.stems.total() / average)
+                        score = rarity * count * (K1 + 1) / (count + damping)
+                        total[chunk.row.id] = total.get(chunk.row.id, 0.0) + score
         return _best(total, depth)
 
     def find_nearest(

@@ -114,6 +114,7 @@ def _undo_migrations(path: Path, version: int) -> None:
     db = apsw.Connection(str(path))
     try:
         db.execute("DROP TABLE token_bits")
+        db.execute("DROP TABLE word_forms")
         for column in ("floor", "span", "judged"):
             db.execute(f"ALTER TABLE spaces DROP COLUMN {column}")
         for column in ("ctime_ns", "inode"):

@@ -16,8 +16,12 @@ def settings(provider: ProviderId) -> SearchSettings:
 
 
 @pytest.mark.parametrize(
-    ("name", "provider"), [("cjk", "none"), ("prose", "static"), ("code", "static"), ("code", "none")]
-)
+    ("name", "provider"),
+    [
+        ("cjk", "none"), ("prose", "static"), ("code", "static"), ("code", "none"), ("de", "static"), ("de", "none"),
+        ("es", "static"), ("es", "none"), ("fr", "static"), ("fr", "none"),
+    ],
+)  # fmt: skip
 def test_nine_of_ten_questions_find_their_place_among_the_first_three(
     name: str, provider: ProviderId, tmp_path: Path
 ) -> None:

@@ -94,6 +94,7 @@ def test_a_fresh_environment_gets_no_vendors_library(wheel: zipfile.ZipFile) -> 
             "pluggy",
             "pydantic",
             "pyjson5",
+            "pystemmer",
             "pyyaml",
         ),
         *("rich", "shtab", "sqlite-vec", "tenacity", "tokenizers", "watchdog", "wordllama"),

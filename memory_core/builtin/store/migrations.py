@@ -101,7 +101,17 @@ ALTER TABLE files ADD COLUMN ctime_ns INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE files ADD COLUMN inode INTEGER NOT NULL DEFAULT 0;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH)
+# Filled where the text is cut anew, which the identity of older indexes asks for.
+_SIXTH = """
+CREATE TABLE word_forms (
+  language TEXT NOT NULL,               -- see text/languages.py
+  stem     TEXT NOT NULL,
+  word     TEXT NOT NULL,               -- of some chunk in that language, lower case
+  PRIMARY KEY (language, stem, word)
+) STRICT, WITHOUT ROWID;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH)
 VERSION = len(MIGRATIONS)
 
 

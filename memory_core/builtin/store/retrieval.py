@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
+from memory_core.builtin.store import word_forms
 from memory_core.builtin.store.damage import check_chunk, check_cosines, check_window, stack_embeddings
 from memory_core.builtin.store.encoding import unpack_lines, unpack_units
 from memory_core.builtin.store.meta import WORKSPACE, get_value
@@ -14,6 +15,7 @@ from memory_core.builtin.store.token_bits import load_tokens
 from memory_core.builtin.store.vectors import VectorIndex
 from memory_core.search.reader import DateRange, IndexedChunk, ServingSpace, Term, WindowCosine, WindowTokens
 from memory_core.sqlite import Connection, load_tokenizer
+from memory_core.text.languages import Language
 from memory_core.text.terms import is_single_cjk
 
 if TYPE_CHECKING:
@@ -67,6 +69,10 @@ class StoreReader:
         )
         return dict(rows)
 
+    def find_forms(self, words: Collection[str], languages: Sequence[Language]) -> dict[str, list[str]]:
+        """See `Reader`."""
+        return word_forms.find(self._db, words, languages)
+
     def count_by_prefix(self, prefix: str) -> int:
         """See `Reader`."""
         return int(
@@ -84,7 +90,7 @@ class StoreReader:
     def find_by_keyword(self, terms: Sequence[Term], dates: DateRange, depth: int) -> dict[int, float]:
         """See `Reader`."""
         clauses, bindings = _date_clauses(dates)
-        match = match_expression(term.text for term in terms) if clauses else _match_rarest(terms, depth)
+        match = match_expression(_spellings(terms)) if clauses else _match_rarest(terms, depth)
         joined = "JOIN chunks c ON c.id = chunks_fts.rowid JOIN files f ON f.id = c.file_id" if clauses else ""
         rows = self._db.execute(
             f"SELECT chunks_fts.rowid, -bm25(chunks_fts) AS score FROM chunks_fts {joined}"
@@ -187,6 +193,10 @@ def match_expression(words: Iterable[str]) -> str:
     return " OR ".join(f'"{word}"*' if is_single_cjk(word) else f'"{word}"' for word in words)
 
 
+def _spellings(terms: Iterable[Term]) -> Iterator[str]:
+    return (spelling for term in terms for spelling in (term.text, *(form.word for form in term.forms)))
+
+
 def _match_rarest(terms: Sequence[Term], depth: int) -> str:
     """Build the FTS5 query for terms, the rarest first, that finds `depth` chunks if there are as many.
 
@@ -198,8 +208,8 @@ def _match_rarest(terms: Sequence[Term], depth: int) -> str:
         if hits >= depth and hits + term.documents > MAX_HITS:
             break
         hits, count = hits + term.documents, count + 1
-    rare = match_expression(term.text for term in terms[:count])
-    common = match_expression(term.text for term in terms[count:])
+    rare = match_expression(_spellings(terms[:count]))
+    common = match_expression(_spellings(terms[count:]))
     return f"({rare}) AND ({rare} OR {common})" if common else rare
 
 

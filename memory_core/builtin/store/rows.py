@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
+from memory_core.builtin.store import word_forms
 from memory_core.builtin.store.encoding import pack_lines, pack_units, unpack_lines, unpack_units
 from memory_core.embeddings.token_blobs import pack_ids
 from memory_core.records import Chunk, FileStamp, MemoryFile, Window
@@ -21,11 +22,13 @@ class FileRows:
     Args:
         connection: Inside the transaction.
         prefix: Before the names of the tables: "" for those that serve, `staging.PREFIX` for those of a rebuild.
+        seen: Words that the tables hold already, see `word_forms.put`; None if nobody knows.
     """
 
-    def __init__(self, connection: Connection, prefix: str = "") -> None:
+    def __init__(self, connection: Connection, prefix: str = "", seen: word_forms.Seen | None = None) -> None:
         self._db = connection
         self._prefix = prefix
+        self._seen = {} if seen is None else seen
 
     def put(self, prepared: PreparedFile) -> dict[int, PreparedChunk]:
         """Make a file's rows equal to what was prepared; equal chunks keep their rows.
@@ -48,6 +51,8 @@ class FileRows:
                 self._move_chunk(*kept.pop(), item.chunk)
             else:
                 inserted[self._insert_chunk(file_id, key, item)] = item
+        texts = (_searched_text(item.chunk.context, item.chunk.text) for item in inserted.values())
+        word_forms.put(self._db, texts, self._prefix, self._seen)
         self._delete_chunks(chunk_id for unused in old.values() for chunk_id, _, _ in unused)
         return inserted
 
@@ -128,9 +133,20 @@ class FileRows:
         return chunk_id
 
     def _delete_chunks(self, ids: Iterable[int]) -> None:
+        texts: list[str] = []
         for chunk_id in ids:
+            rows = self._db.execute(f"SELECT context, text FROM {self._prefix}chunks WHERE id = ?", (chunk_id,))
+            texts += [_searched_text(context, text) for context, text in rows]
             self._db.execute(f"DELETE FROM {self._prefix}chunks_fts WHERE rowid = ?", (chunk_id,))
             self._db.execute(f"DELETE FROM {self._prefix}chunks WHERE id = ?", (chunk_id,))
+        if texts and not self._prefix:  # a rebuild drops them with its tables
+            word_forms.drop_unused(self._db, texts)
+            self._seen.clear()
+
+
+def _searched_text(context: str, text: str) -> str:
+    """Return all text of a chunk that the keyword index holds."""
+    return f"{context}\n{text}"
 
 
 def read_files(connection: Connection) -> list[IndexedFile]:

@@ -12,7 +12,13 @@ import re
 from memory_core.sqlite import Connection
 
 PREFIX = "next_"  # before the names of the tables
-_TABLES = ("files", "chunks", "windows", "chunks_fts")  # referenced tables come before those that refer to them
+_TABLES = (
+    "files",
+    "chunks",
+    "windows",
+    "chunks_fts",
+    "word_forms",
+)  # referenced tables come before those that refer to them
 
 
 def has_leftovers(connection: Connection) -> bool:

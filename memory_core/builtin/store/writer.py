@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from memory_core.builtin.store import maintenance, meta, pending, rows, spaces, staging, token_bits
+from memory_core.builtin.store import maintenance, meta, pending, rows, spaces, staging, token_bits, word_forms
 from memory_core.builtin.store.rows import FileRows
 from memory_core.builtin.store.store import Store
 from memory_core.embeddings.protocols import Calibration, Space
@@ -59,10 +59,11 @@ class StagedWriter(_Text):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store, staging.PREFIX)
+        self._seen: word_forms.Seen = {}
 
     def put_files(self, files: Sequence[StagedFile]) -> None:
         with self._store.write(content=False) as connection:
-            target = FileRows(connection, self._prefix)
+            target = FileRows(connection, self._prefix, self._seen)
             for item in files:
                 if item.prepared is not None:
                     target.put(item.prepared)
@@ -80,6 +81,7 @@ class StoreWriter(_Text):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store, "")
+        self._seen: word_forms.Seen = {}  # of this sync: between two, another process may change the index
 
     def lock(self, *, wait_seconds: float = 0.0) -> AbstractContextManager[None]:
         path = self._store.path
@@ -88,6 +90,7 @@ class StoreWriter(_Text):
         )
 
     def prepare(self) -> None:
+        self._seen.clear()
         with self._store.maintain():
             pass
         with self._store.read() as connection:
@@ -147,8 +150,12 @@ class StoreWriter(_Text):
             return rows.load_file(connection, file)
 
     def put_file(self, prepared: PreparedFile) -> dict[int, PreparedChunk]:
-        with self._store.write() as connection:
-            return FileRows(connection).put(prepared)
+        try:
+            with self._store.write() as connection:
+                return FileRows(connection, seen=self._seen).put(prepared)
+        except BaseException:
+            self._seen.clear()  # what was written is rolled back
+            raise
 
     def drop_files(self, ids: Iterable[int]) -> None:
         with self._store.write() as connection:

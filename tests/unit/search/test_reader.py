@@ -195,6 +195,17 @@ def test_words_names_dates_periods_phrases_and_cjk_find_their_notes(index: Index
     assert {hit.path for hit in pair.ask("the violin, the kettle", after=date(2026, 3, 17))} == {"memory/2026-03-17.md"}
 
 
+def test_other_forms_of_words_are_found_in_the_language_of_the_question(index: Index, both: Open) -> None:
+    index.note("memory/de.md", "- Wir haben die Häuser mit den Nachbarn gestrichen.\n- Der Zaun ist noch nicht da.\n")
+    index.note("memory/fr.md", "- Les chevaux sont dans le pré avec nous.\n- La barrière est ouverte.\n")
+    index.note("memory/en.md", "- The horse stands in the hall with us.\n")
+    pair = both()
+    assert [hit.path for hit in pair.ask("Welches Haus hat der Nachbar?")] == ["memory/de.md"]
+    assert [hit.path for hit in pair.ask("Où est le cheval ?")] == ["memory/fr.md"]
+    assert [hit.path for hit in pair.ask("Haus Nachbar")] == ["memory/de.md"]
+    assert pair.ask("What about the Haus?") == []
+
+
 def test_hits_in_sessions_cite_the_log(index: Index, both: Open) -> None:
     index.set(sources=("memory", "sessions"), chunking=Chunking(tokens=60, overlap=12))
     folder = index.config.sessions_dir

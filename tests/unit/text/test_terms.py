@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_core.text.languages import OPENERS, STOP_WORDS, Language
 from memory_core.text.terms import (
-    STOP_WORDS,
     cut_cjk,
+    detect_language,
     extract_identifiers,
     extract_words,
     is_question,
@@ -57,6 +58,10 @@ def test_text_without_cjk_stays_as_it_is(text: str) -> None:
         ('"*(:^-+', []),
         ("", []),
         ("NEAR(a b) AND NOT x", ["near", "b", "x"]),
+        ("Wann hat der Hausmeister die Heizung geprüft?", ["hausmeister", "heizung", "geprüft"]),
+        ("Was hat das Kind dem Arzt gesagt?", ["kind", "arzt", "gesagt"]),
+        ("¿Qué han decidido sobre las facturas?", ["decidido", "facturas"]),
+        ("Où est-ce qu’on a mis les clés de l'atelier ?", ["mis", "clés", "atelier"]),
     ],
 )
 def test_the_words_of_a_question(text: str, words: list[str]) -> None:
@@ -67,12 +72,13 @@ def test_the_words_of_a_question(text: str, words: list[str]) -> None:
 def test_words_are_lower_case_distinct_and_no_stop_words(text: str) -> None:
     words = extract_words(text)
     assert len(words) == len(set(words))
-    assert not STOP_WORDS & set(words)
+    assert not STOP_WORDS[detect_language(text) or "en"] & set(words)
     assert all(word and word == word.lower() for word in words)
 
 
-def test_stop_words_are_words_as_questions_spell_them() -> None:
-    assert all(word.isalpha() and word.islower() for word in STOP_WORDS)
+@pytest.mark.parametrize("language", STOP_WORDS)
+def test_stop_words_are_words_as_questions_spell_them(language: Language) -> None:
+    assert all(word.isalpha() and word.islower() for word in STOP_WORDS[language] | OPENERS[language])
 
 
 def test_a_single_cjk_character_is_a_prefix() -> None:
@@ -110,7 +116,12 @@ def test_what_names_one_thing_exactly(text: str, expected: list[str]) -> None:
         ("ribbon paint paint tomato?", False),
         ("I took the ribbon to the tower and it was yellow", False),
         ("where apple anchor autumn balloon", False),
-        ("Wie hoch ist der Deich?", False),
+        ("Wie hoch ist der Deich?", True),
+        ("wann wird die Heizung geprüft", True),
+        ("¿Cuándo es la cita con el dentista?", True),
+        ("Quand est-ce que le dentiste pose la couronne ?", True),
+        ("Deich Heizung Hausmeister?", False),
+        ("Die Heizung ist seit gestern wieder warm", False),
         ("?", False),
         ("", False),
     ],

@@ -1,0 +1,64 @@
+"""Which language a text is in, and stems of its words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_core.text.languages import STEMMED, Language, stem_text, stem_words
+from memory_core.text.terms import detect_language
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("What did we decide about the database?", "en"),
+        ("Was the fence painted?", "en"),
+        ("Is there a man in the den?", "en"),
+        ("MIT license of the editor", "en"),
+        ("What did the doctor say the patient would die of?", "en"),
+        ("Was kostet die Heizung?", "de"),
+        ("Was war am Dienstag in Berlin mit dem Zug?", "de"),
+        ("Welche Rechnung fehlt?", "de"),
+        ("die Wände streichen", "de"),
+        ("¿Qué estuvimos podando?", "es"),
+        ("cuando es la cita con el dentista", "es"),
+        ("Qu'est-ce qu'on taillait ?", "fr"),
+        ("Où sont les clés ?", "fr"),
+        ("war stories", None),
+        ("die cast model", None),
+        ("Rechnung Zahnarzt", None),
+        ("PRS-2209", None),
+        ("会議はいつですか", None),
+        ("法国的 la defense 在哪里", None),
+        ("", None),
+    ],
+)
+def test_the_language_of_a_question(text: str, language: Language | None) -> None:
+    assert detect_language(text) == language
+
+
+@pytest.mark.parametrize(
+    ("text", "stems"),
+    [
+        ("Die Rechnungen und die Häuser sind nicht von uns", {"rechnungen": "rechnung", "häuser": "haus"}),
+        ("Die Ha\u0308user sind nicht von uns", {"häuser": "haus"}),
+        ("Las canciones que decidió el coro", {"canciones": "cancion", "decidió": "decid", "coro": "cor"}),
+        ("Les chevaux que nous avons réparés", {"chevaux": "cheval", "réparés": "répar"}),
+        ("The horses that we have repaired", {}),
+        ("猫が庭で寝ている", {}),
+        ("E11000 2026-03-01", {}),
+    ],
+)
+def test_words_of_a_text_with_their_stems(text: str, stems: dict[str, str]) -> None:
+    assert {each.word: each.stem for each in stem_text(text)} == stems
+
+
+@given(
+    st.text() | st.lists(st.sampled_from(["der", "die", "que", "los", "les", "des", "x" * 90, "\ud800"])).map(" ".join)
+)
+def test_any_text_has_stems_or_not(text: str) -> None:
+    assert all(len(each.word) <= 40 for each in stem_text(text))
+    for language in STEMMED:
+        stem_words(text.split(), language)
