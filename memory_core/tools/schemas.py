@@ -124,8 +124,13 @@ def to_form(schema: Schema, form: Form) -> dict[str, Any]:
         return dict(schema)
     if form == "openai":
         return {"type": "function", "function": dict(schema)}
-    key = "input_schema" if form == "anthropic" else "inputSchema"
-    return {"name": schema["name"], "description": schema["description"], key: schema["parameters"]}
+    described = {"name": schema["name"], "description": schema["description"]}
+    if form == "anthropic":
+        return described | {"input_schema": schema["parameters"]}
+    from memory_core.tools.hints import describe_tool
+
+    told = describe_tool(ALIASES.get(schema["name"], schema["name"]))
+    return described | {"inputSchema": schema["parameters"]} | told
 
 
 def read_query(arguments: Mapping[str, Any], defaults: QuerySettings, *, deadline: float | None = None) -> Query:

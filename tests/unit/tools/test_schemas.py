@@ -121,3 +121,21 @@ def test_what_no_schema_says(arguments: dict[str, Any], named: str) -> None:
     with pytest.raises(InvalidArgument) as error:
         schemas.read_query({"query": "x", **arguments}, QuerySettings())
     assert str(error.value).startswith(named)
+
+
+def test_mcp_clients_are_told_of_every_tool_what_it_does() -> None:
+    told = {schema["name"]: schemas.to_form(schema, "mcp") for schema in schemas.ALL}
+    hints = {name: tool["annotations"] for name, tool in told.items()}
+    assert {name for name in hints if hints[name]["readOnlyHint"]} == {"memory_search", "memory_get", "memory_recall"}
+    assert {name for name in hints if hints[name]["destructiveHint"]} == {"memory_forget"}
+    for tool in told.values():
+        assert tool["title"] == tool["annotations"]["title"]
+        assert tool["annotations"]["openWorldHint"] is False
+        assert tool["annotations"]["idempotentHint"] is True
+        assert tool["_meta"] == {"anthropic/alwaysLoad": True}
+
+
+def test_tools_under_orbits_names_are_described_as_ours() -> None:
+    orbit = schemas.to_form({**schemas.GET, "name": "get_memory"}, "mcp")
+    assert orbit["name"] == "get_memory"
+    assert orbit["title"] == schemas.to_form(schemas.GET, "mcp")["title"]
