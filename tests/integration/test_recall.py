@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,15 @@ from typing import Any
 import pytest
 
 import memory_core
+from memory_core.config import load_config
 from memory_core.items.messages import read_message
 from memory_core.items.recall import Piece
 from memory_core.plugin import MemorySlot
-from memory_core.records import CallContext
+from memory_core.plugin.agent_items import AgentItems
+from memory_core.plugin.agent_recall import AgentRecall
+from memory_core.records import CallContext, KeySources, Query, SearchResult
 from memory_core.tools.recall_text import HEAD, frame
+from memory_core.tools.recalled import Recalled
 
 MAIN = CallContext.local("agent:main:main")
 SMALL_TALK = (
@@ -95,12 +100,23 @@ def test_a_shared_session_gets_neither_items_nor_curated_memory(slot: MemorySlot
     assert all(piece.place != "MEMORY.md" for piece in found.pieces)
 
 
-def test_a_late_answer_is_an_empty_one_and_says_so(workspace: Path, tmp_path: Path) -> None:
-    with open_slot(workspace, tmp_path, recall={"enabled": True, "timeoutMs": 1}) as slot:
-        found = slot.recall_for_message("when is my cousin's wedding?", MAIN)
+def test_a_late_answer_is_an_empty_one_and_says_so(tmp_path: Path) -> None:
+    search = {"provider": "static", "recall": {"enabled": True, "timeoutMs": 50}}
+    config = load_config({"memorySearch": search}, workspace=tmp_path, state_dir=tmp_path).agent()
+    items, answers = AgentItems(KeySources(), Recalled()), threading.Event()
+    recall = AgentRecall(items, Recalled())
+
+    def search_slowly(_query: Query) -> SearchResult:
+        answers.wait(60)
+        return SearchResult(hits=(), provider="none", model=None, mode="keyword", backend="builtin")
+
+    for _ in range(2):  # the second one does not wait for the first
+        found = recall.recall(config, "when is my cousin's wedding?", MAIN, search_slowly)
         assert (found.late, found.pieces, found.text) == (True, (), "")
         assert found.warning is not None
         assert "timeoutMs" in found.warning
+    answers.set()
+    items.close()
 
 
 def test_poison_is_quoted_data_byte_by_byte() -> None:

@@ -1,0 +1,97 @@
+"""Recall and the comparison of facts on judged data: what is shown, what stays silent, what is merged.
+
+python -m tests.benchmarks.items ITEMS CONVERSATIONS      two folders of judged data, which are no part of this repository
+
+ITEMS holds `pairs.json`, `salience.json` and `smalltalk.txt`; CONVERSATIONS is the folder of `make bench-retrieval`.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import memory_core
+from memory_core.config.item_settings import Salience
+from memory_core.embeddings.static import StaticProvider
+from memory_core.items.likeness import Fact, corrects, is_same
+from memory_core.items.ranking import measure_salience
+from memory_core.items.words import Words
+from tests.benchmarks.judged import collapsed, conversations, load_questions
+
+QUESTIONS = 60  # of each conversation, drawn with one seed
+
+
+def compare_pairs(folder: Path) -> None:
+    """Print how many pairs of each kind are merged, and how many are taken for a correction."""
+    words = Words(StaticProvider())
+    for kind, pairs in json.loads((folder / "pairs.json").read_text(encoding="utf-8")).items():
+        counts = [0, 0]
+        for one, other in pairs:
+            cosine = float(words.embed(one) @ words.embed(other))
+            counts[0] += is_same(Fact(one), Fact(other), words, cosine)
+            counts[1] += corrects(Fact(other), Fact(one), words, cosine)
+        print(f"{kind:<5} of {len(pairs)}: merged {counts[0]}, taken for a correction {counts[1]}")
+
+
+def compare_salience(folder: Path) -> None:
+    """Print in how many scenarios the item that should come first does."""
+
+    def rank(facts: Sequence[float]) -> float:
+        similarity, sessions, age = facts
+        return similarity * measure_salience(int(sessions), age, Salience())
+
+    scenarios = json.loads((folder / "salience.json").read_text(encoding="utf-8"))
+    print(f"salience: {sum(rank(first) > rank(second) for _, first, second in scenarios)} of {len(scenarios)}")
+
+
+def recall(memory: memory_core.Memory, message: str, number: int, milliseconds: list[float]) -> str:
+    """Recall for one message in a session of its own, and record the time; the text has white space collapsed."""
+    begun = time.perf_counter()
+    text = memory.recall_for_message(message, memory_core.CallContext.local(f"session-{number}")).text
+    milliseconds.append(1000 * (time.perf_counter() - begun))
+    return collapsed(text.replace("\n> ", "\n"))
+
+
+def recall_notes(folder: Path, questions: Path) -> None:
+    """Print for each conversation the share of questions with a gold line, the silence at small talk, and times."""
+    talk = [line for line in (folder / "smalltalk.txt").read_text(encoding="utf-8").splitlines() if line.strip()]
+    config = {
+        "memorySearch": {
+            "provider": "static",
+            "recall": {"enabled": True, "timeoutMs": 60_000},
+            "sync": {"watch": False},
+        }
+    }
+    for conversation in conversations(questions):
+        judged = load_questions(conversation)
+        drawn = random.Random(1).sample(judged, min(QUESTIONS, len(judged)))
+        with (
+            tempfile.TemporaryDirectory() as state,
+            memory_core.open_memory(config, workspace=conversation, state_dir=state) as memory,
+        ):
+            memory.sync()
+            milliseconds: list[float] = []
+
+            recall(memory, "where is the key to the shed?", -1, [])
+            texts = [recall(memory, each.text, number, milliseconds) for number, each in enumerate(drawn)]
+            seen = [any(line in text for *_, line in each.gold) for each, text in zip(drawn, texts, strict=True)]
+            silent = [
+                not recall(memory, message, QUESTIONS + number, milliseconds) for number, message in enumerate(talk)
+            ]
+        milliseconds.sort()
+        print(
+            f"{conversation.name}: gold line {sum(seen) / len(seen):.3f}, silent {sum(silent) / len(silent):.3f},"
+            f" p50 {milliseconds[len(milliseconds) // 2]:.0f} ms, p95 {milliseconds[int(0.95 * len(milliseconds))]:.0f} ms",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    compare_pairs(Path(sys.argv[1]))
+    compare_salience(Path(sys.argv[1]))
+    recall_notes(Path(sys.argv[1]), Path(sys.argv[2]))
