@@ -14,7 +14,7 @@ from memory_core.cli import output
 from memory_core.config.names import DEFAULT_AGENT
 
 Options = argparse.Namespace
-_CHOICE = re.compile(r"(?:COMMAND|[\w/ -]+): invalid choice: '([^']*)' \(choose from (.*)\)")
+_CHOICE = re.compile(r"(COMMAND)?: invalid choice: '([^']*)' \(choose from (.*)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,8 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         if wrong := _CHOICE.search(message):
-            near = difflib.get_close_matches(wrong[1], re.findall(r"[\w-]+", wrong[2]), n=1)
-            message = f"there is no command {wrong[1]!r}" if "COMMAND" in wrong[0] else message
+            near = difflib.get_close_matches(wrong[2], re.findall(r"[\w-]+", wrong[3]), n=1)
+            message = f"there is no command {wrong[2]!r}" if wrong[1] else message
             message += f"; did you mean {near[0]!r}?" if near else ""
         output.complain(message, f"Try: {self.prog} --help")
         self.exit(2)

@@ -21,8 +21,7 @@ SHARED_BITS = 2.5  # that a corrected fact shares with the correction
 SHARED_VALUE_BITS, SHARED_NEGATION_BITS = 2.0, 3.0
 CORRECTED_COSINE = 0.55
 
-_NUMBER = re.compile(r"[\w-]*\d[\w.,:-]*")  # with the letters around it: a0 and b0 are two things
-_MAIL = re.compile(r"\S+@\S+\w")
+_NUMBER = re.compile(r"(?<![\w-])(?:[^\W\d]|-)*\d[\w.,:-]*")  # with the letters around it: a0 and b0 are two things
 _NAME = re.compile(r"(?<=[a-z,:] )(?!I\b)[A-Z][\w.]*|^[A-Z]\w+(?= (?:is|runs|has|lives|hates))")
 _NEGATION = re.compile(
     r"\b(?:not|no|never|n't|don't|doesn't|isn't|no longer|any ?more|quit|stopped)\b|n't\b", re.IGNORECASE
@@ -86,7 +85,7 @@ class Fact:
         found |= {("day", word.rstrip("s")) for word in self.words if word.rstrip("s") in _DAYS}
         names = (name.lower().strip(".") for name in _NAME.findall(self.text))
         found |= {("name", name) for name in names if name.rstrip("s") not in _DAYS}
-        return frozenset(found | {("mail", each.lower()) for each in _MAIL.findall(self.text)})
+        return frozenset(found | {("mail", each) for each in _find_mail_addresses(self.text)})
 
     @cached_property
     def is_negative(self) -> bool:
@@ -162,6 +161,11 @@ def _conflict(one: Fact, other: Fact) -> bool:
 
 def _is_telling(word: str, words: Words) -> bool:
     return word not in _GENERIC and words.rarity(word) >= TELLING
+
+
+def _find_mail_addresses(text: str) -> list[str]:
+    words = (word.strip(".,:;!?()[]<>\"'").lower() for word in text.split())
+    return [word for word in words if "@" in word[1:-1]]
 
 
 def _is_value(word: str) -> bool:

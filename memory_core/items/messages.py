@@ -23,7 +23,7 @@ _PAYLOAD = re.compile(
     re.IGNORECASE,
 )
 _SPLIT = re.compile(
-    r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？])|\n+|\s+[-–—]+\s+|,?\s*\b(?:by the way|btw|anyway|also),?\s+", re.IGNORECASE
+    r"(?<=[.!?…])[\"')\]]* |(?<=[。！？])| [-–—]+ |,? ?\b(?:by the way|btw|anyway|also),? ", re.IGNORECASE
 )
 _OPENS = re.compile(
     r"^(?:(?:and|so|but|ok|okay|hey|hi|well|oh|also|then|please|hm+)\b[ ,]*)*(?:what|who|whom|whose|when|where|which|why|how|is"
@@ -86,7 +86,7 @@ def _find_asking_part(message: str) -> str:
     if payload:
         return message[: payload.end()].strip(' :"“\n')
     lines = [line for line in _FENCE.sub("\n", message).split("\n") if not _PASTE.search(line)]
-    parts = [part.strip() for line in lines for part in _SPLIT.split(line) if part and part.strip()]
+    parts = [part.strip() for line in lines for part in _SPLIT.split(" ".join(line.split())) if part and part.strip()]
     parts = [part for part in parts if extract_words(part)]
     return " ".join([part for part in parts if _asks(part)] or parts)[:MOST_CHARS]
 

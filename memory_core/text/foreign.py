@@ -8,7 +8,7 @@ from memory_core.text.markdown import Line, scan, split_lines
 
 SECTION_SIGN = re.compile(r"^§[ \t]*$", re.MULTILINE)  # stands alone on a line between two entries of Hermes
 MARK = "%%"
-_CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
+_CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
 
 
 def leave_out_separators(text: str) -> str:

@@ -105,6 +105,7 @@ def test_requests_of_others_are_logged_as_before(tmp_path: Path, caplog: pytest.
     import httpx
 
     caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, "httpx")  # which litellm, once imported, lets log warnings only
     with RawServer(lambda head, body: [well_formed(body)]) as server:
         assert ask(tmp_path, Remote(base_url=server.url), timeout_seconds=10) is None
         assert "HTTP Request" not in caplog.text

@@ -91,6 +91,20 @@ def test_recall_is_off_by_default_and_for_chats_out_of_scope(workspace: Path, tm
         assert slot.recall_for_message("when is my cousin's wedding?", group).pieces == ()
 
 
+@pytest.mark.parametrize(("setting", "value"), [("limit", 1), ("maxChars", 600)])
+def test_less_is_recalled_where_less_is_configured(workspace: Path, tmp_path: Path, setting: str, value: int) -> None:
+    found = []
+    for number, recall in enumerate(({}, {setting: value})):
+        settings = {"enabled": True, "timeoutMs": 60_000, **recall}
+        with open_slot(workspace, tmp_path / str(number), recall=settings) as slot:
+            for thing in ("telescope", "rowing boat", "set of copper pans", "painting of the lake"):
+                slot.call_tool("memory_store", {"text": f"A wedding present is a {thing} from us."}, MAIN)
+            found.append(slot.recall_for_message("what is the wedding present from us?", MAIN))
+    assert len(found[1].pieces) < len(found[0].pieces)
+    assert len([piece for piece in found[1].pieces if piece.source == "item"]) >= 1
+    assert setting == "limit" or len(found[1].text) <= value
+
+
 def test_a_shared_session_gets_neither_items_nor_curated_memory(slot: MemorySlot) -> None:
     slot.call_tool("memory_store", {"text": "The wedding present is a telescope."}, MAIN)
     group = CallContext(session_key="agent:main:telegram:group:1", chat_type="group")

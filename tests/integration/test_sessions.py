@@ -235,7 +235,7 @@ def test_a_log_that_cannot_be_read_keeps_what_was_indexed(logs: Logs, index: Ind
 
 def test_memory_get_reads_no_logs(logs: Logs, index: Index, backend: BuiltinBackend) -> None:
     logs.add("a.jsonl", message("user", "violin"))
-    with pytest.raises(PathRefused, match="is a session log, of which only what memory_search quotes is shown"):
+    with pytest.raises(PathRefused, match="is a session log, of which only what a search quotes is shown"):
         backend.memory_get("sessions/a.jsonl", 1, 10)
     with pytest.raises(PathRefused, match="is not in this agent's memory"):
         backend.memory_get(str(logs.folder / "a.jsonl"), 1, 10)

@@ -71,6 +71,22 @@ ELSEWHERE = {
     "::test_an_older_note_ranks_behind_a_newer_one_that_fits_less",
     "memorySearch.query.hybrid.temporalDecay.floor": "tests/integration/test_recency.py"
     "::test_an_older_note_ranks_behind_a_newer_one_that_fits_less",
+    "memorySearch.items.enabled": "tests/integration/test_items_tools.py"
+    "::test_the_tools_are_off_by_default_and_reading_sessions_only_recall",
+    "memorySearch.items.scope": "tests/unit/items/test_items.py::test_the_scope_that_is_configured_is_the_default_one",
+    "memorySearch.items.similarity": "tests/unit/items/test_items.py::test_the_formula_of_similarity_is_configurable",
+    "memorySearch.items.salience.reinforcement": "tests/unit/items/test_items.py"
+    "::test_each_number_of_salience_is_configurable",
+    "memorySearch.items.salience.reinforcementCap": "tests/unit/items/test_items.py"
+    "::test_each_number_of_salience_is_configurable",
+    "memorySearch.items.salience.halfLifeDays": "tests/unit/items/test_items.py"
+    "::test_each_number_of_salience_is_configurable",
+    "memorySearch.items.salience.floor": "tests/unit/items/test_items.py::test_each_number_of_salience_is_configurable",
+    "memorySearch.recall.enabled": "tests/integration/test_recall.py"
+    "::test_recall_is_off_by_default_and_for_chats_out_of_scope",
+    "memorySearch.recall.limit": "tests/integration/test_recall.py::test_less_is_recalled_where_less_is_configured",
+    "memorySearch.recall.maxChars": "tests/integration/test_recall.py::test_less_is_recalled_where_less_is_configured",
+    "memorySearch.recall.timeoutMs": "tests/integration/test_recall.py::test_a_late_answer_is_an_empty_one_and_says_so",
     "memorySearch.cache.enabled": "tests/integration/test_sync.py"
     "::test_only_as_many_unused_embeddings_are_kept_as_configured",
     "memorySearch.cache.maxEntries": "tests/integration/test_sync.py"
@@ -153,9 +169,10 @@ def chunks(slot: MemorySlot) -> int:
     return slot.status().chunks
 
 
-def vectors(slot: MemorySlot) -> str:
+def vectors(slot: MemorySlot) -> tuple[str, str | None]:
     ask(slot)
-    return slot.status().vector
+    status = slot.status()
+    return status.vector, status.vector_reason
 
 
 def mode(slot: MemorySlot) -> object:

@@ -22,7 +22,12 @@ LIMITS = {"": (200, 50), "mcp": (230, 70)}  # megabytes and packages
 def install(environment: Environment, wheel: Path, extra: str) -> None:
     """Install the wheel with an extra from wheels alone, since a stranger may have no compiler."""
     wanted = f"{wheel}[{extra}]" if extra else str(wheel)
-    run([sys.executable, "-m", "uv", "pip", "install", "-q", "--python", environment.python, "--no-build", wanted])
+    run([*run_pip_in(environment), "install", "-q", "--only-binary", ":all:", wanted])
+
+
+def run_pip_in(environment: Environment) -> list[str | Path]:
+    """Return the beginning of a command of our pip, with its settings and certificates, on an environment that has none."""
+    return [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", environment.python]
 
 
 def ask(environment: Environment, folder: Path) -> float:
@@ -39,8 +44,8 @@ def measure(python: str, extra: str, wheel: Path) -> str:
     """Return a table row for one environment."""
     with fresh_environment(python) as environment, TemporaryDirectory() as elsewhere:
         install(environment, wheel, extra)
-        run([sys.executable, "-m", "uv", "pip", "check", "--python", environment.python])
-        listed = run([sys.executable, "-m", "uv", "pip", "list", "--python", environment.python, "--format", "freeze"])
+        run([*run_pip_in(environment), "check"])
+        listed = run([*run_pip_in(environment), "list", "--format", "freeze"])
         packages, size = len(listed.split()), environment.count_megabytes()
         version = run([environment.python, "-c", "import platform; print(platform.python_version())"]).strip()
         first, second = ask(environment, Path(elsewhere)), ask(environment, Path(elsewhere))

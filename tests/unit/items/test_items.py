@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from memory_core.config.agent import AgentConfig
-from memory_core.config.item_settings import ItemSettings
+from memory_core.config.item_settings import ItemSettings, Salience
 from memory_core.config.settings import ProviderId, SearchSettings
 from memory_core.errors import InvalidArgument, StoreReadOnly
 from memory_core.items.items import Items
@@ -260,6 +260,31 @@ def test_items_leave_and_return_as_they_were(items: Items, tmp_path: Path, clock
     assert other.restore(exported) == 0
     assert list(other.export()) == exported
     other.close()
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "age_days"),
+    [("reinforcement", 0.0, 0), ("reinforcement_cap", 1.0, 0), ("half_life_days", 1.0, 90), ("floor", 0.1, 90)],
+)
+def test_each_number_of_salience_is_configurable(tmp_path: Path, setting: str, value: float, age_days: int) -> None:
+    scores = []
+    for number, salience in enumerate((Salience(), replace(Salience(), **{setting: value}))):
+        clock = Clock()
+        items = Items(configure(tmp_path / str(number), salience=salience), clock=clock)
+        for session in ("a", "b", "c"):
+            items.write("The tent is in the attic.", provenance=said(session))
+        clock.now += age_days * DAY
+        scores.append(items.query("The tent is in the attic.").hits[0].score)
+        items.close()
+    assert scores[1] < scores[0]
+
+
+def test_the_scope_that_is_configured_is_the_default_one(tmp_path: Path) -> None:
+    items = Items(configure(tmp_path, scope="work"))
+    assert items.write("The tent is in the attic.").item.scope == "work"
+    assert [hit.item.scope for hit in items.query("Where is the tent?").hits] == ["work"]
+    assert items.query("Where is the tent?", scope="default").hits == ()
+    items.close()
 
 
 def test_the_formula_of_similarity_is_configurable(tmp_path: Path) -> None:
