@@ -69,8 +69,10 @@ def _print_homes(homes: Sequence[Home]) -> None:
 
 
 def _serve(options: Options, homes: Sequence[Home], config: AgentConfig) -> int:
+    from memory_core.adopt.homes import shorten_home
     from memory_core.adopt.record import change_record
     from memory_core.adopt.serving import add_served, write_config
+    from memory_core.config import load_config
     from memory_core.config.adopted import find_adopted_config
 
     unserved = [home.title for home in homes if not home.served]
@@ -94,6 +96,9 @@ def _serve(options: Options, homes: Sequence[Home], config: AgentConfig) -> int:
         output.print_json({"homes": [_to_plain(home) for home in homes], "config": path, "changed": changed})
         return 0
     print(f"\n{'Written' if changed else 'Nothing to change in'}: {path}")
+    served = load_config(path, state_dir=config.state_dir).agent(options.agent)
+    print("It holds in every folder, wherever neither --config nor --workspace is given.")
+    print(f"New notes go to {shorten_home(served.workspace)}.")
     for title in unserved:
         output.complain(f"the {title} is no Markdown, and is left out", "add --copy to write it as Markdown")
     if options.config:
