@@ -103,8 +103,9 @@ def _check_vectors(config: AgentConfig) -> Finding:
 
 def _judge_provider(probe: Probe, fallback: str) -> Finding:
     if not probe.ok:
-        others = "" if fallback == "none" else f", and {fallback} takes over if that lasts"
-        message = f"{probe.provider} makes no embeddings, so keywords answer alone{others}: {probe.error}"
+        others = "" if fallback == "none" else f"; {fallback} takes over if that lasts"
+        until = "until it does, keywords answer, with the embeddings of an earlier provider if the index has them"
+        message = f"{probe.provider} makes no embeddings; {until}{others}: {probe.error}"
         return Finding(subject="provider", level="fail", message=message, action=probe.action or "")
     if probe.provider == "none":
         return Finding(subject="provider", level="ok", message="none is configured: keywords answer alone")

@@ -64,7 +64,7 @@ def _fill(blank: Status, config: AgentConfig, summary: IndexSummary) -> Status:
     warnings, target = blank.warnings, summary.target
     if serving and target and serving.dimensions and serving == replace(target, dimensions=serving.dimensions):
         warnings = (*warnings, serving.explain_change(target.dimensions))
-    if summary.pending_reason is not None:
+    if summary.pending_reason is not None and summary.pending and wants_vectors:
         details["pending because"] = summary.pending_reason
     return replace(
         blank,

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+import memory_core
 from memory_core.builtin.backend import BuiltinBackend
 from memory_core.concurrency.backoff import Backoff
 from memory_core.config.settings import Chunking, QuerySettings, Remote, SearchSettings, SyncSettings
@@ -314,3 +315,14 @@ def test_closing_does_not_wait_for_a_hung_provider(notes: Notes, server: OpenAIS
     backend.memory_close()
     assert time.monotonic() - began < 1 + BUSY_SECONDS
     assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("memory-")]
+
+
+def test_a_provider_that_was_tried_in_vain_is_not_named_once_nothing_waits(tmp_path: Path) -> None:
+    (tmp_path / "MEMORY.md").write_text("The kettle is in the kitchen.\n")
+    for search in ({"provider": "static"}, {"provider": "openai-compatible", "model": "m"}, {"provider": "static"}):
+        with memory_core.open_memory(
+            {"memorySearch": search}, workspace=tmp_path, state_dir=tmp_path / "state"
+        ) as memory:
+            memory.sync()
+            status = memory.status()
+    assert (status.pending, status.details.get("pending because")) == (0, None)
