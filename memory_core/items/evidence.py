@@ -15,7 +15,7 @@ from memory_core.items.messages import Asked
 from memory_core.items.words import Words, stem
 
 MOST_BITS = 14.0  # that words bring, however many they are
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[^\W_]+")  # as words of questions are cut: ERR_QUOTA is two
 
 
 @dataclass(frozen=True)  # without slots, so that what every text is compared with is computed once

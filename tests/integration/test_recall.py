@@ -65,6 +65,15 @@ def test_a_question_brings_its_notes_and_items_once(slot: MemorySlot) -> None:
     assert "13 June" in slot.recall_for_message(asked, MAIN).text
 
 
+@pytest.mark.parametrize(
+    "message", ["What does ERR_QUOTA_7731 mean?", "Why do I see ERR_QUOTA_7731?", "ERR_QUOTA_7731"]
+)
+def test_an_identifier_of_several_words_is_evidence(workspace: Path, slot: MemorySlot, message: str) -> None:
+    (workspace / "memory" / "2026-11-02.md").write_text("- Saw ERR_QUOTA_7731: the gateway sent 500 mails in a day.\n")
+    assert slot.call_tool("memory_search", {"query": "gateway mails"}, MAIN)["results"]
+    assert "500 mails" in slot.recall_for_message(message, MAIN).text
+
+
 def test_small_talk_brings_nothing(slot: MemorySlot) -> None:
     slot.call_tool("memory_store", {"text": "I prefer short answers."}, MAIN)
     assert [message for message in SMALL_TALK if slot.recall_for_message(message, MAIN).pieces] == []
