@@ -71,7 +71,8 @@ def search(
             passages = [Passage([unit], query.max_snippet_chars) for unit in islice(units, query.max_results)]
         return _keep_best(passages, judged, query)
 
-    passing = [i for i, (chunk, _) in enumerate(counts.units) if round(judged[chunk].whole, _DIGITS) >= query.min_score]
+    passes = [round(score.whole, _DIGITS) >= query.min_score for score in judged]
+    passing = [i for i, (chunk, _) in enumerate(counts.units) if passes[chunk]]
     if not passing:
         return [], mode
     return pack_best(range(len(ranks))) or pack_best(passing), mode  # what passes may rank behind all that is shown

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import QuerySettings, SearchSettings
 from memory_core.items.items import Items
 from memory_core.items.records import Draft, Provenance
+from memory_core.items.store.salvage import find_damage
 from tests.command import REPOSITORY
 from tests.servers.openai import OpenAIServer
 
@@ -175,6 +178,21 @@ def test_a_damaged_file_is_set_aside_and_what_can_be_read_is_saved(tmp_path: Pat
     saved = again.count() - 1
     assert saved >= 150
     assert again.query("Fact 177").hits
+    again.close()
+
+
+@pytest.mark.parametrize("table", ["items_fts_data", "items_fts_config"])
+def test_a_lost_table_of_the_keyword_index_is_damage_that_is_mended(tmp_path: Path, table: str) -> None:
+    items = open_items(tmp_path)
+    items.write("The boat is called Heron.")
+    items.close()
+    with closing(sqlite3.connect(items.path)) as connection:
+        connection.execute(f"DROP TABLE {table}")
+        connection.commit()
+    assert find_damage(items.path) is not None
+    again = open_items(tmp_path)
+    assert again.write("The first fact after the damage.").outcome == "added"
+    assert again.query("boat").hits[0].item.content == "The boat is called Heron."
     again.close()
 
 

@@ -52,6 +52,10 @@ def find_damage(path: Path) -> str | None:
             missing = driver.list_missing_tables(connection, MIGRATIONS[:version])
     except StoreCorrupt as error:
         return error.reason
+    except StoreError as error:
+        if not driver.is_refused_statement(error):
+            raise
+        return error.reason
     if found != "ok":
         return found.splitlines()[-1]
     return f"it has no table {missing[0]}" if missing else None
