@@ -11,14 +11,14 @@ from tests.torture.crew import Report, run_attack
 from tests.torture.worker import attack_named
 
 NAMES = ("provider", "tools", "damage", "kills")
-FULL_MINUTES = 15.0
+FULL_MINUTES = 45.0
 SHOWN_CASES = 6
 
 
 def main(words: list[str] | None = None) -> int:
     """Run and print; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.torture", description="Attack memory-core by the thousand.")
-    parser.add_argument("--minutes", type=float, default=FULL_MINUTES, help="time for all; counts scale with it (15)")
+    parser.add_argument("--minutes", type=float, default=FULL_MINUTES, help="time for all; counts scale with it (45)")
     parser.add_argument("--seed", type=int, default=14, help="what all cases are made from (14)")
     parser.add_argument("--only", choices=NAMES, action="append", help="run this attack; may be given more than once")
     parser.add_argument("--cases", type=int, help="so many cases of each attack, instead of those for the minutes")
