@@ -123,7 +123,7 @@ def test_a_closed_slot_answers_so_and_starts_nothing(config: Any, notes: Path, t
 
 
 def test_every_method_of_a_closed_slot_is_tried() -> None:
-    known = {name for name in vars(MemorySlot) if not name.startswith("_")}
+    known = {name for name in dir(MemorySlot) if not name.startswith("_")}
     assert {name.split()[0] for name in SLOT_CALLS} | {"manifest"} == known
 
 

@@ -327,7 +327,7 @@ def fresh(tmp_path: Path) -> Iterator[MemorySlot]:
 
 
 def test_every_method_is_tried() -> None:
-    assert CALLS.keys() | WITHOUT_ARGUMENTS == {name for name in vars(MemorySlot) if not name.startswith("_")}
+    assert CALLS.keys() | WITHOUT_ARGUMENTS == {name for name in dir(MemorySlot) if not name.startswith("_")}
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -1,0 +1,83 @@
+"""The part of the slot that writes into a session's context: its system prompt, and what a message calls to mind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memory_core.config.agent import AgentConfig
+from memory_core.plugin.agent_recall import recall_nothing
+from memory_core.plugin.agents import AgentMemories
+from memory_core.plugin.boundary import check_context, check_kind, never_raises, read_agent
+from memory_core.records import CallContext
+from memory_core.tools import prompts, schemas
+
+if TYPE_CHECKING:
+    from memory_core.items.recall import Recall
+
+
+class SlotText:
+    """The methods of `MemorySlot` that return text for a session. None of them raises."""
+
+    _agents: AgentMemories
+
+    @never_raises(lambda _: "")
+    def prompt_section(self, context: CallContext | None = None) -> str:
+        """Return what the system prompt says about memory; "" when memory is off."""
+        context = check_context(context)
+        found = self._agents.resolve_if_on(context)
+        return "" if found is None else _explain_memory(found[1], context)
+
+    @never_raises(lambda _: "")
+    def session_context(self, context: CallContext | None = None, *, budget_chars: int = prompts.CONTEXT_CHARS) -> str:
+        """Return the notes worth seeing at the start of a session, as quoted data within a budget.
+
+        "" when there are none, when memory is off, or when its scope lets this chat see none.
+        """
+        check_kind("budget_chars", budget_chars, int)
+        context = check_context(context)
+        found = self._agents.resolve_if_on(context, readable=True)
+        if found is None:
+            return ""
+        memory, config = found
+        return memory.recall.quote_context(config, context, self._agents.today(), budget_chars=budget_chars)
+
+    @never_raises(lambda _: "")
+    def system_text(self, context: CallContext | None = None) -> str:
+        """Return all that the system prompt of a session says of memory: `prompt_section`, then `session_context`."""
+        context = check_context(context)
+        found = self._agents.resolve_if_on(context)
+        if found is None:
+            return ""
+        memory, config = found
+        readable = memory.allows(config, context)
+        quoted = memory.recall.quote_context(config, context, self._agents.today()) if readable else ""
+        return "\n\n".join(filter(None, [_explain_memory(config, context), quoted]))
+
+    @never_raises(lambda _: recall_nothing())
+    def recall_for_message(self, message: str, context: CallContext | None = None) -> Recall:
+        """Return what is worth putting in front of a message, where `recall.enabled` is on; nothing twice in a session."""
+        check_kind("message", message, str)
+        memory, config = self._agents.resolve(read_agent(context := check_context(context)))
+        return memory.recall_for_message(config, message, context)
+
+    @never_raises(lambda _: "")
+    def recall(self, context: CallContext | None, text: str, *, max_results: int = 3) -> str:
+        """Return the passages of notes that a message calls to mind, or the text of `recall_for_message` where that is on.
+
+        Args:
+            context: The session in which the message came; the scope of memory decides what may be shown there.
+            text: The message.
+            max_results: The most passages.
+        """
+        check_kind("text", text, str)
+        memory, config = self._agents.resolve(read_agent(context := check_context(context)))
+        return memory.quote_recalled(config, text, context, max_results=max_results)
+
+
+def _explain_memory(config: AgentConfig, context: CallContext) -> str:
+    """Return the paragraph of the system prompt, with the tools' names as they are offered."""
+    offered = {
+        schemas.ALIASES.get(schema["name"], schema["name"]): schema["name"]
+        for schema in schemas.list_tools(config, context.access)
+    }
+    return prompts.explain_memory(config, context, search=offered["memory_search"], get=offered["memory_get"])
