@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from memory_core.config.agent import AgentConfig
-from memory_core.errors import MemoryCoreError
-from memory_core.flush.completions import (
+from memory_core.completions import (
     Complete,
     Message,
     call_within,
@@ -21,6 +19,8 @@ from memory_core.flush.completions import (
     parse_arguments,
     parse_message,
 )
+from memory_core.config.agent import AgentConfig
+from memory_core.errors import MemoryCoreError
 from memory_core.flush.policy import FlushTurn, WallClock, utc_now
 from memory_core.sources import sessions_json
 from memory_core.text.silent_reply import is_silent_reply

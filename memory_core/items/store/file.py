@@ -119,7 +119,7 @@ class ItemsFile:
             agent: Who writes.
             vector: Its embedding; None leaves it to the backfill.
             words: The static model; None compares exact texts only.
-            corrects: The item that the fact corrects is marked as superseded.
+            corrects: The item that the fact corrects is marked as superseded; a guess corrects none.
         """
         text, now = index_text(draft), self._clock()
         with self._store.write() as connection:
@@ -128,7 +128,7 @@ class ItemsFile:
             if key is None and words is not None:
                 relations = matching.relate(
                     connection, draft.content, draft.scope, self._compare(connection, vector), words,
-                    look_for_corrections=corrects,
+                    look_for_corrections=corrects and not draft.pending,
                 )  # fmt: skip
             if relations.repeated is not None:
                 rows.revive(connection, relations.repeated, now=now)
@@ -195,10 +195,10 @@ class ItemsFile:
         except NotIndexed:
             return 0
 
-    def confirm(self, ids: Iterable[str]) -> int:
-        """Turn guesses into facts; return how many there were."""
+    def promote(self, ids: Iterable[str]) -> int:
+        """Turn pending items into settled ones; return how many were pending."""
         with self._store.write() as connection:
-            return rows.confirm(connection, ids, now=self._clock())
+            return rows.promote(connection, ids, now=self._clock())
 
     def mark_recalled(self, ids: Iterable[str]) -> None:
         """Record that items were put in front of a model now."""

@@ -78,7 +78,10 @@ def restore(connection: Connection, item: Item, text: ItemText) -> None:
 
 
 def reinforce(connection: Connection, key: int, draft: Draft, *, now: float) -> None:
-    """Record that a fact was said again: it counts once for every further session; a guess said twice is no guess."""
+    """Record that a fact was said again: it counts once for every further session.
+
+    A guess is settled when it is said surely, or in another session; without sessions nobody knows that it is another one.
+    """
     origin = draft.provenance
     said = now if origin.said_at is None else origin.said_at
     known = (
@@ -91,7 +94,14 @@ def reinforce(connection: Connection, key: int, draft: Draft, *, now: float) -> 
     connection.execute(
         "UPDATE items SET reinforced = reinforced + ?, said = max(said, ?), updated = ?, tags = ?,"
         " pending = pending AND ? WHERE key = ?",
-        (int(not known), said, now, json.dumps(tags, ensure_ascii=False), int(bool(known) and draft.pending), key),
+        (
+            int(not known),
+            said,
+            now,
+            json.dumps(tags, ensure_ascii=False),
+            int(draft.pending and (bool(known) or origin.session is None)),
+            key,
+        ),
     )
 
 
@@ -109,8 +119,8 @@ def revive(connection: Connection, key: int, *, now: float) -> None:
     connection.execute("UPDATE items SET superseded_by = ?, updated = ? WHERE id = ?", (row[0], now, row[1]))
 
 
-def confirm(connection: Connection, ids: Iterable[str], *, now: float) -> int:
-    """Turn guesses into facts; return how many there were."""
+def promote(connection: Connection, ids: Iterable[str], *, now: float) -> int:
+    """Turn pending items into settled ones; return how many were pending."""
     return sum(
         _change(connection, "UPDATE items SET pending = 0, updated = ? WHERE id = ? AND pending", (now, item_id))
         for item_id in ids
