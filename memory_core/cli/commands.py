@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -139,13 +141,32 @@ def _run_doctor(options: Options) -> int:
 
 
 def _run_mcp(options: Options) -> int:
-    from memory_core.hosts.mcp.serving import serve
+    from memory_core.hosts.mcp import serve
     from memory_core.plugin.slot import MemorySlot
     from memory_core.records import CallContext
 
     slot = MemorySlot(options.config, workspace=options.workspace, state_dir=options.state_dir)
     serve(slot, CallContext(agent=options.agent))
     return 0
+
+
+def _run_hook(options: Options) -> int:
+    from memory_core.hosts.claude_code import hook
+    from memory_core.plugin.slot import MemorySlot
+
+    hook.prepare_process()
+    try:
+        with closing(MemorySlot(options.config, workspace=options.workspace, state_dir=options.state_dir)) as slot:
+            hook.answer_hook(sys.stdin, sys.stdout, slot, options.agent, index=lambda: _index_quietly(options))
+    except MemoryCoreError as error:
+        output.complain(str(error), error.action)
+        return 1  # to Claude Code, 2 means that the prompt or the compaction is forbidden
+    return 0
+
+
+def _index_quietly(options: Options) -> None:
+    with open_memory(options) as memory:
+        memory.sync()
 
 
 def _run_chat(options: Options) -> int:
@@ -273,6 +294,7 @@ COMMANDS = (
         name="doctor", help="Check everything that a search needs, and say what to do about problems.", run=_run_doctor
     ),
     Command(name="mcp", help="Serve the memory tools to an MCP client over standard input and output.", run=_run_mcp),
+    Command(name="hook", help="Answer a hook of Claude Code, whose event is read from standard input.", run=_run_hook),
     Command(
         name="chat",
         help="Chat with a model that has this memory (the reference host).",

@@ -1,1 +1,0 @@
-"""Capture: facts learned from a finished exchange, by the host's model or by rules."""
