@@ -141,7 +141,7 @@ def _run_doctor(options: Options) -> int:
 
 
 def _run_mcp(options: Options) -> int:
-    from memory_core.hosts.mcp import serve
+    from memory_core.hosts.mcp.serving import serve
     from memory_core.plugin.slot import MemorySlot
     from memory_core.records import CallContext
 

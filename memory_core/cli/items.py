@@ -1,4 +1,4 @@
-"""The commands for items: list, show, add, forget, export, import."""
+"""The commands for items: list, show, add, promote, forget, export, import."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ItemCommands:
         return (
             Command(
                 name="items list",
-                group="List, show, add, forget, export or import items: short facts beside the notes.",
+                group="List, show, add, promote, forget, export or import items: short facts beside the notes.",
                 help="List items, the one said last first; or those that answer a question, the best first.",
                 run=self._run_list,
                 arguments=(
@@ -70,6 +70,12 @@ class ItemCommands:
                     Argument.of("--scope", metavar="NAME", help="where it belongs (memorySearch.items.scope)"),
                     tag,
                 ),
+            ),
+            Command(
+                name="items promote",
+                help="Let pending items count as facts, so that they are found and recalled.",
+                run=self._run_promote,
+                arguments=(Argument.of("ids", metavar="ID", nargs="+", help="ids as the list shows them"),),
             ),
             Command(
                 name="items forget",
@@ -166,6 +172,21 @@ class ItemCommands:
         if done.warning:
             output.complain(f"it has no embedding yet: {done.warning}")
         return 0
+
+    def _run_promote(self, options: Options) -> int:
+        ids = list(dict.fromkeys(options.ids))
+        with self._open(options) as items:
+            promoted = items.promote(ids)
+            found = items.get_many(ids)
+        if options.json:
+            output.print_json({"promoted": promoted, "items": found})
+        else:
+            _print_items(found)
+            print(f"{promoted} {'item' if promoted == 1 else 'items'} promoted.")
+        missing = sorted(set(ids) - {item.id for item in found})
+        if missing:
+            output.complain(f"there is no such item: {', '.join(missing)}")
+        return 1 if missing else 0
 
     def _run_forget(self, options: Options) -> int:
         with self._open(options) as items:

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from memory_core.flush.completions import Message
+from memory_core.completions import Message
 from memory_core.hosts.messages.chat import write_json
 from memory_core.hosts.messages.langchain import from_openai, read_answer, to_openai
 from memory_core.plugin import MemorySlot

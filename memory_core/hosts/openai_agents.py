@@ -12,8 +12,8 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from memory_core.completions import Message, parse_arguments
 from memory_core.errors import InvalidArgument
-from memory_core.flush.completions import Message, parse_arguments
 from memory_core.hosts.messages.chat import split_system, write_json
 from memory_core.hosts.messages.responses import from_openai, read_answer, to_openai
 from memory_core.plugin import MemorySlot

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from memory_core.completions import Message
 from memory_core.errors import InvalidArgument
-from memory_core.flush.completions import Message
 from memory_core.hosts.messages.chat import write_json
 from memory_core.hosts.messages.pydantic_ai import from_openai, read_answer, to_openai
 from memory_core.plugin import MemorySlot

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memory_core.concurrency import forks
 from memory_core.config.agent import AgentConfig
@@ -17,8 +17,9 @@ from memory_core.items.drafts import check_draft
 from memory_core.items.embedder import ItemEmbedder
 from memory_core.items.forgetting import Condition, Forgotten, find_items, list_remains, load_all
 from memory_core.items.ranking import DAY_SECONDS, measure_salience, merge_similarities, weigh_words
-from memory_core.items.records import Draft, Item, ItemAnswer, ItemHit, Provenance, Written
+from memory_core.items.records import Draft, Item, ItemAnswer, ItemHit, Memorized, Provenance, Written
 from memory_core.items.store.file import Filter, ItemsFile
+from memory_core.items.store.snapshots import UNKNOWN
 from memory_core.ranking.calibration import DEFAULT
 from memory_core.records import Access, KeySources, ProgressCallback
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memory_core.completions import AsyncComplete, Complete
     from memory_core.embeddings.protocols import Calibration
     from memory_core.items.words import Words
 
@@ -166,6 +168,48 @@ class Items:
             self._backfill.start()
         return written
 
+    def memorize(
+        self,
+        conversation: Sequence[Mapping[str, Any]],
+        complete: Complete | AsyncComplete | None = None,
+        *,
+        scope: str | None = None,
+        session: str | None = None,
+        recalled: frozenset[str] = frozenset(),
+        first: int = 0,
+        max_tokens: int = 4000,
+        max_seconds: float = 60.0,
+    ) -> Memorized:
+        """Keep what an exchange teaches: preferences, decisions, dates, names, corrections, and what is to be remembered.
+
+        Only the user's words count. Nothing is taken from tools, from memory, or from what a host has put into messages.
+
+        Args:
+            conversation: Messages in OpenAI's form, the oldest first. A message may have `time` or `timestamp` (ISO 8601, or
+                Unix seconds or milliseconds), and a true `recalled` if its text comes from memory.
+            complete: The host's model, synchronous or not; it is asked once. Without it, or when its answer cannot be used,
+                careful rules find the facts.
+            scope: Where the facts belong; None is `memorySearch.items.scope`.
+            session: The key of the session. A fact said in two sessions counts more, and is no guess any more.
+            recalled: Fingerprints of what the session was shown from memory, `text.paragraphs.fingerprint_recalled`.
+            first: The index of the first message to learn from; those before it are context.
+            max_tokens: The most tokens that are read; the last messages are kept.
+            max_seconds: How long the model may take.
+
+        Raises:
+            InvalidArgument: A message has no known role.
+            StoreError: The file cannot be written.
+        """
+        from memory_core.items.capture.memorizing import memorize
+
+        if not self._writable:
+            raise StoreReadOnly(self.path, READ_ONLY)
+        return memorize(
+            self, conversation, complete, scope=self._config.search.items.scope if scope is None else scope,
+            session=session, recalled=recalled, first=first, now=self._clock(), max_tokens=max_tokens,
+            max_seconds=max_seconds,
+        )  # fmt: skip
+
     def query(
         self,
         text: str | None = None,
@@ -191,6 +235,8 @@ class Items:
         Raises:
             InvalidArgument: There is neither text nor embedding, or the embedding does not fit.
         """
+        import numpy as np
+
         if embedding is None and not (text and text.strip()):
             raise InvalidArgument("query", "expected a question or an embedding")
         _check_limit(limit)
@@ -203,29 +249,25 @@ class Items:
         scope = self._config.search.items.scope if scope is None else scope
         wanted = Filter(scope=scope, tags=tuple(tags), agent=agent, settled=True)
         matches = self._file.match(text, vector, wanted)
-        if vector is not None and self._writable and len(matches.cosines) < len(matches.standings):
+        among = matches.among
+        if among is None:
+            return ItemAnswer(hits=(), strategy="keyword" if vector is None else "embedding", warning=warning)
+        if vector is not None and self._writable and (matches.cosines == UNKNOWN).any():
             self._backfill.start()
-        shares = weigh_words(matches.words, len(matches.standings))
+        shares = weigh_words(matches.words, len(among.keys))
         calibration = self._embedder.find_calibration() if vector is not None else None
         near = merge_similarities(
             matches.cosines, shares, self._config.search.items.similarity, least_cosine=(calibration or DEFAULT).floor
         )
         now, salience = self._clock(), self._config.search.items.salience
-        scores = {
-            key: similarity
-            * measure_salience(
-                matches.standings[key].reinforced, (now - matches.standings[key].said) / DAY_SECONDS, salience
-            )
-            for key, similarity in near.items()
-            if key in matches.standings
-        }
-        best = sorted(scores, key=lambda key: (-scores[key], key))[:limit]
-        items = self._file.load(best)
+        scores = near * measure_salience(among.reinforced, (now - among.said) / DAY_SECONDS, salience)
+        best = [place for place in np.argsort(-scores, kind="stable")[:limit].tolist() if near[place] > 0]
+        items = self._file.load(among.keys[best].tolist() if best else [])
         return ItemAnswer(
             hits=tuple(
-                ItemHit(item=items[key], score=round(scores[key], 4), similarity=round(near[key], 4))
-                for key in best
-                if key in items
+                ItemHit(item=items[key], score=round(float(scores[place]), 4), similarity=round(float(near[place]), 4))
+                for place in best
+                if (key := int(among.keys[place])) in items
             ),
             strategy="keyword" if vector is None else "embedding",
             warning=warning,
@@ -259,7 +301,9 @@ class Items:
         scope, now = self._config.search.items.scope, self._clock()
         found = [item for item in load_all(self._file, Filter(scope=scope, settled=True)) if item.kind == kind]
         salience = self._config.search.items.salience
-        found.sort(key=lambda item: -measure_salience(item.reinforced, (now - item.said) / DAY_SECONDS, salience))
+        found.sort(
+            key=lambda item: -float(measure_salience(item.reinforced, (now - item.said) / DAY_SECONDS, salience))
+        )
         return found[:limit]
 
     def count(self, *, scope: str | None = None) -> int:
@@ -309,9 +353,11 @@ class Items:
             remains = (*remains, _BEING_READ)
         return Forgotten(items=tuple(gone), dry_run=False, remains=remains)
 
-    def confirm(self, ids: Sequence[str]) -> int:
-        """Turn guesses into facts; return how many there were."""
-        return self._file.confirm(ids)
+    def promote(self, ids: Sequence[str]) -> int:
+        """Turn pending items into settled ones; return how many were pending."""
+        if not self._writable:
+            raise StoreReadOnly(self.path, READ_ONLY)
+        return self._file.promote(ids)
 
     def mark_recalled(self, ids: Sequence[str]) -> None:
         """Record that items were put in front of a model; nothing is raised, since an answer must not wait for it."""

@@ -8,8 +8,10 @@ from typing import Literal
 DEFAULT_SCOPE = "default"
 SPEAKERS = ("user", "assistant", "tool", "host")
 
-Outcome = Literal["added", "reinforced", "superseded", "refused"]
+Outcome = Literal["added", "reinforced", "superseded"]
 Strategy = Literal["embedding", "keyword"]
+Tier = Literal["sure", "pending"]
+Reason = Literal["secret", "recalled", "tool output", "unusable"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +102,57 @@ class Written:
     superseded: tuple[str, ...] = ()
     embedded: bool = True
     warning: str | None = None
+
+    @property
+    def tier(self) -> Tier:
+        """ "sure" is recalled from now on; "pending" waits to be said again in another session, or to be promoted."""
+        return "pending" if self.item.pending else "sure"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedFact:
+    """A fact that was found and not kept.
+
+    Attributes:
+        text: The fact, secrets redacted.
+        reason: "secret"; "recalled" (it comes from memory); "tool output" (a tool said it, not the user); "unusable" (it is
+            too long).
+    """
+
+    text: str
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memorized:
+    """The outcome of learning from an exchange.
+
+    Attributes:
+        written: One for each fact that was kept, in the order in which they were said.
+        refused: The facts that were found and not kept.
+        by: Who found them: the host's model, or the rules.
+        warning: Why the rules answered though a model was given, one sentence; None otherwise.
+    """
+
+    written: tuple[Written, ...] = ()
+    refused: tuple[RefusedFact, ...] = ()
+    by: Literal["model", "rules"] = "rules"
+    warning: str | None = None
+
+    @property
+    def stored(self) -> tuple[Item, ...]:
+        """The items that are new."""
+        return tuple(each.item for each in self.written if each.outcome != "reinforced")
+
+    @property
+    def reinforced(self) -> tuple[Item, ...]:
+        """The items that were known and were said again."""
+        return tuple(each.item for each in self.written if each.outcome == "reinforced")
+
+    @property
+    def superseded(self) -> tuple[str, ...]:
+        """The ids of the items that new ones correct."""
+        return tuple(old for each in self.written for old in each.superseded)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

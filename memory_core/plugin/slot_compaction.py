@@ -21,7 +21,7 @@ from memory_core.records import CallContext
 from memory_core.tools import results
 
 if TYPE_CHECKING:
-    from memory_core.flush.completions import AsyncComplete, Complete, Message
+    from memory_core.completions import AsyncComplete, Complete, Message
     from memory_core.flush.runner import FlushOutcome, FlushStatus, ToolFunction
 
 log = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ class SlotCompaction:
         self, context: CallContext | None, history: Sequence[Message], complete: AsyncComplete, **facts: Any
     ) -> FlushOutcome | None:
         """Run `compact` in a thread, for asynchronous hosts; `complete` is awaited in the loop of the caller."""
-        from memory_core.flush.completions import call_in_loop
+        from memory_core.completions import call_in_loop
 
         ask = call_in_loop(asyncio.get_running_loop(), complete)
         return await asyncio.to_thread(self.compact, context, history, ask, **facts)

@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import mcp_types as types
 import pytest
 
-from memory_core.hosts import stdio
+from memory_core.hosts.mcp import stdio
 from memory_core.tools import schemas
 from tests.command import REPOSITORY, Command
 
@@ -369,9 +370,79 @@ def test_an_input_that_ends_at_once_ends_it(command: Command) -> None:
     assert (done.code, done.out) == (0, "")
 
 
-def test_without_the_package_it_says_what_to_install(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "mcp_types.py").write_text("raise ImportError('not installed')", encoding="utf-8")
-    path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
-    done = command("mcp", environment={"PYTHONPATH": path})
-    assert done.code == 1
-    assert 'pip install "memory-core-py[mcp]"' in done.error
+def test_without_the_package_it_says_what_to_install(command: Command) -> None:
+    hide = "import sys; sys.modules['mcp_types'] = None; from memory_core.cli.main import main; sys.exit(main(['mcp']))"
+    done = subprocess.run(
+        [sys.executable, "-c", hide],
+        env=command.variables(),
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert 'pip install "memory-core-py[mcp]"' in done.stderr
+
+
+# Runs the server in this process, and prints the names of all modules that are loaded when it writes its first answer.
+SPY = """
+import os, sys
+from memory_core.cli.main import main
+
+def write(descriptor, data):
+    if descriptor > 2:
+        os.write = told
+        told(2, " ".join(sys.modules).encode())
+    return told(descriptor, data)
+
+told, os.write = os.write, write
+sys.exit(main(sys.argv[1:]))
+"""
+HEAVY = {
+    "mcp",
+    "mcp_types",
+    "anyio",
+    "pydantic",
+    "pydantic_core",
+    "numpy",
+    "apsw",
+    "tokenizers",
+    "jsonschema",
+    "httpx",
+    "watchdog",
+}
+
+
+def test_the_client_is_answered_before_anything_heavy_is_loaded(command: Command) -> None:
+    opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    lines = [frame("initialize", id=1, params=opening), frame("notifications/initialized"), frame("tools/list", id=2)]
+    done = subprocess.run(
+        [sys.executable, "-c", SPY, "mcp"],
+        input="".join(json.dumps(line) + "\n" for line in lines),
+        env=command.variables(),
+        cwd=REPOSITORY,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+    )
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2]
+    assert done.returncode == 0
+    assert "memory_core.plugin.slot" in done.stderr.split()
+    assert not HEAVY & set(done.stderr.split())
+
+
+def test_a_session_that_begins_by_hand_goes_on_as_if_it_had_not(server: Server) -> None:
+    server.greet()
+    server.send("ping", 2)
+    assert server.receive() == {"jsonrpc": "2.0", "id": 2, "result": {}}
+    server.send("tools/list", 3)
+    by_hand = server.receive()["result"]
+    server.send("no/such/method", 4)  # for the server
+    assert server.receive()["id"] == 4  # which has not answered the first request again
+    server.send("tools/list", 5)
+    assert server.receive()["result"] == by_hand
+    server.send(
+        "initialize", 1, protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "t", "version": "1"}
+    )
+    assert server.receive()["id"] == 1

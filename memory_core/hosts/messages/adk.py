@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from memory_core.flush.completions import Message, join_text
+from memory_core.completions import Message, join_text
 from memory_core.hosts.messages.chat import (
     list_calls,
     name_calls,

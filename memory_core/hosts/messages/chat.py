@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from memory_core.flush.completions import Message, join_text, parse_arguments
+from memory_core.completions import Message, join_text, parse_arguments
 
 
 def write_call(number: object, name: object, arguments: object) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from memory_core.flush.completions import Message, join_text
+from memory_core.completions import Message, join_text
 from memory_core.hosts.messages.chat import list_calls, pair_calls, write_assistant, write_call, write_result
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from memory_core.flush.completions import Message, join_text
+from memory_core.completions import Message, join_text
 from memory_core.hosts.messages.chat import (
     name_calls,
     pair_calls,

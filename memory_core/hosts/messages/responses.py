@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from memory_core.flush.completions import Message, join_text
+from memory_core.completions import Message, join_text
 from memory_core.hosts.messages.chat import pair_calls, write_assistant, write_call, write_result, write_text
 
 Item = dict[str, Any]

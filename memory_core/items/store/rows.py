@@ -6,10 +6,14 @@ import json
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memory_core.items.records import Draft, Item
 from memory_core.sqlite import Connection
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _FIELDS = (
     "id, content, scope, tags, agent, kind, pending, created, updated, said, recalled, reinforced, session, speaker,"
@@ -30,17 +34,19 @@ class ItemText:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The facts of an item by which hits are ranked.
+    """The facts of an item by which it is found and ranked.
 
     Attributes:
         key: Its number in the file.
         reinforced: See `Item.reinforced`.
         said: See `Item.said`.
+        folded: See `ItemText`.
     """
 
     key: int
     reinforced: int
     said: float
+    folded: str
 
 
 def insert(connection: Connection, draft: Draft, text: ItemText, *, agent: str, now: float) -> Item:
@@ -78,7 +84,10 @@ def restore(connection: Connection, item: Item, text: ItemText) -> None:
 
 
 def reinforce(connection: Connection, key: int, draft: Draft, *, now: float) -> None:
-    """Record that a fact was said again: it counts once for every further session; a guess said twice is no guess."""
+    """Record that a fact was said again: it counts once for every further session.
+
+    A guess is settled when it is said surely, or in another session; without sessions nobody knows that it is another one.
+    """
     origin = draft.provenance
     said = now if origin.said_at is None else origin.said_at
     known = (
@@ -91,7 +100,14 @@ def reinforce(connection: Connection, key: int, draft: Draft, *, now: float) -> 
     connection.execute(
         "UPDATE items SET reinforced = reinforced + ?, said = max(said, ?), updated = ?, tags = ?,"
         " pending = pending AND ? WHERE key = ?",
-        (int(not known), said, now, json.dumps(tags, ensure_ascii=False), int(bool(known) and draft.pending), key),
+        (
+            int(not known),
+            said,
+            now,
+            json.dumps(tags, ensure_ascii=False),
+            int(draft.pending and (bool(known) or origin.session is None)),
+            key,
+        ),
     )
 
 
@@ -109,8 +125,8 @@ def revive(connection: Connection, key: int, *, now: float) -> None:
     connection.execute("UPDATE items SET superseded_by = ?, updated = ? WHERE id = ?", (row[0], now, row[1]))
 
 
-def confirm(connection: Connection, ids: Iterable[str], *, now: float) -> int:
-    """Turn guesses into facts; return how many there were."""
+def promote(connection: Connection, ids: Iterable[str], *, now: float) -> int:
+    """Turn pending items into settled ones; return how many were pending."""
     return sum(
         _change(connection, "UPDATE items SET pending = 0, updated = ? WHERE id = ? AND pending", (now, item_id))
         for item_id in ids
@@ -225,8 +241,10 @@ def make_condition(
 
 
 def list_standings(connection: Connection, where: str, values: Sequence[Any]) -> list[Standing]:
-    """Return what ranks the items that meet a condition."""
-    rows = connection.execute(f"SELECT key, reinforced, said FROM items WHERE {where}", tuple(values))
+    """Return what finds and ranks the items that meet a condition, in the order of their keys."""
+    rows = connection.execute(
+        f"SELECT key, reinforced, said, folded FROM items WHERE {where} ORDER BY key", tuple(values)
+    )
     return [Standing(*row) for row in rows]
 
 
@@ -235,14 +253,15 @@ def count(connection: Connection, where: str, values: Sequence[Any]) -> int:
     return int(str(connection.execute(f"SELECT count(*) FROM items WHERE {where}", tuple(values)).get))
 
 
-def find_words(connection: Connection, match: str) -> set[int]:
-    """Return the keys of the items that match an expression of FTS5."""
-    return {int(row[0]) for row in connection.execute("SELECT rowid FROM items_fts WHERE items_fts MATCH ?", (match,))}
+def find_words(connection: Connection, match: str) -> NDArray[np.int64]:
+    """Return the keys of the items that match an expression of FTS5, ascending."""
+    import numpy as np
 
-
-def find_substring(connection: Connection, folded: str) -> set[int]:
-    """Return the keys of the items that hold a case-folded text anywhere, also within words."""
-    return {int(row[0]) for row in connection.execute("SELECT key FROM items WHERE instr(folded, ?)", (folded,))}
+    # One text for all keys: a Python object for each is most of the time of a common word.
+    found = connection.execute(
+        "SELECT group_concat(rowid) FROM (SELECT rowid FROM items_fts WHERE items_fts MATCH ? ORDER BY rowid)", (match,)
+    ).get
+    return np.fromstring(str(found or ""), dtype=np.int64, sep=",")
 
 
 def load_generation(connection: Connection) -> str:

@@ -150,7 +150,7 @@ def test_recency_and_repetition_decide_among_equals(items: Items, clock: Clock) 
     assert [hit.item.id for hit in items.query("when is tea?").hits] == [old.id, new.id]
 
 
-def test_a_guess_is_listed_and_not_found_until_it_is_confirmed_or_said_again(items: Items) -> None:
+def test_a_guess_is_listed_and_not_found_until_it_is_promoted_or_said_again(items: Items) -> None:
     guess = items.write("Piotr plays chess on Mondays.", pending=True, provenance=said("s1")).item
     assert items.query("chess").hits == ()
     items.write("Piotr plays chess on Mondays.", pending=True, provenance=said("s1"))
@@ -158,7 +158,7 @@ def test_a_guess_is_listed_and_not_found_until_it_is_confirmed_or_said_again(ite
     assert not items.write("Piotr plays chess on Mondays.", pending=True, provenance=said("s2")).item.pending
     assert [hit.item.id for hit in items.query("chess").hits] == [guess.id]
     other = items.write("Lin has a red kayak.", pending=True).item
-    assert items.confirm([other.id]) == 1
+    assert items.promote([other.id]) == 1
     assert [hit.item.id for hit in items.query("kayak").hits] == [other.id]
 
 

@@ -1,0 +1,1 @@
+"""Capture: facts learned from a finished exchange, by the host's model or by rules."""
