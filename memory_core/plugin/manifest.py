@@ -16,7 +16,7 @@ from memory_core.tools import schemas
 
 STANDARD = "https://agent-plugins.org/schemas/1.0.0"
 NAMESPACE = "dev.memory-core"
-HOOKS = ("session_started", "session_updated", "before_compaction", "compacted")
+HOOKS = ("session_started", "session_updated", "turn_ended", "session_ended", "before_compaction", "compacted")
 DESCRIPTION = "A memory slot for AI agents: plain Markdown notes, searched by meaning and by keyword, offline."
 
 

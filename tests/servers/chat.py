@@ -14,13 +14,14 @@ from typing import Any, Literal, Self
 
 from tests.servers.wires import WIRES, Message, Wire, read_text
 
-Kind = Literal["search", "answer", "append", "store", "silent", "summary"]
+Kind = Literal["search", "answer", "append", "store", "silent", "summary", "capture", "recalled"]
 
 FOUND_NOTHING = "I found nothing about that in my memory."
 NO_TOOLS = "I have no memory here."
 SUMMARY = "They talked; what matters was written down."
 REMEMBER = "Remember: "  # what the user says next is appended to the notes
 OUR_TOOLS = ("memory_search", "memory_get", "memory_append")  # hosts put the name of the server in front
+RECALLED = re.compile(r"^items:\n> \w+: (.+)$", re.MULTILINE)  # the first item of each recall in the system prompt
 ASKS_FOR_A_SUMMARY = (
     "Summarise the conversation",
     "create a detailed summary",
@@ -32,10 +33,13 @@ ASKS_FOR_A_SUMMARY = (
 class ChatServer:
     """Serves until the `with` block ends. Its model searches first, and then says what the tool message says, only that.
 
-    A user who asks for the flush turn gets a call of memory_append, then NO_REPLY; one who asks for a summary gets one.
+    Where the system prompt holds what memory recalled, it says that and calls no tool. Asked for facts, it gives those of
+    `facts` whose key stands in the exchange. A user who asks for the flush turn gets a call of memory_append, then NO_REPLY;
+    one who asks for a summary gets one.
 
     Attributes:
         stores: What it appends in a flush turn; "" for nothing, so that NO_REPLY comes at once.
+        facts: What it learns from an exchange that holds a text, by that text.
         status: Of every answer; anything but 200 comes without a stream.
         requests: The bodies of all requests, in the order of their arrival.
         keys: Their `Authorization` headers.
@@ -44,6 +48,7 @@ class ChatServer:
 
     def __init__(self) -> None:
         self.stores = ""
+        self.facts: dict[str, dict[str, Any]] = {}
         self.status = 200
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
@@ -95,6 +100,10 @@ class ChatServer:
 
         kind: Kind = "answer"
         message: Message = {"content": NO_TOOLS}
+        if "store_facts" in tools:
+            return "capture", {
+                "tool_calls": [{"id": call_id, "name": "store_facts", "arguments": self._find_facts(asked)}]
+            }
         if "NO_REPLY" in asked:
             stores = not answered and self.stores and "memory_append" in offered
             kind = "store" if stores else "silent"
@@ -103,11 +112,21 @@ class ChatServer:
             kind, message = "summary", {"content": SUMMARY}
         elif answered:
             message = {"content": _quote(read_text(spoken[-1]["content"]))}
+        elif recalled := RECALLED.findall("\n".join(_read_system(messages))):
+            kind, message = "recalled", {"content": f"As you said: {recalled[-1]}"}
         elif asked.startswith(REMEMBER) and "memory_append" in offered:
             kind, message = "append", call("memory_append", {"text": f"- {asked.removeprefix(REMEMBER)}"})
         elif "memory_search" in offered:
             kind, message = "search", call("memory_search", {"query": asked})
         return kind, message
+
+    def _find_facts(self, question: str) -> str:
+        said = question.partition("The exchange:")[2]
+        return json.dumps({"facts": [fact for text, fact in self.facts.items() if text in said]})
+
+
+def _read_system(messages: Sequence[Message]) -> list[str]:
+    return [read_text(message["content"]) for message in messages if message["role"] == "system"]
 
 
 def _quote(tool_message: str) -> str:

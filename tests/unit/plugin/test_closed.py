@@ -51,6 +51,8 @@ SLOT_CALLS: Mapping[str, tuple[Callable[[MemorySlot], object], object]] = {
     "session_context": (lambda slot: slot.session_context(MAIN), ""),
     "session_started": (lambda slot: slot.session_started(MAIN), None),
     "session_updated": (lambda slot: slot.session_updated("agent:main:main"), None),
+    "turn_ended": (lambda slot: slot.turn_ended(MAIN, [{"role": "user", "content": "The fence is red."}]), None),
+    "session_ended": (lambda slot: slot.session_ended(MAIN), None),
     "session": (lambda slot: slot.session(MAIN, "agent:main:main").key, "agent:main:main"),
     "should_flush": (lambda slot: "closed" in slot.should_flush(SESSION, compacting=True).reason, True),
     "before_compaction": (lambda slot: slot.before_compaction(SESSION, compacting=True), None),

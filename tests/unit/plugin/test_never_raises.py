@@ -253,6 +253,11 @@ CALLS: Mapping[str, tuple[Callable[[MemorySlot, st.DataObject], Any], Callable[[
         lambda slot, draw: slot.session_updated(draw.draw(JUNK), draw.draw(_mostly("main"))),
         lambda answer: answer is None,
     ),
+    "turn_ended": (
+        lambda slot, draw: slot.turn_ended(draw.draw(CONTEXTS), draw.draw(JUNK), draw.draw(JUNK)),
+        lambda answer: answer is None,
+    ),
+    "session_ended": (lambda slot, draw: slot.session_ended(draw.draw(CONTEXTS)), lambda answer: answer is None),
     "session": (
         lambda slot, draw: slot.session(draw.draw(CONTEXTS), draw.draw(JUNK), **draw.draw(FACTS)),
         lambda answer: isinstance(answer, Session),

@@ -100,6 +100,8 @@ SLOT_CALLS: Mapping[str, Callable[[MemorySlot], object]] = {
     "session_context": lambda slot: slot.session_context(MAIN),
     "session_started": lambda slot: slot.session_started(MAIN),
     "session_updated": lambda slot: slot.session_updated("agent:main:main"),
+    "turn_ended": lambda slot: slot.turn_ended(MAIN, [{"role": "user", "content": "The fence is red."}]),
+    "session_ended": lambda slot: slot.session_ended(MAIN),
     "session": lambda slot: slot.session(MAIN, "agent:main:main"),
     "should_flush": lambda slot: slot.should_flush(SESSION),
     "before_compaction": lambda slot: slot.before_compaction(SESSION),
