@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_core.cli import output
 from memory_core.cli.adopting import run_adopt
+from memory_core.cli.installing import diagnose_hosts, run_install, run_uninstall
 from memory_core.cli.items import ItemCommands
 from memory_core.cli.notes import run_add, run_completion, run_open, run_watch
 from memory_core.cli.opening import explain_empty, open_memory, open_notes
@@ -131,7 +132,7 @@ def _run_probe(options: Options) -> int:
 
 def _run_doctor(options: Options) -> int:
     with open_memory(options) as memory:
-        findings = memory.diagnose()
+        findings = [*memory.diagnose(), *diagnose_hosts()]
     healthy = all(finding.level != "fail" for finding in findings)
     if options.json:
         output.print_json({"ok": healthy, "findings": findings})
@@ -294,6 +295,24 @@ COMMANDS = (
         name="doctor", help="Check everything that a search needs, and say what to do about problems.", run=_run_doctor
     ),
     Command(name="mcp", help="Serve the memory tools to an MCP client over standard input and output.", run=_run_mcp),
+    Command(
+        name="install",
+        help="Put memory-core into the configuration of another host, such as codex.",
+        run=run_install,
+        arguments=(
+            Argument.of("host", metavar="HOST", nargs="?", help="the host; without it, all hosts are listed"),
+            Argument.of("--dry-run", action="store_true", help="only show what would be changed"),
+        ),
+    ),
+    Command(
+        name="uninstall",
+        help="Take memory-core out of the configuration of another host.",
+        run=run_uninstall,
+        arguments=(
+            Argument.of("host", metavar="HOST", help="the host"),
+            Argument.of("--dry-run", action="store_true", help="only show what would be changed"),
+        ),
+    ),
     Command(name="hook", help="Answer a hook of Claude Code, whose event is read from standard input.", run=_run_hook),
     Command(
         name="chat",

@@ -56,11 +56,11 @@ def make_environment(folder: Path, packages: Sequence[str]) -> Path:
     return python
 
 
-def install_npm_packages(folder: Path, packages: Sequence[str]) -> Path:
-    """Return the folder `node_modules` of an environment; one that has these packages already is kept."""
-    prefix, mark = folder / "npm", folder / "npm" / "packages"
+def install_npm_packages(prefix: Path, packages: Sequence[str]) -> Path:
+    """Return the folder `node_modules` below a prefix with these packages; one that has them already is kept."""
+    mark = prefix / "packages"
     if not mark.exists() or mark.read_text(encoding="utf-8") != "\n".join(packages):
-        npm_install(install_npm(folder.parent / "node"), prefix, packages)
+        npm_install(install_npm(prefix.parent), prefix, packages)
         mark.write_text("\n".join(packages), encoding="utf-8")
     return prefix / "node_modules"
 
@@ -77,12 +77,11 @@ def main(folder: str, *names: str) -> int:
     for name in names or ENVIRONMENTS:
         print(f"== {name}: {', '.join(ENVIRONMENTS[name])}", flush=True)
         python = make_environment(Path(folder) / name, ENVIRONMENTS[name])
-        variables = BARE
+        variables = dict(BARE)
         if name in NPM:
-            variables = {
-                **BARE,
-                "MEMORY_CORE_TEST_NPM": str(install_npm_packages((Path(folder) / name).resolve(), NPM[name])),
-            }
+            variables["MEMORY_CORE_TEST_NPM"] = str(
+                install_npm_packages(Path(folder).resolve() / "npm" / name, NPM[name])
+            )
         command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", *THEIR_WARNINGS, *find_tests(name)]
         done = subprocess.run(command, check=False, cwd=REPOSITORY, env=variables)
         if done.returncode:
