@@ -16,7 +16,7 @@ from memory_core.sqlite.kinds import INDEX, REBUILD, FileKind
 from memory_core.sqlite.locks import hold_lock, remove_obstacle
 from memory_core.sqlite.opening import PAGE_SIZE, open_reader, open_writer
 from memory_core.sqlite.pool import ConnectionPool
-from memory_core.sqlite.schema import check_version, list_missing_tables, run_migrations, transaction
+from memory_core.sqlite.schema import check_version, find_wrong_table, run_migrations, transaction
 
 __all__ = [
     "INDEX",
@@ -30,11 +30,11 @@ __all__ = [
     "delete_files",
     "exists",
     "find_foreign_size",
+    "find_wrong_table",
     "hold_lock",
     "identify",
     "is_ours",
     "is_refused_statement",
-    "list_missing_tables",
     "load_tokenizer",
     "load_vec0",
     "needs_check",

@@ -88,9 +88,26 @@ def run_migrations(connection: Connection, path: Path, migrations: Sequence[str]
                 connection.pragma("user_version", number)
 
 
-def list_missing_tables(connection: Connection, migrations: Sequence[str]) -> list[str]:
-    """Return the tables that a file which had some migrations should have and has not."""
-    present = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema")}
-    scripts = "".join(migrations)
-    made = re.findall(r"^CREATE (?:VIRTUAL )?TABLE (\w+)", scripts, re.MULTILINE)
-    return [name for name in made if name not in present]
+def find_wrong_table(connection: Connection, migrations: Sequence[str]) -> str | None:
+    """Return how the tables of a file differ from those that some migrations make, in a few words; None if they don't.
+
+    A flipped bit in the text of a table's definition leaves a sound file with a table, or a column, that nothing asks for.
+
+    Args:
+        connection: Of the file.
+        migrations: Those that the file has had.
+
+    Raises:
+        apsw.Error: SQLite refuses to read a table.
+    """
+    with contextlib.closing(driver.apsw.Connection(":memory:")) as model:
+        for script in migrations:
+            model.execute(script)
+        for name in re.findall(r"^CREATE (?:VIRTUAL )?TABLE (\w+)", "".join(migrations), re.MULTILINE):
+            wanted, found = (each.execute(f"PRAGMA table_info({name})").fetchall() for each in (model, connection))
+            if not found:
+                return f"it has no table {name}"
+            if [column[1] for column in found] != [column[1] for column in wanted]:
+                return f"its table {name} has other columns"
+            connection.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchall()  # noqa: S608 -- names of ours
+    return None

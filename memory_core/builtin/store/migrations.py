@@ -125,6 +125,6 @@ def check(connection: Connection, path: Path) -> int:
     return sqlite.check_version(connection, path, VERSION)
 
 
-def list_missing_tables(connection: Connection, version: int) -> list[str]:
-    """Return the tables that a file of a schema version should have and has not."""
-    return sqlite.list_missing_tables(connection, MIGRATIONS[:version])
+def find_wrong_table(connection: Connection, version: int) -> str | None:
+    """Return how the tables of a file differ from those of its schema version; see `sqlite.find_wrong_table`."""
+    return sqlite.find_wrong_table(connection, MIGRATIONS[:version])

@@ -9,7 +9,7 @@ from pathlib import Path
 from memory_core import sqlite
 from memory_core.builtin.store.damage import DamagedRow, check_chunk, translate_bad_text
 from memory_core.builtin.store.encoding import UNIT_BYTES, unpack_units
-from memory_core.builtin.store.migrations import check, list_missing_tables
+from memory_core.builtin.store.migrations import check, find_wrong_table
 from memory_core.errors import StoreCorrupt, StoreError, StoreReadOnly
 
 ASIDE = ".damaged"  # behind the whole name; the last damaged index of its path
@@ -57,8 +57,8 @@ def find_problem(connection: sqlite.Connection, version: int) -> str | None:
     found = str(connection.execute("PRAGMA quick_check(1)").get)
     if found != "ok":
         return found.splitlines()[-1]
-    if missing := list_missing_tables(connection, version):
-        return f"it has no table {missing[0]}"
+    if wrong := find_wrong_table(connection, version):
+        return wrong
     if not version:
         return None  # an empty file has no tables yet
     try:

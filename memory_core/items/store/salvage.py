@@ -37,7 +37,7 @@ def find_damage(path: Path) -> str | None:
         with contextlib.closing(sqlite.open_reader(path, ITEMS)) as connection, sqlite.translate_errors(path, ITEMS):
             version = sqlite.check_version(connection, path, len(MIGRATIONS), ITEMS)
             found = str(connection.execute("PRAGMA quick_check(1)").get)
-            missing = sqlite.list_missing_tables(connection, MIGRATIONS[:version])
+            wrong = sqlite.find_wrong_table(connection, MIGRATIONS[:version])
     except StoreCorrupt as error:
         return error.reason
     except StoreError as error:
@@ -46,7 +46,7 @@ def find_damage(path: Path) -> str | None:
         return error.reason
     if found != "ok":
         return found.splitlines()[-1]
-    return f"it has no table {missing[0]}" if missing else None
+    return wrong
 
 
 def set_aside(path: Path) -> Path:
