@@ -142,12 +142,19 @@ def _run_doctor(options: Options) -> int:
 
 
 def _run_mcp(options: Options) -> int:
-    from memory_core.hosts.mcp.serving import serve
     from memory_core.plugin.slot import MemorySlot
     from memory_core.records import CallContext
 
     slot = MemorySlot(options.config, workspace=options.workspace, state_dir=options.state_dir)
-    serve(slot, CallContext(agent=options.agent))
+    context = CallContext(agent=options.agent)
+    if options.http is None:
+        from memory_core.hosts.mcp.serving import serve
+
+        serve(slot, context)
+    else:
+        from memory_core.hosts.mcp.http import Address, serve_http
+
+        serve_http(slot, context, Address.parse(options.http))
     return 0
 
 
@@ -294,7 +301,20 @@ COMMANDS = (
     Command(
         name="doctor", help="Check everything that a search needs, and say what to do about problems.", run=_run_doctor
     ),
-    Command(name="mcp", help="Serve the memory tools to an MCP client over standard input and output.", run=_run_mcp),
+    Command(
+        name="mcp",
+        help="Serve the memory tools to an MCP client over standard input and output, or HTTP.",
+        run=_run_mcp,
+        arguments=(
+            Argument.of(
+                "--http",
+                metavar="HOST:PORT",
+                nargs="?",
+                const="127.0.0.1",
+                help="serve at http://HOST:PORT/mcp (127.0.0.1:8765); elsewhere only with MEMORY_CORE_MCP_TOKEN set",
+            ),
+        ),
+    ),
     Command(
         name="install",
         help="Put memory-core into the configuration of another host, such as codex.",

@@ -44,10 +44,12 @@ def make_plugin_json() -> dict[str, Any]:
 
 
 def make_mcp_json() -> dict[str, Any]:
-    """Return the content of `mcp.json`: the server over standard input and output."""
+    """Return the content of `mcp.json`: the server over standard input and output, with its index in the plugin's own folder."""
     return {
         "$schema": f"{STANDARD}/mcp.schema.json",
-        "mcpServers": {SLOT_ID: {"type": "stdio", "command": "memory-core", "args": ["mcp"]}},
+        "mcpServers": {
+            SLOT_ID: {"type": "stdio", "command": "memory-core", "args": ["mcp", "--state-dir", "${PLUGIN_DATA}"]}
+        },
     }
 
 

@@ -15,6 +15,7 @@ from memory_core.__about__ import __version__
 from memory_core.config.names import SLOT_ID
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
+from memory_core.sources.workspace import MAKE_IT, find_workspace_problem
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS_VERSION = "2026-07-28"  # has no handshake: every request says who asks
@@ -107,16 +108,37 @@ class Greeting:
         return {"instructions": self._instructions} if self._instructions else {}
 
 
+def instruct(slot: MemorySlot, context: CallContext) -> str:
+    """Return what a client puts into the system prompt; "" while memory is off.
+
+    The section on memory speaks of the workspace. The client's own may be another folder, so the path is told.
+    """
+    section, workspace = slot.prompt_section(context), slot.find_workspace(context)
+    if not section or workspace is None:
+        return section
+    problem = find_workspace_problem(workspace)
+    told = (
+        f"The workspace of this memory is {workspace}."
+        if problem is None
+        else f"But {problem}; tell the user: {MAKE_IT}."
+    )
+    return f"{section}\n\n{told}"
+
+
 SERVER = {"name": SLOT_ID, "version": __version__}
 
 
-def make_capabilities(*, stateless: bool) -> dict[str, Any]:  # noqa: ARG001
+def make_capabilities(*, stateless: bool) -> dict[str, Any]:
     """Return what the server says that it can do.
 
     Args:
-        stateless: To a client of `STATELESS_VERSION`, which hears of every kind of change in the same way.
+        stateless: To a client of `STATELESS_VERSION`, which asks in one way for all kinds of changes.
     """
-    return {"tools": {"listChanged": False}}
+    return {
+        "prompts": {"listChanged": stateless},
+        "resources": {"subscribe": True, "listChanged": True},
+        "tools": {"listChanged": True},
+    }
 
 
 def _stamp(result: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from memory_core.__about__ import explain_install
 from memory_core.errors import MemoryCoreError
-from memory_core.hosts.mcp.greeting import Greeting
+from memory_core.hosts.mcp.greeting import Greeting, instruct
 from memory_core.hosts.mcp.stdio import Entrance, take_over
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
@@ -26,7 +26,7 @@ def serve(slot: MemorySlot, context: CallContext) -> None:
     reader, writer = take_over()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _leave)
-    instructions = slot.prompt_section(context)
+    instructions = instruct(slot, context)
     entrance = Entrance(reader, writer, Greeting(slot, context, instructions=instructions))
     try:
         if entrance.open():

@@ -16,7 +16,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from memory_core.hosts.mcp import greeting
-from memory_core.hosts.mcp.server import list_options, make_server
+from memory_core.hosts.mcp.server import make_server
 from memory_core.hosts.mcp.stdio import parse_message, to_line
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
@@ -84,7 +84,7 @@ def ask_server(slot: MemorySlot, *lines: bytes) -> list[Any]:
 
 
 async def _run(server: Server[Any], seen: Any, said: Any) -> None:
-    await server.run(seen, said, list_options(server))
+    await server.run(seen, said, server.create_initialization_options())
 
 
 def test_it_knows_the_versions_of_the_package() -> None:
