@@ -96,7 +96,7 @@ class Keeper:
         if self._kept:
             word = self._dice.choice(list(self._kept))
             hits = self._items.query(f"Which locker belongs to {word}?").hits
-            if not hits or word not in hits[0].item.content:
+            if not any(word in hit.item.content for hit in hits):
                 tell(f"missed {word}: {[hit.item.content for hit in hits]}")
 
     def _forget(self) -> None:

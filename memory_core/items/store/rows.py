@@ -148,7 +148,7 @@ def delete(connection: Connection, ids: Iterable[str]) -> list[Item]:
         connection.execute("DELETE FROM items WHERE id = ?", (item.id,))
     if gone:
         connection.execute("DELETE FROM embeddings WHERE hash NOT IN (SELECT text_hash FROM items)")
-        connection.execute("INSERT OR REPLACE INTO meta VALUES ('wipe', '1')")
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('wipe', hex(randomblob(8)))")
     return gone
 
 
@@ -267,6 +267,12 @@ def find_words(connection: Connection, match: str) -> NDArray[np.int64]:
 def load_generation(connection: Connection) -> str:
     """Return a value that every write changes."""
     return str(connection.execute("SELECT value FROM meta WHERE key = 'generation'").get)
+
+
+def load_wipe_mark(connection: Connection) -> str | None:
+    """Return the mark of the last deletion whose bytes have not been overwritten yet; None if there is none."""
+    found = connection.execute("SELECT value FROM meta WHERE key = 'wipe'").get
+    return None if found is None else str(found)
 
 
 def _add_saying(connection: Connection, key: int, session: str | None, said: float) -> None:

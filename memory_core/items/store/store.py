@@ -12,6 +12,7 @@ from memory_core import sqlite
 from memory_core.atomic import locked
 from memory_core.errors import StoreCorrupt, SyncBusy
 from memory_core.items.store import salvage
+from memory_core.items.store.rows import load_wipe_mark
 from memory_core.items.store.schema import ITEMS, MIGRATIONS
 from memory_core.sqlite import Connection, ConnectionPool
 from memory_core.sqlite.files import FileId
@@ -88,8 +89,7 @@ class ItemStore:
         until = time.monotonic() + CHECKPOINT_SECONDS
         with self._rescuing(), self._pool.hold_writer() as connection:
             self._pool.close_idle()
-            connection.execute("INSERT INTO items_fts (items_fts) VALUES ('optimize')")
-            while not _finish_wipe(connection):
+            while not _wipe(connection):
                 if time.monotonic() >= until:
                     return False
                 time.sleep(0.02)
@@ -152,13 +152,24 @@ def _prepare(connection: Connection) -> None:
 
 def _resume_wipe(connection: Connection) -> None:
     """Finish a wipe that another process could not finish; not waited for."""
-    if connection.execute("SELECT count(*) FROM meta WHERE key = 'wipe'").get:
-        _finish_wipe(connection)
+    if load_wipe_mark(connection) is not None:
+        _wipe(connection)
 
 
-def _finish_wipe(connection: Connection) -> bool:
-    """Move the journal into the file and cut it off; return False while a reader keeps it."""
-    busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() or (1, 0, 0)
-    if not busy:
-        connection.execute("DELETE FROM meta WHERE key = 'wipe'")
+def _wipe(connection: Connection) -> bool:
+    """Write the file anew, and cut off its journal; return False while another connection is in the way.
+
+    With secure_delete SQLite overwrites what it deletes, but not the copies that it leaves behind when it moves rows from page to
+    page. And the keyword index keeps words as marks between its pages until it is written anew.
+    """
+    mark = load_wipe_mark(connection)
+    try:
+        with sqlite.translate_errors(Path(connection.filename), ITEMS):
+            connection.execute("INSERT INTO items_fts (items_fts) VALUES ('optimize')")
+            connection.execute("VACUUM")
+            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() or (1, 0, 0)
+            if not busy:  # the mark of another process, which has deleted something since then, stays
+                connection.execute("DELETE FROM meta WHERE key = 'wipe' AND value = ?", (mark,))
+    except SyncBusy:
+        return False
     return not busy
