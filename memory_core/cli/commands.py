@@ -18,6 +18,7 @@ from memory_core.cli.notes import run_add, run_completion, run_open, run_watch
 from memory_core.cli.opening import explain_empty, open_memory, open_notes
 from memory_core.cli.parser import SOURCES, Argument, Command, Options, build_parser
 from memory_core.errors import InvalidArgument, MemoryCoreError
+from memory_core.tools.arguments import read_citation
 
 if TYPE_CHECKING:
     from memory_core.plugin.memory import Memory
@@ -97,7 +98,8 @@ def _run_get(options: Options) -> int:
     asked = {"path": options.path, "from": options.start, "lines": options.lines}
     with open_notes(options) as memory:
         result = memory.call_tool("memory_get", asked)
-    return _print_result(options, result, output.print_document)
+    whole = options.lines is None and read_citation(options.path).lines is None
+    return _print_result(options, result, lambda found: output.print_document(found, whole=whole))
 
 
 def _print(options: Options, record: Record, show: Callable[[Record], None]) -> None:
@@ -116,11 +118,9 @@ def _print_result(options: Options, result: Mapping[str, Any], show: Callable[[M
         show(result)
     if "error" in result:
         output.complain(result["error"], result.get("action"))
-        return 2 if "code" in result else 1
-    if result.get("status") == "not_found":
+    elif result.get("status") == "not_found":
         output.complain(f"{result['path']}: there is no such note", "`memory-core status` names the workspace.")
-        return 1
-    return 0
+    return output.find_code(result)
 
 
 def _run_probe(options: Options) -> int:
