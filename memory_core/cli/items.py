@@ -143,10 +143,7 @@ class ItemCommands:
         with self._open(options) as items:
             item = items.get(options.id)
         if item is None:
-            error, action = f"there is no item {options.id!r}", "`memory-core items list` shows the ids."
-            if options.json:
-                output.print_json({"error": error, "action": action})
-            output.complain(error, action)
+            output.complain(f"there is no item {options.id!r}", "`memory-core items list` shows the ids.")
             return 1
         if options.json:
             output.print_json(item)

@@ -20,9 +20,10 @@ def run_add(options: Options) -> int:
         output.print_json(result)
     if "error" in result:
         output.complain(result["error"], result.get("action"))
-    elif not options.json:
+        return 2 if "code" in result else 1
+    if not options.json:
         print(f"{'Added to' if result['appended'] else 'Already in'} {result['path']}")
-    return output.find_code(result)
+    return 0
 
 
 def run_open(options: Options) -> int:
@@ -32,11 +33,9 @@ def run_open(options: Options) -> int:
     with opening.open_notes(options) as memory:
         result = memory.call_tool("memory_get", {"path": options.place, "lines": 1})
         config = memory.config()
-    if code := output.find_code(result):
-        if options.json:
-            output.print_json(result)
+    if "error" in result or result.get("status") == "not_found":
         output.complain(result.get("error") or f"{options.place}: there is no such note", result.get("action"))
-        return code
+        return 2 if "code" in result else 1
     file = files.resolve(config, result["path"])
     path = str(file.real_path) if file else result["path"]
     if options.json:

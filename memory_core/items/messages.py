@@ -10,13 +10,13 @@ from memory_core.text.terms import extract_identifiers, extract_phrases, extract
 MOST_CHARS = 1000  # of the part that asks
 READ_CHARS = 20_000  # of a message; what follows is a paste
 
-_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_PASTE = re.compile(
+FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+PASTE = re.compile(
     r"^\s*(?:[$>#|{}<\[(/*-]|//|import |from \w+ import|def |class |return\b|print\(|for .+:$|while .+:$|if .+:$|else\b"
     r"|Traceback|File \"|\w+Error\b|npm ERR|at \w+\(|SELECT |const |let |var |\w+ = )|[{};]\s*$"
 )
 # A command about a text that follows: the text is no question.
-_PAYLOAD = re.compile(
+PAYLOAD = re.compile(
     r"^\s*(?:(?:can|could|would) you |please |pls )*(?:translate|proofread|spell-?check|rephrase|reword|rewrite|summari[sz]e"
     r"|shorten|format|reformat|convert|capitali[sz]e|sort|alphabeti[sz]e|count|fix|correct|refactor|make (?:this|it)"
     r"|turn (?:this|that|it)|is this|übersetze|traduce|corrige)\b[^:\"\n]{0,60}(?:[:\"\n“])",
@@ -82,10 +82,10 @@ def read_message(message: str) -> Asked:
 
 
 def _find_asking_part(message: str) -> str:
-    payload = _PAYLOAD.match(message)
+    payload = PAYLOAD.match(message)
     if payload:
         return message[: payload.end()].strip(' :"“\n')
-    lines = [line for line in _FENCE.sub("\n", message).split("\n") if not _PASTE.search(line)]
+    lines = [line for line in FENCE.sub("\n", message).split("\n") if not PASTE.search(line)]
     parts = [part.strip() for line in lines for part in _SPLIT.split(" ".join(line.split())) if part and part.strip()]
     parts = [part for part in parts if extract_words(part)]
     return " ".join([part for part in parts if _asks(part)] or parts)[:MOST_CHARS]

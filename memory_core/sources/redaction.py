@@ -32,7 +32,24 @@ def _redact_once(text: str) -> str:
     for rule in _RULES:
         if any(map(lowered.__contains__, rule.hints)):
             text = rule.pattern.sub(_replace_secret, text)
-    return text
+    return _ACCOUNT.sub(_replace_account, text)
+
+
+def _replace_account(match: re.Match[str]) -> str:
+    """Blank the number of a payment card or a bank account, if its check digits are right."""
+    digits = re.sub(r"[ -]", "", match[0])
+    return REDACTED if (_is_card(digits) if digits.isdigit() else _is_iban(digits)) else match[0]
+
+
+def _is_card(digits: str) -> bool:
+    """Return True if the last digit checks the others (ISO/IEC 7812, Luhn)."""
+    doubled = (int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(digits)))
+    return sum(number - 9 * (number > 9) for number in doubled) % 10 == 0
+
+
+def _is_iban(text: str) -> bool:
+    """Return True if the two digits behind the country check the rest (ISO 13616, modulo 97)."""
+    return int("".join(str(int(letter, 36)) for letter in text[4:] + text[:4])) % 97 == 1
 
 
 def _replace_secret(match: re.Match[str]) -> str:
@@ -73,6 +90,50 @@ def _key(hints: str, shape: str) -> _Rule:
     return _Rule(tuple(hints.split()), re.compile(rf"(?<![A-Za-z0-9])(?P<secret>{shape})", re.ASCII))
 
 
+def _spoken() -> tuple[_Rule, ...]:
+    """Make the rules for secrets as people tell them: "the door code is 4471", "my password is swordfish"."""
+    words = r"(?: [ \t]+ (?! (?:is|was|ist)\b ) [^\s\d:=]{1,20} ){0,6}?"  # "for the garage", "of our account"
+    told = rf"(?: [ \t]* [:=\#]? [ \t]* | {words} [ \t]+ (?:is|was) [ \t]+ )"
+    code = r"(?P<secret> [*\#]? \d [\dA-Z-]{2,11} (?:[ -]\d{2,4}){0,3} [*\#]? ) (?!\w)"
+    lock = r"""(?: door | gate | alarm | garage | entry | entrance | access | security | safe | lock(?:er|box)? | key[ ]?pad
+        | pad[ ]?lock | bike[ ]?lock | verification | recovery | backup | 2fa | sms | login | one-time | bank(?:ing)? | card | sim
+        | phone | voicemail )"""
+    account = r"""(?: social[ ]security | national[ ]insurance | passport | driv(?:er'?s|ing)[ ]licen[cs]e | tax(?:payer)?[ ]id
+        | (?:bank[ ])?account | routing | sort[ ]code | credit[ ]card | debit[ ]card | insurance[ ]policy | identity[ ]card )"""
+    named = r"(?: password | passcode | passwd | passphrase | pwd | passwort | kennwort )"
+    no_value = r"""(?! (?: wrong | not | too | the[ ]same | expired | weak | strong | saved | stored | in | on | incorrect
+        | safe | long | short | required | still | now | being | reset | missing | lost | about | ok | fine | unknown )\b )"""
+    return (
+        _rule("code pin combination", rf"\b {lock} [ -]? (?:pin|code|combination|combo) {told} {code}"),
+        _rule(
+            "pin tan cvv cvc otp puk",
+            rf"""\b (?:pin|tan|cvv2?|cvc2?|otp|puk) (?:[ -](?:code|number))?
+            (?: [ \t]* [:=] [ \t]* | {words} [ \t]+ (?:is|was) [ \t]+ ) {code}""",
+        ),
+        _rule("combination", rf"\b combination {words} [ \t]+ (?:is|was) [ \t]+ {code}"),
+        _rule(
+            "number no nr ssn",
+            rf"""\b (?: {account} [ ] (?:number|no\.?|nr\.?) | ssn ) {told}
+            (?! (?:is|was)\b ) (?P<secret> (?=[A-Z0-9 -]{{0,30}}\d) [A-Z0-9]{{2,20}} (?:[ -]?\d\w{{1,20}}){{1,6}} )""",
+        ),
+        _rule(
+            "pass pwd kennwort",
+            rf"""\b {named} {words} [ \t]+ (?:is|was|ist|changed[ ]to) [ \t]+
+            (?P<secret> (?=\S{{0,60}}[\d!@\#$%^&*_]) [^\s.,;:?]{{4,60}} \S* )""",
+        ),
+        _rule(
+            "pass pwd kennwort phrase",
+            rf"""\b (?:my|our|his|her|their) [ ] (?:\w{{1,20}}[ ]){{0,3}}? (?: {named} | (?:seed|recovery)[ ]phrase ) [ ]
+            (?:is|was) [ ] {no_value} (?P<secret> [^\n.]{{3,}} )""",
+        ),
+        _rule(
+            "login user credential",
+            r"""\b (?: login | username | user | credentials? ) \b [^\n/]{0,40}? (?:is|are|:) [ ] [\w.@-]{1,60} [ ]? / [ ]?
+            (?P<secret> (?=\S{0,60}\d) \S{5,} )""",
+        ),
+    )
+
+
 # A digit further on in the same word. Bounds in lookaheads and before a mark keep hostile text from taking quadratic time.
 _DIGIT = r"(?=[\w.~+/=-]{0,200}\d)"
 
@@ -95,6 +156,13 @@ _KEYS = (
     _key("figd_ lin_api_ shp dapi", r"(?:figd_|lin_api_)[\w-]{20,}|(?:shp(?:at|ca|pa|ss)_|dapi)[A-Fa-f0-9]{32}"),
     _key("sg. ltai age-", r"SG\.[\w-]{16,}\.[\w-]{16,}|LTAI[A-Za-z0-9]{12,}|AGE-SECRET-KEY-1[A-Z0-9]{50,}"),
     _key("eyj", r"eyJ[\w-]{8,2000}\.[\w-]{8,}(?:\.[\w-]*){0,3}"),  # JSON Web Tokens
+)
+
+# The numbers of cards, which begin with 2, 4, 5, 6 or 34, 37, and of bank accounts, in groups or in one.
+_ACCOUNT = re.compile(
+    r"(?<![\w.-])(?:(?:[2456]\d{3}[ -]?\d{4}[ -]?\d{4}[ -]?\d{4}|3[47]\d{2}[ -]?\d{6}[ -]?\d{5})"
+    r"|[A-Z]{2}\d\d(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?)(?![\w-])",
+    re.ASCII,
 )
 
 _NAME = r"""(?: pass(?:word|wort|wd|code|phrase)s? | pwd | kennwort | contraseña | senha | mot\ de\ passe
@@ -146,5 +214,6 @@ _RULES = (
         [ \t]+ (?:is|was|are|to) [ \t]+ """
         + _LIKELY.format(6),
     ),
+    *_spoken(),
     _rule("-u --user", r"""(?<!\S) (?:-u|--user) [ \t=]* ["']? [^\s:"']+ : (?P<secret> [^\s"']+ )"""),
 )

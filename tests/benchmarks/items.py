@@ -1,8 +1,9 @@
-"""Recall and the comparison of facts on judged data: what is shown, what stays silent, what is merged.
+"""Recall, capture and the comparison of facts on judged data: what is shown, kept and merged, and what stays silent.
 
-python -m tests.benchmarks.items ITEMS CONVERSATIONS      two folders of judged data, which are no part of this repository
+python -m tests.benchmarks.items ITEMS [CONVERSATIONS]    two folders of judged data, which are no part of this repository
 
-ITEMS holds `pairs.json`, `salience.json` and `smalltalk.txt`; CONVERSATIONS is the folder of `make bench-retrieval`.
+ITEMS holds `pairs.json`, `salience.json`, `smalltalk.txt` and files of exchanges, `exchanges*.json`, which
+`python -m tests.benchmarks.capture` measures alone; CONVERSATIONS is the folder of `make bench-retrieval`, for recall.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from memory_core.embeddings.static import StaticProvider
 from memory_core.items.likeness import Fact, corrects, is_same
 from memory_core.items.ranking import measure_salience
 from memory_core.items.words import Words
+from tests.benchmarks.capture import measure as measure_capture
 from tests.benchmarks.judged import collapsed, conversations, load_questions
 
 QUESTIONS = 60  # of each conversation, drawn with one seed
@@ -43,7 +45,7 @@ def compare_salience(folder: Path) -> None:
 
     def rank(facts: Sequence[float]) -> float:
         similarity, sessions, age = facts
-        return similarity * float(measure_salience(int(sessions), age, Salience()))
+        return similarity * measure_salience(int(sessions), age, Salience())
 
     scenarios = json.loads((folder / "salience.json").read_text(encoding="utf-8"))
     print(f"salience: {sum(rank(first) > rank(second) for _, first, second in scenarios)} of {len(scenarios)}")
@@ -94,4 +96,7 @@ def recall_notes(folder: Path, questions: Path) -> None:
 if __name__ == "__main__":
     compare_pairs(Path(sys.argv[1]))
     compare_salience(Path(sys.argv[1]))
-    recall_notes(Path(sys.argv[1]), Path(sys.argv[2]))
+    for exchanges in sorted(Path(sys.argv[1]).glob("exchanges*.json")):
+        measure_capture(exchanges)
+    if len(sys.argv) > 2:
+        recall_notes(Path(sys.argv[1]), Path(sys.argv[2]))

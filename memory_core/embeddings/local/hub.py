@@ -53,9 +53,7 @@ class HubFile:
         match = _URI.fullmatch(uri)
         if match is None or ".." in match["file"].split("/"):
             message = f"memorySearch.local.modelPath is no hf:owner/repo/file.gguf: {uri}"
-            raise mark_permanent(
-                ProviderUnavailable("local", message, action="Name a file as hf:owner/repo/file.gguf.")
-            )
+            raise mark_permanent(ProviderUnavailable("local", message, action="Check memorySearch.local.modelPath."))
         return cls(match["repo"], match["file"])
 
     def within(self, folder: Path) -> Path:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from memory_core.completions import join_text
 from memory_core.errors import InvalidArgument
+from memory_core.sources.redaction import redact
 from memory_core.text.silent_reply import strip_reasoning
 from memory_core.text.tokens import estimate_tokens
 
@@ -31,21 +32,26 @@ _QUOTE = re.compile(r"^\s*>")
 _PLACE = re.compile(r"^\s*\S[^.?!]*:\s*$")  # the line above a quote that says where it stands
 
 
+Speaker = Literal["user", "assistant"]
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One message.
 
     Attributes:
         speaker: Who says it.
-        text: The own words of the speaker, without quotes and without what a host has put into the message.
+        text: The own words of the speaker, without secrets, quotes, and what a host has put into the message.
         said_at: Unix seconds; None if the message has no time.
         new: Facts are looked for in it; else it is context.
+        has_secret: A secret was taken out of the text.
     """
 
-    speaker: Literal["user", "assistant"]
+    speaker: Speaker
     text: str
     said_at: float | None
     new: bool
+    has_secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,23 +105,23 @@ def read_exchange(messages: Sequence[Mapping[str, Any]], *, first: int = 0, max_
     )  # fmt: skip
 
 
-def _read_message(reading: _Parts, number: int, message: object, *, new: bool) -> None:
+def _read_message(parts: _Parts, number: int, message: object, *, new: bool) -> None:
     role = message.get("role") if isinstance(message, Mapping) else None
     if not isinstance(message, Mapping) or role not in _ROLES:
         raise InvalidArgument(f"conversation[{number}]", "expected a message: {'role': 'user', 'content': ...}")
     text = join_text(message)
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")[:READ_CHARS]
     if message.get("recalled"):
-        reading.recalled_texts.append(text)
+        parts.recalled_texts.append(text)
     elif role in {"tool", "function"}:
-        reading.tool_texts.append(text)
-    elif role == "user":
-        own, recalled = _split_injected(text)
-        reading.recalled_texts += recalled
+        parts.tool_texts.append(text)
+    elif role in {"user", "assistant"}:
+        own, recalled = _split_injected(text) if role == "user" else (strip_reasoning(text).strip(), [])
+        parts.recalled_texts += recalled
         if own:
-            reading.turns.append(Turn("user", own, _read_time(message), new))
-    elif role == "assistant" and (own := strip_reasoning(text).strip()):
-        reading.turns.append(Turn("assistant", own, _read_time(message), new))
+            safe = redact(own)
+            speaker: Speaker = "user" if role == "user" else "assistant"
+            parts.turns.append(Turn(speaker, safe, _read_time(message), new, has_secret=safe != own))
 
 
 def _split_injected(text: str) -> tuple[str, list[str]]:

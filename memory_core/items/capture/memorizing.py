@@ -52,8 +52,9 @@ def memorize(
             warning = f"the model gave no facts, the rules did: {str(error) or type(error).__name__}"
             log.warning("capture: %s", warning)
     by_model = findings is not None
-    found = list(find_facts(exchange.turns)) if findings is None else findings
-    drafts, refused = [], []
+    found = list(find_facts(exchange.turns, now=now)) if findings is None else findings
+    drafts = []
+    refused = [RefusedFact(text=turn.text, reason="secret") for turn in exchange.turns if turn.new and turn.has_secret]
     for finding in found:
         draft, reason = _judge(finding, exchange, recalled, scope=scope, session=session)
         if reason is None:

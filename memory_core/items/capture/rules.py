@@ -1,29 +1,209 @@
 """Facts in the user's own words, found without a model. Pure.
 
-In doubt nothing is found: a missed fact can be said again, a wrong one is recalled for months.
+A sentence is a fact if it says how things are and stay: what it is and what it must not be is in `phrases`. In doubt nothing is
+found: a missed fact can be said again, a wrong one is recalled for months.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 
+from memory_core.items.capture import noise, phrases
+from memory_core.items.capture.dates import resolve_days
 from memory_core.items.capture.exchange import Turn
-from memory_core.items.capture.found import FoundFact
-
-_EXPLICIT = re.compile(
-    r"^(?:please\s+)?(?:remember|keep in mind|don't forget|make a note|note)(?:\s+that\b|\s*:)\s*(?P<fact>.+)$",
-    re.IGNORECASE,
+from memory_core.items.capture.found import FoundFact, Tier
+from memory_core.items.capture.sentences import (
+    Sentence,
+    begins_with_pronoun,
+    capitalize,
+    split_clauses,
+    split_sentences,
 )
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+
+MIN_WORDS = 3  # of a sentence that nobody asked to keep
+_FIRST_NAME = re.compile(r"[A-Z][\w'-]+(?= (?:is|was|has|does|runs|lives|works|likes|hates|loves|comes|can)\b)")
+_FULL_NAME = re.compile(r"[A-ZÄÖÜÉ][\w'-]+(?: [A-ZÄÖÜÉ][\w'-]+)*")
+_SUBJECT_PRONOUN = re.compile(r"^(?:he|she|they)\b", re.IGNORECASE)
+_WORD = re.compile(r"\w+")
+_ASKED_POLITELY = re.compile(r"^(?:can|could|would) you\b", re.IGNORECASE)
+_CJK = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 
 
-def find_facts(turns: Sequence[Turn]) -> Iterator[FoundFact]:
-    """Yield the facts in the new turns of the user, in the order in which they were said."""
+def find_facts(turns: Sequence[Turn], *, now: float) -> Iterator[FoundFact]:
+    """Yield the facts in the new turns of the user, in the order in which they were said.
+
+    Args:
+        turns: An exchange.
+        now: Unix seconds, for turns without a time.
+    """
     for turn in turns:
-        if turn.speaker != "user" or not turn.new:
+        if turn.speaker != "user" or not turn.new or turn.has_secret:
             continue
-        for sentence in _SENTENCE.split(turn.text):
-            found = _EXPLICIT.match(sentence.strip())
-            if found:
-                yield FoundFact(content=found["fact"][0].upper() + found["fact"][1:], said_at=turn.said_at)
+        said_at = now if turn.said_at is None else turn.said_at
+        for found in _join_pronouns(turn.text):
+            yield replace(found, content=resolve_days(found.content, said_at), said_at=turn.said_at)
+
+
+def _join_pronouns(message: str) -> Iterator[FoundFact]:
+    """Yield the facts of a message; a sentence about somebody whom the fact before it names stands in one fact with it."""
+    held: FoundFact | None = None
+    last = ""
+    for sentence in split_sentences(message):
+        continues = held is not None and last == sentence.before and _continues(sentence.text, held.content)
+        found = next(_list_facts(sentence, continues=continues), None)
+        if held is not None and found is not None and continues:
+            held, last = replace(held, content=f"{_end(held.content)} {found.content}"), sentence.text
+        elif found is not None:
+            if held is not None:
+                yield held
+            held, last = found, sentence.text
+    if held is not None:
+        yield held
+
+
+def _continues(text: str, fact: str) -> bool:
+    """Return True if a sentence speaks of what the fact before it names."""
+    named = _FIRST_NAME.match(text)
+    return begins_with_pronoun(text) or (named is not None and named[0].lower() in fact.lower().split())
+
+
+def _list_facts(sentence: Sentence, *, continues: bool) -> Iterator[FoundFact]:
+    """Yield what may be read from a sentence, the surest first.
+
+    Args:
+        sentence: The sentence.
+        continues: It speaks of what the fact before it names.
+    """
+    text = sentence.text
+    if (explicit := _read_explicit(text)) is not None:
+        yield explicit
+    if sentence.asked_to_keep and not _find_any((noise.QUESTION, noise.DEIXIS), text):
+        yield FoundFact(content=capitalize(text), kind=_name_kind(text))
+    if continues and (found := _read_statement(text, own=True)) is not None:
+        yield found
+    readings = [_name_subject(text, sentence.before)]
+    if not _find_any((noise.QUESTION, noise.DOUBT), text):
+        clauses = split_clauses(text)
+        if len(clauses) > 1 and phrases.IMPERATIVE.match(text):
+            readings.append(clauses[0])
+        readings += [_name_subject(clause, before) for before, clause in pairwise(clauses)]
+    yield from filter(None, map(_read_statement, filter(None, readings)))
+
+
+def _read_explicit(text: str) -> FoundFact | None:
+    """Return what the user asks to remember, in so many words."""
+    to_do = phrases.TO_DO.match(text)
+    if to_do:
+        lasting = phrases.STANDING.search(to_do["what"])
+        return FoundFact(content=capitalize(to_do["what"]), kind="preference") if lasting else None
+    asked = phrases.EXPLICIT.match(text) or phrases.EXPLICIT_LAST.match(text)
+    if asked is None:
+        return None
+    fact = asked["fact"].strip()
+    if _ASKED_POLITELY.match(text):
+        fact = fact.rstrip("? ")
+    vague = _find_any((noise.DEIXIS, noise.QUESTION, noise.WORK), fact)
+    if vague or (len(fact.split()) < 2 and not _CJK.search(fact)):
+        return None
+    return FoundFact(content=capitalize(fact), kind=_name_kind(fact))
+
+
+def _read_statement(text: str, *, own: bool = False) -> FoundFact | None:
+    """Return the fact that a sentence states by itself; `own` says that it is about the user's world."""
+    correcting, deciding = phrases.CORRECTING.match(text), phrases.DECIDING.match(text)
+    opened = correcting or deciding
+    bare = text[opened.end() :] if opened else text
+    plain = _complete(bare)
+    if _is_no_statement(plain):
+        return None
+    reading = next(_list_readings(plain, correcting=bool(correcting), deciding=bool(deciding), own=own), None)
+    content = capitalize(text if bare.lower().startswith("it's ") else bare)
+    return None if reading is None else FoundFact(content=content, kind=reading[0], tier=reading[1])
+
+
+def _list_readings(text: str, *, correcting: bool, deciding: bool, own: bool) -> Iterator[tuple[str, Tier]]:
+    """Yield kind and tier of the fact that a sentence may state, the surest first."""
+    anchored, decided = _is_anchored(text, own=own), _find_any(phrases.DECISIONS, text)
+    if noise.PASSING.search(text):
+        if anchored and noise.DATE.search(text):
+            yield "fact", "pending"
+        return
+    if phrases.IMPERATIVE.match(text) and not decided:
+        if _is_lasting(text):
+            yield "preference", "sure"
+        return
+    if (correcting and anchored) or _find_any(phrases.CORRECTIONS, text):
+        yield "correction", "sure"
+    if _find_any((*phrases.PREFERENCES, *phrases.LASTING_IMPERATIVE), text):
+        yield "preference", "sure"
+    if decided or deciding:
+        yield "decision", "sure"
+    if _find_any((*phrases.IDENTITIES, phrases.EVENTS, phrases.RECURRING, phrases.LIFE), text):
+        yield "fact", "sure"
+    if phrases.PRACTICES.match(text) and (anchored or phrases.CONTRAST.search(text)):
+        yield "fact", "sure"
+    if correcting and _find_any((phrases.NAME, phrases.NUMBER), text):
+        yield "correction", "pending"
+    if anchored or phrases.LIKING.match(text):
+        yield "fact", "pending"
+
+
+def _complete(text: str) -> str:
+    """Return a sentence as the phrases expect it: with the subject that people leave out, and with "is" for "'s"."""
+    full = phrases.IS.sub(" is", text)
+    if phrases.WITHOUT_I.match(full):
+        return f"I {full}"
+    if phrases.WITHOUT_I_AM.match(full):
+        return f"I'm {full}"
+    return f"our {full}" if phrases.WITHOUT_OUR.match(full) else full
+
+
+def _find_any(patterns: Sequence[re.Pattern[str]], text: str) -> bool:
+    return any(pattern.search(text) for pattern in patterns)
+
+
+def _is_no_statement(text: str) -> bool:
+    """Return True if a sentence asks, doubts, points at something unseen, or is about the work of the moment."""
+    if len(_WORD.findall(text)) < MIN_WORDS and not _CJK.search(text):
+        return True
+    return _find_any((noise.QUESTION, noise.DOUBT, noise.DEIXIS, noise.WORK), text)
+
+
+def _is_lasting(text: str) -> bool:
+    """Return True if an imperative holds beyond the task of the moment."""
+    return _find_any((phrases.STANDING, *phrases.LASTING_IMPERATIVE), text)
+
+
+def _is_anchored(text: str, *, own: bool) -> bool:
+    """Return True if a plain statement of the user's world holds a name, a number, a date or a relative."""
+    return (
+        phrases.STATEMENT.match(text) is not None
+        and (own or _find_any((phrases.OWN, phrases.RELATIVE, phrases.ROLE), text))
+        and _find_any((phrases.NAME, phrases.NUMBER), text)
+    )
+
+
+def _name_kind(text: str) -> str:
+    """Return the kind of a fact that the user asked to keep."""
+    if _is_lasting(text) or _find_any(phrases.PREFERENCES, text):
+        return "preference"
+    return "decision" if _find_any(phrases.DECISIONS, text) else "fact"
+
+
+def _name_subject(text: str, before: str) -> str | None:
+    """Return a sentence with the name of the person for its pronoun, from the words before it; None if they name nobody."""
+    if not begins_with_pronoun(text) or text.lower().startswith("it's"):
+        return text
+    names = list(phrases.NAME.finditer(before))
+    relatives = list(phrases.RELATIVE.finditer(before))
+    if not _SUBJECT_PRONOUN.match(text) or not (names or relatives):
+        return None
+    subject = relatives[-1][0] if relatives else _FULL_NAME.findall(before[: names[-1].end()])[-1]
+    return capitalize(_SUBJECT_PRONOUN.sub(subject, text, count=1))
+
+
+def _end(text: str) -> str:
+    return text if text.endswith((".", "!", "。")) else f"{text}."

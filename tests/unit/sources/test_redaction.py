@@ -193,3 +193,48 @@ def test_hostile_text_takes_no_quadratic_time(piece: str) -> None:
         return time.process_time() - started
 
     assert seconds(100_000) < max(40 * seconds(10_000), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("my PIN: 4821", "4821"),
+        ("the door code is 4471, tell the courier", "4471"),
+        ("remember the alarm code 9917 please", "9917"),
+        ("the gate code for the parking is #2580", "#2580"),
+        ("The combination to the safe is 12-34-56.", "12-34-56"),
+        ("your verification code is 482913", "482913"),
+        ("card 4111 1111 1111 1111", "4111 1111 1111 1111"),
+        ("amex 378282246310005.", "378282246310005"),
+        ("IBAN DE89 3704 0044 0532 0130 00", "DE89 3704 0044 0532 0130 00"),
+        ("my social security number is 078-05-1120", "078-05-1120"),
+        ("My bank account number is 12345678", "12345678"),
+        ("the wifi password at home is bluesky-42", "bluesky-42"),
+        ("My Netflix password is swordfish", "swordfish"),
+        ("my passphrase is correct horse battery staple", "correct horse battery staple"),
+        ("the login for the router is admin / admin1234", "admin1234"),
+    ],
+)
+def test_secrets_as_people_tell_them(text: str, secret: str) -> None:
+    assert redact(text) == text.replace(secret, REDACTED)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "my order number is 4512 3456 7890 1235",
+        "DE88 3704 0044 0532 0130 00 has wrong check digits",
+        "the zip code is 94110",
+        "the error code is 404",
+        "the security code review is on 12 May",
+        "The access code path in main.py line 120 is slow",
+        "We use PIN 13 of the board",
+        "My insurance policy ends in 2027",
+        "the account manager is Anna",
+        "the password is stored in 1Password",
+        "my password is wrong",
+        "Our login page is /login2024",
+    ],
+)
+def test_words_that_only_sound_like_secrets_stay(text: str) -> None:
+    assert redact(text) == text

@@ -1,0 +1,327 @@
+"""The phrases by which people state facts: English, and the commonest of a few other languages; see `pieces` for their form."""
+
+from __future__ import annotations
+
+import re
+
+from memory_core.items.capture.pieces import compile_all, compile_one
+
+# ---- Sentences that ask to be remembered.
+
+_KEEP_WORDS = (
+    r"""(?:remember|don't (?:ever )?forget|do not forget|never forget|keep in mind|bear in mind|note(?: down)?|take note
+    |make a note|jot down"""
+    r"|write down|save|store|memori[sz]e|know|be aware|log|record)"
+)
+EXPLICIT = compile_one(
+    r"""^(?:(?:please|can you|could you|would you|pls|and|also|i want you to|i'd like you to|you (?:should|need to
+    |must)) )*(?:"""
+    + _KEEP_WORDS
+    + r"""(?: (?:for (?:later|next time|the future|me)|somewhere|please|down|in your memory|to memory|well|this
+    |the following)){0,2}(?:\s*[:,–—-]\s*(?:that )?| (?:that|the fact that) | (?=(?:my|our|i|i'm|we|we're)\b))|(?:keep
+    |bear) this in mind\s*[:,–—-]\s*|(?:a )?note to self\s*[:,–—-]?\s*|(?:a )?(?:reminder|note|memo|nb|psa
+    |ps)\s*[:,–—-]\s*(?:that )?|fyi[\s,:–—-]+|just so you know[\s,:–—-]+(?:that )?|for (?:future reference|the record
+    |your (?:information|records|notes|memory)|next time|later)[\s,:–—-]+(?:that )?|(?:it's )?(?:important|worth (?:knowing
+    |noting|remembering))(?: to (?:know|note|remember))?(?:\s*:\s*| that )|(?:one thing|something|things?) to (?:remember
+    |know)\s*[:,–—-]\s*|(?:bitte )?(?:merke?(?: es)? dir|notier\w*(?: dir)?|vergiss nicht|denk (?:bitte )?daran|behalte)
+    (?: bitte)?(?:\s*[:,]\s*(?:dass )?| dass )|(?:por favor,? )?(?:recuerda|acuérdate(?: de)?|ten en cuenta|no olvides
+    |apunta|anota)(?:\s*:\s*| que )|(?:s'il te plaît,? )?(?:souviens-toi|rappelle-toi|retiens|n'oublie pas|note
+    |garde en tête)(?:\s*:\s*| que | qu')|(?:ricorda(?:ti)?|tieni presente|non dimenticare|annota)(?:\s*:\s*| che )|
+    (?:覚えておいて|覚えて|メモして|忘れないで)(?:ください)?\s*[：:、,。]\s*|请?(?:记住|记一下|別忘了|别忘了)\s*[：:，,]?\s*)(?P<fact>.{4,})$"""
+)
+EXPLICIT_LAST = re.compile(
+    r"^(?P<fact>.{4,}?)(?:と|ということを|のを|を)(?:覚えておいて|覚えて|メモして)(?:ください)?[。.!]*$"
+)
+# "Remember to ...": a duty, and a fact only if it is a lasting one.
+TO_DO = compile_one(r"^(?:please )?(?:remember|don't forget|make sure|be sure) to (?P<what>.+)$")
+
+# ---- Standing preferences and instructions.
+
+STANDING = compile_one(
+    r"""\b(?:from now on|going forward|from here on|in (?:the )?future|as a rule|in general|by default|always|never
+    |every time|each time|any time|whenever|unless i (?:say|ask)|until (?:i say|further notice)|ever again|at all times
+    |no matter|without exception|(?:for|in) all (?:my|our)|on principle|ab jetzt|von nun an|künftig|immer|nie(?:mals)?
+    |grundsätzlich|siempre|nunca|de ahora en adelante|a partir de ahora|toujours|jamais|désormais|dorénavant|sempre|mai più
+    |今後|これからは|いつも|以后|总是)\b"""
+)
+PREFERENCES = compile_all(
+    r"^<OPENING><I> <ADVERBS>(?:prefer|dislike|detest|loathe|avoid|favou?r|despise|(?:much )?rather|sooner)\b.{3,}",
+    # Liking counts by itself only where it compares, or says when.
+    r"""^<OPENING><I> <ADVERBS>(?:like|love|enjoy|hate|adore|appreciate|value|find) (?!when that)(?=\w.*\b(?:(?:more|better
+    |less) than|over|rather than|instead|it when|when you|if you|but not|for|in (?:my|the|your)|on (?:my|the|<DAY>s?)|with
+    |without|after|before|my|except|most(?:ly)?|at most|especially|so (?:please|don't|use|keep)|tiring|annoying|helpful
+    |useful|hard to|easier)\b)""",
+    r"""^<OPENING><I> <ADVERBS>(?:can't|cannot|can never|may not|must not|mustn't|shouldn't|not allowed to) (?:do (?!it
+    |that|this)|lift|fly|stand|bear|tolerate|eat|drink|have|digest|live without|do without|function|work (?:on|before
+    |after)|drive|swim|take)\b""",
+    r"""^<OPENING><I> <ADVERBS>(?:never|rarely|seldom|hardly ever|tend to|refuse to|insist on|make a point of|swear by
+    |rely on|stick to|stay away from)
+    [ ](?!know|knew|understand|understood|remember|thought|heard|saw|seen|said|did|had|was|got|meant|asked|wanted|mind\b
+    |learn)\w+ \w""",
+    r"""^<OPENING>(?:I|we) (?:also |both )?(?:always|usually|normally|typically|generally|mostly|mainly|only
+    |exclusively) (?!just|get (?!up|home)|got|forget|forgot|see|saw|know|knew|thought|think|wonder|mix|confuse|end\b
+    |understand|struggle|wanted|need|have to|hear|want|tried|did|was\b|were|google|say|said|enjoy our)\w+ \w""",
+    r"""^<OPENING>(?:I|we) (?:really |just |usually |generally )?(?:don't|do not) (?:really |usually |ever )?(?:eat|drink
+    |smoke|drive|fly|work|use|take|celebrate|own|watch|wear|answer|enjoy|travel|deploy|ship|merge|accept|buy|cook|read
+    |listen|play|speak|allow|trust|meet|schedule|want (?:any|to be)|support|care for|tolerate|like) (?!(?:it|that|this|them
+    |how|the)\b)\w""",
+    r"""^<OPENING><I> <ADVERBS>(?:an? |not an? (?:big )?|no )?(?:(?:strict|lifelong|big|huge|committed|practi[sc]ing|proud
+    |total|severe\w*|mildly|highly|mostly|very|deathly|badly) )*(?:vegetarian|vegan|pescatarian|allergic|lactose
+    |\w*intolerant|co?eliac|gluten|left-handed|right-handed|colou?r-?blind|diabetic|asthmatic|teetotal\w*|sober|dyslexic
+    |deaf|hard of hearing|fans? of|into \w{4,}|more of an?|partial to|morning person|night owl|early (?:bird|riser)
+    |sensitive to|muslim|jewish|hindu|buddhist|catholic|kosher|halal|introvert|extrovert|minimalist|on a \w+ diet|keto
+    |scared of|terrified of|picky|particular about|fluent)\b(?!.*\b(?:code|bugs)\b)""",
+    r"""^(?:my|our) (?:\w+ ){0,3}?(?:favou?rite|preferred|preference|go-to|usual|default|dream|ideal)\b.+\b(?:is|are|was
+    |were|would be|remains?|has (?:always )?been)\b""",
+    r"""\b(?:is|are|has always been|remains) (?:\w+ )?(?:my|our) (?:\w+ ){0,2}(?:favou?rite|preferred|preference|go-to
+    |all-time|usual|thing|cup of tea|pet peeve)\b""",
+    r"""^<OPENING><I> <ADVERBS>(?:take|drink|have|eat|order|keep|like) (?:my|our) \w+ (?:with|without|black|at|in|on|before
+    |after|plain|white|neat)\b""",
+    r"""^(?:nobody|no one|none|neither|everyone|everybody|all) (?:of us|in (?:my|our|the) (?:family|house|home|team|company
+    |office|household))\b""",
+    r"""^no (?:\w+ ){1,4}?(?:in (?:my|your|our|any|the)|on (?:my|our|<DAY>s)|at night|after|before|for me|ever|please
+    |unless|from now)\b""",
+    r"""^(?:\w+ ){1,4}(?:max|maximum|at most|only|or less|tops)\b,? (?:always|please|for me|in (?:my|your))""",
+    r"""^(?:I|we)(?:'d| would)? (?:always |only )?(?:want|like|need|expect) (?:all (?:of )?|any |every |each )?(?:my
+    |you to (?:always|never)|answers|replies|responses|emails|summaries|messages|reports|meetings|everything|reminders
+    |notifications|explanations) .{3,}""",
+    r"""^ich (?:bevorzuge|mag|liebe|hasse|trinke|esse|nehme|möchte (?:immer|nie|lieber|keine)|bin (?:allergisch|Vegetarier
+    |vegan|Veganer))\b|^mir ist .+ lieber\b|^mein\w* Lieblings""",
+    r"""^(?:yo )?(?:prefiero|odio|detesto|soy (?:alérgic|vegetarian|vegan)\w*|no (?:como|bebo|tomo|me gustan?)|me gustan?
+    |me encantan?)\b|^mi \w+ favorit[oa] es\b""",
+    r"""^(?:je préfère|j'aime|j'adore|je déteste|je n'aime pas|je suis (?:allergique|végétari|végétal|vegan)\w*|je ne[ ]
+    (?:mange|bois) pas)\b|^(?:preferisco|odio|adoro|sono (?:allergic|vegetarian|vegan)\w*|non mangio)\b""",
+    r"^(?:私は|僕は|俺は)?.{1,40}(?:が好き|が嫌い|の方が好き|を好みます|が苦手|アレルギー|ベジタリアン)(?:です|だ|があります)?[。.!]*$|^我(?:不?喜欢|讨厌|对.+过敏|是素食|更喜欢)",
+)
+# Commands; one counts only with a word that makes it lasting, or about something that is lasting by itself.
+IMPERATIVE = compile_one(
+    r"""^(?:(?:from now on|going forward|in (?:the )?future|from here on|as a rule|by default|in general),? )?(?:please[ ]
+    |pls |just |so )*(?:use|write|answer|reply|respond|speak|talk|address|keep|format|sign|give|send|schedule|book|call|say
+    |put|add|include|start|begin|end|ask|avoid|stop|quit|skip|leave|don't|do not|never|always|make|explain|show|refer|treat
+    |assume|round|spell|translate|suggest|recommend|order|pay|ping|email|text|message|cc|copy|stick|check|run|tag|file|save
+    |wake|remind|tell|let|let's|be|limit|convert|quote|cite|import|commit|deploy|bring|buy|pick|take|mention|summari[sz]e
+    |list|mute|disable|enable|set|turn|feed|water|charge|invoice|ship|deliver|remember|change|move|create|open|close|try
+    |fix|remove|delete|look|find|search|forward|go|wait|help|plan|draft|compare|get|replace|rename|merge|double-check|test
+    |ignore|see|think|continue|repeat|read|describe|calculate|count|generate)\b"""
+)
+LASTING_IMPERATIVE = compile_all(
+    r"""^(?:please )?(?:stop|quit|no more|avoid) (?:ever )?(?:using|calling|sending|writing|adding|putting|apologi[sz]ing
+    |asking|giving|ending|starting|saying|telling|including|signing|suggesting|recommending|addressing|translating
+    |scheduling|booking|quoting|repeating|talking|treating|reminding|texting|emailing|messaging|cc'?ing|pinging) (?!me[ ]
+    (?:that|this)\b|that\b|it\b|this\b|so\b)\w""",
+    r"""^(?:please )?(?:don't|do not|never) (?:ever )?(?:use|call me|send me|write|apologi[sz]e|end|sign|schedule|book
+    |suggest|recommend|wake|ring|phone|email|text|contact|cc|mention|round|abbreviate|assume|put \w+ in my|order|remind
+    |address|explain)\b(?=.*\b(?:my|me|any|ever|again|after|before|without|anything|<DAY>s|at night|meetings?|emails?
+    |answers|emojis?|unless)\b)(?!.*\byet\b)""",
+    r"""^(?:please )?(?:just )?(?:call|address) me (?!back|later|when|if|at|on|in|a\b|an\b|tomorrow|today|tonight|asap
+    |again|crazy|maybe|after|before|soon|once|up)[\w'-]+""",
+    r"^(?:my friends|everyone|everybody|people|most people|nobody|no one|they all) (?:just )?calls? me \w+",
+    r"""^(?:please )?(?:use|stick (?:to|with)|give me|show me|i use) (?:the )?(?:metric|imperial|celsius|fahrenheit
+    |24-?hour|british|american|uk|us|iso|kilomet\w+|miles|euros?|dollars?|pounds|they/them|she/her|he/him)\b""",
+    r"""^(?:when(?:ever)?|if|every time|each time|any time) (?:you|I|we) (?:ever )?\w+.*,\s*(?:please |always |never |then[ ]
+    |just )*(?:use|write|answer|reply|keep|add|put|include|start|end|ask|avoid|don't|do not|never|always|make|show|send
+    |give|assume|prefer|skip|leave|say|tell|remind|book|suggest|check|format|sign|round|call)\b""",
+    r"""^(?:when|if|whenever) I (?:say|write|type|ask for|mention|talk about)\b.+\bI (?:always )?mean\b|^by ["'“].+\bI[ ]
+    (?:always )?mean\b|^["'“]?[\w ]{1,30}["'”]? (?:stands for|is short for|is our name for)\b""",
+    r"""^(?:bitte )?(?:(?:duz|siez)\w*|nenn\w* mich|antworte\w* (?:mir )?(?:bitte )?(?:immer|nur|künftig|auf))\b|^llámame\b
+    |^(?:tutéame|trátame)\b|^appelle-moi\b|^tutoie-moi\b""",
+)
+
+# ---- Decisions.
+
+DECISIONS = compile_all(
+    r"""^(?!(?:it|that|this|you)\b).{1,60}?\b<DECIDED>(?! (?:to <TASK>\b|on (?:that|this|it)\b|that already|<VAGUE>))(?::
+    | (?:on|to|that|not|against|for|in|upon|with|choosing|picking|going|buying|taking|it's|we|the|a|an|my|our|between|as
+    |unanimously|yesterday|today|last|\d|[\w-]+ (?:for|as|over|instead)))""",
+    r"""^<OPENING>(?:I|we)(?:'ve| have)? (?:finally |all |just )?(?:picked|selected|went (?:with|for)|gone (?:with|for)
+    |landed on|signed (?:with|up|the|a)|accepted|turned down|rejected|ruled out|scrapped|ditched|dropped|adopted
+    |standardi[sz]ed on|committed to|cancell?ed|postponed|rescheduled|hired|approved|renamed|appointed|promoted|named[ ]
+    (?:the|our|him|her)|bought|sold|booked) (?!up\b|<VAGUE>|(?:a|the) (?:bit|few)\b)\w""",
+    r"""\b(?:is|are|was|were|has been|have been|got|gets|being|will be|'s been) (?:now |been )?(?:(?:moved|pushed(?: back)?
+    |shifted|brought forward)\b(?=.*<DATE>)|postponed|rescheduled|delayed|cancell?ed|called off|set for|scheduled for
+    |fixed for|confirmed for|decided|agreed|approved)\b""",
+    r"""^(?:the (?:board|management|council|committee|client|customer|team|landlord|bank|school|city)|management|hr|legal
+    |my (?:boss|manager|landlord)) (?:has |have )?(?:approved|agreed|signed|accepted|rejected|confirmed|decided|refused
+    |cancell?ed)\b""",
+    r"^(?:I'll|I will|we'll|we will) (?:go with|take|stick with|have|go for|use) (?!<VAGUE>)(?:the |a |an )?[A-Z]\w+",
+    r"""^let's (?:go with|settle on|stick with|stick to|use|call (?:the|our)|name (?:the|our)|make (?:the|our)|move the
+    |keep the|book|do|go for)
+    [ ](?!<VAGUE>).+(?:\bfor (?:the|our|my|all|every|now on)\b|\bto <DAY>|\bon <DAY>s?\b|\bas (?:the|our)\b
+    |\binstead of\b)""",
+    r"""^<OPENING>(?:we|I)(?:'re| are|'m| am) (?:now |all |both |definitely |officially |not )?(?:going with|going for
+    |switching|moving (?:to|from|in|out|away|the|house|our)|sticking (?:with|to)|dropping|migrating|staying with|replacing
+    |adopting|standardi[sz]ing|hiring|closing|launching|getting (?:married|divorced|rid|an? (?:dog|cat|puppy|new))|quitting
+    |leaving (?!now|soon|for lunch|the office)|selling|buying|renaming|phasing out|cancell?ing|postponing
+    |renewing) (?!<VAGUE>)""",
+    r"""^<OPENING>we(?:'ll| will| won't| will not) (?:now |all |always |never |only |be )?(?!<TASK>\b|do\b|ask|need|get\b
+    |deal|come|have to|figure|know|talk|start (?:with|by|over))
+    (?!\w+ (?:it|that|this|them|later|soon)\b)[a-z]+ (?=.*\b(?:for|on|in|at|from|to|with|instead|until|[A-Z]\w+|\d+)\b)\w+""",
+    r"""^<OPENING>we(?:'re| are) (?:definitely |now |all |not )?going to (?!<TASK>\b|be\b|need|have|get\b|grab|do\b|lose
+    |win|miss|die|want)\w+ \w+""",
+    r"""^(?:the|our|my|final) (?:\w+ )?(?:plan|decision|agreement|verdict|choice|winner|consensus|conclusion|policy|rule
+    |convention|deal) (?:is|has been)
+    [ ](?!to <TASK>\b|not clear|unclear|fine|ok|good|too|very|so\b|great|bad|wrong|broken|simple|easy|hard|nice|clear)\w""",
+    r"""^(?:wir haben (?:uns )?.*(?:entschieden|beschlossen|geeinigt)|wir nehmen |hemos decidido|decidimos|he decidido
+    |nous avons décidé|on a décidé|j'ai décidé|abbiamo deciso|ho deciso)""",
+)
+
+DECIDING = compile_one(
+    r"""^(?:(?:final |our |my )?decision|(?:it's |that's )?(?:decided|settled|agreed|official|final))\s*[:,–—-]\s*
+    (?:that )?(?=\w)"""
+)
+
+# ---- Corrections.
+
+CORRECTING = compile_one(
+    r"""^(?:(?:(?:no|nope|non|nein)(?=\s*[,:;.!–—-])|sorry|wait|correction|actually|update|oops|my mistake|my bad|i meant
+    |i misspoke|scratch that|to correct (?:myself|that|you)|(?:that|it)(?:'s| is) (?:wrong|outdated|not right
+    |no longer true|not true|incorrect|old|out of date|not correct|obsolete)|not quite|you(?:'ve| have)? (?:got|had)[ ]
+    (?:that|it|my \w+) wrong|(?:small|quick|minor) (?:correction|update)|(?:I|we)(?:'ve| have)? changed (?:my|our) minds?
+    (?: (?:about|on) [\w' ]+?)?|doch nicht|korrektur|no,? perdón|corrección|rectification)
+    \b[\s,:;.!–—-]+)+"""
+)
+CORRECTIONS = compile_all(
+    r"""^(?!(?:it|that|this|there)\b|(?:I|we) (?:can't|cannot|don't (?:get|know|understand|see)))(?=.*(?:\b(?:I|I'm|I've|we
+    |my|our|us)\b|longer (?:run|work|live|lead|handle|manage)s?\b|is(?:n't| not| no longer) (?:called|named
+    |in charge))).{1,80}\b(?:no longer\b|any ?more\b)|^it's not \w+ any ?more\b""",
+    r"""^(?!.*\b(?:branch|file|folder|tab|class|module|line|code|button|order|setting)\b)(?:I|we|my|our
+    |[A-Z]\w+)\b.{0,60}\b(?:switched|moved|changed|migrated|upgraded|renamed|converted|relocated|transferred) (?!on\b)
+    (?:(?!it\b|them\b|that\b)[\w']+ ){0,3}?(?:from .+ to|over to|to) (?!<VAGUE>)\w""",
+    r"^(?:I|we)(?:'ve| have) (?:just |recently |finally )?moved (?:to|in|out|house|away)\b",
+    r"\b(?:is|are|it's|was) (?:actually )?(?:spelled|spelt|pronounced)\b",
+    r"""^(?:the (?:\w+ )?(?:<EVENT>|<THINGS>)|my|our|(?!The\b)[A-Z][\w']+) .{0,80}\b(?:is|are|was|were|will be|starts?
+    |ends?|costs?|runs?|lives?|works?|takes|leaves)\b.{1,60}, (?:and )?not
+    [ ](?:the |a |an |on |at |in |to )?[\w.,:'€$%]+(?: \w+)?[.!]?$""",
+    r"^the .{1,40}\bnow (?:is|runs|lives|works|uses|costs|starts|ends|has|goes|takes|lasts|belongs|reports)\b",
+    r"""^(?:my|our|(?!The\b)[A-Z][\w']+) .{0,60}\b(?:is now|now (?:is|runs|lives|works|uses|costs|starts|ends|has|goes
+    |takes|lasts|belongs|reports)|(?:is|are|runs|lives|works|costs|starts|uses|goes) now\b|(?:is|are|lives|works|runs|uses
+    |starts|costs|has) .+ (?:now|these days|instead)(?:[,.!]|$)|has (?:changed|moved|switched|been replaced|a new))""",
+    r"""^(?:I|we)(?:'m|'re| am| are| have)? (?:now |only )?(?:live|work|use|drive|eat|drink|read|study|living|working|using
+    |on|at|with) (?!<VAGUE>).+ (?:now|these days|instead)(?:[,.!]|$)""",
+)
+
+# ---- Who people are, and what their life is like.
+
+IDENTITIES = compile_all(
+    r"^(?:my (?:\w+ )?name(?:'s| is)|I(?:'m| am) called|I go by|everyone calls me|my pronouns are|my initials are) \w",
+    r"""^<OPENING><I> <ADVERBS>(?:was |were |been )?(?:live(?! and\b)|living|lived|grew up|born|based|from (?!the\b)
+    |work (?:as|at|for (?!this)|in|from|on the|part|full|night|remotely|mostly|<DAY>s)|working (?:as|at|for|in|from|part
+    |full|remotely)|study(?:ing)? (?!this|it|the code)|studied|teach|speak|majored|retired|commute|drive an?|play (?:the
+    |in)|volunteer|married to|engaged|divorced|widowed|pregnant|expecting an?|training for|learning|self-employed|freelance
+    |semi-retired|wear|own (?:an?|two|the)|get paid|run (?:an?|my|our|the) (?:\w+ )?(?:company|business|bakery|shop|store
+    |studio|farm|team|clinic|practice|school|restaurant|cafe|blog|podcast|agency|startup|club|workshop)|have (?:an?|one|two
+    |three|four|five|six|\d+) (?:\w+ ){0,2}(?:kids?|children|sons?|daughters?|dogs?|cats?|brothers?|sisters?|siblings
+    |horses?|rabbits?|chickens|nieces?|nephews?|grandchildren|allergy|allergies|condition|twins?|employees|cars?|year-old
+    |toddler|baby|degree|phd|master's)|have (?:type|no (?:car|kids|children|siblings|licen[cs]e)|diabetes|asthma|adhd
+    |arthritis|epilepsy|migraines|celiac)|on (?:the board|the committee|parental|maternity|sick leave)|\d{1,2}
+    (?: years old)?(?=,| and\b|\.|$))\b""",
+    r"""^(?:I|we)(?:'m|'re| am| are|'ve been| have been| was| used to be) (?:an? |the )(?!bit\b|little\b|few\b|\w+ (?:user
+    |beginner)\b|beginner|fan|believer)(?:\w+ ){0,3}\w*(?:er|or|ist|ian|nurse|student|vet|chef|pilot|mom|mum|dad|parent
+    |founder|lead|cto|ceo|widow|immigrant|native|citizen|veteran|architect|analyst|consultant|accountant|assistant)\b""",
+    r"""^(?:my|our) (?:\w+ ){0,2}?<PEOPLE>(?:'s name)?,? (?:(?:[A-Z]\w+,?|and \w+|is also|also|both|just|still|really
+    |always|usually) )*(?:is|are|was|were|has|have|had|lives?|works?|hates?|loves?|likes?|prefers?|turns?|turned|starts?
+    |teaches|plays?|speaks?|moved|studies|study|goes|go|can't|cannot|doesn't|don't|never|always|only|owns?|drives?|needs?
+    |eats?|wants?|called|named|comes?|became|born|died|passed|runs?|manages?|got|will|'s|'re|takes|said|says|told
+    |recommends?|recommended|advised|prescribed|swears|collects|reads|suffers|finishes|graduates|graduated|retires
+    |retired)\b(?! (?:just|in a meeting|late|so|too|hi|hello|thanks|going to)\b)
+    (?! \w+ing\b(?! (?:a|the|for|at|in|to|\d+|married|divorced|<DATE>)\b))""",
+    r"""^(?:the (?:kids|children|dog|cat|puppy|kitten|baby|twins|landlord|landlady|neighbou?rs?)|grandma|grandpa|granny|mom
+    |mum|dad|mama|papa)\b(?:, [\w.]+(?: \w+)?,)? (?:is
+    [ ](?!\w+ing\b)|are (?!\w+ing\b)|has|have|can't|cannot|lives?|passed|died|hates?|loves?|likes?|turns?|starts?|only
+    |never|always|don't|doesn't|goes|go|eats?)\b(?! just\b)""",
+    r"^(?:the|our|my) (?:\w+ ){1,4}?(?:is|are) (?:called|named) \w",
+    r"""^(?:my|the) (?:doctor|dentist|physio|vet|therapist|gp|cardiologist|surgeon|midwife|optician|\w+ologist) (?:has )?
+    (?:said|says|told|recommends?|recommended|advised|prescribed|wants)\b""",
+    r"^(?:\w+ ){1,6}?(?:should|must|has to|have to|needs? to) (?:always|never|only)\b",
+    r"""^(?:the|our|my) (?:\w+ ){0,3}?(?:lead|head|owner|contact|manager|chair|treasurer|director|captain|president
+    |secretary|maintainer)(?: (?:of|for|at) [\w ]{2,30})? is
+    [ ](?!\w+ing\b)[A-Z]\w+""",
+    r"""^(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?[A-Z][\w'-]+(?: (?:from |in |at )?[\w'-]+){0,2}?,? (?:is|was|are|becomes|became
+    |will be) (?:now |also |one of )?(?:my|our|the new|the (?:head|lead|owner|contact|one who)|in charge|responsible|on[ ]
+    (?:parental|maternity|paternity|sick) leave|on (?:vacation|holiday|sabbatical)|allergic|married|pregnant|from|based)\b""",
+    r"""^(?:my|our) (?:\w+ ){0,2}?<THINGS>(?: for [\w ]{2,30}| of [\w ]{2,30})? (?:is|are|was|has been|will be|ends?
+    |starts?|begins?|falls) (?!\w+ing\b|not\b|frozen|slow|broken|too\b|so\b|very|down\b|fine|ok\b|good|bad|full|empty|great
+    |dead|in the shop)\w""",
+    r"""^(?:ich (?:heiße|wohne|lebe|arbeite|komme aus|bin (?:aus|Lehrer|Ärzt|verheiratet))|mein\w* (?:Frau|Mann|Tochter
+    |Sohn|Name|Chef\w*|Geburtstag|Hund|Katze|Bruder|Schwester|Mutter|Vater) (?:heißt|ist|wohnt|arbeitet|hat|lebt))\b""",
+    r"""^(?:me llamo|vivo en|trabajo (?:en|como|de)|soy de|mi (?:mujer|marido|esposa|hija|hijo|jefe|jefa|perro|gato|hermana
+    |hermano|madre|padre|cumpleaños|nombre)
+    [ ](?:se llama|es|vive|trabaja|tiene))\b""",
+    r"""^(?:je m'appelle|j'habite|je vis à|je travaille|je viens de|(?:ma|mon) (?:femme|mari|fille|fils|chef\w*|chien|chat
+    |sœur|frère|mère|père|anniversaire|nom)
+    [ ](?:s'appelle|est|habite|travaille|a)|mi chiamo|vivo a|lavoro)\b""",
+    r"^(?:私|僕|俺)(?:の名前は|は.+(?:に住んで|で働いて)|の.+は)|^我(?:叫|住在|在.+工作)",
+)
+EVENTS = compile_one(
+    r"""\b<EVENT>\b.*?(?:\b(?:is|are|was|will be|starts?|begins?|ends?|runs|takes place|leaves?|departs?|arrives?|expires?
+    |opens?|closes?|renews?|falls|happens?|lands|comes|goes up|goes down|rises)\b|'s\b|:|'ll be\b).*?<DATE>"""
+)
+# What somebody does again and again.
+RECURRING = compile_one(
+    r"""^<OPENING>(?:I|we|my|our|the|both|he|she|they|[A-Z]\w+)\b.*\b(?:(?:every|each) (?:other |second |third |single )?
+    (?:day|week|month|year|morning|evening|night|weekend|weekday|quarter|summer|winter|spring|autumn|<DAY>)|on <DAY>s|
+    (?:once|twice|\w+ times) a (?:day|week|month|year)|on weekends|<DAY>s at)\b"""
+)
+# What a group uses, and how it works; with a name or a number.
+PRACTICES = compile_one(
+    r"""^<OPENING>we (?:also |only |mostly |currently |still |always |now )?(?:use|host|deploy|ship|run|track|store|write
+    |build|bill|invoice|pay|rent|own|lease|meet|keep|work|sell|serve|support|charge|have) (?!(?:it|that|this|them|to|a[ ]
+    (?:problem|question|bug|meeting in))\b)\w"""
+)
+# Changes in a life.
+LIFE = compile_one(
+    r"""^(?:I|we|my \w+|[A-Z]\w+)(?:'ve| have| has)? (?:just |recently |finally |officially )*(?:changed jobs|got[ ]
+    (?:the job|married|engaged|divorced|promoted|laid off|fired|pregnant|accepted|a new (?:job|car|phone|dog|cat|boss
+    |manager|flat|apartment|laptop))|quit (?:smoking|drinking|my|the)|passed away|died|became|retired|graduated|gave birth
+    |had a baby|started (?:at|as|a new job|my|working)|joined (?:the|a|[A-Z])|left (?:the company|my job|[A-Z]))\b"""
+)
+
+# ---- Plain statements, which wait until they are said again.
+
+STATEMENT = compile_one(
+    r"""^(?:(?:I|we|he|she|they|my|our|his|her|their|the|there (?:is|are|was|will)|there's|it's|an?|both|all|most|every
+    |each|nobody|everyone|no one|one of (?:my|our)|on <DAY>s?|in \w+|since \w+|at \w+|after|before|during|until|by
+    |from)\b(?:'\w+)?|[A-Z][\w'.-]+ (?:(?:from |in |at |and )?[\w'.-]+ ){0,2}?(?:is|are|was|has|have|will|works?|lives?
+    |runs?|owns?|likes?|loves?|hates?|prefers?|said|says|wants?|needs?|starts?|joined|joins|left|leaves|handles?|manages?
+    |leads|takes|moved|got|can|can't|does|doesn't|went|goes|comes|speaks|studies|plays|teaches|knows|reports|and)\b)"""
+)
+NAME = re.compile(
+    r"(?<=[a-z,:] )(?!I\b|I'|(?:OK|TODO|API|URL|JSON|CSV|HTML|CSS|SQL|PDF|IDE)\b)[A-ZÄÖÜÉ][\w'-]*\w"
+    r"""|^(?!(?:I|We|My|Our|The|There|He|She|They|It|An?)\b)[A-Z][a-z]+(?= (?:is|was|has|handles|manages|leads|took|left
+    |runs|lives|works|hates|likes|starts|joined|owns|[A-Z]))"""
+)
+NUMBER = compile_one(
+    r"""(?<![\w-])[€$£]?\d[\d.,:]*|\b(?:two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty|forty|fifty
+    |hundred|half|twice|once)\b|<DATE>"""
+)
+RELATIVE = compile_one(
+    r"""\b(?:my|our) (?:\w+ ){0,2}?<PEOPLE>\b|\bthe (?:kids|children|landlord|landlady|doctor|vet|dentist|twins|baby|boss
+    |client)\b"""
+)
+# Words that make a statement one about the user's own world.
+OWN = compile_one(r"\b(?:I|my|mine|me|we|our|ours|us|myself|ourselves)\b|^the <THINGS>\b|私|僕|我")
+ROLE = compile_one(
+    r"""^(?:[A-Z][\w'-]+ ){1,2}(?:runs|leads|handles|manages|owns|heads|is in charge|is responsible|looks after|takes care
+    |takes over|joined|joins|reports to|left the|took over)\b"""
+)
+LIKING = compile_one(
+    r"""^<OPENING><I> <ADVERBS>(?:like|love|enjoy|hate|adore|find|use|wear|own|play|collect|keep|store|park) (?!(?:on|up)\b
+    |(?:it|that|this|how|when|the)\b)\w+ \w+(?!.*\bsometimes\b)"""
+)
+CONTRAST = compile_one(r", not \w+|\b(?:instead of|rather than)\b")
+
+# ---- Subjects that people leave out.
+
+IS = compile_one(r"""(?<=[a-z])'s(?= (?:\w+ing|called|named|on|in|at|allergic|an?|the|now|not|been|got|due|my|our|from
+    |always|never|called|\d+)\b)(?<!\bit's)(?<!\bthat's)(?<!\bthere's)(?<!\blet's)(?<!\bhe's)(?<!\bshe's)""")
+WITHOUT_I = compile_one(
+    r"""^(?:just |recently |finally |still )?(?:got|moved|started|bought|sold|quit|joined|booked|signed|turned (?:\d|down)
+    |left (?:the|my)|work(?:ed)? (?:as|at|for|in)|live[ds]? in|grew up|prefer|hate|love)\b"""
+)
+WITHOUT_I_AM = compile_one(
+    r"""^(?:just |recently |finally |still |also )?(?:moving|starting|leaving|allergic|vegetarian|vegan|lactose
+    |\w+ intolerant|married|engaged|born|based|living|working (?:as|at|for|in)|learning|training for|expecting a|pregnant
+    |diabetic|left-handed)\b"""
+)
+WITHOUT_OUR = compile_one(r"""^(?:<PEOPLE>|<THINGS>|<EVENT>)(?: of the \w+)? (?:is|are|was|moves?|starts?|ends?|got|has
+    |have|will|turns?|leaves?|lives?|works?|hates?|loves?)\b""")
