@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from memory_core.records import FileFailure, MemoryFile
-from memory_core.sources.roots import PACKAGE_TREES, Root
+from memory_core.sources.roots import PACKAGE_TREES, Root, Sighting
 
 Layout = Literal["plain", "hermes", "obsidian", "mem0"]
 
@@ -88,9 +88,9 @@ class NoteCollector:
         is_file, real = path.is_file(), os.path.realpath(path)
         skipped = frozenset() if is_file else PACKAGE_TREES
         root = Root(source="memory", configured=str(path), real=real, shown="", is_file=is_file, skipped=skipped)
-        found: dict[str, MemoryFile] = {}
+        found: dict[str, Sighting] = {}
         root.sweep(found, self.failures)
-        for file in sorted(found.values(), key=lambda each: each.path):
+        for file in sorted((each.file for each in found.values()), key=lambda each: each.path):
             yield (path.name if is_file else file.path), file
 
     def _choose_target(self, below: str, relative: str) -> str:

@@ -112,7 +112,7 @@ class Answerer:
         damaged = False
         while True:
             degradation = _Degradation(begun=begun)
-            if self._syncs_first or damaged:
+            if damaged or (self._syncs_first and not self._is_fresh()):
                 self._sync(until, degradation)
             try:
                 return self._search(query, degradation)
@@ -133,6 +133,13 @@ class Answerer:
     @property
     def _syncs_first(self) -> bool:
         return self._store.writable and self._config.search.sync.on_search
+
+    def _is_fresh(self) -> bool:
+        """Return True if no sync is needed, since nothing has changed after the last one."""
+        freshness = self._syncs.check_freshness()
+        if freshness == "due":
+            self._background.request()  # nobody waits for it
+        return freshness != "stale"
 
     def _explain_no_index(self, error: NotIndexed, degradation: _Degradation) -> SearchResult:
         if degradation.rebuilding:

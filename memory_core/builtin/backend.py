@@ -128,6 +128,7 @@ class BuiltinBackend:
         """Stop a running sync, close providers and connections; return False if the sync does not end."""
         self._triggers.close()
         self._background.stop()
+        self._syncs.close()
         self._providers.close()  # cancels the request that the sync may wait for, so that it ends at once
         if not self._background.close():
             return False  # the connections that the sync uses are left to it

@@ -15,6 +15,7 @@ from memory_core.embeddings.failover import ActiveProvider, Providers
 from memory_core.embeddings.protocols import Space
 from memory_core.errors import MemoryCoreError, StoreError
 from memory_core.records import ProgressCallback, SyncReport
+from memory_core.sync.freshness import ChangeTracker, Freshness
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +52,7 @@ class SyncRunner:
         # Session logs were compared with the index since this process or a session began.
         self._sessions_compared = False
         self._checked = False  # this process has looked for damage that the file was left with
+        self._tracker = ChangeTracker(config)
         self.rebuilding: str | None = None  # a sentence, while a sync makes a damaged index anew
 
     @property
@@ -61,6 +63,20 @@ class SyncRunner:
     def begin_session(self) -> None:
         """Let the next sync index session logs however little they have grown, as another session begins."""
         self._sessions_compared = False
+
+    def check_freshness(self) -> Freshness:
+        """Tell if a sync before a search could change anything; see `ChangeTracker.check`."""
+        if not self._sessions_compared or self._store.is_suspect:
+            return "stale"
+        try:
+            freshness = self._tracker.check(self._writer.read_generation())
+            return "stale" if self._providers.outages.current() is not None else freshness
+        except MemoryCoreError:  # the sync meets it, too, and tells
+            return "stale"
+
+    def close(self) -> None:
+        """Stop watching the files; may be called twice."""
+        self._tracker.close()
 
     def follow_dimensions(self, serving: Space, dimensions: int) -> None:
         """Remember that the model of the space that serves gives other dimensions now, so that a sync embeds all notes anew."""
@@ -138,6 +154,7 @@ class SyncRunner:
             embeds=embeds,
             verifies=embeds and stop is None,
         )
+        mark = self._tracker.begin()
         self._sessions_compared |= every_session  # before it runs: a session that begins meanwhile takes it back
         try:
             report = Syncer(sync).run(force=force)
@@ -148,7 +165,11 @@ class SyncRunner:
         self._providers.record_result(active, embedded=counts.embedded, problem=active.problem or counts.problem)
         if embeds and report.pending:
             self._pauses[active.role].record_failure()
-        return replace(report, warnings=(*report.warnings, active.warning)) if active.warning else report
+        if active.warning:
+            report = replace(report, warnings=(*report.warnings, active.warning))
+        if not (report.pending or report.warnings or active.problem or sync.has_hard_links):
+            self._tracker.confirm(mark, self._writer.read_generation())
+        return report
 
     def _may_embed(self, active: ActiveProvider, *, asked: bool) -> bool:
         """Return True if a sync may request embeddings now; one that somebody asked for may at any time."""

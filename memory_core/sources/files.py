@@ -9,20 +9,30 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.home import expand_home
 from memory_core.errors import PathRefused
 from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources.refusals import OUTSIDE, SYMLINK, describe_os_error, refuse_type
-from memory_core.sources.roots import Root, find_roots
+from memory_core.sources.roots import Root, Sighting, find_roots
 
 MAX_PATH_BYTES = 4096  # PATH_MAX of Linux; longer ones cannot be opened
 MAX_NAME_BYTES = 255  # NAME_MAX of all common file systems
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+class Hash(Protocol):
+    """A hash of `hashlib`."""
+
+    def update(self, data: bytes, /) -> None:
+        """Add bytes."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +48,55 @@ class Listing:
     failures: tuple[FileFailure, ...]
 
 
-def list_files(config: AgentConfig) -> Listing:
-    """List all files of the agent's memory but session logs; none if the workspace does not exist.
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """One look at all files of a memory but session logs: a quarter of the price of a listing, which can be made of it.
 
-    A file that lies in several roots is listed once: "memory" comes before "workspace", and both before extra paths,
-    which count as "memory" and are listed whatever the sources; folders that a backend adds come last. `memory.md` is
-    listed beside `MEMORY.md` only where it is another file.
+    Attributes:
+        found: Every served file once, by its real path.
+        failures: See `Listing`.
     """
-    found: dict[str, MemoryFile] = {}
+
+    found: Mapping[str, Sighting]
+    failures: tuple[FileFailure, ...]
+
+    def update_digest(self, content: Hash) -> None:
+        """Feed a hash with all by which a changed memory is known: the paths and stamps of its files."""
+        lines = [
+            f"{root.source}\0{root.shown}{relative}\0{root.is_vault:d}"
+            f" {info.st_size} {info.st_mtime_ns} {info.st_ctime_ns} {info.st_ino}\n"
+            for root, relative, info in self.found.values()
+        ]
+        content.update("".join(lines).encode("utf-8", "surrogateescape"))
+
+    @property
+    def has_hard_links(self) -> bool:
+        """True if some file has another name, through which it can be changed unnoticed by those who watch its folder."""
+        return any(each.info.st_nlink > 1 for each in self.found.values())
+
+    def list(self) -> Listing:
+        """Return the records of all files."""
+        files = sorted((each.file for each in self.found.values()), key=lambda file: (file.source, file.path))
+        return Listing(tuple(files), self.failures)
+
+
+def survey(config: AgentConfig) -> Survey:
+    """Look at all files of the agent's memory but session logs; none if the workspace does not exist.
+
+    A file that lies in several roots is found once: "memory" comes before "workspace", and both before extra paths,
+    which count as "memory" and are served whatever the sources; folders that a backend adds come last. `memory.md` is
+    found beside `MEMORY.md` only where it is another file.
+    """
+    found: dict[str, Sighting] = {}
     failures: list[FileFailure] = []
     for root in find_roots(config):
         root.sweep(found, failures)
-    files = sorted(found.values(), key=lambda file: (file.source, file.path))
-    return Listing(tuple(files), tuple(sorted(failures, key=lambda failure: failure.path)))
+    return Survey(found, tuple(sorted(failures, key=lambda failure: failure.path)))
+
+
+def list_files(config: AgentConfig) -> Listing:
+    """List all files of the agent's memory but session logs; see `survey`."""
+    return survey(config).list()
 
 
 def resolve(config: AgentConfig, path: str) -> MemoryFile | None:

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.home import expand_home
@@ -96,12 +97,13 @@ class Root:
         at = ""
         for folder in folders:
             at += folder
-            if reason := self._refuse_folder(at, folder):
+            if reason := self.refuse_folder(at, folder):
                 return reason
             at += "/"
-        return self._refuse_file(relative, name)
+        return self.refuse_file(relative, name)
 
-    def _refuse_folder(self, relative: str, name: str) -> str | None:
+    def refuse_folder(self, relative: str, name: str) -> str | None:
+        """Return the reason why a folder below is not entered, judged by its name alone; None if it is."""
         if name.startswith("."):
             return "is in a hidden folder"
         if name in self.skipped:
@@ -110,7 +112,8 @@ class Root:
             return OUTSIDE
         return UNFIT_NAME if is_unfit(name) else None
 
-    def _refuse_file(self, relative: str, name: str) -> str | None:
+    def refuse_file(self, relative: str, name: str) -> str | None:
+        """Return the reason why a file in a folder that is entered is not served, judged by its name alone; None if it is."""
         if not name.endswith(SUFFIX):
             return f"is not Markdown ({SUFFIX})"
         if name.startswith("."):
@@ -133,7 +136,7 @@ class Root:
             in_vault=self.is_vault,
         )
 
-    def sweep(self, found: dict[str, MemoryFile], failures: list[FileFailure]) -> None:
+    def sweep(self, found: dict[str, Sighting], failures: list[FileFailure]) -> None:
         """Add every served file that `found`, a mapping by real path, does not hold yet, and every failure."""
         try:
             info = os.lstat(self.real)
@@ -144,51 +147,63 @@ class Root:
         if problem := self.problem or (self.is_file and refuse_type(info)):
             failures.append(FileFailure(path=self.show(""), reason=problem))
         elif self.is_file:
-            found.setdefault(self.real, self.to_file("", Path(self.real), info))
+            found.setdefault(self.real, Sighting(self, "", info))
         else:
             folders = [""]
             while folders:
                 self._sweep_folder(folders.pop(), folders, found, failures)
 
     def _sweep_folder(
-        self, relative: str, folders: list[str], found: dict[str, MemoryFile], failures: list[FileFailure]
+        self, relative: str, folders: list[str], found: dict[str, Sighting], failures: list[FileFailure]
     ) -> None:
-        """Sweep the files of one folder, and append the folders in it to `folders`."""
+        """Sweep the files of one folder, and append the folders in it to `folders`.
+
+        Nearly all of a look at thousands of files is spent here, so that paths stay text.
+        """
         below = f"{relative}/" if relative else ""
-        folder = Path(self.join(relative))
         try:
-            with os.scandir(folder) as entries:
+            with os.scandir(self.join(relative)) as entries:
                 for entry in entries:
+                    name = entry.name
                     if entry.is_dir(follow_symlinks=False):
-                        reason = self._refuse_folder(below + entry.name, entry.name)
+                        reason = self.refuse_folder(below + name, name)
                         if reason is None:
-                            folders.append(below + entry.name)
+                            folders.append(below + name)
                     else:
-                        reason = self._sweep_file(entry, folder, below + entry.name, found, failures)
+                        reason = self.refuse_file(below + name, name)
+                        if reason is None and entry.path not in found and entry.is_file(follow_symlinks=False):
+                            try:
+                                info = entry.stat(follow_symlinks=False)
+                            except FileNotFoundError:
+                                continue  # it went since the folder was read
+                            except OSError as error:
+                                failures.append(_failure(self.show(below + name), error))
+                                continue
+                            found[entry.path] = Sighting(self, below + name, info)
                     if reason is UNFIT_NAME:
-                        shown = make_printable(self.show(below + entry.name))
-                        failures.append(FileFailure(path=shown, reason=reason))
+                        failures.append(FileFailure(path=make_printable(self.show(below + name)), reason=reason))
         except OSError as error:
             if not isinstance(error, FileNotFoundError):  # it went since the folder above was read
                 failures.append(_failure(self.show(relative), error))
 
-    def _sweep_file(
-        self,
-        entry: os.DirEntry[str],
-        folder: Path,
-        relative: str,
-        found: dict[str, MemoryFile],
-        failures: list[FileFailure],
-    ) -> str | None:
-        reason = self._refuse_file(relative, entry.name)
-        if reason is None and entry.path not in found and entry.is_file(follow_symlinks=False):
-            try:
-                found[entry.path] = self.to_file(relative, folder / entry.name, entry.stat(follow_symlinks=False))
-            except FileNotFoundError:
-                pass  # it went since the folder was read
-            except OSError as error:
-                failures.append(_failure(self.show(relative), error))
-        return reason
+
+class Sighting(NamedTuple):
+    """A served file as a sweep met it.
+
+    Attributes:
+        root: The root that serves it.
+        relative: Its path below that root.
+        info: Of the file itself, links not followed.
+    """
+
+    root: Root
+    relative: str
+    info: os.stat_result
+
+    @property
+    def file(self) -> MemoryFile:
+        """The record of the file."""
+        return self.root.to_file(self.relative, Path(self.root.join(self.relative)), self.info)
 
 
 def find_roots(config: AgentConfig) -> list[Root]:

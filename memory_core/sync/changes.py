@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
@@ -18,10 +19,38 @@ from memory_core.sync.prepared import IndexedFile
 MISSING = describe_os_error(FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)))  # of an extra path that is gone
 
 
-def list_sources(config: AgentConfig) -> files.Listing:
-    """List all that is to be indexed: notes, then sessions."""
-    notes, logs = files.list_files(config), session_logs.list_sessions(config)
-    return files.Listing(notes.files + logs.files, notes.failures + logs.failures)
+class Sources:
+    """One look at all that is to be indexed: notes, then session logs."""
+
+    def __init__(self, config: AgentConfig) -> None:
+        self._notes = files.survey(config)
+        self._logs = session_logs.list_sessions(config)
+
+    def __len__(self) -> int:
+        """Return the number of files."""
+        return len(self._notes.found) + len(self._logs.files)
+
+    @property
+    def has_failures(self) -> bool:
+        """True if something could not be looked at."""
+        return bool(self._notes.failures or self._logs.failures)
+
+    @property
+    def has_hard_links(self) -> bool:
+        """See `Survey.has_hard_links`."""
+        return self._notes.has_hard_links
+
+    def digest(self) -> str:
+        """Return a text that is another one whenever a file has come, gone or changed."""
+        content = blake2b(digest_size=16)
+        self._notes.update_digest(content)
+        content.update(repr([(file.path, file.stamp) for file in self._logs.files]).encode())
+        return content.hexdigest()
+
+    def list(self) -> files.Listing:
+        """Return the records of all files."""
+        notes, logs = self._notes.list(), self._logs
+        return files.Listing(notes.files + logs.files, notes.failures + logs.failures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +93,21 @@ class Changes:
         """Return the hidden files as far as they are known, for a rebuild to take over."""
         return [MemoryFile(source=row.source, path=row.path, real_path=Path(), stamp=row.stamp) for row in self.hidden]
 
-    def select_files(self, *, every_session: bool, deltas: SessionDeltas) -> list[MemoryFile]:
-        """Return the listed files that have changed; session logs only if they have grown by `deltas`.
+    def select_files(
+        self, changed: Sequence[MemoryFile], *, every_session: bool, deltas: SessionDeltas
+    ) -> Sequence[MemoryFile]:
+        """Return the changed files that are worth reading: of session logs only those that have grown by `deltas`.
 
         Args:
+            changed: See `find_changed`.
             every_session: Return session logs however little they have grown.
             deltas: Growth that makes a session log worth reading.
         """
-        changed = [file for file in self.listing.files if self._has_changed(file)]
         return changed if every_session else [file for file in changed if self._is_worth_reading(file, deltas)]
+
+    def find_changed(self) -> list[MemoryFile]:
+        """Return the listed files that differ from what the index holds of them."""
+        return [file for file in self.listing.files if self._has_changed(file)]
 
     def _has_changed(self, file: MemoryFile) -> bool:
         row = self.find_indexed(file)

@@ -47,6 +47,7 @@ class SyncContext:
         embeds: Pending embeddings are requested in this sync.
         verifies: The provider is asked for the dimensions of its vectors, even where nothing is pending.
         counts: The result so far.
+        has_hard_links: Some note has a second name, through which it may change where nobody watches.
         fresh: Chunks that this sync has inserted, by id: in an index that was complete, only these lack embeddings.
     """
 
@@ -60,6 +61,7 @@ class SyncContext:
     embeds: bool = True
     verifies: bool = False
     counts: SyncCounts = field(default_factory=SyncCounts)
+    has_hard_links: bool = False
     fresh: dict[int, PreparedChunk] = field(default_factory=dict)
 
     def report_progress(self, progress: Progress) -> None:

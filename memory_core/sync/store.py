@@ -43,6 +43,8 @@ class SyncState:
             tells its dimensions; None while no such space is filled.
         complete: Id of the space that was complete and has been since, as no content changed; None if there is none.
         pending_reason: Why the last sync that needed embeddings could not have them all.
+        digest: Of the files that the index agrees with, as `changes.Sources` makes it; None where content has changed
+            since, or some file could not be read.
     """
 
     identity: str | None = None
@@ -53,6 +55,7 @@ class SyncState:
     target: TargetSpace = None
     complete: int | None = None
     pending_reason: str | None = None
+    digest: str | None = None
 
 
 class IndexedText(Protocol):
@@ -135,8 +138,13 @@ class SyncStore(IndexedText, Protocol):
         """Remember why embeddings are missing; forgotten when a space is complete."""
         ...
 
-    def record_sync(self, at: float) -> None:
-        """Remember when a sync ended, in Unix seconds, and that the index is tidy since."""
+    def record_sync(self, at: float, *, digest: str | None) -> None:
+        """Remember when a sync ended, in Unix seconds, that the index is tidy since, and of which files it holds all.
+
+        Args:
+            at: Unix seconds.
+            digest: See `SyncState.digest`.
+        """
         ...
 
     # Files.

@@ -16,7 +16,7 @@ from memory_core.errors import FileUnreadable
 from memory_core.records import MemoryFile, Progress, SyncReport
 from memory_core.sources.notes import NoteText
 from memory_core.sync.backfill import Backfill
-from memory_core.sync.changes import Changes, list_sources
+from memory_core.sync.changes import Changes, Sources
 from memory_core.sync.context import SyncContext
 from memory_core.sync.cutting import cut, read_text
 from memory_core.sync.prepared import IndexedFile, PreparedFile
@@ -46,6 +46,7 @@ class Syncer:
         self._context = context
         self._store = context.store
         self._counts = context.counts
+        self._digest: str | None = None  # of the files as they were looked at, once the index agrees with them
 
     def run(self, *, force: bool = False) -> SyncReport:
         """Compare, cut, store, embed.
@@ -74,19 +75,27 @@ class Syncer:
         config = self._context.config
         if not config.workspace.is_dir():
             self._counts.warnings.append(f"{config.workspace}: there is no such workspace")
-        listing = list_sources(config)
-        self._counts.failures += listing.failures
+        sources = Sources(config)
+        self._context.has_hard_links = sources.has_hard_links
+        digest = None if sources.has_failures else sources.digest()
         state = self._store.load_state()
         taken_over = self._take_over(state)
-        changes = Changes.between(listing, self._store.list_files())
         wanted = make_identity(config.search.chunking)
+        if digest is not None and state.digest == digest and state.identity == wanted and not (force or taken_over):
+            self._counts.unchanged, self._digest = len(sources), digest
+            return False
+        listing = sources.list()
+        self._counts.failures += listing.failures
+        changes = Changes.between(listing, self._store.list_files())
         if not changes.is_first and (force or state.identity != wanted):
             Rebuild(self._context, self._read_and_cut).run(listing.files, changes.list_hidden_files(), wanted)
             self._counts.removed = len(changes.gone)
+            self._digest = None if self._counts.failures else digest
             return True
         if state.identity != wanted:
             self._store.set_identity(wanted)
-        self._update(changes, every_session=self._context.every_session or taken_over)
+        is_whole = self._update(changes, every_session=self._context.every_session or taken_over)
+        self._digest = digest if is_whole and not self._counts.failures else None
         return False
 
     def _take_over(self, state: SyncState) -> bool:
@@ -102,19 +111,21 @@ class Syncer:
         self._store.take_over(workspace)
         return True
 
-    def _update(self, changes: Changes, *, every_session: bool) -> None:
-        """Index what changed, one transaction a file."""
+    def _update(self, changes: Changes, *, every_session: bool) -> bool:
+        """Index what changed, one transaction a file; return False if some changed file was left for later."""
         if changes.gone:
             self._store.drop_files([row.id for row in changes.gone])
             self._counts.removed = len(changes.gone)
         deltas = self._context.config.search.sync.sessions
-        todo = changes.select_files(every_session=every_session, deltas=deltas)
+        changed = changes.find_changed()
+        todo = changes.select_files(changed, every_session=every_session, deltas=deltas)
         self._counts.unchanged = len(changes.listing.files) - len(todo)
         for number, file in enumerate(todo):
             self._context.report_progress(Progress(phase="files", done=number, total=len(todo), path=file.path))
             self._update_file(file, changes.find_indexed(file))
         if todo:
             self._context.report_progress(Progress(phase="files", done=len(todo), total=len(todo)))
+        return len(todo) == len(changed)
 
     def _update_file(self, file: MemoryFile, row: IndexedFile | None) -> None:
         try:
@@ -155,8 +166,9 @@ class Syncer:
                     self._context.check_stop()
             self._store.give_back_space()
         now = time.time()
-        if not state.tidy or state.last_sync is None or not 0 <= now - state.last_sync < RECORD_SECONDS:
-            self._store.record_sync(now)
+        recorded = state.tidy and state.digest == self._digest
+        if not recorded or state.last_sync is None or not 0 <= now - state.last_sync < RECORD_SECONDS:
+            self._store.record_sync(now, digest=self._digest)
 
     def _report(self, reindexed: bool, seconds: float) -> SyncReport:
         counts = self._counts

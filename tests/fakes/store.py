@@ -130,7 +130,7 @@ class PlainStore(PlainText):
 
     def record_change(self) -> None:
         """Content changes: nothing is complete or tidy any more."""
-        self.remember(tidy=False, complete=None)
+        self.remember(tidy=False, complete=None, digest=None)
 
     @contextlib.contextmanager
     def lock(self, *, wait_seconds: float = 0.0) -> Iterator[None]:
@@ -167,8 +167,8 @@ class PlainStore(PlainText):
     def set_pending_reason(self, reason: str) -> None:
         self.remember(pending_reason=reason)
 
-    def record_sync(self, at: float) -> None:
-        self.remember(last_sync=at, tidy=True)
+    def record_sync(self, at: float, *, digest: str | None) -> None:
+        self.remember(last_sync=at, tidy=True, digest=digest)
 
     def list_files(self) -> list[IndexedFile]:
         return [_as_indexed(row) for row in self.rows.values()]

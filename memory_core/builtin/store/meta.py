@@ -16,6 +16,7 @@ GENERATION = "generation"  # goes up with every change of content
 TIDIED = "tidied"  # the generation after which space was last given back
 SERVING = "serving_space"
 TARGET = "wanted_space"  # see `SyncState.target`; "" is one whose dimensions nobody knows yet
+LISTED = "listed"  # "<generation>:<digest>" of the files with which the index agrees
 COMPLETE = "level"  # "<generation>:<space>" in which no embedding was missing
 PENDING_REASON = "owed_because"
 DESTINATIONS = "destinations"  # JSON list of the places outside this machine to which notes went
@@ -71,6 +72,7 @@ def _read_state(connection: Connection) -> SyncState:
     held = dict(cast("list[tuple[str, str]]", connection.execute("SELECT key, value FROM meta").fetchall()))
     generation, last_sync = held.get(GENERATION, "0"), held.get(LAST_SYNC)
     complete_at, _, complete = held.get(COMPLETE, "").partition(":")
+    listed_at, _, digest = held.get(LISTED, "").partition(":")
     return SyncState(
         identity=held.get(IDENTITY),
         workspace=held.get(WORKSPACE),
@@ -80,6 +82,7 @@ def _read_state(connection: Connection) -> SyncState:
         target=_read_target(held.get(TARGET)),
         complete=int(complete) if complete and complete_at == generation else None,
         pending_reason=held.get(PENDING_REASON),
+        digest=digest if digest and listed_at == generation else None,
     )
 
 

@@ -106,6 +106,11 @@ class StoreWriter(_Text):
         with self._store.read() as connection:
             return meta.read_state(connection)
 
+    def read_generation(self) -> str:
+        """Return what changes whenever files, chunks or embeddings do, in whichever process."""
+        with self._store.read() as connection:
+            return meta.read_generation(connection)
+
     def set_identity(self, identity: str) -> None:
         self._update({meta.IDENTITY: identity})
 
@@ -130,10 +135,12 @@ class StoreWriter(_Text):
     def set_pending_reason(self, reason: str) -> None:
         self._update({meta.PENDING_REASON: reason})
 
-    def record_sync(self, at: float) -> None:
+    def record_sync(self, at: float, *, digest: str | None) -> None:
         with self._store.write(content=False) as connection:
             generation = meta.read_generation(connection)
-            meta.set_values(connection, {meta.LAST_SYNC: f"{at:.3f}", meta.TIDIED: generation})
+            listed = None if digest is None else f"{generation}:{digest}"
+            values = {meta.LAST_SYNC: f"{at:.3f}", meta.TIDIED: generation, meta.LISTED: listed}
+            meta.set_values(connection, values)
 
     # Files.
 

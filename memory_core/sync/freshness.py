@@ -1,0 +1,215 @@
+"""Tells, without looking at files, that nothing has changed since the last sync: where the system can be trusted to say so.
+
+That is Linux, with all folders on local file systems: see `inotify`. Everywhere else a sync looks at the files. What no event
+tells, such as a write through a memory map or through a hard link made since, is found by a look in the background now and then.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import posixpath
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+from memory_core.config.agent import AgentConfig
+from memory_core.sources import session_logs
+from memory_core.sources.mounts import MOUNTS, is_local
+from memory_core.sources.roots import SUFFIX, Root, find_roots
+from memory_core.sync.inotify import EventQueue
+from memory_core.sync.watcher import MAX_FOLDERS
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 60.0  # at most between two looks at all files, while searches come
+WATCH_FROM = 2  # syncs of one process: a command that searches once would watch in vain
+
+Freshness = Literal["fresh", "due", "stale"]
+_Identity = tuple[int, int] | None
+
+
+class ChangeTracker:
+    """Tracks the files of one agent between syncs. The constructor opens nothing; used from several threads.
+
+    A sync calls `begin` before it looks at files, and `confirm` when it has left nothing to do. From then on `check` reads the
+    events that came meanwhile.
+
+    Args:
+        config: The agent's.
+        clock: Seconds that never go back.
+        max_folders: More are not watched.
+        mounts: The system's table of mounts, see `mounts.is_local`.
+    """
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        max_folders: int = MAX_FOLDERS,
+        mounts: Path = MOUNTS,
+    ) -> None:
+        self._config = config
+        self._clock = clock
+        self._max_folders = max_folders
+        self._mounts = mounts
+        self._lock = threading.Lock()
+        self._queue: EventQueue | None = None
+        self._places: dict[
+            str, tuple[_Identity, _Identity]
+        ] = {}  # of the queue: folders that may be replaced as a whole
+        self._generation: str | None = None  # of the index that agrees with the files; None while nobody knows of one
+        self._changes = 0  # goes up when something has changed
+        self._begun = 0
+        self._looked_at = 0.0
+        self._closed = False
+
+    def begin(self) -> int:
+        """Watch all folders from now on, if that is possible; return a mark for `confirm`."""
+        with self._lock:
+            self._begun += 1
+            self._looked_at = self._clock()
+            if self._begun >= WATCH_FROM and not self._closed:
+                self._drain()
+                if self._queue is None:
+                    self._watch_all()
+            return self._changes
+
+    def confirm(self, mark: int, generation: str) -> None:
+        """Record that an index agrees with the files as they were at a mark, and that nothing is left to do for it.
+
+        Args:
+            mark: Of the `begin` before the files were looked at.
+            generation: Of the content of the index.
+        """
+        with self._lock:
+            if self._queue is not None and mark == self._changes:
+                self._generation = generation
+
+    def check(self, generation: str) -> Freshness:
+        """Tell if the index agrees with the files.
+
+        Args:
+            generation: Of the content of the index now: another process may have changed it.
+
+        Returns:
+            "stale" if something has changed, or nobody knows; "due" if it is fresh, and time for a look at all files, which is
+            said once.
+        """
+        with self._lock:
+            if self._queue is None or self._generation != generation:
+                return "stale"
+            if self._drain():
+                return "stale"
+            if self._clock() < self._looked_at + LOOK_SECONDS:
+                return "fresh"
+            self._looked_at = self._clock()
+            return "due"
+
+    def close(self) -> None:
+        """Stop watching, for good; may be called twice."""
+        with self._lock:
+            self._closed = True
+            self._forget()
+
+    def _forget(self) -> None:
+        if self._queue is not None:
+            self._queue.close()
+        self._queue = self._generation = None
+        self._changes += 1
+
+    def _drain(self) -> bool:
+        """Take the events that came; return True if there were any. After some of folders, the next sync watches all anew."""
+        if self._queue is None:
+            return False
+        changed, structural = self._queue.drain()
+        if structural or any(_identify(path) != held for path, held in self._places.items()):
+            self._forget()
+            return True
+        if changed:
+            self._generation = None
+            self._changes += 1
+        return changed
+
+    def _watch_all(self) -> None:
+        """Open a queue; without one where not everything can be watched, or changes may come from other machines."""
+        if not sys.platform.startswith("linux"):
+            return
+        roots = find_roots(self._config)
+        try:
+            self._queue = EventQueue(self._concerns)
+            self._places = {path: _identify(path) for path in self._list_places(roots)}
+            local: set[int] = set()  # devices
+            for number, folder in enumerate(self._list_folders(roots)):
+                if number >= self._max_folders:
+                    raise OSError(f"there are more than {self._max_folders} folders")
+                try:
+                    self._queue.watch(folder)
+                    device = Path(folder).stat().st_dev
+                except (FileNotFoundError, NotADirectoryError):
+                    continue  # where it appears, a folder above it says so, or its identity
+                if device not in local and not is_local(posixpath.realpath(folder), self._mounts):
+                    raise OSError(f"{folder} is on no local file system")
+                local.add(device)
+        except OSError as error:
+            log.debug("files are looked at before each search: %s", error)
+            self._forget()
+
+    def _concerns(self, name: bytes) -> bool:
+        return name.endswith((os.fsencode(SUFFIX), os.fsencode(session_logs.SUFFIX)))
+
+    def _list_places(self, roots: list[Root]) -> Iterator[str]:
+        """Yield paths that lead elsewhere when a folder above them is renamed, or a link or a mount is made."""
+        yield str(self._config.workspace)
+        for root in roots:
+            for path in (root.configured, root.real):
+                yield posixpath.dirname(path) if root.is_file else path
+        if session_logs.SOURCE in self._config.search.sources:
+            yield str(self._config.sessions_dir)
+
+    def _list_folders(self, roots: list[Root]) -> Iterator[str]:
+        """Yield the folders to watch; each is watched before the folders in it are listed, so that none is missed."""
+        for root in roots:
+            if root.is_file or root.problem is not None:
+                yield posixpath.dirname(root.configured)
+                yield posixpath.dirname(root.real)
+            else:
+                yield from _walk(root)
+        if session_logs.SOURCE in self._config.search.sources:
+            yield str(self._config.sessions_dir)
+
+
+def _walk(root: Root) -> Iterator[str]:
+    waiting = [""]
+    while waiting:
+        relative = waiting.pop()
+        below = f"{relative}/" if relative else ""
+        folder = root.join(relative)
+        yield folder
+        try:
+            with os.scandir(folder) as entries:
+                waiting += [
+                    below + entry.name
+                    for entry in entries
+                    if entry.is_dir(follow_symlinks=False)
+                    and root.refuse_folder(below + entry.name, entry.name) is None
+                ]
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+
+
+def _identify(path: str) -> tuple[_Identity, _Identity]:
+    """Return what a path is, and what it leads to."""
+    found: list[_Identity] = []
+    for ask in (os.lstat, os.stat):
+        try:
+            info = ask(path)
+        except OSError:
+            found.append(None)
+        else:
+            found.append((info.st_dev, info.st_ino))
+    return found[0], found[1]
