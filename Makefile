@@ -1,4 +1,4 @@
-# demo, test, test-portable, test-local, test-qmd, test-hosts, torture, lint, docs, clean, package, joint, bench, bench-retrieval, bench-providers,
+# demo, test, test-portable, test-local, test-qmd, test-hosts, torture, lint, docs, clean, package, test-314, joint, bench, bench-retrieval, bench-providers,
 # bench-qmd: each sets up what it needs. Only make and a Python from 3.11 to 3.14 with its venv module must be there; PYTHON=... names another one than is found.
 
 BIN := .venv/bin
@@ -18,7 +18,7 @@ LLAMA := .cache/llama-cpp-python
 # What `make docs` writes and `make lint` checks: the parts between cog's markers come from tests/generated.py, tests/rooms.py and tests/picture.py.
 GENERATED := -p 'from tests import generated, picture, rooms' README.md CONTRIBUTING.md $(wildcard docs/*)
 
-.PHONY: demo test test-portable test-local test-qmd test-hosts torture lint package joint bench bench-retrieval data-is-named bench-providers bench-qmd docs clean
+.PHONY: demo test test-portable test-local test-qmd test-hosts torture lint package test-314 joint bench bench-retrieval data-is-named bench-providers bench-qmd docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/runtime
@@ -68,6 +68,10 @@ lint: .venv/dev
 # repository. PYTHONS='python3.11 python3.12' names other interpreters than the one of .venv.
 package: .venv/package
 	$(BIN)/python -m tests.packaging.check --extra mcp $(PYTHONS:%=--python %)
+
+# Python 3.14 where none is installed: every package has a wheel for it, and an interpreter from npm runs what it can. Needs node.
+test-314: .venv/package
+	$(BIN)/python -m tests.packaging.python314 .cache/python314
 
 # Beside ten frameworks, none of whose packages may change: downloads some gigabytes. FRAMEWORKS='crewai langchain' names fewer.
 joint: .venv/package

@@ -175,7 +175,12 @@ def _undo(options: Options, state_dir: Path) -> int:
     if options.json:
         output.print_json({"removed": removed, "kept": kept})
         return 0
-    print(f"Removed {output.count(removed, 'file')} that `adopt` had written." if removed else "Nothing was adopted.")
+    if not removed and not kept:
+        print("Nothing was adopted.")
+        return 0
+    print(f"Removed {output.count(removed, 'file')} that `adopt` had written.")
     for sentence in kept:
         output.complain(sentence)
+    if removed:
+        print("Next: memory-core index, which takes these notes out of the index")
     return 0

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_core.cli import output
 from memory_core.cli.adopting import run_adopt
+from memory_core.cli.installing import diagnose_hosts, run_install, run_uninstall
 from memory_core.cli.items import ItemCommands
 from memory_core.cli.notes import run_add, run_completion, run_open, run_watch
 from memory_core.cli.opening import explain_empty, open_memory, open_notes
 from memory_core.cli.parser import SOURCES, Argument, Command, Options, build_parser
 from memory_core.errors import InvalidArgument, MemoryCoreError
+from memory_core.tools.arguments import read_citation
 
 if TYPE_CHECKING:
     from memory_core.plugin.memory import Memory
@@ -94,7 +98,8 @@ def _run_get(options: Options) -> int:
     asked = {"path": options.path, "from": options.start, "lines": options.lines}
     with open_notes(options) as memory:
         result = memory.call_tool("memory_get", asked)
-    return _print_result(options, result, output.print_document)
+    whole = options.lines is None and read_citation(options.path).lines is None
+    return _print_result(options, result, lambda found: output.print_document(found, whole=whole))
 
 
 def _print(options: Options, record: Record, show: Callable[[Record], None]) -> None:
@@ -113,11 +118,9 @@ def _print_result(options: Options, result: Mapping[str, Any], show: Callable[[M
         show(result)
     if "error" in result:
         output.complain(result["error"], result.get("action"))
-        return 2 if "code" in result else 1
-    if result.get("status") == "not_found":
+    elif result.get("status") == "not_found":
         output.complain(f"{result['path']}: there is no such note", "`memory-core status` names the workspace.")
-        return 1
-    return 0
+    return output.find_code(result)
 
 
 def _run_probe(options: Options) -> int:
@@ -129,7 +132,7 @@ def _run_probe(options: Options) -> int:
 
 def _run_doctor(options: Options) -> int:
     with open_memory(options) as memory:
-        findings = memory.diagnose()
+        findings = [*memory.diagnose(), *diagnose_hosts()]
     healthy = all(finding.level != "fail" for finding in findings)
     if options.json:
         output.print_json({"ok": healthy, "findings": findings})
@@ -139,13 +142,39 @@ def _run_doctor(options: Options) -> int:
 
 
 def _run_mcp(options: Options) -> int:
-    from memory_core.hosts.mcp import serve
     from memory_core.plugin.slot import MemorySlot
     from memory_core.records import CallContext
 
     slot = MemorySlot(options.config, workspace=options.workspace, state_dir=options.state_dir)
-    serve(slot, CallContext(agent=options.agent))
+    context = CallContext(agent=options.agent)
+    if options.http is None:
+        from memory_core.hosts.mcp.serving import serve
+
+        serve(slot, context)
+    else:
+        from memory_core.hosts.mcp.http import Address, serve_http
+
+        serve_http(slot, context, Address.parse(options.http))
     return 0
+
+
+def _run_hook(options: Options) -> int:
+    from memory_core.hosts.claude_code import hook
+    from memory_core.plugin.slot import MemorySlot
+
+    hook.prepare_process()
+    try:
+        with closing(MemorySlot(options.config, workspace=options.workspace, state_dir=options.state_dir)) as slot:
+            hook.answer_hook(sys.stdin, sys.stdout, slot, options.agent, index=lambda: _index_quietly(options))
+    except MemoryCoreError as error:
+        output.complain(str(error), error.action)
+        return 1  # to Claude Code, 2 means that the prompt or the compaction is forbidden
+    return 0
+
+
+def _index_quietly(options: Options) -> None:
+    with open_memory(options) as memory:
+        memory.sync()
 
 
 def _run_chat(options: Options) -> int:
@@ -272,7 +301,39 @@ COMMANDS = (
     Command(
         name="doctor", help="Check everything that a search needs, and say what to do about problems.", run=_run_doctor
     ),
-    Command(name="mcp", help="Serve the memory tools to an MCP client over standard input and output.", run=_run_mcp),
+    Command(
+        name="mcp",
+        help="Serve the memory tools to an MCP client over standard input and output, or HTTP.",
+        run=_run_mcp,
+        arguments=(
+            Argument.of(
+                "--http",
+                metavar="HOST:PORT",
+                nargs="?",
+                const="127.0.0.1",
+                help="serve at http://HOST:PORT/mcp (127.0.0.1:8765); elsewhere only with MEMORY_CORE_MCP_TOKEN set",
+            ),
+        ),
+    ),
+    Command(
+        name="install",
+        help="Put memory-core into the configuration of another host, such as codex.",
+        run=run_install,
+        arguments=(
+            Argument.of("host", metavar="HOST", nargs="?", help="the host; without it, all hosts are listed"),
+            Argument.of("--dry-run", action="store_true", help="only show what would be changed"),
+        ),
+    ),
+    Command(
+        name="uninstall",
+        help="Take memory-core out of the configuration of another host.",
+        run=run_uninstall,
+        arguments=(
+            Argument.of("host", metavar="HOST", help="the host"),
+            Argument.of("--dry-run", action="store_true", help="only show what would be changed"),
+        ),
+    ),
+    Command(name="hook", help="Answer a hook of Claude Code, whose event is read from standard input.", run=_run_hook),
     Command(
         name="chat",
         help="Chat with a model that has this memory (the reference host).",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from memory_core.backends.loader import find_plugin, find_section_problems
 from memory_core.cli import output
@@ -11,10 +12,13 @@ from memory_core.cli.parser import Options
 from memory_core.config.agent import AgentConfig
 from memory_core.config.description import Row, describe, explain_other_spellings
 from memory_core.config.dialects import list_unread
+from memory_core.config.home import expand_home
 from memory_core.config.load import Reading, read_config
 from memory_core.config.source import find_slot_problem
 from memory_core.config.switch import explain_off
-from memory_core.errors import BackendError, ConfigError
+from memory_core.embeddings.choice import find_model_file
+from memory_core.embeddings.credentials import resolve_endpoint
+from memory_core.errors import BackendError, ConfigError, ProviderUnavailable
 from memory_core.sources.workspace import MAKE_IT, find_workspace_problem
 from memory_core.tools import schemas
 
@@ -25,9 +29,12 @@ def run(options: Options) -> int:
     """Explain a configuration, or list every error in it; return the exit code."""
     try:
         reading = read_config(options.file or options.config, workspace=options.workspace, state_dir=options.state_dir)
-        warnings = _check(reading, options.agent)
     except ConfigError as error:
         return _print_problems(error, options)
+    try:
+        warnings = _check(reading, options.agent)
+    except ConfigError as error:
+        return _print_problems(error, options, [*_find_backend_doubts(_read_backend(reading))])
     config = reading.config
     unused = {warning.partition(":")[0] for warning in warnings}
     rows = [row for row in describe(config, options.agent) if not _is_below(row.key, unused)]
@@ -48,11 +55,14 @@ def _is_below(key: str, unused: Collection[str]) -> bool:
     return any(key == each or key.startswith(f"{each}.") for each in unused)
 
 
-def _print_problems(error: ConfigError, options: Options) -> int:
+def _print_problems(error: ConfigError, options: Options, warnings: Sequence[str] = ()) -> int:
     if options.json:
-        output.print_json({"origin": error.origin, "problems": [str(problem) for problem in error.problems]})
+        problems = [str(problem) for problem in error.problems]
+        output.print_json({"origin": error.origin, "problems": problems, "warnings": warnings})
     for problem in error.problems:
         output.complain(f"{error.origin}: {problem}")
+    for warning in warnings:
+        output.complain(warning)
     return 2
 
 
@@ -73,15 +83,43 @@ def _check(reading: Reading, agent_id: str) -> list[str]:
 
 
 def _find_doubts(agent: AgentConfig) -> Iterator[str]:
-    try:
-        find_plugin(agent.memory.backend)
-    except BackendError as error:
-        log.debug("backend %r cannot be loaded", agent.memory.backend, exc_info=True)
-        yield f"{error}; builtin answers instead"
+    yield from _find_backend_doubts(agent.memory.backend)
     if off := explain_off(agent):
         yield f"{off}; {off.action}"
     if problem := find_workspace_problem(agent.workspace):
         yield f"{problem}; {MAKE_IT}"
+    for extra in agent.search.extra_paths:
+        path = agent.workspace / expand_home(extra.path)
+        if not os.path.lexists(path):
+            yield f"memorySearch.extraPaths: {path} does not exist"
+    yield from _find_provider_doubts(agent)
+
+
+def _find_provider_doubts(agent: AgentConfig) -> Iterator[str]:
+    """Yield what is wrong with the endpoint or the model file of the providers, whose keys may come from elsewhere."""
+    for provider in dict.fromkeys((agent.search.provider, agent.search.fallback)):
+        try:
+            if provider == "local":
+                find_model_file(agent)
+            elif provider == "openai-compatible":
+                resolve_endpoint(agent, provider, environ=os.environ, resolve_api_key=None)
+        except ProviderUnavailable as error:
+            yield f"{error}; {error.action}"
+
+
+def _read_backend(reading: Reading) -> str:
+    """Return the chosen backend, also of a configuration whose other settings are wrong."""
+    memory = reading.document.get("memory")
+    named = memory.get("backend") if isinstance(memory, Mapping) else None
+    return named if isinstance(named, str) else reading.config.agent().memory.backend
+
+
+def _find_backend_doubts(backend: str) -> Iterator[str]:
+    try:
+        find_plugin(backend)
+    except BackendError as error:
+        log.debug("backend %r cannot be loaded", backend, exc_info=True)
+        yield f"{error}; builtin answers instead"
 
 
 def _add_tools(rows: list[Row], agent: AgentConfig) -> list[Row]:

@@ -143,7 +143,10 @@ class ItemCommands:
         with self._open(options) as items:
             item = items.get(options.id)
         if item is None:
-            output.complain(f"there is no item {options.id!r}", "`memory-core items list` shows the ids.")
+            error, action = f"there is no item {options.id!r}", "`memory-core items list` shows the ids."
+            if options.json:
+                output.print_json({"error": error, "action": action})
+            output.complain(error, action)
             return 1
         if options.json:
             output.print_json(item)

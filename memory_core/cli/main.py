@@ -101,7 +101,7 @@ def _run(arguments: list[str]) -> int:
             return 1  # `main` says so
         if "--debug" in arguments:
             raise
-        return _explain(error)
+        return _explain(error, as_json="--json" in arguments)
 
 
 def _takes_output() -> bool:
@@ -112,11 +112,13 @@ def _takes_output() -> bool:
     return True
 
 
-def _explain(error: Exception) -> int:
-    """Print an error as one line and return its exit code."""
+def _explain(error: Exception, *, as_json: bool) -> int:
+    """Print an error as one line, and as JSON if that is asked for; return its exit code."""
     from memory_core.cli import output
     from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, MemoryOff
 
+    if as_json and isinstance(error, (MemoryCoreError, OSError)):
+        output.print_json({"error": str(error), "action": getattr(error, "action", None)})
     if isinstance(error, ConfigError):
         more = f" (and {len(error.problems) - 1} more)" if len(error.problems) > 1 else ""
         output.complain(f"{error.origin}: {error.problems[0]}{more}", error.action)

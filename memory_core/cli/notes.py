@@ -20,10 +20,9 @@ def run_add(options: Options) -> int:
         output.print_json(result)
     if "error" in result:
         output.complain(result["error"], result.get("action"))
-        return 2 if "code" in result else 1
-    if not options.json:
+    elif not options.json:
         print(f"{'Added to' if result['appended'] else 'Already in'} {result['path']}")
-    return 0
+    return output.find_code(result)
 
 
 def run_open(options: Options) -> int:
@@ -33,9 +32,11 @@ def run_open(options: Options) -> int:
     with opening.open_notes(options) as memory:
         result = memory.call_tool("memory_get", {"path": options.place, "lines": 1})
         config = memory.config()
-    if "error" in result or result.get("status") == "not_found":
+    if code := output.find_code(result):
+        if options.json:
+            output.print_json(result)
         output.complain(result.get("error") or f"{options.place}: there is no such note", result.get("action"))
-        return 2 if "code" in result else 1
+        return code
     file = files.resolve(config, result["path"])
     path = str(file.real_path) if file else result["path"]
     if options.json:

@@ -113,8 +113,8 @@ def print_hits(result: Mapping[str, Any], query: str) -> None:
     warning = result.get("warning")
     if warning:
         complain(warning, result.get("action"))
-    elif result.get("stale"):
-        complain("the index is older than the notes", INDEX_IT)
+    if result.get("stale"):
+        complain("the index lacks some notes, or their last changes", INDEX_IT)
     if not hits:
         print(_join_sentences("No matches", "" if warning else "Other words, or a lower --min-score, may find more."))
         return
@@ -129,12 +129,27 @@ def _join_sentences(what: str, action: str | None) -> str:
     return f"{ended} {action[:1].upper()}{action[1:]}" if action else ended
 
 
-def print_document(result: Mapping[str, Any]) -> None:
-    """Print the text of a note, and on standard error the line at which it goes on."""
-    if result["status"] == "ok":
+def print_document(result: Mapping[str, Any], *, whole: bool) -> None:
+    """Print the text of a note, and on standard error where it ends or goes on.
+
+    Args:
+        result: Of memory_get.
+        whole: The user asked for no number of lines, and wants to know that there are more.
+    """
+    if result["status"] == "ok" and result["lines"]:
         write(result["text"])
-    if result.get("nextFrom") is not None:
+    elif result["status"] == "ok":
+        first = result["from"]
+        print_aside("The note is empty." if first == 1 else f"The note ends before line {first}.")
+    if whole and result.get("nextFrom") is not None:
         print_aside(f"The note goes on: --from {result['nextFrom']}")
+
+
+def find_code(result: Mapping[str, Any]) -> int:
+    """Return the exit code for the result of a tool: 2 for a wrong argument, and where the configuration has memory off."""
+    if "error" not in result:
+        return 1 if result.get("status") == "not_found" else 0
+    return 2 if "code" in result or "disabled" in result else 1
 
 
 def print_settings(rows: Sequence[Row]) -> None:

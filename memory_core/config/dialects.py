@@ -40,6 +40,7 @@ COMPACTION_KEYS = ("reserveTokensFloor", "memoryFlush")
 ACCOUNT_KEYS = ("apiKey", "baseUrl", "headers")
 UNNAMED = "unnamed"
 ROOTS = ("plugins", "memory", "memorySearch", "agents", "models")
+LOOKED_UP = ("env", "secrets")  # to which ${NAME} and secret references lead
 FLAG_ROOTS = ("agents", "compaction", "memory", "memorySearch", "models", "plugins", "workspace")
 
 # Orbit's key below [embedding], and ours below memorySearch.
@@ -277,7 +278,7 @@ class DialectReader:
 
 def list_unread(raw: Raw, dialect: str) -> list[str]:
     """List the keys at the top of a document of which nothing is read: the host's, or slips that resemble none of ours."""
-    roots = ("plugins", "embedding") if dialect == "orbit" else ROOTS
+    roots = ("plugins", "embedding") if dialect == "orbit" else (*ROOTS, *LOOKED_UP)
     read = dialect != "orbit" and bool(_get_mapping(raw, "history").keys() & HISTORY_KEYS.keys())
     return [str(name) for name in raw if name not in roots and not (name == "history" and read)]
 

@@ -1,16 +1,19 @@
-"""Environment variables: the table of those that are read, and `${NAME}` in keys, endpoints and headers."""
+"""Environment variables: the table of those that are read, and `${NAME}` and secret references in keys, endpoints, headers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
-from memory_core.config.located import Node, merge, wrap_at
+from memory_core.config.located import Node, merge, to_plain, wrap_at
 from memory_core.config.normal_form import AgentSections, Sections
 
-_PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+# As in OpenClaw: `${NAME}`, `${NAME:-default}`, and `$${NAME}` for the text `${NAME}`; `$NAME` if nothing else is written.
+_PLACEHOLDER = re.compile(r"(\$?)\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^${}]*))?\}")
+_SHORT = re.compile(r"\A\$([A-Z][A-Z0-9_]*)\Z")
+REF_SOURCES = ("env", "file", "exec", "store")  # of OpenClaw's secret references
 
 
 class Variable(NamedTuple):
@@ -51,18 +54,64 @@ def read_environment(environ: Mapping[str, str]) -> Sections:
     return sections
 
 
-def expand(node: Node, environ: Mapping[str, str], unset: Callable[[Node, str], None]) -> Node:
-    """Replace `${NAME}` by the environment's value in every string of a tree.
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """The values to which `${NAME}` and secret references of a document lead.
+
+    Attributes:
+        environ: The environment, with the variables that the document sets.
+        secrets: The document's section `secrets`.
+    """
+
+    environ: Mapping[str, str]
+    secrets: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+def expand(node: Node, variables: Variables, unread: Callable[[Node, str], None]) -> Node:
+    """Replace `${NAME}` in every string of a tree, and every secret reference.
 
     Args:
-        unset: Called with the string's node and the variable's name when it is unset or empty; the string becomes None.
+        node: The tree.
+        variables: Where they lead.
+        unread: Called with the node and a reason when a variable is unset or empty, or a reference leads nowhere; the value
+            becomes None.
     """
+    if find_ref_source(node):
+        return _expand_ref(node, variables, unread)
     if isinstance(node.content, dict):
-        return replace(node, content={name: expand(child, environ, unset) for name, child in node.content.items()})
+        return replace(node, content={name: expand(child, variables, unread) for name, child in node.content.items()})
     if not isinstance(node.content, str):
         return node
-    missing = [name for name in _PLACEHOLDER.findall(node.content) if not environ.get(name)]
+    missing: list[str] = []
+
+    def fill(found: re.Match[str]) -> str:
+        escaped, name, default = found.groups()
+        if escaped:
+            return found[0][1:]
+        value = variables.environ.get(name) or default
+        if value is None:
+            missing.append(name)
+        return value or ""
+
+    filled = _PLACEHOLDER.sub(fill, _SHORT.sub(r"${\1}", node.content))
     for name in missing:
-        unset(node, name)
-    value = None if missing else _PLACEHOLDER.sub(lambda found: environ[found[1]], node.content)
-    return replace(node, content=value)
+        unread(node, f"the environment variable {name} is not set")
+    return replace(node, content=None if missing else filled)
+
+
+def find_ref_source(node: Node) -> str:
+    """Return the source of a secret reference, "env", "file", "exec" or "store"; "" if a node is none."""
+    if not isinstance(node.content, dict) or not {"source", "id"} <= node.content.keys():
+        return ""
+    source = node.content["source"].content
+    return source if isinstance(source, str) and source in REF_SOURCES else ""
+
+
+def _expand_ref(node: Node, variables: Variables, unread: Callable[[Node, str], None]) -> Node:
+    from memory_core.config.secret_refs import UnreadSecret, read_ref
+
+    try:
+        return replace(node, content=read_ref(to_plain(node), variables.secrets, variables.environ))
+    except UnreadSecret as error:
+        unread(node, str(error))
+        return replace(node, content=None)

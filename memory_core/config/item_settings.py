@@ -27,6 +27,24 @@ class Salience(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Capture(Section):
+    """Items that are learned from what users say, without anybody asking for it."""
+
+    enabled: bool = field(default=False, metadata=about("Learn items from the turns of main private sessions."))
+    turns: int = field(default=5, metadata=about("Turns after which a session is read.", ge=1, le=100))
+    idle_minutes: float = field(
+        default=5, metadata=about("Minutes without a turn after which a session is read.", gt=0, le=1440)
+    )
+    max_tokens: int = field(
+        default=4000,
+        metadata=about("Tokens that are read at once, at most; more are read earlier.", ge=200, le=100_000),
+    )
+    use_model: bool = field(
+        default=True, metadata=about("Let the host's model find the facts, where the host offers it; else rules do.")
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ItemSettings(Section):
     """Short facts beside the notes."""
 
@@ -40,6 +58,7 @@ class ItemSettings(Section):
         default="cosine", metadata=about("The formula of similarity: the cosine, or 1 / (1 + distance).")
     )
     salience: Salience = field(default_factory=Salience)
+    capture: Capture = field(default_factory=Capture)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

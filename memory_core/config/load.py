@@ -13,7 +13,7 @@ from memory_core.config.adopted import DEFAULT_STATE_DIR, find_default_config
 from memory_core.config.agent import AgentConfig
 from memory_core.config.dialects import DialectReader, Syntax, unflatten
 from memory_core.config.documents import is_toml, read_file
-from memory_core.config.environment import BACKEND, STATE_DIR, read_environment
+from memory_core.config.environment import BACKEND, STATE_DIR, Variables, read_environment
 from memory_core.config.located import join_key
 from memory_core.config.names import DEFAULT_AGENT, SHIPPED_BACKENDS
 from memory_core.config.normal_form import Sections, normalize_agent_id
@@ -140,7 +140,9 @@ def read_config(
         workspace=make_absolute(str(workspace), Path.cwd(), environ) if workspace else None,
         base=base,
     )
-    resolver = Resolver(layers, {**_read_variables(document), **environ}, places, warnings=reader.warnings)
+    secrets = document.get("secrets")
+    variables = Variables({**_read_variables(document), **environ}, secrets if isinstance(secrets, Mapping) else {})
+    resolver = Resolver(layers, variables, places, warnings=reader.warnings)
     resolver.resolve("", read.dialect)  # the defaults alone must be valid too: any agent may come to use them
     known = {agent: resolver.resolve(agent, read.dialect) for agent in resolver.known}
     problems = [*reader.problems, *flag_reader.problems, *resolver.problems, *_find_shared_stores(known.values())]

@@ -10,7 +10,7 @@ from hashlib import blake2s
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
-from memory_core.config.environment import expand
+from memory_core.config.environment import Variables, expand, find_ref_source
 from memory_core.config.fields import is_framing_header
 from memory_core.config.home import expand_home
 from memory_core.config.located import Node, Origin, change, find, merge, name_type, to_plain
@@ -72,10 +72,11 @@ class Resolver:
     """Merges the layers, of which later ones win, validates the outcome, and resolves paths."""
 
     def __init__(
-        self, layers: Sequence[Sections], environ: Mapping[str, str], places: Places, *, warnings: Sequence[str] = ()
+        self, layers: Sequence[Sections], variables: Variables, places: Places, *, warnings: Sequence[str] = ()
     ) -> None:
         self._layers = layers
-        self._environ = environ
+        self._variables = variables
+        self._environ = variables.environ
         self.places = places
         self.problems: list[ConfigProblem] = []
         self.warnings = list(warnings)
@@ -152,28 +153,38 @@ class Resolver:
         return reduce(merge, [node for node in nodes if node.content], make_empty())
 
     def _expand(self, node: Node) -> Node:
-        def unset(where: Node, name: str) -> None:
-            self.problems.append(ConfigProblem(where.key, f"the environment variable {name} is not set"))
+        def note(where: Node, problem: str) -> None:
+            self.problems.append(ConfigProblem(where.key, problem))
 
-        return change(node, ("remote",), lambda remote: expand(remote, self._environ, unset))
+        return change(node, ("remote",), lambda remote: expand(remote, self._variables, note))
 
     def _read_accounts(self) -> dict[str, ProviderAccount]:
         names = dict.fromkeys(name for layer in self._layers for name in layer.providers)
-        return {name: self._read_account(self.merge_provider(name)) for name in names}
+        return {name: self._read_account(name, self.merge_provider(name)) for name in names}
 
-    def _read_account(self, node: Node) -> ProviderAccount:
+    def _read_account(self, name: str, node: Node) -> ProviderAccount:
         """Read the parts of a provider's account that are ours; those that cannot be used are left out with a warning."""
 
-        def unset(where: Node, name: str) -> None:
-            self.warnings.append(f"{where.key}: the environment variable {name} is not set; it is left out")
+        def note(where: Node, problem: str) -> None:
+            self.warnings.append(f"{where.key}: {problem}; it is left out")
 
-        account = expand(node, self._environ, unset)
+        key, _ = find(node, ("apiKey",))
+        if find_ref_source(key) in ("exec", "store") and name not in self._find_chosen_accounts():
+            node = change(node, ("apiKey",), lambda given: replace(given, content=None))  # no program runs for nothing
+        account = expand(node, self._variables, note)
         api_key = self._read_string(account, "apiKey")
         return ProviderAccount(
             api_key=None if api_key is None else Secret(api_key),
             base_url=self._read_string(account, "baseUrl"),
             headers=self._read_headers(account),
         )
+
+    def _find_chosen_accounts(self) -> set[str]:
+        """Return the names of accounts that belong to a provider which some agent names."""
+        searches = [self.merge_search(agent) for agent in ("", *self.known)]
+        given = [find(search, (key,)) for search in searches for key in ("provider", "fallback")]
+        named = {str(node.content) for node, rest in given if not rest}
+        return named | {"google"} if "gemini" in named else named
 
     def _read_backend_sections(self) -> dict[str, Mapping[str, object]]:
         names = dict.fromkeys(name for layer in self._layers for name in layer.backends)

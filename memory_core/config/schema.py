@@ -7,6 +7,7 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from memory_core.config.dialects import COMPACTION_KEYS
+from memory_core.config.environment import REF_SOURCES
 from memory_core.config.foreign import IGNORED, list_sections
 from memory_core.config.names import SHIPPED_BACKENDS, SLOT_ID
 from memory_core.config.normal_form import AGENT_ID
@@ -35,6 +36,7 @@ def build_config_schema(backends: Mapping[str, type[Any] | None] | None = None) 
     for name, model in (dict.fromkeys(SHIPPED_BACKENDS) if backends is None else backends).items():
         own = {"type": "object"} if model is None else _define(model, definitions)
         memory["properties"][name] = _allow_null(own)
+    _allow_secret_refs(definitions)
     definitions["ExtraPath"] = {"anyOf": [{"type": "string", "minLength": 1}, definitions["ExtraPath"]]}
     definitions["Agent"] = _build_agent(search, definitions.pop("Compaction"))
     return {
@@ -71,6 +73,21 @@ def _allow_ignored(model: type[Any], own: Schema, definitions: Schema) -> None:
     if is_dataclass(model):
         for _, part in list_sections(model):
             _allow_ignored(part, definitions[part.__name__], definitions)
+
+
+def _allow_secret_refs(definitions: Schema) -> None:
+    """Allow secret references where `environment.expand` reads them as keys."""
+    texts = {name: {"type": "string"} for name in ("provider", "id")}
+    definitions["SecretRef"] = {
+        "type": "object",
+        "description": "A secret reference of OpenClaw.",
+        "properties": {"source": {"enum": list(REF_SOURCES)}, **texts},
+        "required": ["source", "id"],
+    }
+    ref, remote = {"$ref": "#/$defs/SecretRef"}, definitions["Remote"]["properties"]
+    remote["apiKey"]["anyOf"].append(ref)
+    values = remote["headers"]["additionalProperties"]
+    remote["headers"]["additionalProperties"] = {"anyOf": [values, ref]}
 
 
 def _describe_open(**properties: Schema) -> Schema:

@@ -129,7 +129,10 @@ class Remote(Section):
     base_url: str | None = field(
         default=None, repr=False, metadata=about("The endpoint, instead of the provider's own.")
     )
-    api_key: Secret | None = field(default=None, metadata=about("The key; `${NAME}` reads an environment variable."))
+    api_key: Secret | None = field(
+        default=None,
+        metadata=about("The key; `${NAME}` reads an environment variable, and OpenClaw's secret references work."),
+    )
     headers: Mapping[str, Secret] = field(
         default_factory=dict, metadata=about("Headers added to every request; `${NAME}` works in their values.")
     )
@@ -176,7 +179,7 @@ class Vector(Section):
 class StoreSettings(Section):
     """The index file."""
 
-    __ignored_keys__: ClassVar[Mapping[str, str]] = {"fts": ""}
+    __ignored_keys__: ClassVar[Mapping[str, str]] = {"fts": "", "cache": "; memorySearch.cache is ours"}
 
     driver: Literal["sqlite"] = field(default="sqlite", metadata=about("The kind of index file."))
     path: str | None = field(
@@ -208,6 +211,8 @@ class Chunking(Section):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionDeltas(Section):
     """Growth after which a live session is indexed again: whichever comes first."""
+
+    __ignored_keys__: ClassVar[Mapping[str, str]] = {"postCompactionForce": ""}
 
     delta_bytes: int = field(default=100_000, metadata=about("New bytes of transcript.", ge=0))
     delta_messages: int = field(default=50, metadata=about("New lines of transcript.", ge=0))
@@ -449,7 +454,10 @@ class Compaction(Section):
 class ProviderAccount(Section):
     """The part of `models.providers.<id>` that is ours."""
 
-    api_key: Secret | None = field(default=None, metadata=about("The key; `${NAME}` reads an environment variable."))
+    api_key: Secret | None = field(
+        default=None,
+        metadata=about("The key; `${NAME}` reads an environment variable, and OpenClaw's secret references work."),
+    )
     base_url: str | None = field(default=None, repr=False, metadata=about("The provider's endpoint."))
     headers: Mapping[str, Secret] = field(
         default_factory=dict, metadata=about("Headers added to every request to this provider.")

@@ -9,6 +9,8 @@ from pathlib import Path
 from memory_core.__about__ import explain_install
 from memory_core.config.agent import AgentConfig
 from memory_core.config.home import expand_home
+from memory_core.embeddings.error_mapping import mark_permanent
+from memory_core.errors import ProviderUnavailable
 from memory_core.records import KeySources
 
 # Order of "auto", after a local model file.
@@ -61,6 +63,19 @@ def _choose_automatically(config: AgentConfig, keys: KeySources) -> Choice:
             return Choice(provider, f"a key was found in {found.origin}")
     where = "" if keys.auto_environ else " in the configuration or offered by the host"
     return Choice("static", f"no key{where} and no local model file were found")
+
+
+def find_model_file(config: AgentConfig) -> Path | None:
+    """Return the file that `local.modelPath` names; None for an hf: URI and when not set.
+
+    Raises:
+        ProviderUnavailable: It is neither a file nor an hf: URI.
+    """
+    path = resolve_model_path(config)
+    if path is None or path.is_file():
+        return path
+    message = f"memorySearch.local.modelPath is no file: {config.search.local.model_path}"
+    raise mark_permanent(ProviderUnavailable("local", message, action="Name a GGUF file, or hf:owner/repo/file.gguf."))
 
 
 def resolve_model_path(config: AgentConfig) -> Path | None:

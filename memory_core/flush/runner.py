@@ -130,30 +130,29 @@ def record_outcome(
         outcome: Its outcome.
         sessions: The file: the host's, or that of `cycles`, which decides between them.
         clock: The present time.
-        prepare, keep: See `sessions_json.mark_flushed`.
+        prepare, keep: See `sessions_json.record_flush`.
     """
-    facts: dict[str, Any] = {
-        "prepare": prepare,
-        "keep": keep,
-        "compaction_count": turn.compaction_count,
-        "at_ms": int(clock().timestamp() * 1000),
-        "session_id": turn.session_id,
-    }
     try:
-        if outcome.status != "failed":
-            sessions_json.mark_flushed(sessions, turn.session_key, **facts)
-        elif (
-            failures := sessions_json.mark_failed(sessions, turn.session_key, **facts)
-        ) >= sessions_json.FAILURES_PER_CYCLE:
-            logger.warning(
-                "The memory flush of %s is given up for this compaction cycle after %d failures; the last one: %s",
-                turn.session_key,
-                failures,
-                outcome.reason,
-            )
+        failures = sessions_json.record_flush(
+            sessions,
+            turn.session_key,
+            compaction_count=turn.compaction_count,
+            at_ms=int(clock().timestamp() * 1000),
+            failed=outcome.status == "failed",
+            session_id=turn.session_id,
+            prepare=prepare,
+            keep=keep,
+        )
     except MemoryCoreError as error:
         logger.warning("The memory flush of %s could not be recorded: %s", turn.session_key, error)
         return False
+    if failures >= sessions_json.FAILURES_PER_CYCLE:
+        logger.warning(
+            "The memory flush of %s is given up for this compaction cycle after %d failures; the last one: %s",
+            turn.session_key,
+            failures,
+            outcome.reason,
+        )
     return True
 
 

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 from memory_core.hookspecs import hookspec
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memory_core.completions import AsyncComplete, Complete, Message
     from memory_core.flush.policy import FlushTurn, Session
     from memory_core.records import CallContext
 
@@ -28,6 +31,18 @@ class HostHooks(Protocol):
     @hookspec
     def session_updated(self, session_key: str, agent: str) -> None:
         """Index a session's transcript once it has grown enough."""
+        raise NotImplementedError
+
+    @hookspec
+    def turn_ended(
+        self, context: CallContext, messages: Sequence[Message], complete: Complete | AsyncComplete | None
+    ) -> None:
+        """Learn items from what the user said in a turn, in the background, where capture is on."""
+        raise NotImplementedError
+
+    @hookspec
+    def session_ended(self, context: CallContext) -> None:
+        """Learn from the turns of a session that have not been read yet, since it is over."""
         raise NotImplementedError
 
     @hookspec(firstresult=True)

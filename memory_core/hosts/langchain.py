@@ -78,6 +78,10 @@ class MemoryMiddleware(AgentMiddleware):  # type: ignore[misc]  # untyped where 
         """Sync the notes once in a session."""
         self._slot.session_started(self._describe(_read_thread()))
 
+    def after_agent(self, state: Mapping[str, Any], runtime: Any) -> None:  # noqa: ARG002
+        """Report the end of the turn."""
+        self._slot.turn_ended(self._describe(_read_thread()), to_openai(state["messages"]), self._complete)
+
     def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Let the wrapped middleware shorten the session; flush before it does."""
         if self._compaction is None:

@@ -123,9 +123,10 @@ class MemorySession(SessionABC):  # type: ignore[misc]  # untyped where OpenAI A
         return items
 
     async def add_items(self, items: list[Any]) -> None:
-        """Add items to the inner session."""
+        """Add items to the inner session, and report a turn that they hold."""
         async with self._lock:
             await self._inner.add_items(items)
+        await asyncio.to_thread(self._slot.turn_ended, self._describe(self.session_id), to_openai(items))
 
     async def pop_item(self) -> Any:
         """Remove the newest item of the inner session and return it."""

@@ -125,6 +125,11 @@ class MemoryCapability(AbstractCapability[Any]):  # type: ignore[misc]  # untype
         ctx.messages[:] = kept
         return replace(request_context, messages=list(kept))
 
+    async def after_run(self, ctx: RunContext[Any], *, result: Any) -> Any:
+        """Report the end of the turn."""
+        await asyncio.to_thread(self._slot.turn_ended, self._describe(ctx), to_openai(result.all_messages()))
+        return result
+
     def _make_tool(self, schema: Mapping[str, Any]) -> Tool[Any]:
         async def run(ctx: RunContext[Any], **arguments: Any) -> dict[str, Any]:
             return await self._slot.acall_tool(schema["name"], arguments, self._describe(ctx))

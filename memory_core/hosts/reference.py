@@ -131,6 +131,7 @@ class ReferenceHost:
         self._show("\n")
         self._record()
         self._slot.session_updated(self._key)
+        self._slot.turn_ended(self._context, self.transcript.messages, self._ask_silently)
         if self.count_tokens() >= self._limit:
             self.compact()
         else:
@@ -148,15 +149,16 @@ class ReferenceHost:
         if not older:
             return
         asked = [*self._build_system(), *older, {"role": "user", "content": SUMMARY_PROMPT}]
-        self.transcript.summary, self._recalls = self._endpoint.complete(asked, [], show=lambda _: None)["content"], []
+        self.transcript.summary, self._recalls = self._ask_silently(asked, [])["content"], []
         self.transcript.write({"type": "compaction", "summary": self.transcript.summary})
         self._slot.compacted(self._context)
         sessions_json.update(self._sessions / sessions_json.FILE_NAME, self._key, _count_compaction)
         self._record()
 
     def _answer(self) -> str:
+        tools = self._slot.tool_schemas(self._context, form="openai")
         for _ in range(MAX_TOOL_STEPS):
-            message = self._endpoint.complete(self._build_prompt(), self._list_tools(), show=self._show)
+            message = self._endpoint.complete(self._build_prompt(), tools, show=self._show)
             self.transcript.add(message)
             calls = message.get("tool_calls") or []
             if not calls:
@@ -188,11 +190,12 @@ class ReferenceHost:
         if turn is None:
             return
 
-        def complete(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], **_: object) -> Message:
-            return self._endpoint.complete(messages, tools, show=lambda _: None)
-
-        outcome = self._slot.run_flush(turn, complete, history=self._build_prompt())
+        outcome = self._slot.run_flush(turn, self._ask_silently, history=self._build_prompt())
         log.info("memory flush: %s, %s", outcome.status, outcome.reason)
+
+    def _ask_silently(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], **_: object) -> Message:
+        """Ask the model; nothing of its answer is shown."""
+        return self._endpoint.complete(messages, tools, show=lambda _: None)
 
     def _build_system(self) -> list[Message]:
         parts = [BASE_PROMPT, self._slot.prompt_section(self._context), self._opening, *self._recalls]
@@ -202,9 +205,6 @@ class ReferenceHost:
 
     def _build_prompt(self) -> list[Message]:
         return [*self._build_system(), *self.transcript.messages]
-
-    def _list_tools(self) -> list[dict[str, Any]]:
-        return self._slot.tool_schemas(self._context, form="openai")
 
     def _record(self) -> None:
         """Update `sessions.json`, so that other programs see this session."""

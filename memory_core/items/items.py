@@ -19,6 +19,7 @@ from memory_core.items.forgetting import Condition, Forgotten, find_items, list_
 from memory_core.items.ranking import DAY_SECONDS, measure_salience, merge_similarities, weigh_words
 from memory_core.items.records import Draft, Item, ItemAnswer, ItemHit, Memorized, Provenance, Written
 from memory_core.items.store.file import Filter, ItemsFile
+from memory_core.items.store.snapshots import UNKNOWN
 from memory_core.ranking.calibration import DEFAULT
 from memory_core.records import Access, KeySources, ProgressCallback
 
@@ -234,6 +235,8 @@ class Items:
         Raises:
             InvalidArgument: There is neither text nor embedding, or the embedding does not fit.
         """
+        import numpy as np
+
         if embedding is None and not (text and text.strip()):
             raise InvalidArgument("query", "expected a question or an embedding")
         _check_limit(limit)
@@ -246,29 +249,25 @@ class Items:
         scope = self._config.search.items.scope if scope is None else scope
         wanted = Filter(scope=scope, tags=tuple(tags), agent=agent, settled=True)
         matches = self._file.match(text, vector, wanted)
-        if vector is not None and self._writable and len(matches.cosines) < len(matches.standings):
+        among = matches.among
+        if among is None:
+            return ItemAnswer(hits=(), strategy="keyword" if vector is None else "embedding", warning=warning)
+        if vector is not None and self._writable and (matches.cosines == UNKNOWN).any():
             self._backfill.start()
-        shares = weigh_words(matches.words, len(matches.standings))
+        shares = weigh_words(matches.words, len(among.keys))
         calibration = self._embedder.find_calibration() if vector is not None else None
         near = merge_similarities(
             matches.cosines, shares, self._config.search.items.similarity, least_cosine=(calibration or DEFAULT).floor
         )
         now, salience = self._clock(), self._config.search.items.salience
-        scores = {
-            key: similarity
-            * measure_salience(
-                matches.standings[key].reinforced, (now - matches.standings[key].said) / DAY_SECONDS, salience
-            )
-            for key, similarity in near.items()
-            if key in matches.standings
-        }
-        best = sorted(scores, key=lambda key: (-scores[key], key))[:limit]
-        items = self._file.load(best)
+        scores = near * measure_salience(among.reinforced, (now - among.said) / DAY_SECONDS, salience)
+        best = [place for place in np.argsort(-scores, kind="stable")[:limit].tolist() if near[place] > 0]
+        items = self._file.load(among.keys[best].tolist() if best else [])
         return ItemAnswer(
             hits=tuple(
-                ItemHit(item=items[key], score=round(scores[key], 4), similarity=round(near[key], 4))
-                for key in best
-                if key in items
+                ItemHit(item=items[key], score=round(float(scores[place]), 4), similarity=round(float(near[place]), 4))
+                for place in best
+                if (key := int(among.keys[place])) in items
             ),
             strategy="keyword" if vector is None else "embedding",
             warning=warning,
@@ -302,7 +301,9 @@ class Items:
         scope, now = self._config.search.items.scope, self._clock()
         found = [item for item in load_all(self._file, Filter(scope=scope, settled=True)) if item.kind == kind]
         salience = self._config.search.items.salience
-        found.sort(key=lambda item: -measure_salience(item.reinforced, (now - item.said) / DAY_SECONDS, salience))
+        found.sort(
+            key=lambda item: -float(measure_salience(item.reinforced, (now - item.said) / DAY_SECONDS, salience))
+        )
         return found[:limit]
 
     def count(self, *, scope: str | None = None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from memory_core.concurrency import forks
 from memory_core.config.agent import AgentConfig
 from memory_core.config.switch import explain_off, refuse_off
 from memory_core.errors import BackendUnavailable, InvalidArgument, MemoryClosed, MemoryCoreError
+from memory_core.plugin.agent_capture import AgentCapture
 from memory_core.plugin.agent_items import AgentItems
 from memory_core.plugin.agent_recall import AgentRecall
 from memory_core.records import Access, CallContext, Finding, KeySources, Probe, ProgressCallback, Status, SyncReport
@@ -25,6 +26,7 @@ from memory_core.tools.items import NAMES as ITEM_TOOLS
 from memory_core.tools.recalled import Recalled
 
 if TYPE_CHECKING:
+    from memory_core.completions import AsyncComplete, Complete
     from memory_core.items.recall import Recall
 
 log = logging.getLogger(__name__)
@@ -51,6 +53,7 @@ class AgentMemory:
         self._recalled = Recalled()
         self.items = AgentItems(keys, self._recalled)
         self.recall = AgentRecall(self.items, self._recalled)
+        self.capture = AgentCapture(self.items, self._recalled)
         forks.renew_in_children(self, AgentMemory._renew)
 
     def check(self, config: AgentConfig) -> None:
@@ -140,6 +143,24 @@ class AgentMemory:
             return ""
         answer = self.call_tool(config, "memory_search", {"query": question, "maxResults": max_results}, context)
         return prompts.quote_passages(answer.get("results", ()))
+
+    def turn_ended(
+        self,
+        config: AgentConfig,
+        messages: Sequence[Mapping[str, Any]],
+        complete: Complete | AsyncComplete | None,
+        context: CallContext,
+    ) -> None:
+        """Learn from a turn later on, in the background, where capture is on.
+
+        Only main private sessions that may write teach anything: what others say is not what the user says.
+
+        Raises:
+            MemoryCoreError: A message is no object, or the configuration cannot be used.
+        """
+        wanted = config.search.items.capture.enabled and context.access == "rw" and scope.is_main(context, config.agent)
+        if wanted and self.allows(config, context):
+            self.capture.add(config, context.session_key, messages, complete)
 
     def allows(self, config: AgentConfig, context: CallContext) -> bool:
         """Return True if memory is on for this session and its scope lets this chat see notes.
@@ -241,7 +262,7 @@ class AgentMemory:
         """
         with self._lock:
             self._closed = True
-        return (*self._close_selectors(), *self.items.close())
+        return (*self.capture.close(), *self._close_selectors(), *self.items.close())
 
     def _search(
         self, selector: Selector, config: AgentConfig, arguments: Mapping[str, Any], context: CallContext

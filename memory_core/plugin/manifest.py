@@ -16,7 +16,7 @@ from memory_core.tools import schemas
 
 STANDARD = "https://agent-plugins.org/schemas/1.0.0"
 NAMESPACE = "dev.memory-core"
-HOOKS = ("session_started", "session_updated", "before_compaction", "compacted")
+HOOKS = ("session_started", "session_updated", "turn_ended", "session_ended", "before_compaction", "compacted")
 DESCRIPTION = "A memory slot for AI agents: plain Markdown notes, searched by meaning and by keyword, offline."
 
 
@@ -44,10 +44,12 @@ def make_plugin_json() -> dict[str, Any]:
 
 
 def make_mcp_json() -> dict[str, Any]:
-    """Return the content of `mcp.json`: the server over standard input and output."""
+    """Return the content of `mcp.json`: the server over standard input and output, with its index in the plugin's own folder."""
     return {
         "$schema": f"{STANDARD}/mcp.schema.json",
-        "mcpServers": {SLOT_ID: {"type": "stdio", "command": "memory-core", "args": ["mcp"]}},
+        "mcpServers": {
+            SLOT_ID: {"type": "stdio", "command": "memory-core", "args": ["mcp", "--state-dir", "${PLUGIN_DATA}"]}
+        },
     }
 
 

@@ -26,12 +26,13 @@ from memory_core.plugin.agents import AgentMemories
 from memory_core.plugin.boundary import check_choice, check_context, never_raises, read_agent
 from memory_core.plugin.slot_compaction import SlotCompaction
 from memory_core.plugin.slot_events import SlotEvents
+from memory_core.plugin.slot_notes import SlotNotes
 from memory_core.plugin.slot_text import SlotText
 from memory_core.records import CallContext, KeySources, ResolveApiKey, Status
 from memory_core.tools import results, schemas
 
 
-class MemorySlot(SlotText, SlotEvents, SlotCompaction):
+class MemorySlot(SlotText, SlotNotes, SlotEvents, SlotCompaction):
     """The memory of all agents of one host. Making one starts nothing; all methods may be called from several threads.
 
     Each call resolves the configuration once, when it begins, and works with that to its end. After `close` every call

@@ -7,7 +7,7 @@ worth: on the benchmark that shows .05 more of the evidence than one passage a c
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
@@ -78,25 +78,26 @@ class PlacedUnit:
 
 @dataclass(slots=True)
 class Passage:
-    """Units of one place, in file order; the first one taken ranks best."""
+    """Units of one place, in file order; the first one taken ranks best.
+
+    Attributes:
+        units: At least one.
+        max_chars: The most characters of its snippet.
+        length: Characters of its snippet; `max_chars` where its first unit is cut, so that nothing joins that one.
+        first_line: First line shown, from 1.
+        last_line: Last line shown, included.
+    """
 
     units: list[PlacedUnit]
     max_chars: int
     length: int = field(init=False)
+    first_line: int = field(init=False)
+    last_line: int = field(init=False)
 
     def __post_init__(self) -> None:
         own = self.units[0]
         self.length = self.max_chars if own.cut_before or own.cut_after else len(own)
-
-    @property
-    def first_line(self) -> int:
-        """First line shown, from 1."""
-        return self.units[0].first_line
-
-    @property
-    def last_line(self) -> int:
-        """Last line shown, included."""
-        return max(unit.last_line for unit in self.units)
+        self.first_line, self.last_line = own.first_line, own.last_line
 
     def shows(self, chunk: int) -> bool:
         """Return True if it holds a unit of the chunk."""
@@ -111,22 +112,30 @@ class Passage:
 
         A unit that closes a gap may make the passage no longer, even shorter.
         """
-        if self.length + len(unit) >= self.max_chars or not self.is_near(unit):
+        gained = len(unit)
+        if self.length + gained >= self.max_chars or not self.is_near(unit):
             return None
-        units = list(self.units)
-        insort(units, unit)
-        before, length = self.length, sum(map(len, units)) + sum(map(len, _joints(units)))
-        if length > self.max_chars:
+        units = self.units
+        at = bisect(units, unit)
+        if at:
+            gained += len(_join(units[at - 1], unit))
+        if at < len(units):
+            gained += len(_join(unit, units[at]))
+        if 0 < at < len(units):
+            gained -= len(_join(units[at - 1], units[at]))
+        if self.length + gained > self.max_chars:
             return None
-        self.units, self.length = units, length
-        return length - before
+        units.insert(at, unit)
+        self.length += gained
+        self.first_line, self.last_line = min(self.first_line, unit.first_line), max(self.last_line, unit.last_line)
+        return gained
 
     @property
     def snippet(self) -> str:
         """The text shown: neighbours as they stand in the file, others joined by a gap line."""
         parts = [self.units[0].shown_text]
-        for joint, unit in zip(_joints(self.units), self.units[1:], strict=True):
-            parts += [joint, unit.shown_text]
+        for before, unit in pairwise(self.units):
+            parts += [_join(before, unit), unit.shown_text]
         return "".join(parts)
 
 
@@ -149,11 +158,16 @@ def pack(ranked: Iterable[PlacedUnit], *, count: int, max_chars: int) -> list[Pa
         same_file = by_file.setdefault((unit.path, unit.source), [])
         if room <= 0:
             opens = not any(passage.is_near(unit) for passage in same_file)
-        elif (gained := next((gain for held in same_file if (gain := held.take(unit)) is not None), None)) is not None:
-            opens = False
-            room -= gained
         else:
-            opens = len(passages) < count and (unit.matches or not any(held.shows(unit.chunk) for held in same_file))
+            for passage in same_file:
+                gained = passage.take(unit)
+                if gained is not None:
+                    room -= gained
+                    opens = False
+                    break
+            else:
+                shown = not unit.matches and any(passage.shows(unit.chunk) for passage in same_file)
+                opens = len(passages) < count and not shown
         if opens:
             passages.append(Passage([unit], max_chars))
             same_file.append(passages[-1])
@@ -163,12 +177,8 @@ def pack(ranked: Iterable[PlacedUnit], *, count: int, max_chars: int) -> list[Pa
     return passages
 
 
-def _joints(units: list[PlacedUnit]) -> Iterable[str]:
-    """Yield the text between each two units of a passage."""
-    for before, after in pairwise(units):
-        if after.chunk == before.chunk and after.index == before.index + 1:
-            yield before.text[before.end : after.start]
-        elif after.first_line == before.last_line + 1:
-            yield "\n"
-        else:
-            yield f"\n{GAP}\n"
+def _join(before: PlacedUnit, after: PlacedUnit) -> str:
+    """Return the text between two units that follow each other in a passage."""
+    if after.chunk == before.chunk and after.index == before.index + 1:
+        return before.text[before.end : after.start]
+    return "\n" if after.first_line == before.last_line + 1 else f"\n{GAP}\n"

@@ -139,7 +139,7 @@ class Weights:
 def scale(values: Sequence[float]) -> list[float]:
     """Divide values by the largest; negative ones become 0."""
     top = max(values, default=0.0)
-    return [max(value, 0.0) / top for value in values] if top > 0 else [0.0] * len(values)
+    return [value / top if value > 0 else 0.0 for value in values] if top > 0 else [0.0] * len(values)
 
 
 def spread(values: Sequence[float]) -> list[float]:
@@ -160,11 +160,10 @@ def bm25(counts: Sequence[Mapping[int, int]], lengths: Sequence[int], rarities: 
         A score for every unit, not negative.
     """
     average = max(sum(lengths) / len(lengths), 1.0) if lengths else 1.0
-    return [
-        _bm25(held, rarities, K1 * (1 - B + B * length / average)) if held else 0.0
-        for held, length in zip(counts, lengths, strict=True)
-    ]
-
-
-def _bm25(held: Mapping[int, int], rarities: Sequence[float], damping: float) -> float:
-    return sum(rarities[term] * count * (K1 + 1) / (count + damping) for term, count in held.items())
+    values = []
+    for held, length in zip(counts, lengths, strict=True):
+        damping, value = K1 * (1 - B + B * length / average), 0.0
+        for term, count in held.items():
+            value += rarities[term] * count * (K1 + 1) / (count + damping)
+        values.append(value)
+    return values

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memory_core.ranking import scores
 from memory_core.records import Query
 from memory_core.search.question import Question
-from memory_core.search.reader import DateRange, IndexedChunk, Reader
+from memory_core.search.reader import DateRange, IndexedChunk, Reader, best_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +36,7 @@ def find_candidates(
     multiplier: int,
     near: Mapping[int, float],
 ) -> list[Candidate]:
-    """Find the chunks to rank, in any order.
+    """Find the chunks to rank, in the order of their places: of units that rank alike, the first stays first.
 
     Args:
         multiplier: Chunks looked at for each result asked for.
@@ -48,9 +48,10 @@ def find_candidates(
     if weights.text and terms:
         by_text = reader.find_by_keyword(terms, dates, _depth(query, multiplier))
     count = max(RANKED_CHUNKS, query.max_results)
-    named = {chunk_id for name in question.names for chunk_id in reader.find_by_name(name, dates, count)}
-    ids = list(dict.fromkeys([*named, *_merge(by_text, near, weights)]))[:count]
-    return [Candidate(chunk, chunk.id in named) for chunk in reader.load_chunks(ids)]
+    named = dict.fromkeys(chunk_id for name in question.names for chunk_id in reader.find_by_name(name, dates, count))
+    ids = list({**named, **best_of(reader, _merge(by_text, near, weights), count)})[:count]
+    chunks = sorted(reader.load_chunks(ids), key=lambda chunk: (chunk.source, chunk.path, chunk.start_line))
+    return [Candidate(chunk, chunk.id in named) for chunk in chunks]
 
 
 def find_nearest(
@@ -65,14 +66,13 @@ def _depth(query: Query, multiplier: int) -> int:
     return max(MIN_DEPTH, query.max_results * multiplier)
 
 
-def _merge(by_text: Mapping[int, float], near: Mapping[int, float], weights: scores.Weights) -> list[int]:
-    """Return the chunk ids of both sides, best first by the two together."""
+def _merge(by_text: Mapping[int, float], near: Mapping[int, float], weights: scores.Weights) -> dict[int, float]:
+    """Return the value of each chunk of both sides by the two together; higher is better."""
     ids = list({**by_text, **near})
     floor = min(near.values(), default=0.0)
     texts = scores.scale([by_text.get(chunk_id, 0.0) for chunk_id in ids])
     cosines = scores.spread([near.get(chunk_id, floor) for chunk_id in ids])
-    fused = {
+    return {
         chunk_id: bool(weights.text) * text + bool(weights.vector) * cosine
         for chunk_id, text, cosine in zip(ids, texts, cosines, strict=True)
     }
-    return sorted(ids, key=lambda chunk_id: -fused[chunk_id])

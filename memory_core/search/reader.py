@@ -194,7 +194,7 @@ class Reader(Protocol):
 
         Returns:
             A keyword score, such as BM25, by chunk id; higher is better, best first. A store may look only at chunks that
-            hold one of the rarer terms, if there are enough.
+            hold one of the rarer terms, if there are enough. Of equals at the end those first by place: see `best_of`.
         """
         ...
 
@@ -204,18 +204,23 @@ class Reader(Protocol):
         """Find the chunks with the windows nearest to a vector of unit length.
 
         Returns:
-            The cosine of each chunk's best window by chunk id, best first, at most `depth` of them. A store may approximate.
+            The cosine of each chunk's best window by chunk id, best first, at most `depth` of them; of equals at the end
+            those first by place. A store may approximate.
         """
         ...
 
     def find_by_name(self, name: str, dates: DateRange, limit: int) -> Sequence[int]:
-        """Find the chunks of files with a date, or a path that ends with a name, in the order of their ids.
+        """Find the chunks of files with a date, or a path that ends with a name, in the order of their places.
 
         Args:
             name: An ISO date, or a file name in lower case, with or without folders.
             dates: Of the files to search.
             limit: The most chunks.
         """
+        ...
+
+    def sort_by_place(self, ids: Collection[int]) -> Sequence[int]:
+        """Return ids of chunks in the order of their source, path and first line."""
         ...
 
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
@@ -239,3 +244,22 @@ class Reader(Protocol):
     def load_log_lines(self, source: str, path: str) -> Sequence[int]:
         """Return for every line of a file's indexed text the line of the file; empty if they are the same."""
         ...
+
+
+def best_of(reader: Reader, values: Mapping[int, float], count: int) -> dict[int, float]:
+    """Return the chunks with the highest values, best first.
+
+    Ids say in which order notes were indexed. So that two indexes of the same notes answer alike, those first by place are
+    taken of equals that the count parts.
+
+    Args:
+        reader: Knows the places.
+        values: By chunk id.
+        count: The most chunks.
+    """
+    ids = sorted(values, key=values.__getitem__, reverse=True)
+    if len(ids) > count and values[ids[count - 1]] == values[ids[count]]:
+        least = values[ids[count]]
+        ids = [each for each in ids if values[each] > least]
+        ids += reader.sort_by_place([each for each, value in values.items() if value == least])
+    return {each: values[each] for each in ids[:count]}

@@ -63,7 +63,8 @@ class TermCounts:
         best = [0.0] * len(self.found)
         for (number, _), counts in zip(self.units, self.counts, strict=True):
             if counts:
-                best[number] = max(best[number], sum(weights[term] for term in counts if term < len(weights)))
+                share = sum([weights[term] for term in counts if term < len(weights)])
+                best[number] = max(best[number], share)
         whole = sum(weights)
         return [share / whole for share in best]
 

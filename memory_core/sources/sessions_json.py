@@ -119,74 +119,56 @@ def _is_damaged(path: Path, key: str) -> bool:
     return False
 
 
-def mark_flushed(
+def record_flush(
     path: Path,
     key: str,
     *,
     compaction_count: int,
     at_ms: int,
+    failed: bool = False,
     session_id: str = "",
     prepare: Callable[[Entry], None] | None = None,
     keep: int | None = None,
-) -> Entry:
-    """Record that a session was flushed in a compaction cycle.
+) -> int:
+    """Record a session's flush turn; after `FAILURES_PER_CYCLE` that failed, the cycle counts as flushed.
 
     Args:
         path: The host's `sessions.json`.
         key: The session key.
         compaction_count: How often the session had been compacted when the turn was planned.
         at_ms: Unix milliseconds.
+        failed: The turn failed.
         session_id: The host's id, for a session that the file does not hold yet.
         prepare: Changes the object first.
         keep: See `update`.
 
+    Returns:
+        The number of turns that failed in this cycle; 0 after one that did not.
+
     Raises:
         SessionsUnusable: See `update`.
     """
 
     def change(entry: Entry) -> None:
-        _fill_new(entry, session_id, at_ms)
+        if not entry:  # one of the host's own is not changed
+            entry.update(sessionId=session_id, updatedAt=at_ms)
         if prepare is not None:
             prepare(entry)
+        if failed:
+            _add_failure(entry, compaction_count)
+            return
         entry.update(memoryFlushAt=at_ms, memoryFlushCompactionCount=compaction_count)
         entry.pop("memoryFlushFailureCount", None)
         entry.pop("memoryFlushFailureCompactionCount", None)
 
-    return update(path, key, change, keep=keep)
-
-
-def mark_failed(
-    path: Path,
-    key: str,
-    *,
-    compaction_count: int,
-    at_ms: int,
-    session_id: str = "",
-    prepare: Callable[[Entry], None] | None = None,
-    keep: int | None = None,
-) -> int:
-    """Record that a flush turn failed; after `FAILURES_PER_CYCLE` of them the cycle counts as flushed.
-
-    Args:
-        path, key, compaction_count, at_ms, session_id, prepare, keep: See `mark_flushed`.
-
-    Returns:
-        The number of failures in this cycle.
-
-    Raises:
-        SessionsUnusable: See `update`.
-    """
-
-    def change(entry: Entry) -> None:
-        _fill_new(entry, session_id, at_ms)
-        if prepare is not None:
-            prepare(entry)
-        failures = count_failures(entry, compaction_count) + 1
-        entry.update(memoryFlushFailureCount=failures, memoryFlushFailureCompactionCount=compaction_count)
-        if failures >= FAILURES_PER_CYCLE:
-            entry["memoryFlushCompactionCount"] = compaction_count
-
     return count_failures(update(path, key, change, keep=keep), compaction_count)
+
+
+def _add_failure(entry: Entry, compaction_count: int) -> None:
+    failures = count_failures(entry, compaction_count) + 1
+    entry.update(memoryFlushFailureCount=failures, memoryFlushFailureCompactionCount=compaction_count)
+    if failures >= FAILURES_PER_CYCLE:
+        entry["memoryFlushCompactionCount"] = compaction_count
 
 
 def count_failures(entry: Mapping[str, Any], compaction_count: int) -> int:
@@ -195,12 +177,6 @@ def count_failures(entry: Mapping[str, Any], compaction_count: int) -> int:
     if entry.get("memoryFlushFailureCompactionCount") != compaction_count or not isinstance(failures, int):
         return 0
     return max(0, failures)
-
-
-def _fill_new(entry: Entry, session_id: str, at_ms: int) -> None:
-    """Give a new entry what every entry has; one of the host's own is not changed."""
-    if not entry:
-        entry.update(sessionId=session_id, updatedAt=at_ms)
 
 
 def _update(path: Path, key: str, change: Callable[[Entry], None], keep: int | None) -> Entry:

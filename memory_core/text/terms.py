@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from memory_core.text.cjk import WORD_CHARACTERS
@@ -74,8 +75,8 @@ def extract_words(text: str) -> list[str]:
     """
     found: dict[str, None] = {}
     lowered = text.lower().replace("’", "'")
-    words = _WORD.findall(lowered)
-    stop_words = _choose_stop_words(words)
+    words, language = _read_words(lowered)
+    stop_words = STOP_WORDS[language or "en"]
     if all(word in stop_words for word in _WORD.findall(_COURTESY.sub(" ", lowered))):
         return []
     for word in words:
@@ -85,13 +86,14 @@ def extract_words(text: str) -> list[str]:
 
 def detect_language(text: str) -> Language | None:
     """Detect the language of a question; None if it has no function words."""
-    words = _WORD.findall(text.lower())
-    return detect(words, first=words[0] if words else "")
+    return _read_words(text.lower())[1]
 
 
-def _choose_stop_words(words: Sequence[str]) -> frozenset[str]:
-    """Return the stop words of the language of a question, given as its words in lower case; English ones if that is unknown."""
-    return STOP_WORDS[detect(words, first=words[0] if words else "") or "en"]
+@lru_cache(maxsize=4)  # a search asks several things about the words of one question
+def _read_words(lowered: str) -> tuple[Sequence[str], Language | None]:
+    """Return the words of a question in lower case, and its language; None if that is unknown, as of a list of names."""
+    words = _WORD.findall(lowered)
+    return words, detect(words, first=words[0] if words else "")
 
 
 def _terms(word: str, stop_words: Container[str]) -> list[str]:
@@ -104,7 +106,7 @@ def _terms(word: str, stop_words: Container[str]) -> list[str]:
 def split_question(text: str) -> list[tuple[str, list[str]]]:
     """Cut a question behind every word: parts that together are the text, each with its words as of `extract_words`."""
     ends = [match.end() for match in _WORD.finditer(text)]
-    stop_words = _choose_stop_words(_WORD.findall(text.lower()))
+    stop_words = STOP_WORDS[detect_language(text) or "en"]
     parts = (text[start:end] for start, end in pairwise([0, *ends, len(text)]) if start < end)
     return [
         (part, [term for word in _WORD.findall(part.lower()) for term in _terms(word, stop_words)]) for part in parts
@@ -142,8 +144,8 @@ def is_question(text: str) -> bool:
 
     Whoever asks in sentences may use other words than the notes; a bare list of words is meant literally.
     """
-    words = _WORD.findall(text.lower())
-    language = detect(words, first=words[0] if words else "") or "en"
+    words, detected = _read_words(text.lower())
+    language = detected or "en"
     functional = sum(word in STOP_WORDS[language] for word in words)
     asks = text.rstrip().endswith("?") or (bool(words) and words[0] in OPENERS[language])
     return asks and functional >= 2 and 3 * functional >= len(words)

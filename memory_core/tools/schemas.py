@@ -128,9 +128,10 @@ def to_form(schema: Schema, form: Form) -> dict[str, Any]:
     if form == "anthropic":
         return described | {"input_schema": schema["parameters"]}
     from memory_core.tools.hints import describe_tool
+    from memory_core.tools.outputs import OUTPUTS
 
-    told = describe_tool(ALIASES.get(schema["name"], schema["name"]))
-    return described | {"inputSchema": schema["parameters"]} | told
+    name = ALIASES.get(schema["name"], schema["name"])
+    return described | {"inputSchema": schema["parameters"], "outputSchema": OUTPUTS[name]} | describe_tool(name)
 
 
 def read_query(arguments: Mapping[str, Any], defaults: QuerySettings, *, deadline: float | None = None) -> Query:

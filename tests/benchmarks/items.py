@@ -45,7 +45,7 @@ def compare_salience(folder: Path) -> None:
 
     def rank(facts: Sequence[float]) -> float:
         similarity, sessions, age = facts
-        return similarity * measure_salience(int(sessions), age, Salience())
+        return similarity * float(measure_salience(int(sessions), age, Salience()))
 
     scenarios = json.loads((folder / "salience.json").read_text(encoding="utf-8"))
     print(f"salience: {sum(rank(first) > rank(second) for _, first, second in scenarios)} of {len(scenarios)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import chain
@@ -18,7 +18,16 @@ from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder, T
 from memory_core.embeddings.token_blobs import pack_ids, pack_signs, unpack_signs
 from memory_core.ranking.calibration import estimate
 from memory_core.records import MemoryFile, Window
-from memory_core.search.reader import DateRange, IndexedChunk, Reader, ServingSpace, Term, WindowCosine, WindowTokens
+from memory_core.search.reader import (
+    DateRange,
+    IndexedChunk,
+    Reader,
+    ServingSpace,
+    Term,
+    WindowCosine,
+    WindowTokens,
+    best_of,
+)
 from memory_core.sources import files, notes, session_logs
 from memory_core.text.chunks import split_chunks
 from memory_core.text.languages import Language, stem_text, stem_words
@@ -162,7 +171,7 @@ class ListReader:
                         damping = K1 * (1 - B + B * chunk.stems.total() / average)
                         score = rarity * count * (K1 + 1) / (count + damping)
                         total[chunk.row.id] = total.get(chunk.row.id, 0.0) + score
-        return _best(total, depth)
+        return best_of(self, total, depth)
 
     def find_nearest(
         self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
@@ -173,15 +182,19 @@ class ListReader:
             for chunk in self._chunks
             if len(chunk.vectors) and _is_within(chunk, dates)
         }
-        return _best(found, depth)
+        return best_of(self, found, depth)
 
     def find_by_name(self, name: str, dates: DateRange, limit: int) -> list[int]:
-        return [
+        return self.sort_by_place(
             chunk.row.id
             for chunk in self._chunks
             if (chunk.row.date == name or f"/{chunk.row.path.lower()}".endswith(f"/{name}"))
             and _is_within(chunk, dates)
-        ][:limit]
+        )[:limit]
+
+    def sort_by_place(self, ids: Iterable[int]) -> list[int]:
+        rows = sorted((chunk.row for chunk in self._held(ids)), key=lambda row: (row.source, row.path, row.start_line))
+        return [row.id for row in rows]
 
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         return [chunk.row for chunk in self._held(ids) if chunk.row.units]
@@ -208,7 +221,7 @@ class ListReader:
     def load_log_lines(self, source: str, path: str) -> Sequence[int]:
         return self._lines.get((source, path), ())
 
-    def _held(self, ids: Collection[int]) -> Iterator[_Chunk]:
+    def _held(self, ids: Iterable[int]) -> Iterator[_Chunk]:
         return (self._chunks[chunk_id - 1] for chunk_id in ids)
 
 
@@ -240,10 +253,6 @@ def _embed(
 
 def _is_within(chunk: _Chunk, dates: DateRange) -> bool:
     return (dates.first or date.min) <= chunk.day <= (dates.last or date.max)
-
-
-def _best(found: dict[int, float], depth: int) -> dict[int, float]:
-    return dict(sorted(found.items(), key=lambda item: -item[1])[:depth])
 
 
 _IS_READER: type[Reader] = ListReader  # checked by mypy

@@ -6,20 +6,37 @@ python -m tests.frameworks.run FOLDER [NAME ...]
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from tests.command import REPOSITORY
+from tests.qmd.install import NODE_PACKAGES, install_npm, npm_install
 
 # The packages of each environment. Versions are not pinned: a new one that breaks a host should be heard of here.
 ENVIRONMENTS = {
     "langchain": ("langchain", "langchain-openai"),
     "pydantic_ai": ("pydantic-ai-slim[openai]",),
     "responses": ("openai-agents",),
-    "strands": ("strands-agents",),
-    "adk": ("google-adk",),
+    "strands": ("strands-agents[openai]",),
+    "adk": ("google-adk", "litellm", "mcp"),
+    "agent_framework": ("agent-framework-core", "agent-framework-openai"),
+    "llama_index": ("llama-index-core", "llama-index-llms-openai-like"),
+    "hermes": ("hermes-agent",),
+    "claude_code": ("claude-agent-sdk", "mcp>=2"),
+    "codex": ("mcp>=2",),
+    "opencode": ("mcp>=2",),
+    "openclaw": ("mcp>=2",),
+    "nanobot": ("nanobot-ai",),
+    "fastmcp": ("fastmcp",),
+}
+# The npm packages that an environment has besides, and the Node that runs them.
+NPM = {
+    "codex": ("@openai/codex",),
+    "opencode": ("opencode-ai",),
+    "openclaw": ("openclaw", f"{NODE_PACKAGES[platform.system(), platform.machine()]}@24"),
 }
 # Nothing of the environment that runs this may be seen in the others.
 BARE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -39,6 +56,15 @@ def make_environment(folder: Path, packages: Sequence[str]) -> Path:
     return python
 
 
+def install_npm_packages(prefix: Path, packages: Sequence[str]) -> Path:
+    """Return the folder `node_modules` below a prefix with these packages; one that has them already is kept."""
+    mark = prefix / "packages"
+    if not mark.exists() or mark.read_text(encoding="utf-8") != "\n".join(packages):
+        npm_install(install_npm(prefix.parent), prefix, packages)
+        mark.write_text("\n".join(packages), encoding="utf-8")
+    return prefix / "node_modules"
+
+
 def find_tests(name: str) -> list[str]:
     """Return the test files of a framework: those with its name, and those of every host."""
     folder = Path(__file__).parent
@@ -51,8 +77,13 @@ def main(folder: str, *names: str) -> int:
     for name in names or ENVIRONMENTS:
         print(f"== {name}: {', '.join(ENVIRONMENTS[name])}", flush=True)
         python = make_environment(Path(folder) / name, ENVIRONMENTS[name])
+        variables = dict(BARE)
+        if name in NPM:
+            variables["MEMORY_CORE_TEST_NPM"] = str(
+                install_npm_packages(Path(folder).resolve() / "npm" / name, NPM[name])
+            )
         command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", *THEIR_WARNINGS, *find_tests(name)]
-        done = subprocess.run(command, check=False, cwd=REPOSITORY, env=BARE)
+        done = subprocess.run(command, check=False, cwd=REPOSITORY, env=variables)
         if done.returncode:
             failed.append(name)
     print("failed:" if failed else "all passed", *failed)

@@ -9,6 +9,8 @@ import pytest
 
 # Each host and what it imports of its framework, which may itself change what it likes.
 MODULES = {
+    "claude_code.hook": ("claude_agent_sdk",),
+    "hermes": ("agent.memory_provider", "agent.auxiliary_client"),
     "langchain": ("langchain.agents.middleware", "langchain.chat_models", "langgraph.config"),
     "openai_agents": ("agents", "agents.memory"),
     "pydantic_ai": ("pydantic_ai", "pydantic_ai.capabilities", "pydantic_ai.direct"),

@@ -10,7 +10,7 @@ import pytest
 
 from memory_core import CallContext
 from memory_core.plugin import MemorySlot
-from tests.frameworks.conftest import NOTE, read_daily
+from tests.frameworks.conftest import NOTE, TOLD, has_learned, read_daily
 from tests.servers.chat import REMEMBER, ChatServer
 
 agents: Any = pytest.importorskip("langchain.agents", reason="make test-hosts installs LangChain")
@@ -86,6 +86,14 @@ def test_recall_puts_passages_behind_the_system_prompt(slot: MemorySlot, server:
     (notes / "memory" / "2020-01-01.md").write_text("The anchor lies in the shed.\n", encoding="utf-8")
     Chat(make_agent(slot, server, recall=True), asynchronous=False).say("Where is the anchor?")
     assert "The anchor lies in the shed." in str(server.requests[0]["messages"][0])
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+def test_what_is_said_in_a_turn_is_learned(capturing: MemorySlot, server: ChatServer, asynchronous: bool) -> None:
+    server.facts = {TOLD: {"fact": "The oars are kept in the shed.", "kind": "fact", "sure": True}}
+    Chat(make_agent(capturing, server), asynchronous=asynchronous).say(TOLD)
+    assert has_learned(capturing)
+    assert server.kinds["capture"] == 1
 
 
 def test_each_thread_is_described_by_the_host(slot: MemorySlot, server: ChatServer) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memory_core.plugin import MemorySlot
-from tests.frameworks.conftest import NOTE, read_daily
+from tests.frameworks.conftest import NOTE, TOLD, has_learned, read_daily
 from tests.servers.chat import REMEMBER, ChatServer
 
 pydantic_ai: Any = pytest.importorskip("pydantic_ai", reason="make test-hosts installs pydantic-ai")
@@ -58,3 +58,13 @@ async def _chat(slot: MemorySlot, server: ChatServer, notes: Path) -> None:
         )
         assert "Be brief." in system
         assert NOTE in system
+
+
+def test_what_is_said_in_a_turn_is_learned(capturing: MemorySlot) -> None:
+    from pydantic_ai.models.test import TestModel
+
+    from memory_core.hosts.pydantic_ai import MemoryCapability
+
+    agent = pydantic_ai.Agent(TestModel(call_tools=[]), capabilities=[MemoryCapability(capturing)])
+    asyncio.run(agent.run(TOLD))
+    assert has_learned(capturing)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memory_core.plugin import MemorySlot
-from tests.frameworks.conftest import NOTE, read_daily
+from tests.frameworks.conftest import NOTE, TOLD, has_learned, read_daily
 from tests.servers.chat import REMEMBER, ChatServer
 
 agents: Any = pytest.importorskip("agents", reason="make test-hosts installs OpenAI Agents")
@@ -81,3 +81,11 @@ def test_a_model_that_fails_in_the_flush_does_not_hold_up_the_session(slot: Memo
         assert [item["content"] for item in await session.get_items()] == ["2"]
 
     asyncio.run(run())
+
+
+def test_what_is_said_in_a_turn_is_learned(capturing: MemorySlot) -> None:
+    from memory_core.hosts.openai_agents import MemorySession
+
+    session = MemorySession(agents.SQLiteSession("t1"), capturing, object(), max_tokens=100_000)
+    asyncio.run(session.add_items([{"role": "user", "content": TOLD}]))
+    assert has_learned(capturing)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import filelock
 import pytest
+
+from tests.command import Command
+from tests.hosts.mcp_server import Server
 
 # As it was before the tests closed the network, for pip alone.
 _WITH_NETWORK = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -39,3 +43,10 @@ def _has_client(python: Path) -> bool:
 def _run(*command: str) -> None:
     done = subprocess.run(command, check=False, capture_output=True, encoding="utf-8", env=_WITH_NETWORK)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def server(command: Command) -> Iterator[Server]:
+    """A server that a test speaks to by hand."""
+    with Server(command, "--debug") as server:
+        yield server

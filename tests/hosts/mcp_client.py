@@ -1,7 +1,8 @@
 """A program that uses the official MCP client; run by that client's own Python, it knows nothing of ours.
 
-Reads `{command, args, env, steps}` from standard input and prints a list with what every step gave. A step is
-`{call, arguments}`, `{write, text}` for a file, or `{}`, which lists the tools.
+Reads `{command, args, env, steps}`, or `{url, token, steps}`, from standard input and prints a list with what every step gave.
+A step is `{call, arguments}`, `{write, text}` for a file, `{do, with}` for any method of the client, `{at_once}` for a list of
+steps, or `{}`, which lists the tools. `mode` is "auto" or "legacy", which has a handshake.
 """
 
 from __future__ import annotations
@@ -9,16 +10,31 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
+import httpx2
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+
+warnings.simplefilter("ignore")  # it warns of what its own handshake needs
 
 
 async def play(asked: dict[str, Any]) -> list[Any]:
+    mode = asked.get("mode", "auto")
+    if "url" in asked:
+        headers = {"Authorization": f"Bearer {asked['token']}"} if asked.get("token") else {}
+        limits = httpx2.Limits(max_connections=200)
+        async with (
+            httpx2.AsyncClient(headers=headers, limits=limits, timeout=60) as http,
+            Client(streamable_http_client(asked["url"], http_client=http), mode=mode) as client,
+        ):
+            return [await take(client, step) for step in asked["steps"]]
     server = StdioServerParameters(command=asked["command"], args=asked["args"], env=asked["env"], cwd=asked["cwd"])
-    async with Client(stdio_client(server)) as client:
+    async with Client(stdio_client(server), mode=mode) as client:
         return [await take(client, step) for step in asked["steps"]]
 
 
@@ -26,6 +42,14 @@ async def take(client: Client, step: dict[str, Any]) -> Any:
     if "write" in step:
         Path(step["write"]).write_text(step["text"], encoding="utf-8")
         return None
+    if "at_once" in step:
+        return await asyncio.gather(*[take(client, each) for each in step["at_once"]])
+    if "do" in step:
+        try:
+            result = await getattr(client, step["do"])(**step["with"])
+        except MCPError as error:
+            return {"error": {"code": error.error.code, "message": error.error.message}}
+        return result.model_dump(mode="json", by_alias=True, exclude_none=True)
     if "call" in step:
         result = await client.call_tool(step["call"], step["arguments"])
         text = result.content[0].model_dump()["text"]

@@ -3,53 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
-import time
-from collections.abc import Iterator
+import sys
 from pathlib import Path
 from typing import Any
 
 import mcp_types as types
 import pytest
 
-from memory_core.hosts import stdio
+from memory_core.hosts.mcp import stdio
 from memory_core.tools import schemas
 from tests.command import REPOSITORY, Command
-
-CLIENT = Path(__file__).with_name("mcp_client.py")
-NOTE = "memory/2026-01-10.md"
-DEADLINE_SECONDS = 30.0
-
-
-def talk(python: Path, command: Command, *steps: dict[str, Any], options: tuple[str, ...] = ()) -> list[Any]:
-    """Return what the official client got in every step."""
-    program, *arguments = command.start()
-    asked = {
-        "command": program,
-        "args": [*arguments, "mcp", *options],
-        "env": command.variables(),
-        "cwd": str(REPOSITORY),
-        "steps": steps,
-    }
-    done = subprocess.run(
-        [python, "-I", CLIENT],
-        input=json.dumps(asked),
-        capture_output=True,
-        check=False,
-        encoding="utf-8",
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    answers = json.loads(done.stdout)
-    assert isinstance(answers, list)
-    return answers
-
-
-def call(name: str, **arguments: Any) -> dict[str, Any]:
-    return {"call": name, "arguments": arguments}
+from tests.hosts.mcp_server import DEADLINE_SECONDS, NOTE, Server, call, frame, talk
 
 
 def test_the_official_client_uses_every_tool(mcp_client: Path, command: Command) -> None:
@@ -109,68 +76,6 @@ def test_memory_that_is_turned_off_while_the_client_holds_the_tools(
     assert not again["is_error"]
 
 
-class Server:
-    """A server that is spoken to by hand, in a process group of its own."""
-
-    def __init__(self, command: Command, *options: str) -> None:
-        self.process = subprocess.Popen(
-            [*command.start(), *options, "mcp"],
-            cwd=REPOSITORY,
-            env=command.variables(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-
-    def send(self, method: str, number: int | None = None, **params: Any) -> None:
-        message = {"jsonrpc": "2.0", "method": method, "params": params} | ({} if number is None else {"id": number})
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(message).encode() + b"\n")
-        self.process.stdin.flush()
-
-    def write(self, line: bytes) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(line + b"\n")
-        self.process.stdin.flush()
-
-    def receive_until(self, number: int) -> Any:
-        """The answer of that number; other messages are left out."""
-        while (message := self.receive()).get("id") != number:
-            assert message["jsonrpc"] == "2.0"
-        return message
-
-    def receive(self) -> Any:
-        assert self.process.stdout is not None
-        return json.loads(self.process.stdout.readline())
-
-    def greet(self) -> None:
-        info = {"name": "a test", "version": "1"}
-        self.send("initialize", 1, protocolVersion="2025-06-18", capabilities={}, clientInfo=info)
-        assert self.receive()["result"]["serverInfo"]["name"] == "memory-core"
-        self.send("notifications/initialized")
-
-    def wait(self) -> tuple[int, bytes, bytes]:
-        """Its exit code and the rest of both streams; asserts that no process of its group is left."""
-        out, err = self.process.communicate(timeout=DEADLINE_SECONDS)
-        until = time.monotonic() + 5
-        while True:
-            try:
-                os.killpg(self.process.pid, 0)
-            except ProcessLookupError:
-                return self.process.returncode, out, err
-            assert time.monotonic() < until, "a process is left"
-            time.sleep(0.01)
-
-
-@pytest.fixture
-def server(command: Command) -> Iterator[Server]:
-    server = Server(command, "--debug")
-    yield server
-    server.process.kill()
-    server.process.communicate()
-
-
 def test_standard_output_is_protocol_and_nothing_else(server: Server, workspace: Path) -> None:
     (workspace / "memory" / "bad.md").write_bytes(b"\xff\xfe not UTF-8")  # something to log
     server.greet()
@@ -191,10 +96,37 @@ def test_standard_output_is_protocol_and_nothing_else(server: Server, workspace:
     assert b"Traceback" not in err
 
 
-def test_it_tells_the_client_how_to_use_memory(server: Server) -> None:
+def test_it_tells_the_client_how_to_use_memory_and_where_it_is(server: Server, workspace: Path) -> None:
     info = {"name": "a test", "version": "1"}
     server.send("initialize", 1, protocolVersion="2025-06-18", capabilities={}, clientInfo=info)
-    assert "call memory_search" in server.receive()["result"]["instructions"]
+    told = server.receive()["result"]["instructions"]
+    assert "call memory_search" in told
+    assert told.endswith(f"The workspace of this memory is {workspace}.")
+
+
+def test_as_an_agent_plugin_it_keeps_its_index_in_the_folder_of_the_plugin(command: Command, tmp_path: Path) -> None:
+    entry = json.loads((REPOSITORY / "mcp.json").read_text(encoding="utf-8"))["mcpServers"]["memory-core"]
+    assert entry["command"] == "memory-core"
+    name, *options = [each.replace("${PLUGIN_DATA}", str(tmp_path / "data")) for each in entry["args"]]
+    assert name == "mcp"
+    with Server(Command(command.workspace, tmp_path / "elsewhere"), *options) as server:
+        server.greet()
+        server.send(
+            "tools/call", 2, name="memory_search", arguments={"query": "Which retired teacher takes the puppy?"}
+        )
+        assert server.receive_until(2)["result"]["structuredContent"]["results"][0]["path"] == NOTE
+    assert list((tmp_path / "data").rglob("*.sqlite"))
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_it_says_that_its_workspace_does_not_exist(command: Command, tmp_path: Path) -> None:
+    with Server(command, "--workspace", str(tmp_path / "none")) as server:
+        opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        server.send("initialize", 1, **opening)
+        assert (
+            f"the workspace {tmp_path / 'none'} does not exist; tell the user: make"
+            in server.receive()["result"]["instructions"]
+        )
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -223,10 +155,6 @@ def test_what_was_asked_before_the_input_ended_is_answered(server: Server) -> No
     assert code == 0
     assert answers.keys() == {1, 2, 3, 4}
     assert all(answers[number]["result"]["structuredContent"]["results"] for number in (2, 3, 4))
-
-
-def frame(method: str, **other: Any) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "method": method, **other}
 
 
 MALFORMED: tuple[tuple[bytes, int], ...] = (
@@ -369,9 +297,79 @@ def test_an_input_that_ends_at_once_ends_it(command: Command) -> None:
     assert (done.code, done.out) == (0, "")
 
 
-def test_without_the_package_it_says_what_to_install(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "mcp_types.py").write_text("raise ImportError('not installed')", encoding="utf-8")
-    path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
-    done = command("mcp", environment={"PYTHONPATH": path})
-    assert done.code == 1
-    assert 'pip install "memory-core-py[mcp]"' in done.error
+def test_without_the_package_it_says_what_to_install(command: Command) -> None:
+    hide = "import sys; sys.modules['mcp_types'] = None; from memory_core.cli.main import main; sys.exit(main(['mcp']))"
+    done = subprocess.run(
+        [sys.executable, "-c", hide],
+        env=command.variables(),
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert 'pip install "memory-core-py[mcp]"' in done.stderr
+
+
+# Runs the server in this process, and prints the names of all modules that are loaded when it writes its first answer.
+SPY = """
+import os, sys
+from memory_core.cli.main import main
+
+def write(descriptor, data):
+    if descriptor > 2:
+        os.write = told
+        told(2, " ".join(sys.modules).encode())
+    return told(descriptor, data)
+
+told, os.write = os.write, write
+sys.exit(main(sys.argv[1:]))
+"""
+HEAVY = {
+    "mcp",
+    "mcp_types",
+    "anyio",
+    "pydantic",
+    "pydantic_core",
+    "numpy",
+    "apsw",
+    "tokenizers",
+    "jsonschema",
+    "httpx",
+    "watchdog",
+}
+
+
+def test_the_client_is_answered_before_anything_heavy_is_loaded(command: Command) -> None:
+    opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    lines = [frame("initialize", id=1, params=opening), frame("notifications/initialized"), frame("tools/list", id=2)]
+    done = subprocess.run(
+        [sys.executable, "-c", SPY, "mcp"],
+        input="".join(json.dumps(line) + "\n" for line in lines),
+        env=command.variables(),
+        cwd=REPOSITORY,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+    )
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2]
+    assert done.returncode == 0
+    assert "memory_core.plugin.slot" in done.stderr.split()
+    assert not HEAVY & set(done.stderr.split())
+
+
+def test_a_session_that_begins_by_hand_goes_on_as_if_it_had_not(server: Server) -> None:
+    server.greet()
+    server.send("ping", 2)
+    assert server.receive() == {"jsonrpc": "2.0", "id": 2, "result": {}}
+    server.send("tools/list", 3)
+    by_hand = server.receive()["result"]
+    server.send("no/such/method", 4)  # for the server
+    assert server.receive()["id"] == 4  # which has not answered the first request again
+    server.send("tools/list", 5)
+    assert server.receive()["result"] == by_hand
+    server.send(
+        "initialize", 1, protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "t", "version": "1"}
+    )
+    assert server.receive()["id"] == 1

@@ -217,8 +217,12 @@ def test_a_copy_follows_its_original_until_somebody_edits_it(
     copy.write_text("My own words.\n")
     assert "the copy was edited since" in adopt(*into)
     assert copy.read_text() == "My own words.\n"
-    assert "stays" in adopt("--undo")
+    undone = adopt("--undo")
+    assert "stays" in undone
+    assert "Removed 1 file" in undone
+    assert "Next: memory-core index, which takes these notes out of the index" in undone
     assert copy.read_text() == "My own words.\n"
+    assert "Nothing was adopted." in adopt("--undo")
 
 
 def test_another_file_in_the_place_of_a_copy_is_left(home: Path, tmp_path: Path, adopt: Adopt) -> None:

@@ -55,7 +55,7 @@ import sys
 from pathlib import Path
 import pytest
 
-from memory_core.sources.sessions_json import mark_flushed, update
+from memory_core.sources.sessions_json import record_flush, update
 path, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 print("ready", flush=True)
 sys.stdin.readline()
@@ -63,7 +63,7 @@ def counted(entry):
     entry["count"] = entry.get("count", 0) + 1
 for number in range(count):
     update(path, "shared", counted, lock_timeout_seconds=120)
-    mark_flushed(path, name, compaction_count=number, at_ms=number)
+    record_flush(path, name, compaction_count=number, at_ms=number)
 """
 
 

@@ -120,6 +120,16 @@ def test_get_says_where_a_long_note_goes_on(command: Command, workspace: Path) -
     assert shown.err == "The note goes on: --from 121\n"
 
 
+def test_get_says_where_a_note_ends(command: Command, workspace: Path) -> None:
+    (workspace / "memory" / "short.md").write_text("One.\nTwo.\nThree.\n")
+    (workspace / "memory" / "empty.md").write_text("")
+    assert command("get", "memory/short.md", "--from", "99").err == "The note ends before line 99.\n"
+    assert command("get", "memory/empty.md").err == "The note is empty.\n"
+    for asked in (["memory/short.md:L2"], ["memory/short.md", "--from", "2", "--lines", "1"]):
+        shown = command("get", *asked)
+        assert (shown.out, shown.err) == ("Two.\n", "")
+
+
 def test_get_fails_on_a_missing_note(command: Command) -> None:
     missing = command("get", "memory/1999-01-01.md")
     assert missing.code == 1
@@ -326,3 +336,29 @@ def test_a_place_is_read_as_search_prints_it(command: Command) -> None:
     assert whole.code == 0
     assert command("get", "memory/2026-01-10.md:L3-L4").out == whole.out
     assert command("get", "memory/2026-01-10.md#L3-L4").out == whole.out
+
+
+OFF = {
+    "status": 0, "doctor": 0, "config check": 0, "index": 2, "search x": 2, "get MEMORY.md": 2, "add x": 2, "open MEMORY.md": 2,
+    "watch": 2, "probe": 2, "items list": 2, "items show x": 2, "items add x": 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", OFF)
+def test_exit_codes_while_memory_is_off(command: Command, tmp_path: Path, words: str) -> None:
+    """What looks at the configuration succeeds; what needs memory fails as with any wrong configuration."""
+    off = tmp_path / "off.json5"
+    off.write_text('{plugins: {slots: {memory: "none"}}}')
+    shown = command(*words.split(), "--config", str(off), "--json")
+    assert shown.code == OFF[words]
+    assert 'plugins.slots.memory is "none"' in json.dumps(shown.json).replace('\\"', '"')
+
+
+def test_json_is_printed_for_failures_too(command: Command, tmp_path: Path) -> None:
+    unknown = command("items", "show", "nope", "--json")
+    assert (unknown.code, unknown.json["error"]) == (1, "there is no item 'nope'")
+    broken = tmp_path / "broken.json5"
+    broken.write_text("{memory: {backend: 5}}")
+    refused = command("index", "--config", str(broken), "--json")
+    assert refused.code == 2
+    assert "memory.backend" in refused.json["error"]

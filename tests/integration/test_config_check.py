@@ -120,7 +120,11 @@ def test_errors_are_also_told_as_json(command: Command, tmp_path: Path) -> None:
     path.write_text('{memory: {backnd: "qmd"}}')
     shown = command("config", "check", str(path), "--json")
     assert (shown.code, len(shown.err.splitlines())) == (2, 1)
-    assert shown.json == {"origin": str(path), "problems": ['memory.backnd: unknown key; did you mean "backend"?']}
+    assert shown.json == {
+        "origin": str(path),
+        "problems": ['memory.backnd: unknown key; did you mean "backend"?'],
+        "warnings": [],
+    }
 
 
 def pairs(shown: str) -> dict[str, str]:
@@ -393,3 +397,26 @@ def check(folder: Path, text: str) -> tuple[list[str], list[str]]:
         commands.run(["config", "check", str(path), "--json", "--workspace", str(folder / "workspace")])
     told = json.loads(shown.getvalue())
     return told.get("problems", []), told.get("warnings", [])
+
+
+def test_what_a_provider_or_a_folder_lacks_is_a_warning(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "host.json5"
+    path.write_text(
+        '{memorySearch: {fallback: "openai-compatible", extraPaths: ["gone"]},'
+        ' agents: {list: [{id: "main"}, {id: "b", memorySearch: {fallback: "local", local: {modelPath: "none.gguf"}}}]}}'
+    )
+    shown = command("config", "check", str(path))
+    assert shown.code == 0
+    other = command("config", "check", str(path), "--agent", "b")
+    assert "modelPath is no file: none.gguf; Name a GGUF file" in other.err
+    assert "no URL is configured; Set memorySearch.remote.baseUrl" in shown.err
+    assert "gone does not exist" in shown.err
+
+
+def test_a_backend_that_is_not_installed_is_told_beside_errors(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "host.json5"
+    path.write_text('{memory: {backend: "missing", citations: 5}}')
+    shown = command("config", "check", str(path))
+    assert shown.code == 2
+    assert "memory.citations" in shown.err
+    assert "builtin answers instead" in shown.err

@@ -101,6 +101,18 @@ def change_text(after: bytes) -> Callable[[Path], None]:
     return damage
 
 
+def change_schema(part: str, other: str) -> Callable[[Path], None]:
+    """As flipped bits in the definitions of tables do, which no checksum covers."""
+
+    def damage(path: Path) -> None:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA writable_schema = ON")
+            connection.execute("UPDATE sqlite_schema SET sql = replace(sql, ?, ?)", (part, other))
+            connection.commit()
+
+    return damage
+
+
 def make_folder(path: Path) -> None:
     path.unlink(missing_ok=True)
     path.mkdir()
@@ -136,6 +148,9 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
     "table": run("DROP TABLE spaces"),
     "values": run("UPDATE meta SET value = 'x'"),
     "version": run("PRAGMA user_version = 0"),
+    "name of a table": change_schema("windows", "wind\x7fws"),
+    "name of a column": change_schema("updated_at", "updated_\x7ft"),
+    "keyword index: name in its list of words": change_schema("'chunks_fts'", "'chunk\x7f_fts'"),
     "keyword index: no version": run("DELETE FROM chunks_fts_config"),
     "keyword index: wrong version": run("UPDATE chunks_fts_config SET v = 99"),
     "keyword index: no configuration": run("DROP TABLE chunks_fts_config"),

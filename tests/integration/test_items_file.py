@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import sqlite3
 import subprocess
@@ -127,6 +128,29 @@ def test_what_is_forgotten_stands_in_no_file_of_ours(tmp_path: Path) -> None:
     assert holds(tmp_path, words) == []
     assert items.count() == 60
     assert items.query("weather in month 7").hits
+    items.close()
+
+
+def test_rows_that_sqlite_has_moved_leave_no_copy_behind(tmp_path: Path) -> None:
+    dice, letters = random.Random(3), "bcdfghjklmnprstvwxz"
+    items, gone = open_items(tmp_path), list[str]()
+    kept: dict[str, str] = {}
+    for number in range(1200):  # among fewer, no page is filled and emptied often enough
+        if not kept or dice.random() < 0.57:
+            word = "".join(dice.choices(letters, k=12))
+            draft = Draft(
+                content=f"Locker {dice.randrange(10**9)} belongs to {word}.",
+                provenance=Provenance(session=f"s{number % 8}"),
+            )
+            change = items._file.write(draft, agent="main", vector=None, words=None, corrects=False)
+            kept[word] = change.item.id
+        else:
+            word = dice.choice(list(kept))
+            gone.append(word)
+            items._file.delete([kept.pop(word)])
+    word, last = kept.popitem()
+    assert len(items.forget(ids=[last]).items) == 1
+    assert holds(tmp_path, [word, *gone]) == []
     items.close()
 
 

@@ -82,6 +82,15 @@ ELSEWHERE = {
     "memorySearch.items.salience.halfLifeDays": "tests/unit/items/test_items.py"
     "::test_each_number_of_salience_is_configurable",
     "memorySearch.items.salience.floor": "tests/unit/items/test_items.py::test_each_number_of_salience_is_configurable",
+    "memorySearch.items.capture.enabled": "tests/integration/test_turn_ended.py::test_capture_is_off_by_default",
+    "memorySearch.items.capture.turns": "tests/integration/test_turn_ended.py"
+    "::test_turns_are_read_after_as_many_as_configured",
+    "memorySearch.items.capture.idleMinutes": "tests/integration/test_turn_ended.py"
+    "::test_turns_are_read_when_nobody_says_anything_more",
+    "memorySearch.items.capture.maxTokens": "tests/integration/test_turn_ended.py"
+    "::test_turns_are_read_when_they_are_long_and_none_is_left_out",
+    "memorySearch.items.capture.useModel": "tests/integration/test_turn_ended.py"
+    "::test_the_model_finds_the_facts_unless_it_must_not_be_used",
     "memorySearch.recall.enabled": "tests/integration/test_recall.py"
     "::test_recall_is_off_by_default_and_for_chats_out_of_scope",
     "memorySearch.recall.limit": "tests/integration/test_recall.py::test_less_is_recalled_where_less_is_configured",

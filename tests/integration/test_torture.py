@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.torture.items import KILLS, ItemsAttack
 from tests.torture.leaks import exposed, new_key, spelled
 from tests.torture.worker import attack_named
 
@@ -28,6 +29,13 @@ def test_cases_that_pass(name: str, tmp_path: Path) -> None:
         attack.close()
     assert [outcome.findings for outcome in outcomes] == [[]] * len(PASSING[name])
     assert all(outcome.figures for outcome in outcomes)
+
+
+def test_items_survive_processes_kills_and_damage(tmp_path: Path) -> None:
+    attack = ItemsAttack(tmp_path, SEED, rush_seconds=4.0)
+    outcomes = [attack.run(number) for number in (0, 1, 2, 1 + KILLS)]
+    assert [outcome.findings for outcome in outcomes] == [[]] * len(outcomes)
+    assert outcomes[0].figures["kept"] > 0
 
 
 def test_a_key_is_recognised_in_every_spelling() -> None:

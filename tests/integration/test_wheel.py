@@ -33,6 +33,14 @@ def test_the_manifests_ship_as_they_stand_in_the_repository(wheel: zipfile.ZipFi
         assert json.loads(wheel.read(f"memory_core/{name}")) == json.loads((REPOSITORY / name).read_bytes())
 
 
+def test_the_plugin_of_claude_code_ships_whole(wheel: zipfile.ZipFile) -> None:
+    plugin = REPOSITORY / "memory_core" / "hosts" / "claude_code" / "plugin"
+    files = [path for path in plugin.rglob("*") if path.is_file()]
+    assert {".mcp.json", "plugin.json", "hooks.json", "SKILL.md"} == {path.name for path in files}
+    for path in files:
+        assert wheel.read(path.relative_to(REPOSITORY).as_posix()) == path.read_bytes()
+
+
 def test_every_module_ships_and_no_test(wheel: zipfile.ZipFile) -> None:
     shipped = {name for name in wheel.namelist() if name.endswith(".py")}
     here = {

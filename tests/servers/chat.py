@@ -1,7 +1,4 @@
-"""An OpenAI-compatible chat endpoint on the loopback interface whose model follows fixed rules.
-
-https://platform.openai.com/docs/api-reference/chat-streaming
-"""
+"""A chat endpoint on the loopback interface whose model follows fixed rules; it speaks all protocols of `wires`."""
 
 from __future__ import annotations
 
@@ -10,28 +7,39 @@ import re
 import socket
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Literal, Self
 
-Message = dict[str, Any]
-Kind = Literal["search", "answer", "append", "store", "silent", "summary"]
+from tests.servers.wires import WIRES, Message, Wire, read_text
+
+Kind = Literal["search", "answer", "append", "store", "silent", "summary", "capture", "recalled"]
 
 FOUND_NOTHING = "I found nothing about that in my memory."
 NO_TOOLS = "I have no memory here."
 SUMMARY = "They talked; what matters was written down."
 REMEMBER = "Remember: "  # what the user says next is appended to the notes
-PIECE = 5  # characters of text or arguments in one event, so that words and JSON are torn
+OUR_TOOLS = ("memory_search", "memory_get", "memory_append")  # hosts put the name of the server in front
+RECALLED = re.compile(r"^items:\n> \w+: (.+)$", re.MULTILINE)  # the first item of each recall in the system prompt
+ASKS_FOR_A_SUMMARY = (
+    "Summarise the conversation",
+    "create a detailed summary",
+    "CONTEXT CHECKPOINT",
+    "detailed prompt for continuing",
+)
 
 
 class ChatServer:
     """Serves until the `with` block ends. Its model searches first, and then says what the tool message says, only that.
 
-    A user who asks for the flush turn gets a call of memory_append, then NO_REPLY; one who asks for a summary gets one.
+    Where the system prompt holds what memory recalled, it says that and calls no tool. Asked for facts, it gives those of
+    `facts` whose key stands in the exchange. A user who asks for the flush turn gets a call of memory_append, then NO_REPLY;
+    one who asks for a summary gets one.
 
     Attributes:
         stores: What it appends in a flush turn; "" for nothing, so that NO_REPLY comes at once.
+        facts: What it learns from an exchange that holds a text, by that text.
         status: Of every answer; anything but 200 comes without a stream.
         requests: The bodies of all requests, in the order of their arrival.
         keys: Their `Authorization` headers.
@@ -40,6 +48,7 @@ class ChatServer:
 
     def __init__(self) -> None:
         self.stores = ""
+        self.facts: dict[str, dict[str, Any]] = {}
         self.status = 200
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
@@ -61,95 +70,77 @@ class ChatServer:
 
     @property
     def url(self) -> str:
-        """The base URL."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        """The base URL of OpenAI's protocols."""
+        return f"{self.origin}/v1"
 
-    def events(self, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """The stream that answers a request, one event after the other."""
-        message, finish = self._take(body)
-        for delta in ({"role": "assistant", "content": ""}, *_deltas(message)):
-            yield _event(body, {"index": 0, "delta": delta, "finish_reason": None})
-        yield _event(body, {"index": 0, "delta": {}, "finish_reason": finish})
+    @property
+    def origin(self) -> str:
+        """The base URL of Anthropic's."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
 
-    def completion(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a request that asks for no stream."""
-        message, finish = self._take(body)
-        calls = [
-            {"id": call["id"], "type": "function", "function": {"name": call["name"], "arguments": call["arguments"]}}
-            for call in message.get("tool_calls", [])
-        ]
-        said = {"role": "assistant", "content": message.get("content")} | ({"tool_calls": calls} if calls else {})
-        choice = {"index": 0, "message": said, "finish_reason": finish}
-        usage = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
-        return _event(body, choice) | {"object": "chat.completion", "created": 0, "usage": usage}
-
-    def _take(self, body: dict[str, Any]) -> tuple[Message, str]:
-        """The model's message, and why it ended."""
-        kind, message = self._answer(body["messages"], [tool["function"]["name"] for tool in body.get("tools", [])])
+    def answer(self, wire: Wire, body: dict[str, Any]) -> Message:
+        """Record a request and return the model's message: its content, or its calls."""
+        messages, tools = wire.read(body)
         with self._lock:
+            number = len(self.requests)
             self.requests.append(body)
+        kind, message = self._follow_rules(messages, tools, f"call_{number}")
+        with self._lock:
             self.kinds[kind] += 1
-        return message, "tool_calls" if "tool_calls" in message else "stop"
+        return message
 
-    def _answer(self, messages: Sequence[Message], tools: Sequence[str]) -> tuple[Kind, Message]:
-        last = messages[-1]
-        asked = next(_text(message) for message in reversed(messages) if message["role"] == "user")
+    def _follow_rules(self, messages: Sequence[Message], tools: Sequence[str], call_id: str) -> tuple[Kind, Message]:
+        offered = {name: tool for name in OUR_TOOLS for tool in tools if tool.endswith(name)}
+        spoken = [message for message in messages if message["role"] not in {"system", "developer"}]
+        asked = next(read_text(message["content"]) for message in reversed(spoken) if message["role"] == "user")
+        answered = spoken[-1]["role"] == "tool"
+
+        def call(name: str, arguments: dict[str, Any]) -> Message:
+            return {"tool_calls": [{"id": call_id, "name": offered[name], "arguments": json.dumps(arguments)}]}
+
+        kind: Kind = "answer"
+        message: Message = {"content": NO_TOOLS}
+        if "store_facts" in tools:
+            return "capture", {
+                "tool_calls": [{"id": call_id, "name": "store_facts", "arguments": self._find_facts(asked)}]
+            }
         if "NO_REPLY" in asked:
-            if last["role"] == "user" and self.stores and "memory_append" in tools:
-                return "store", _calling("memory_append", {"text": self.stores})
-            return "silent", {"content": "NO_REPLY"}
-        if asked.startswith("Summarise the conversation"):
-            return "summary", {"content": SUMMARY}
-        if last["role"] == "tool":
-            return "answer", {"content": _quoting(_text(last))}
-        return _call_a_tool(asked, tools)
+            stores = not answered and self.stores and "memory_append" in offered
+            kind = "store" if stores else "silent"
+            message = call("memory_append", {"text": self.stores}) if stores else {"content": "NO_REPLY"}
+        elif any(words in asked for words in ASKS_FOR_A_SUMMARY):
+            kind, message = "summary", {"content": SUMMARY}
+        elif answered:
+            message = {"content": _quote(read_text(spoken[-1]["content"]))}
+        elif recalled := RECALLED.findall("\n".join(_read_system(messages))):
+            kind, message = "recalled", {"content": f"As you said: {recalled[-1]}"}
+        elif asked.startswith(REMEMBER) and "memory_append" in offered:
+            kind, message = "append", call("memory_append", {"text": f"- {asked.removeprefix(REMEMBER)}"})
+        elif "memory_search" in offered:
+            kind, message = "search", call("memory_search", {"query": asked})
+        return kind, message
+
+    def _find_facts(self, question: str) -> str:
+        said = question.partition("The exchange:")[2]
+        return json.dumps({"facts": [fact for text, fact in self.facts.items() if text in said]})
 
 
-def _call_a_tool(asked: str, tools: Sequence[str]) -> tuple[Kind, Message]:
-    if asked.startswith(REMEMBER) and "memory_append" in tools:
-        return "append", _calling("memory_append", {"text": f"- {asked.removeprefix(REMEMBER)}"})
-    if "memory_search" not in tools:
-        return "answer", {"content": NO_TOOLS}
-    return "search", _calling("memory_search", {"query": asked})
+def _read_system(messages: Sequence[Message]) -> list[str]:
+    return [read_text(message["content"]) for message in messages if message["role"] == "system"]
 
 
-def _quoting(tool_message: str) -> str:
+def _quote(tool_message: str) -> str:
     """Return the content of a tool message: its first passage and where it stands, cited as the prompt asks."""
-    hits = json.loads(tool_message).get("results", [])
+    start = tool_message.find("{")  # some hosts write a line of their own above
+    try:
+        hits = json.JSONDecoder().raw_decode(tool_message[start:])[0].get("results", [])
+    except ValueError:
+        return tool_message
     if not hits:
         return FOUND_NOTHING
     snippet = re.sub(r"\s+", " ", hits[0]["snippet"])
     cited = f" Source: {hits[0]['citation']}" if "citation" in hits[0] else ""
     return f"{hits[0]['path']} says: {snippet}{cited}"
-
-
-def _text(message: Message) -> str:
-    """The text of a message, whose content may be a list of parts."""
-    content = message["content"]
-    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
-
-
-def _calling(name: str, arguments: dict[str, Any]) -> Message:
-    return {"tool_calls": [{"id": f"call_{name}", "name": name, "arguments": json.dumps(arguments)}]}
-
-
-def _deltas(message: Message) -> Iterator[dict[str, Any]]:
-    """The message in pieces: the name and id of a call come first, its arguments torn."""
-    for piece in _pieces(message.get("content", "")):
-        yield {"content": piece}
-    for index, call in enumerate(message.get("tool_calls", [])):
-        opening = {"name": call["name"], "arguments": ""}
-        yield {"tool_calls": [{"index": index, "id": call["id"], "type": "function", "function": opening}]}
-        for piece in _pieces(call["arguments"]):
-            yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
-
-
-def _pieces(text: str) -> list[str]:
-    return [text[start : start + PIECE] for start in range(0, len(text), PIECE)]
-
-
-def _event(body: dict[str, Any], choice: dict[str, Any]) -> dict[str, Any]:
-    return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": body["model"], "choices": [choice]}
 
 
 class _HttpServer(ThreadingHTTPServer):
@@ -168,12 +159,14 @@ def _handler(server: ChatServer) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             server.keys.append(self.headers["Authorization"])
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            if self.path != "/v1/chat/completions" or server.status != 200:
+            wire = WIRES.get(self.path.partition("?")[0])
+            if wire is None or server.status != 200:
                 self.send_error(404 if server.status == 200 else server.status)
                 return
+            message = server.answer(wire, body)
             self.send_response(200)
             if not body.get("stream"):
-                answer = json.dumps(server.completion(body)).encode()
+                answer = json.dumps(wire.write(body, message)).encode()
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(answer)))
                 self.end_headers()
@@ -182,9 +175,11 @@ def _handler(server: ChatServer) -> type[BaseHTTPRequestHandler]:
             self.send_header("Content-Type", "text/event-stream")
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
-            for event in server.events(body):
-                self._chunk(f"data: {json.dumps(event)}\n\n".encode())
-            self._chunk(b"data: [DONE]\n\n")
+            for event in wire.stream(body, message):
+                name = f"event: {event['type']}\n" if "type" in event else ""
+                self._chunk(f"{name}data: {json.dumps(event)}\n\n".encode())
+            if wire.end:
+                self._chunk(wire.end)
             self._chunk(b"")
 
         def _chunk(self, data: bytes) -> None:

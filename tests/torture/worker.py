@@ -31,6 +31,10 @@ def attack_named(name: str) -> type[Attack]:
         from tests.torture.damage import DamageAttack
 
         return DamageAttack
+    if name == "items":
+        from tests.torture.items import ItemsAttack
+
+        return ItemsAttack
     from tests.torture.kills import KillAttack
 
     return KillAttack

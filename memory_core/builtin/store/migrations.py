@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memory_core import sqlite as driver
+from memory_core import sqlite
 from memory_core.sqlite import TOKENIZER, Connection
 
 _FIRST = f"""
@@ -122,18 +122,9 @@ def check(connection: Connection, path: Path) -> int:
         StoreCorrupt: The file belongs to another program, or is damaged.
         StoreTooNew: A newer memory-core wrote it.
     """
-    return driver.check_version(connection, path, VERSION)
+    return sqlite.check_version(connection, path, VERSION)
 
 
-def list_missing_tables(connection: Connection, version: int) -> list[str]:
-    """Return the tables that a file of a schema version should have and has not."""
-    return driver.list_missing_tables(connection, MIGRATIONS[:version])
-
-
-def migrate(connection: Connection, path: Path) -> None:
-    """Migrate a file to `VERSION`, each step in a transaction of its own.
-
-    Raises:
-        StoreError: See `check` and `sqlite.translate_errors`.
-    """
-    driver.run_migrations(connection, path, MIGRATIONS)
+def find_wrong_table(connection: Connection, version: int) -> str | None:
+    """Return how the tables of a file differ from those of its schema version; see `sqlite.find_wrong_table`."""
+    return sqlite.find_wrong_table(connection, MIGRATIONS[:version])

@@ -6,16 +6,13 @@ import contextlib
 import os
 from pathlib import Path
 
-from memory_core import sqlite as driver
+from memory_core import sqlite
 from memory_core.builtin.store.damage import DamagedRow, check_chunk, translate_bad_text
 from memory_core.builtin.store.encoding import UNIT_BYTES, unpack_units
-from memory_core.builtin.store.migrations import check, list_missing_tables
+from memory_core.builtin.store.migrations import check, find_wrong_table
 from memory_core.errors import StoreCorrupt, StoreError, StoreReadOnly
 
 ASIDE = ".damaged"  # behind the whole name; the last damaged index of its path
-# The first sync of a process checks a file up to this size, which takes 10 ms for each MB.
-QUICK_BYTES = 2_000_000
-UNCLEAN_BYTES = 50_000_000  # the same for a file that the last process to write it did not close
 _OURS = frozenset(
     {"chunks", "embedding_cache", "spaces", "windows"}
 )  # tables by which a lost application id is forgiven
@@ -37,17 +34,17 @@ def find_damage(path: Path) -> str | None:
     if not path.is_file():
         return None
     try:
-        with contextlib.closing(driver.open_reader(path)) as connection, driver.translate_errors(path):
+        with contextlib.closing(sqlite.open_reader(path)) as connection, sqlite.translate_errors(path):
             return find_problem(connection, check(connection, path))
     except StoreCorrupt as error:
         return error.reason
     except StoreError as error:
-        if not driver.is_refused_statement(error):
+        if not sqlite.is_refused_statement(error):
             raise
         return error.reason
 
 
-def find_problem(connection: driver.Connection, version: int) -> str | None:
+def find_problem(connection: sqlite.Connection, version: int) -> str | None:
     """Return how the content of an index is damaged, in a few words; None if it is sound.
 
     Args:
@@ -60,8 +57,8 @@ def find_problem(connection: driver.Connection, version: int) -> str | None:
     found = str(connection.execute("PRAGMA quick_check(1)").get)
     if found != "ok":
         return found.splitlines()[-1]
-    if missing := list_missing_tables(connection, version):
-        return f"it has no table {missing[0]}"
+    if wrong := find_wrong_table(connection, version):
+        return wrong
     if not version:
         return None  # an empty file has no tables yet
     try:
@@ -71,7 +68,7 @@ def find_problem(connection: driver.Connection, version: int) -> str | None:
     return None
 
 
-def _check_rows(connection: driver.Connection) -> None:
+def _check_rows(connection: sqlite.Connection) -> None:
     """Compare texts with their digests, windows with their texts, and lengths of embeddings with their model's.
 
     Raises:
@@ -86,20 +83,6 @@ def _check_rows(connection: driver.Connection) -> None:
             raise DamagedRow(what)
 
 
-def needs_check(path: Path) -> bool:
-    """Return True if a check costs little, and more so if the process that wrote the index last did not close it."""
-    try:
-        size = path.stat().st_size
-    except OSError:
-        return False
-    if size <= QUICK_BYTES:
-        return True
-    with contextlib.suppress(OSError):
-        wal = path.with_name(f"{path.name}-wal")
-        return size <= UNCLEAN_BYTES and wal.stat().st_size > 0
-    return False
-
-
 def may_replace(path: Path, *, in_own_folder: bool) -> bool:
     """Return True if a damaged file is an index of ours: its header still says so, or the file is empty.
 
@@ -108,16 +91,16 @@ def may_replace(path: Path, *, in_own_folder: bool) -> bool:
     """
     if not os.access(path, os.R_OK):
         return False
-    header = driver.read_header(path)
-    if driver.is_ours(path) or not header:
+    header = sqlite.read_header(path)
+    if sqlite.is_ours(path) or not header:
         return True
     if not in_own_folder:
         # A header that lost its first bytes still has the id; one that was cut off behind them has nothing else.
-        return header[68:72] == driver.APPLICATION_ID.to_bytes(4, "big")
-    if driver.find_foreign_size(path):
+        return header[68:72] == sqlite.INDEX.application_id.to_bytes(4, "big")
+    if sqlite.find_foreign_size(path):
         return True  # no database at all
     try:
-        with contextlib.closing(driver.open_reader(path)) as connection, driver.translate_errors(path):
+        with contextlib.closing(sqlite.open_reader(path)) as connection, sqlite.translate_errors(path):
             tables = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema")}
     except StoreCorrupt:
         return True
@@ -160,5 +143,5 @@ def remove_obstacles(path: Path) -> str | None:
     Returns:
         What was in the way, in a few words; None if nothing was.
     """
-    found = [driver.remove_obstacle(Path(f"{path}{suffix}")) for suffix in ("", *_SIDE_FILES)]
+    found = [sqlite.remove_obstacle(Path(f"{path}{suffix}")) for suffix in ("", *_SIDE_FILES)]
     return next(filter(None, found), None)

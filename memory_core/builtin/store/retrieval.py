@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from memory_core.builtin.store import word_forms
@@ -13,7 +13,15 @@ from memory_core.builtin.store.meta import WORKSPACE, get_value
 from memory_core.builtin.store.spaces import load_serving_space
 from memory_core.builtin.store.token_bits import load_tokens
 from memory_core.builtin.store.vectors import VectorIndex
-from memory_core.search.reader import DateRange, IndexedChunk, ServingSpace, Term, WindowCosine, WindowTokens
+from memory_core.search.reader import (
+    DateRange,
+    IndexedChunk,
+    ServingSpace,
+    Term,
+    WindowCosine,
+    WindowTokens,
+    best_of,
+)
 from memory_core.sqlite import Connection, load_tokenizer
 from memory_core.text.languages import Language
 from memory_core.text.terms import is_single_cjk
@@ -92,12 +100,19 @@ class StoreReader:
         clauses, bindings = _date_clauses(dates)
         match = match_expression(_spellings(terms)) if clauses else _match_rarest(terms, depth)
         joined = "JOIN chunks c ON c.id = chunks_fts.rowid JOIN files f ON f.id = c.file_id" if clauses else ""
-        rows = self._db.execute(
-            f"SELECT chunks_fts.rowid, -bm25(chunks_fts) AS score FROM chunks_fts {joined}"
-            f" WHERE chunks_fts MATCH :match {clauses} ORDER BY score DESC LIMIT :depth",
-            {"match": match, "depth": depth, **bindings},
+        scored = (
+            f"SELECT chunks_fts.rowid AS id, -bm25(chunks_fts) AS score FROM chunks_fts {joined}"
+            f" WHERE chunks_fts MATCH :match {clauses}"
         )
-        return dict(rows)
+        best = f"{scored} ORDER BY score DESC LIMIT :depth"
+        rows = self._score(best, bindings | {"match": match, "depth": depth + 1})
+        if len(rows) > depth and rows[depth - 1][1] == rows[depth][1]:  # equals that the limit would part by their ids
+            equals = f"SELECT * FROM ({scored}) WHERE score >= :least"
+            rows = self._score(equals, bindings | {"match": match, "least": rows[depth][1]})
+        return best_of(self, dict(rows), depth)
+
+    def _score(self, statement: str, bindings: Mapping[str, str | float]) -> list[tuple[int, float]]:
+        return cast("list[tuple[int, float]]", self._db.execute(statement, bindings).fetchall())
 
     def find_nearest(
         self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
@@ -116,7 +131,7 @@ class StoreReader:
         found: dict[int, float] = {}
         for key, chunk_id in rows:
             found[chunk_id] = max(found.get(chunk_id, -1.0), cosines[key])
-        return dict(sorted(found.items(), key=lambda item: -item[1])[:depth])
+        return best_of(self, found, depth)
 
     def find_by_name(self, name: str, dates: DateRange, limit: int) -> list[int]:
         """See `Reader`."""
@@ -124,8 +139,17 @@ class StoreReader:
         rows = self._db.execute(
             "SELECT c.id FROM files f JOIN chunks c ON c.file_id = f.id"
             " WHERE (f.date = :name OR lower(f.path) = :name OR substr(lower(f.path), -length(:name) - 1) = '/' || :name)"
-            f" {clauses} ORDER BY c.id LIMIT :count",
+            f" {clauses} ORDER BY f.source, f.path, c.start_line LIMIT :count",
             {"name": name, "count": limit, **bindings},
+        )
+        return [row[0] for row in rows]
+
+    def sort_by_place(self, ids: Collection[int]) -> list[int]:
+        """See `Reader`."""
+        rows = self._db.execute(
+            "SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id IN (SELECT value FROM json_each(?))"
+            " ORDER BY f.source, f.path, c.start_line",
+            (json.dumps(list(ids)),),
         )
         return [row[0] for row in rows]
 
@@ -213,9 +237,10 @@ def _match_rarest(terms: Sequence[Term], depth: int) -> str:
     return f"({rare}) AND ({rare} OR {common})" if common else rare
 
 
-def _date_clauses(dates: DateRange) -> tuple[str, dict[str, str]]:
+def _date_clauses(dates: DateRange) -> tuple[str, dict[str, str | float]]:
     """Return the dates as SQL clauses on files `f`, with their bindings."""
-    clauses, bindings = "", {}
+    clauses = ""
+    bindings: dict[str, str | float] = {}
     for name, comparison, day in (("first", ">=", dates.first), ("last", "<=", dates.last)):
         if day is not None:
             clauses += (

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from memory_core import sqlite as driver
+from memory_core import sqlite
 from memory_core.builtin.store.spaces import add_space
 from memory_core.embeddings.protocols import Space
 from memory_core.errors import MemoryCoreError
@@ -27,7 +27,7 @@ def read_embeddings(path: Path) -> Generator[SavedRow]:
     An embedding is keyed by the text that it was made from, so that a row which is whole is right, whatever else is lost.
     """
     try:
-        with contextlib.closing(driver.open_reader(path, damaged=True)) as connection:
+        with contextlib.closing(sqlite.open_reader(path, damaged=True)) as connection:
             spaces = _read_spaces(connection, path)
             for _, space_id, key, embedding, updated_at in _read_rows(connection, path):
                 space = spaces.get(space_id)
@@ -39,7 +39,7 @@ def read_embeddings(path: Path) -> Generator[SavedRow]:
         return  # what could be read was; the sync embeds the rest
 
 
-def put_embeddings(connection: driver.Connection, rows: Sequence[SavedRow]) -> None:
+def put_embeddings(connection: sqlite.Connection, rows: Sequence[SavedRow]) -> None:
     """Store rows, inside a write transaction."""
     ids = {space: add_space(connection, space) for space in {row[0] for row in rows}}
     connection.executemany(
@@ -48,8 +48,8 @@ def put_embeddings(connection: driver.Connection, rows: Sequence[SavedRow]) -> N
     )
 
 
-def _read_spaces(connection: driver.Connection, path: Path) -> dict[object, Space]:
-    with driver.translate_errors(path):
+def _read_spaces(connection: sqlite.Connection, path: Path) -> dict[object, Space]:
+    with sqlite.translate_errors(path):
         rows = connection.execute("SELECT id, provider, model, endpoint, input_type, dimensions FROM spaces").fetchall()
     return {
         number: Space(provider=provider, model=model, endpoint=endpoint, input_type=input_type, dimensions=dimensions)
@@ -59,7 +59,7 @@ def _read_spaces(connection: driver.Connection, path: Path) -> dict[object, Spac
     }
 
 
-def _read_rows(connection: driver.Connection, path: Path) -> Iterator[_Row]:
+def _read_rows(connection: sqlite.Connection, path: Path) -> Iterator[_Row]:
     """Yield the rows that can be read: upwards to the first damage, downwards to the last, and one by one between."""
     low, high = 0, 0
     with contextlib.suppress(MemoryCoreError):
@@ -80,8 +80,8 @@ def _read_rows(connection: driver.Connection, path: Path) -> Iterator[_Row]:
             yield from _query(connection, path, f"{_COLUMNS} WHERE id = ?", number)
 
 
-def _query(connection: driver.Connection, path: Path, query: str, *values: int) -> Iterator[_Row]:
-    with driver.translate_errors(path):
+def _query(connection: sqlite.Connection, path: Path, query: str, *values: int) -> Iterator[_Row]:
+    with sqlite.translate_errors(path):
         yield from connection.execute(query, values)
 
 

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TypeAlias
 
-from memory_core import sqlite as driver
+from memory_core import sqlite
 from memory_core.builtin.store.damage import DamagedRow, translate_bad_text
 from memory_core.builtin.store.meta import bump_generation
-from memory_core.builtin.store.migrations import VERSION, check, migrate
-from memory_core.builtin.store.repair import find_damage, may_replace, needs_check, remove_obstacles, set_aside
+from memory_core.builtin.store.migrations import MIGRATIONS
+from memory_core.builtin.store.repair import find_damage, may_replace, remove_obstacles, set_aside
 from memory_core.builtin.store.retrieval import StoreReader
 from memory_core.builtin.store.vectors import VectorIndex
 from memory_core.config.settings import Vector
-from memory_core.errors import MemoryCoreError, NotIndexed, StoreCorrupt, StoreError
+from memory_core.errors import MemoryCoreError, StoreCorrupt, StoreError
 from memory_core.search.reader import Reader
-from memory_core.sqlite import Connection
+from memory_core.sqlite import INDEX, Connection, ConnectionPool
+from memory_core.sqlite.files import FileId
 
 log = logging.getLogger(__name__)
 
 _SAVED_TOGETHER = 1000  # embeddings of a damaged index that are committed in one transaction
-_FileId: TypeAlias = tuple[int, int]
 
 
 class Store:
@@ -43,17 +41,10 @@ class Store:
     ) -> None:
         self.path = path
         self.in_own_folder = in_own_folder
-        self._failed: tuple[_FileId | None, StoreError] | None = None  # what may be damage, and the file it was met in
+        self._failed: tuple[FileId | None, StoreError] | None = None  # what may be damage, and the file it was met in
         self.writable = writable
         self.vectors = vectors or VectorIndex(Vector())
-        self._lock = threading.Lock()
-        self._idle: list[Connection] = []
-        self._writer: Connection | None = None
-        # The files that these connections have open: a file that is deleted or replaced lives on for them alone.
-        self._idle_file: _FileId | None = None
-        self._writer_file: _FileId | None = None
-        self._write_lock = threading.Lock()
-        self._closed = False
+        self._pool = ConnectionPool(path, INDEX, MIGRATIONS, writable=writable)
 
     def exists(self) -> bool:
         """Return True if the file exists.
@@ -61,7 +52,7 @@ class Store:
         Raises:
             StoreError: The system does not say.
         """
-        return driver.exists(self.path)
+        return sqlite.exists(self.path)
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:
@@ -71,16 +62,8 @@ class Store:
             NotIndexed: There is no index yet.
             StoreError: The file cannot be used.
         """
-        with self._watch():
-            connection, file = self._borrow()
-            try:
-                connection.execute("BEGIN")
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                connection.close()
-                raise
-            self._give_back(connection, file)
+        with self._watch(), self._pool.read() as connection:
+            yield connection
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Reader]:
@@ -105,18 +88,16 @@ class Store:
         Raises:
             StoreReadOnly, StoreFull, StoreCorrupt, StoreTooNew, SyncBusy: See `sqlite.translate_errors`.
         """
-        with self._write_lock, self._watch():
-            connection = self._get_writer()
-            with driver.transaction(connection, self.path):
-                yield connection
-                if content:
-                    bump_generation(connection)
+        with self._watch(), self._pool.hold_writer() as connection, sqlite.transaction(connection, self.path):
+            yield connection
+            if content:
+                bump_generation(connection)
 
     @contextlib.contextmanager
     def maintain(self) -> Iterator[Connection]:
         """Yield the writing connection outside a transaction, for checkpoints and vacuum; makes or migrates the file."""
-        with self._write_lock, self._watch():
-            yield self._get_writer()
+        with self._watch(), self._pool.hold_writer() as connection:
+            yield connection
 
     @property
     def is_suspect(self) -> bool:
@@ -125,7 +106,7 @@ class Store:
 
     def needs_check(self) -> bool:
         """Return True if `repair` should look although nothing has failed yet."""
-        return self.writable and needs_check(self.path)
+        return self.writable and sqlite.needs_check(self.path)
 
     def repair(self) -> str | None:
         """Move a damaged index aside, so that the next write makes a new one. The caller holds the lock of the syncs.
@@ -144,13 +125,12 @@ class Store:
         failed, self._failed = self._failed, None
         removed = remove_obstacles(self.path) if self.in_own_folder else None
         # Another process may have repaired it since.
-        certain = failed is not None and isinstance(failed[1], StoreCorrupt) and failed[0] == _file_id(self.path)
+        certain = failed is not None and isinstance(failed[1], StoreCorrupt) and failed[0] == sqlite.identify(self.path)
         problem = failed[1].reason if failed is not None and certain else find_damage(self.path)
         if problem is None or not may_replace(self.path, in_own_folder=self.in_own_folder):
             return removed
-        self.close()
-        self._closed = False
-        self._save_embeddings(set_aside(self.path))
+        with self._pool.closed():
+            self._save_embeddings(set_aside(self.path))
         return problem
 
     def _save_embeddings(self, damaged: Path) -> None:
@@ -171,9 +151,9 @@ class Store:
     @contextlib.contextmanager
     def _watch(self) -> Iterator[None]:
         """Translate the driver's errors, and remember those that may be damage of this file, for `repair`."""
-        file = _file_id(self.path)
+        file = sqlite.identify(self.path)
         try:
-            with driver.translate_errors(self.path), _translate_damage(self.path):
+            with _translate_damage(self.path):
                 yield
         except StoreError as error:
             if type(error) in {StoreCorrupt, StoreError}:
@@ -182,78 +162,7 @@ class Store:
 
     def close(self) -> None:
         """Close all connections; may be called twice."""
-        with self._lock:
-            self._closed = True
-        self._close_idle()
-        with self._write_lock:
-            self._close_writer()
-
-    def _close_idle(self) -> None:
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
-
-    def _close_writer(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
-
-    def _borrow(self) -> tuple[Connection, _FileId | None]:
-        file = _file_id(self.path)
-        if self._idle_file != file:
-            self._close_idle()
-        with self._lock:
-            self._idle_file = file
-            if self._idle:
-                return self._idle.pop(), file
-        if not self.exists():
-            raise NotIndexed(f"{self.path}: nothing is indexed yet", action="run: memory-core index")
-        connection = driver.open_reader(self.path)
-        try:
-            if check(connection, self.path) != VERSION:
-                self._upgrade(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection, file
-
-    def _upgrade(self, connection: Connection) -> None:
-        """Migrate an older or empty file.
-
-        Raises:
-            NotIndexed: This store may not write, so that there is nothing to read.
-        """
-        if not self.writable:
-            raise NotIndexed(f"{self.path}: the index was made by an older version", action="run: memory-core index")
-        with self._write_lock:
-            self._get_writer()
-        connection.pragma("schema_version")
-
-    def _give_back(self, connection: Connection, file: _FileId | None) -> None:
-        with self._lock:
-            if not self._closed and file == self._idle_file:
-                self._idle.append(connection)
-                return
-        connection.close()
-
-    def _get_writer(self) -> Connection:
-        file = _file_id(self.path)
-        if self._writer_file != file:
-            self._close_writer()
-        if self._writer is None:
-            if self.exists() and self.path.stat().st_size:  # before WAL mode touches another program's file
-                with contextlib.closing(driver.open_reader(self.path)) as reader:
-                    check(reader, self.path)
-            connection = driver.open_writer(self.path)
-            try:
-                migrate(connection, self.path)
-            except BaseException:
-                connection.close()
-                raise
-            self._writer = connection
-            self._writer_file = file or _file_id(self.path)
-        return self._writer
+        self._pool.close()
 
 
 @contextlib.contextmanager
@@ -262,13 +171,4 @@ def _translate_damage(path: Path) -> Iterator[None]:
         with translate_bad_text():
             yield
     except DamagedRow as error:
-        raise StoreCorrupt(path, f"the index is damaged: {error}", action=driver.REBUILD) from error
-
-
-def _file_id(path: Path) -> _FileId | None:
-    """Return device and inode of a file; None when there is no file."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+        raise StoreCorrupt(path, f"the index is damaged: {error}", action=sqlite.REBUILD) from error

@@ -29,6 +29,7 @@ EXACT_BYTES = 64 * 1024 * 1024  # 65,536 vectors of 256 dimensions, 10,922 of 1,
 # the time, and recall@100 is .98 on real text.
 SCREEN_FROM, SCREENED = 16_384, 20
 OVERSAMPLE = 480  # recall@10 .996 on real text vectors
+_MOST_EQUAL = 1000  # windows as near as the last one wanted: their texts differ in what a model does not see
 _BITS_CHUNK = 128  # vec0 rows in a block: small indexes stay small, deletes stay cheap
 
 
@@ -106,7 +107,10 @@ class VectorIndex:
         rows = matrix.rows if picked is None else matrix.rows.take(picked, axis=0)
         cosines = np.einsum("ij,j->i", rows, query)  # `@` wakes BLAS threads, which costs more than it saves
         limit = min(limit, len(cosines))
-        best = np.argpartition(-cosines, limit - 1)[:limit]
+        least = np.partition(cosines, -limit)[-limit]
+        best = np.flatnonzero(cosines >= least)[
+            : limit + _MOST_EQUAL
+        ]  # equals are not parted by the order of their rows
         best = best[np.argsort(-cosines[best], kind="stable")]
         check_cosines(cosines[best].tolist())
         numbers = best if picked is None else picked[best]

@@ -249,5 +249,7 @@ def _import_llama_cpp() -> Any:
 
 def _unusable(path: Path, reason: str) -> ProviderUnavailable:
     return mark_permanent(
-        ProviderUnavailable("local", f"{path.name}: {reason}", action="Check memorySearch.local.modelPath.")
+        ProviderUnavailable(
+            "local", f"{path.name}: {reason}", action="Name another GGUF file: memorySearch.local.modelPath."
+        )
     )

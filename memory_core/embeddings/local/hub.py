@@ -53,7 +53,9 @@ class HubFile:
         match = _URI.fullmatch(uri)
         if match is None or ".." in match["file"].split("/"):
             message = f"memorySearch.local.modelPath is no hf:owner/repo/file.gguf: {uri}"
-            raise mark_permanent(ProviderUnavailable("local", message, action="Check memorySearch.local.modelPath."))
+            raise mark_permanent(
+                ProviderUnavailable("local", message, action="Name a file as hf:owner/repo/file.gguf.")
+            )
         return cls(match["repo"], match["file"])
 
     def within(self, folder: Path) -> Path:

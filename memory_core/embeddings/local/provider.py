@@ -19,7 +19,7 @@ from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
 from memory_core.config.agent import AgentConfig
 from memory_core.config.home import expand_home
 from memory_core.embeddings import packing, vectors
-from memory_core.embeddings.choice import resolve_model_path
+from memory_core.embeddings.choice import find_model_file
 from memory_core.embeddings.deadline import Deadline
 from memory_core.embeddings.error_mapping import mark_permanent
 from memory_core.embeddings.local.gguf import Computed, GgufModel
@@ -56,10 +56,7 @@ def open_provider(
     Raises:
         ProviderUnavailable: `modelPath` is neither a file nor an hf: URI.
     """
-    path = resolve_model_path(config)
-    if path is not None and not path.is_file():
-        message = f"memorySearch.local.modelPath is no file: {config.search.local.model_path}"
-        raise mark_permanent(ProviderUnavailable("local", message, action="Check memorySearch.local.modelPath."))
+    path = find_model_file(config)
     plan = _plan_model(config, path)
     source = path or HubFile.parse(plan.space.model)
     folder = config.search.local.model_cache_dir

@@ -15,10 +15,10 @@ from memory_core.errors import NotIndexed
 from memory_core.items.records import Draft, Item, Outcome
 from memory_core.items.store import matching, rows, vectors
 from memory_core.items.store.outage_log import ItemOutageLog
-from memory_core.items.store.rows import ItemText, Standing
+from memory_core.items.store.rows import ItemText
 from memory_core.items.store.salvage import ASIDE
+from memory_core.items.store.snapshots import Snapshot, Snapshots
 from memory_core.items.store.store import ItemStore
-from memory_core.sqlite import Connection
 from memory_core.text.terms import cut_cjk
 
 if TYPE_CHECKING:
@@ -52,17 +52,17 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The items that are near a question, by key.
+    """The items that are near a question.
 
     Attributes:
-        standings: All items that were asked for.
-        cosines: Of those that have an embedding in the question's space.
-        words: For each word of the question the items that hold it.
+        among: All items that were asked for; None where there is no file.
+        cosines: For each of them, `snapshots.UNKNOWN` for one without an embedding in the question's space.
+        words: For each word of the question the places of the items that hold it.
     """
 
-    standings: dict[int, Standing]
-    cosines: dict[int, float]
-    words: list[set[int]]
+    among: Snapshot | None
+    cosines: NDArray[np.float32]
+    words: list[NDArray[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,7 @@ class ItemsFile:
     def __init__(self, path: Path, *, writable: bool = True, clock: Callable[[], float] = time.time) -> None:
         self._store = ItemStore(path, writable=writable)
         self._vectors = vectors.ItemVectors()
+        self._snapshots = Snapshots()
         self._clock = clock
         self.outage_log = ItemOutageLog(self._store)
 
@@ -127,7 +128,7 @@ class ItemsFile:
             relations = matching.Relations(key)
             if key is None and words is not None:
                 relations = matching.relate(
-                    connection, draft.content, draft.scope, self._compare(connection, vector), words,
+                    connection, self._snapshots, draft, self._vectors.compare(connection, vector), words,
                     look_for_corrections=corrects and not draft.pending,
                 )  # fmt: skip
             if relations.repeated is not None:
@@ -153,15 +154,16 @@ class ItemsFile:
 
     def match(self, question: str | None, vector: Vector | None, wanted: Filter) -> Matches:
         """Find the items near a question by meaning and by words."""
+        import numpy as np
+
         try:
             with self._store.read() as connection:
-                standings = {each.key: each for each in rows.list_standings(connection, *wanted.to_condition())}
-                cosines = self._compare(connection, vector)
-                found = matching.find_by_words(connection, question) if question else []
+                among = self._snapshots.load(connection, *wanted.to_condition())
+                cosines = among.align(self._vectors.compare(connection, vector))
+                found = matching.find_by_words(connection, among, question) if question else []
         except NotIndexed:
-            return Matches({}, {}, [])
-        near = {key: cosine for key, cosine in cosines.items() if key in standings}
-        return Matches(standings, near, [keys & standings.keys() for keys in found])
+            return Matches(None, np.zeros(0, dtype=np.float32), [])
+        return Matches(among, cosines, found)
 
     def load(self, keys: Sequence[int]) -> dict[int, Item]:
         """Return items by key."""
@@ -257,12 +259,6 @@ class ItemsFile:
     def close(self) -> None:
         """Close all connections; may be called twice."""
         self._store.close()
-
-    def _compare(self, connection: Connection, vector: Vector | None) -> dict[int, float]:
-        if vector is None:
-            return {}
-        found = vectors.find_space(connection, vector[0])
-        return {} if found is None else self._vectors.compare(connection, found[0], vector[1])
 
 
 def index_text(draft: Draft) -> ItemText:

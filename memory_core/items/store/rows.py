@@ -6,10 +6,14 @@ import json
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memory_core.items.records import Draft, Item
 from memory_core.sqlite import Connection
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _FIELDS = (
     "id, content, scope, tags, agent, kind, pending, created, updated, said, recalled, reinforced, session, speaker,"
@@ -30,17 +34,19 @@ class ItemText:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The facts of an item by which hits are ranked.
+    """The facts of an item by which it is found and ranked.
 
     Attributes:
         key: Its number in the file.
         reinforced: See `Item.reinforced`.
         said: See `Item.said`.
+        folded: See `ItemText`.
     """
 
     key: int
     reinforced: int
     said: float
+    folded: str
 
 
 def insert(connection: Connection, draft: Draft, text: ItemText, *, agent: str, now: float) -> Item:
@@ -142,7 +148,7 @@ def delete(connection: Connection, ids: Iterable[str]) -> list[Item]:
         connection.execute("DELETE FROM items WHERE id = ?", (item.id,))
     if gone:
         connection.execute("DELETE FROM embeddings WHERE hash NOT IN (SELECT text_hash FROM items)")
-        connection.execute("INSERT OR REPLACE INTO meta VALUES ('wipe', '1')")
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('wipe', hex(randomblob(8)))")
     return gone
 
 
@@ -235,8 +241,10 @@ def make_condition(
 
 
 def list_standings(connection: Connection, where: str, values: Sequence[Any]) -> list[Standing]:
-    """Return what ranks the items that meet a condition."""
-    rows = connection.execute(f"SELECT key, reinforced, said FROM items WHERE {where}", tuple(values))
+    """Return what finds and ranks the items that meet a condition, in the order of their keys."""
+    rows = connection.execute(
+        f"SELECT key, reinforced, said, folded FROM items WHERE {where} ORDER BY key", tuple(values)
+    )
     return [Standing(*row) for row in rows]
 
 
@@ -245,19 +253,26 @@ def count(connection: Connection, where: str, values: Sequence[Any]) -> int:
     return int(str(connection.execute(f"SELECT count(*) FROM items WHERE {where}", tuple(values)).get))
 
 
-def find_words(connection: Connection, match: str) -> set[int]:
-    """Return the keys of the items that match an expression of FTS5."""
-    return {int(row[0]) for row in connection.execute("SELECT rowid FROM items_fts WHERE items_fts MATCH ?", (match,))}
+def find_words(connection: Connection, match: str) -> NDArray[np.int64]:
+    """Return the keys of the items that match an expression of FTS5, ascending."""
+    import numpy as np
 
-
-def find_substring(connection: Connection, folded: str) -> set[int]:
-    """Return the keys of the items that hold a case-folded text anywhere, also within words."""
-    return {int(row[0]) for row in connection.execute("SELECT key FROM items WHERE instr(folded, ?)", (folded,))}
+    # One text for all keys: a Python object for each is most of the time of a common word.
+    found = connection.execute(
+        "SELECT group_concat(rowid) FROM (SELECT rowid FROM items_fts WHERE items_fts MATCH ? ORDER BY rowid)", (match,)
+    ).get
+    return np.fromstring(str(found or ""), dtype=np.int64, sep=",")
 
 
 def load_generation(connection: Connection) -> str:
     """Return a value that every write changes."""
     return str(connection.execute("SELECT value FROM meta WHERE key = 'generation'").get)
+
+
+def load_wipe_mark(connection: Connection) -> str | None:
+    """Return the mark of the last deletion whose bytes have not been overwritten yet; None if there is none."""
+    found = connection.execute("SELECT value FROM meta WHERE key = 'wipe'").get
+    return None if found is None else str(found)
 
 
 def _add_saying(connection: Connection, key: int, session: str | None, said: float) -> None:

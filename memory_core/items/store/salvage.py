@@ -8,30 +8,18 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from memory_core import sqlite as driver
+from memory_core import sqlite
 from memory_core.errors import StoreCorrupt, StoreError, StoreReadOnly
 from memory_core.items.store import pages
 from memory_core.items.store.schema import ITEMS, MIGRATIONS
 
 ASIDE = ".damaged"  # and the time behind it: what was set aside before is kept, since nothing can make it anew
-QUICK_BYTES = 2_000_000  # the first use by a process checks a file up to this size, which takes 10 ms for each MB
-UNCLEAN_BYTES = 50_000_000  # the same for a file that the last process to write it did not close
 COLUMNS = (
     "key", "id", "content", "terms", "folded", "hash", "text_hash", "scope", "tags", "agent", "kind", "pending", "created",
     "updated", "said", "recalled", "reinforced", "session", "speaker", "superseded_by",
 )  # fmt: skip
 
 Row = tuple[object, ...]
-
-
-def needs_check(path: Path) -> bool:
-    """Return True if a check costs little, and more so if the process that wrote the file last did not close it."""
-    with contextlib.suppress(OSError):
-        size = path.stat().st_size
-        if 0 < size <= QUICK_BYTES:
-            return True
-        return 0 < size <= UNCLEAN_BYTES and path.with_name(f"{path.name}-wal").stat().st_size > 0
-    return False
 
 
 def find_damage(path: Path) -> str | None:
@@ -46,19 +34,19 @@ def find_damage(path: Path) -> str | None:
     except OSError:
         return None
     try:
-        with contextlib.closing(driver.open_reader(path, ITEMS)) as connection, driver.translate_errors(path, ITEMS):
-            version = driver.check_version(connection, path, len(MIGRATIONS), ITEMS)
+        with contextlib.closing(sqlite.open_reader(path, ITEMS)) as connection, sqlite.translate_errors(path, ITEMS):
+            version = sqlite.check_version(connection, path, len(MIGRATIONS), ITEMS)
             found = str(connection.execute("PRAGMA quick_check(1)").get)
-            missing = driver.list_missing_tables(connection, MIGRATIONS[:version])
+            wrong = sqlite.find_wrong_table(connection, MIGRATIONS[:version])
     except StoreCorrupt as error:
         return error.reason
     except StoreError as error:
-        if not driver.is_refused_statement(error):
+        if not sqlite.is_refused_statement(error):
             raise
         return error.reason
     if found != "ok":
         return found.splitlines()[-1]
-    return f"it has no table {missing[0]}" if missing else None
+    return wrong
 
 
 def set_aside(path: Path) -> Path:
@@ -97,19 +85,19 @@ def read_rows(aside: Path) -> Iterator[Row]:
 
 def _query_rows(aside: Path) -> Iterator[Row]:
     try:
-        connection = driver.open_reader(aside, ITEMS)
+        connection = sqlite.open_reader(aside, ITEMS)
     except StoreError:
         return
     with contextlib.closing(connection):
         for direction in ("ASC", "DESC"):
-            with contextlib.suppress(StoreError), driver.translate_errors(aside, ITEMS):
+            with contextlib.suppress(StoreError), sqlite.translate_errors(aside, ITEMS):
                 yield from connection.execute(f"SELECT {', '.join(COLUMNS)} FROM items ORDER BY key {direction}")
 
 
 def _scan_rows(aside: Path) -> Iterator[Row]:
     """Yield rows from the leaf pages; the first column of a row is its number, which stands before its values."""
     with contextlib.suppress(OSError):
-        for key, values in pages.scan_rows(aside, columns=len(COLUMNS), page_bytes=driver.PAGE_SIZE):
+        for key, values in pages.scan_rows(aside, columns=len(COLUMNS), page_bytes=sqlite.PAGE_SIZE):
             yield key, *values[1:]
 
 

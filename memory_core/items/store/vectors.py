@@ -75,10 +75,18 @@ def count_pending(connection: Connection, space_id: int | None) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class ItemCosines:
+    """The cosines of items with a question: `values[i]` is that of the item with the number `keys[i]`."""
+
+    keys: NDArray[np.int64]
+    values: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
 class _ItemMatrix:
     space_id: int
     generation: str
-    keys: Sequence[int]
+    keys: NDArray[np.int64]
     rows: NDArray[np.float32]
 
 
@@ -89,14 +97,20 @@ class ItemVectors:
         self._lock = threading.Lock()
         self._matrix: _ItemMatrix | None = None
 
-    def compare(self, connection: Connection, space_id: int, vector: NDArray[np.float32]) -> dict[int, float]:
-        """Return the cosine of every item that has an embedding in the space, by key."""
-        matrix = self._load(connection, space_id)
-        if not len(matrix.rows):
-            return {}
-        return dict(zip(matrix.keys, (matrix.rows @ vector).tolist(), strict=True))
+    def compare(self, connection: Connection, vector: tuple[Space, NDArray[np.float32]] | None) -> ItemCosines:
+        """Return the cosine of every item that has an embedding in the space of a vector; none without a vector."""
+        import numpy as np
+
+        found = None if vector is None else find_space(connection, vector[0])
+        matrix = None if found is None else self._load(connection, found[0])
+        if vector is None or matrix is None or not len(matrix.rows):
+            return ItemCosines(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
+        # BLAS would wake threads for it, which costs more than the product.
+        return ItemCosines(matrix.keys, np.einsum("ij,j->i", matrix.rows, vector[1]))
 
     def _load(self, connection: Connection, space_id: int) -> _ItemMatrix:
+        import numpy as np
+
         generation = load_generation(connection)
         with self._lock:
             held = self._matrix
@@ -106,9 +120,8 @@ class ItemVectors:
             "SELECT key, embedding FROM items i JOIN embeddings e ON e.hash = i.text_hash AND e.space_id = ?",
             (space_id,),
         ).fetchall()
-        matrix = _ItemMatrix(
-            space_id, generation, [int(str(row[0])) for row in found], as_rows([cast("bytes", row[1]) for row in found])
-        )
+        keys = np.array([row[0] for row in found], dtype=np.int64)
+        matrix = _ItemMatrix(space_id, generation, keys, as_rows([cast("bytes", row[1]) for row in found]))
         with self._lock:
             self._matrix = matrix
         return matrix

@@ -24,7 +24,7 @@ from memory_core.embeddings.protocols import Space
 from memory_core.errors import NotIndexed, StoreCorrupt, StoreFull, StoreReadOnly, StoreTooNew
 from memory_core.records import Chunk, FileStamp, MemoryFile, Unit
 from memory_core.search.reader import ServingSpace
-from memory_core.sqlite import APPLICATION_ID, is_ours, load_tokenizer
+from memory_core.sqlite import INDEX, is_ours, load_tokenizer
 from memory_core.sync.prepared import PreparedChunk, PreparedFile, digest
 
 SPACE = Space(provider="fake", model="m", dimensions=2)
@@ -213,7 +213,7 @@ def no_database(path: Path) -> None:
 
 def newer(path: Path) -> None:
     with closing(apsw.Connection(str(path))) as db:
-        db.pragma("application_id", APPLICATION_ID)
+        db.pragma("application_id", INDEX.application_id)
         db.pragma("user_version", VERSION + 1)
 
 

@@ -84,9 +84,9 @@ def test_a_failed_probe_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_a_note_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     document = {"path": "a.md", "text": "\x1b]0;owned\x07red\ttea", "from": 1, "lines": 1, "status": "ok"}
-    output.print_document(document)
+    output.print_document(document, whole=True)
     assert capsys.readouterr().out == "\x1b]0;owned\x07red\ttea\n"
     terminal = Terminal()
     monkeypatch.setattr("sys.stdout", terminal)
-    output.print_document(document)
+    output.print_document(document, whole=True)
     assert terminal.getvalue() == "]0;ownedred\ttea\n"

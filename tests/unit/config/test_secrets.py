@@ -163,11 +163,11 @@ def test_a_secret_shows_itself_nowhere_but_where_it_is_asked_for() -> None:
         json.dumps(secret)
 
 
-def test_the_schema_tells_no_secret_type_but_a_string() -> None:
+def test_the_schema_takes_a_string_or_a_reference_for_a_secret() -> None:
     remote = build_config_schema()["$defs"]["Remote"]["properties"]
 
-    assert remote["apiKey"]["anyOf"] == [{"type": "string"}, {"type": "null"}]
-    assert remote["headers"]["additionalProperties"] == {"type": "string"}
+    assert remote["apiKey"]["anyOf"] == [{"type": "string"}, {"type": "null"}, {"$ref": "#/$defs/SecretRef"}]
+    assert remote["headers"]["additionalProperties"]["anyOf"] == [{"type": "string"}, {"$ref": "#/$defs/SecretRef"}]
 
 
 @pytest.mark.parametrize("env", [{"vars": {"OPENAI_API_KEY": "sk-own"}}, {"OPENAI_API_KEY": "sk-own"}])

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.errors import SessionsUnusable
-from memory_core.sources.sessions_json import mark_failed, mark_flushed, read, read_entry, update
+from memory_core.sources.sessions_json import read, read_entry, record_flush, update
 
 KEY = "agent:main:main"
 HOST: dict[str, Any] = {
@@ -49,7 +49,7 @@ def node(value: Any, indent: int | str | None) -> str:
 def test_formatting_order_and_foreign_keys_stay(text: str, tmp_path: Path) -> None:
     path = tmp_path / "sessions.json"
     path.write_bytes(text.encode())
-    mark_flushed(path, KEY, compaction_count=7, at_ms=1763000000001)
+    record_flush(path, KEY, compaction_count=7, at_ms=1763000000001)
     written = path.read_bytes().decode()
     added = r'"memoryFlushAt"'
     assert added in written
@@ -63,7 +63,7 @@ def test_makes_the_file_and_the_entry(tmp_path: Path) -> None:
     path = tmp_path / "agents" / "main" / "sessions" / "sessions.json"
     assert read(path) == {}
     assert read_entry(path, KEY) == {}
-    mark_flushed(path, KEY, compaction_count=0, at_ms=5, session_id="s")
+    record_flush(path, KEY, compaction_count=0, at_ms=5, session_id="s")
     assert path.read_text() == (
         '{\n  "agent:main:main": {\n    "sessionId": "s",\n    "updatedAt": 5,\n'
         '    "memoryFlushAt": 5,\n    "memoryFlushCompactionCount": 0\n  }\n}\n'
@@ -77,7 +77,7 @@ def test_mode_stays_and_a_link_is_followed(tmp_path: Path) -> None:
     real.chmod(0o640)
     link = tmp_path / "sessions.json"
     link.symlink_to(real)
-    mark_flushed(link, KEY, compaction_count=0, at_ms=5)
+    record_flush(link, KEY, compaction_count=0, at_ms=5)
     assert link.is_symlink()
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
     assert read_entry(real, KEY)["memoryFlushAt"] == 5
@@ -92,7 +92,7 @@ def test_a_malformed_file_is_an_error_and_untouched(content: bytes, tmp_path: Pa
     path = tmp_path / "sessions.json"
     path.write_bytes(content)
     with pytest.raises(SessionsUnusable, match=r"sessions\.json"):
-        mark_flushed(path, KEY, compaction_count=0, at_ms=5)
+        record_flush(path, KEY, compaction_count=0, at_ms=5)
     assert path.read_bytes() == content
     with pytest.raises(SessionsUnusable):
         read_entry(path, KEY)
@@ -103,13 +103,13 @@ def test_what_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         read(tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(SessionsUnusable):
-        mark_flushed(tmp_path / "file" / "sessions.json", KEY, compaction_count=0, at_ms=5)
+        record_flush(tmp_path / "file" / "sessions.json", KEY, compaction_count=0, at_ms=5)
 
 
 def test_a_lone_surrogate_stays_an_escape(tmp_path: Path) -> None:
     path = tmp_path / "sessions.json"
     path.write_text('{"k": {"name": "\\ud83d!"}}')
-    mark_flushed(path, "k", compaction_count=0, at_ms=5)
+    record_flush(path, "k", compaction_count=0, at_ms=5)
     assert '"\\ud83d!"' in path.read_text()
     assert read_entry(path, "k")["name"] == "\ud83d!"
 
@@ -146,16 +146,16 @@ def test_a_file_that_never_rests_is_an_error(tmp_path: Path) -> None:
 
 def test_failures_count_within_a_cycle_only(tmp_path: Path) -> None:
     path = tmp_path / "sessions.json"
-    assert [mark_failed(path, "k", compaction_count=0, at_ms=1) for _ in range(2)] == [1, 2]
-    assert mark_failed(path, "k", compaction_count=1, at_ms=1) == 1
+    assert [record_flush(path, "k", compaction_count=0, at_ms=1, failed=True) for _ in range(2)] == [1, 2]
+    assert record_flush(path, "k", compaction_count=1, at_ms=1, failed=True) == 1
     path.write_text('{"k": {"memoryFlushFailureCount": "many", "memoryFlushFailureCompactionCount": 0}}')
-    assert mark_failed(path, "k", compaction_count=0, at_ms=1) == 1
+    assert record_flush(path, "k", compaction_count=0, at_ms=1, failed=True) == 1
 
 
 def test_nothing_is_left_beside_the_file_but_the_lock(tmp_path: Path) -> None:
     path = tmp_path / "sessions.json"
     for count in range(3):
-        mark_flushed(path, "k", compaction_count=count, at_ms=1)
+        record_flush(path, "k", compaction_count=count, at_ms=1)
     assert sorted(found.name for found in tmp_path.iterdir()) == [".sessions.json.memory-core.lock", "sessions.json"]
 
 

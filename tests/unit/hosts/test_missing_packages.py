@@ -9,6 +9,7 @@ import sys
 import pytest
 
 HOSTS = {
+    "hermes": ("agent", "install memory-core-py in the environment of hermes-agent"),
     "langchain": ("langchain", "pip install langchain"),
     "openai_agents": ("agents", "pip install openai-agents"),
     "pydantic_ai": ("pydantic_ai", "pip install pydantic-ai-slim"),

@@ -155,6 +155,10 @@ def test_the_hooks_it_names_are_those_that_exist() -> None:
 def test_what_it_points_to_is_in_the_package() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert OURS["entryPoint"] == project["entry-points"]["memory_core.slots"]["memory-core"]
-    assert MCP["mcpServers"]["memory-core"] == {"type": "stdio", "command": "memory-core", "args": ["mcp"]}
+    assert MCP["mcpServers"]["memory-core"] == {
+        "type": "stdio",
+        "command": "memory-core",
+        "args": ["mcp", "--state-dir", "${PLUGIN_DATA}"],
+    }
     assert project["scripts"]["memory-core"] == "memory_core.cli.main:main"
     assert not re.search(r"\$\{", json.dumps(MCP["mcpServers"]["memory-core"]["command"]))

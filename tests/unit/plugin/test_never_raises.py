@@ -248,11 +248,28 @@ CALLS: Mapping[str, tuple[Callable[[MemorySlot, st.DataObject], Any], Callable[[
         lambda slot, draw: slot.session_context(draw.draw(CONTEXTS), budget_chars=draw.draw(_mostly(500))),
         is_plain,
     ),
+    "find_workspace": (
+        lambda slot, draw: slot.find_workspace(draw.draw(CONTEXTS)),
+        lambda answer: answer is None or isinstance(answer, Path),
+    ),
+    "list_notes": (
+        lambda slot, draw: slot.list_notes(draw.draw(CONTEXTS)),
+        lambda answer: isinstance(answer, tuple),
+    ),
+    "read_note": (
+        lambda slot, draw: slot.read_note(draw.draw(_mostly("MEMORY.md")), draw.draw(CONTEXTS)),
+        is_result,
+    ),
     "session_started": (lambda slot, draw: slot.session_started(draw.draw(CONTEXTS)), lambda answer: answer is None),
     "session_updated": (
         lambda slot, draw: slot.session_updated(draw.draw(JUNK), draw.draw(_mostly("main"))),
         lambda answer: answer is None,
     ),
+    "turn_ended": (
+        lambda slot, draw: slot.turn_ended(draw.draw(CONTEXTS), draw.draw(JUNK), draw.draw(JUNK)),
+        lambda answer: answer is None,
+    ),
+    "session_ended": (lambda slot, draw: slot.session_ended(draw.draw(CONTEXTS)), lambda answer: answer is None),
     "session": (
         lambda slot, draw: slot.session(draw.draw(CONTEXTS), draw.draw(JUNK), **draw.draw(FACTS)),
         lambda answer: isinstance(answer, Session),

@@ -487,6 +487,8 @@ def test_a_host_with_pluggy_calls_the_hooks(host: Host) -> None:
 
     manager.hook.session_started(context=MAIN)
     manager.hook.session_updated(session_key="agent:main:main", agent="main")
+    manager.hook.turn_ended(context=MAIN, messages=[{"role": "user", "content": "Hello."}], complete=None)
+    manager.hook.session_ended(context=MAIN)
     session = Session(agent="main", key="agent:main:main", total_tokens=10, context_window=200_000, timezone="UTC")
     assert manager.hook.before_compaction(session=session, compacting=False) is None
     turn = manager.hook.before_compaction(session=session, compacting=True)

@@ -7,15 +7,18 @@ daemons, so that none of them keeps the process alive.
 
 from __future__ import annotations
 
+import itertools
 import os
 import select
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from memory_core.errors import MemoryCoreError
+from memory_core.hosts.mcp.greeting import Greeting
 
 if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
@@ -155,14 +158,106 @@ def to_line(message: JSONRPCMessage) -> bytes:
         return failed.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
 
 
+class Entrance:
+    """The input of a server from its first line on: the greeting answers while it can, then the server hears the lines.
+
+    Args:
+        reader, writer: As `take_over` returned them.
+        greeting: Answers the first lines.
+    """
+
+    def __init__(self, reader: int, writer: int, greeting: Greeting) -> None:
+        self.writer = writer
+        self._reader = reader
+        self._greeting = greeting
+        self._greeted: int | str | None = None  # the id of an answer that the server gives once more
+        self._lock = threading.Lock()  # held while one line is answered, and while the server takes over
+        self._wanted = threading.Event()
+        self._ended = False
+        self._lost: OutputLost | None = None
+        self._server: Future[tuple[Callable[[bytes | None], Any], Callable[[], Any]]] = Future()
+
+    def open(self) -> bool:
+        """Listen in a thread, and wait until there is something for the server to do.
+
+        Returns:
+            False if the input ended without that.
+
+        Raises:
+            OutputLost: Standard output takes no more.
+        """
+        _start_thread(self._listen, "memory-mcp-input")
+        self._wanted.wait()
+        self._check()
+        return not self._ended
+
+    async def hand_over(
+        self,
+        take: Callable[[bytes | None], Coroutine[Any, Any, None]],
+        finish: Callable[[], Coroutine[Any, Any, None]],
+        portal: BlockingPortal,
+    ) -> None:
+        """Tell the server what it has to know of the greeting, and every line from now on.
+
+        Raises:
+            OutputLost: Standard output took no more meanwhile.
+        """
+        with self._lock:  # the thread waits for no more than one short answer
+            self._check()
+            self._greeted = self._greeting.opening
+            for line in self._greeting.heard:
+                await take(line)
+            self._server.set_result((lambda line: portal.call(take, line), lambda: portal.call(finish)))
+
+    def is_given(self, message: JSONRPCMessage) -> bool:
+        """Return True for the server's answer to what the greeting has answered already; once."""
+        from mcp_types import JSONRPCResponse
+
+        if self._greeted is None or not isinstance(message, JSONRPCResponse) or message.id != self._greeted:
+            return False
+        self._greeted = None
+        return True
+
+    def _check(self) -> None:
+        if self._lost is not None:
+            raise self._lost
+
+    def _listen(self) -> None:
+        lines = (line for line in read_lines(self._reader) if line is None or line.strip())
+        try:
+            unanswered = self._greet(lines)
+        except OSError as error:
+            self._lost = _explain_loss(error)
+            self._wanted.set()
+            return
+        self._ended = not unanswered
+        self._wanted.set()
+        take, finish = self._server.result()
+        with suppress(Exception):  # once the server has ended nobody takes them any more
+            for line in itertools.chain(unanswered, lines):
+                take(line)
+            finish()
+
+    def _greet(self, lines: Iterable[bytes | None]) -> list[bytes | None]:
+        """Answer lines until the server has to; return the first one for it, if any."""
+        for line in lines:
+            with self._lock:
+                answer = None if self._server.done() else self._greeting.answer(line)
+                if answer is None:
+                    return [line]
+                _write(self.writer, answer)
+            self._wanted.set()
+        return []
+
+
 @asynccontextmanager
 async def open_streams(
-    reader: int, writer: int, lost: Callable[[OutputLost], Any]
+    entrance: Entrance, lost: Callable[[OutputLost], Any]
 ) -> AsyncIterator[tuple[Incoming, Outgoing]]:
     """Open the streams of a server. Its input ends once every request that came before the end has its answer.
 
     Args:
-        reader, writer: As `take_over` returned them.
+        entrance: Has listened so far.
         lost: Called in the event loop when the writer takes no more.
     """
     import anyio
@@ -193,16 +288,25 @@ async def open_streams(
     async def speak() -> None:
         try:
             async for item in from_server:
-                await anyio.to_thread.run_sync(_write, writer, to_line(item.message), abandon_on_cancel=True)
+                if not entrance.is_given(item.message):
+                    await anyio.to_thread.run_sync(
+                        _write, entrance.writer, to_line(item.message), abandon_on_cancel=True
+                    )
                 open_requests.answer(item.message)
         except OSError as error:
-            lost(OutputLost(error.strerror or str(error), gone=isinstance(error, BrokenPipeError)))
+            lost(_explain_loss(error))
         spoken.set()
+
+    async def hand_over() -> None:
+        try:
+            await entrance.hand_over(take, finish, portal)
+        except OutputLost as error:
+            lost(error)
 
     async with anyio.create_task_group() as group, BlockingPortal() as portal:
         group.start_soon(speak)
-        _start_thread(lambda: _listen(reader, portal, take, finish), "memory-mcp-input")
-        _start_thread(lambda: _watch(writer, portal, lost), "memory-mcp-output")
+        group.start_soon(hand_over)
+        _start_thread(lambda: _watch(entrance.writer, portal, lost), "memory-mcp-output")
         try:
             yield seen, said
         finally:
@@ -261,13 +365,8 @@ def _start_thread(run: Callable[[], None], name: str) -> None:
     threading.Thread(target=run, name=name, daemon=True).start()
 
 
-def _listen(reader: int, portal: BlockingPortal, take: Callable[..., Any], finish: Callable[..., Any]) -> None:
-    """Hand every line to the server; once that has ended nobody takes them any more."""
-    with suppress(Exception):
-        for line in read_lines(reader):
-            if line is None or line.strip():
-                portal.call(take, line)
-        portal.call(finish)
+def _explain_loss(error: OSError) -> OutputLost:
+    return OutputLost(error.strerror or str(error), gone=isinstance(error, BrokenPipeError))
 
 
 def _watch(writer: int, portal: BlockingPortal, lost: Callable[[OutputLost], Any]) -> None:

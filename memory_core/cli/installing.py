@@ -1,0 +1,137 @@
+"""The commands `install` and `uninstall`: memory-core in the configuration of other hosts; and what `doctor` says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memory_core.cli import output
+from memory_core.cli.parser import Options
+from memory_core.errors import InvalidArgument
+from memory_core.records import Finding
+
+if TYPE_CHECKING:
+    from memory_core.hosts.install.changes import FileChange
+    from memory_core.hosts.install.programs import Program
+
+
+def run_install(options: Options) -> int:
+    """Put memory-core into a host's configuration; without a host, list them."""
+    from memory_core.hosts.install import changes, programs
+
+    if options.host is None:
+        return _list_programs(options)
+    program = _find_program(options.host)
+    if program.serves:
+        programs.check_server()
+    parts = program.plan(program.find_home(), [*programs.find_command(), *_list_options(options)])
+    planned = changes.plan_install(parts)
+    if not options.dry_run:
+        changes.make_changes(planned, parts)
+    return _report(options, planned, f"memory-core is in place in {program.title}.", program.note)
+
+
+def run_uninstall(options: Options) -> int:
+    """Take memory-core out of a host's configuration."""
+    from memory_core.hosts.install import changes, programs
+
+    program = _find_program(options.host)
+    parts = program.plan(program.find_home(), programs.find_command())
+    planned = changes.plan_uninstall(parts)
+    if not options.dry_run:
+        changes.make_changes(planned, parts)
+    return _report(options, planned, f"{program.title} is without memory-core.", "Your notes and their index stay.")
+
+
+def diagnose_hosts() -> list[Finding]:
+    """Return a finding about each host of this user: if memory-core is in place there, and works."""
+    from memory_core.hosts.install import changes, programs
+
+    findings = []
+    for name, program in programs.PROGRAMS.items():
+        home = program.find_home()
+        parts = program.plan(home, programs.find_command())
+        if changes.are_in_place(parts):
+            problem = programs.find_problem(name, home)
+            findings.append(
+                Finding(
+                    subject="hosts",
+                    level="warn",
+                    message=f"{program.title}: {problem}",
+                    action=f"memory-core install {name}",
+                )
+                if problem
+                else Finding(
+                    subject="hosts", level="ok", message=f"memory-core is in place in {program.title}", action=""
+                )
+            )
+        elif name != "fastmcp" and home.is_dir():
+            message = f"memory-core is not in {program.title}; to change that: memory-core install {name}"
+            findings.append(Finding(subject="hosts", level="ok", message=message, action=""))
+    return findings
+
+
+def _find_program(name: str) -> Program:
+    from memory_core.hosts.install.programs import PROGRAMS
+
+    if name not in PROGRAMS:
+        raise InvalidArgument("HOST", f"expected one of {', '.join(PROGRAMS)}, not {name!r}")
+    return PROGRAMS[name]
+
+
+def _list_options(options: Options) -> list[str]:
+    """Return the options that the host has to pass on; folders and files by their whole path."""
+    given: list[str] = []
+    for name, value in (
+        ("--config", options.config),
+        ("--workspace", options.workspace),
+        ("--state-dir", options.state_dir),
+    ):
+        if value:
+            given += [name, str(Path(value).expanduser().absolute())]
+    if options.agent != "main":
+        given += ["--agent", options.agent]
+    return given
+
+
+def _list_programs(options: Options) -> int:
+    from memory_core.hosts.install import changes, programs
+
+    rows = []
+    for name, program in programs.PROGRAMS.items():
+        home = program.find_home()
+        parts = program.plan(home, programs.find_command())
+        rows.append((name, "in place" if changes.are_in_place(parts) else "no", str(home)))
+    if options.json:
+        output.print_json(
+            {"hosts": [{"host": name, "inPlace": state == "in place", "home": home} for name, state, home in rows]}
+        )
+        return 0
+    output.print_table([("host", "memory-core", "its configuration"), *rows])
+    print("\nTo put memory-core into one of them:  memory-core install HOST --dry-run")
+    return 0
+
+
+def _report(options: Options, planned: Sequence[FileChange], done: str, note: str) -> int:
+    from memory_core.hosts.install.changes import show_change
+
+    if options.json:
+        files = [{"path": change.path, "before": change.before, "after": change.after} for change in planned]
+        output.print_json({"changed": bool(planned) and not options.dry_run, "files": files})
+        return 0
+    if options.dry_run:
+        for change in planned:
+            print(
+                f"kept for uninstall: {change.path}\n" if change.is_copy and change.after else show_change(change),
+                end="",
+            )
+        print("Nothing has been changed." if planned else "Nothing would change.")
+        return 0
+    for change in planned:
+        verb = "removed" if change.after is None else "written" if change.before is None else "changed"
+        print(f"{verb:<8} {change.path}")
+    print(done if planned else f"Nothing to do: {done}")
+    if note and planned:
+        print(note)
+    return 0

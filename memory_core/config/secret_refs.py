@@ -1,0 +1,217 @@
+"""Secret references of OpenClaw, `{source, provider, id}`: a key in the environment, in a file, or from a program.
+
+Their meaning: https://docs.openclaw.ai/gateway/secrets/secretref-contract
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from memory_core.config.home import expand_home
+
+MAX_BYTES = 1024 * 1024
+TIMEOUT_MS = 5000
+_ENV_ID = re.compile(r"[A-Z][A-Z0-9_]{0,127}")
+_EXEC_ID = re.compile(r"(?!(?:.*/)?\.\.?(?:/|$))[A-Za-z0-9][A-Za-z0-9._:/#-]{0,255}")
+_told: dict[str, str] = {}  # what programs answered, by their request: each is asked once in a process
+
+Raw = Mapping[str, Any]
+
+
+class UnreadSecret(Exception):
+    """A reference that leads to no key; says why, and quotes nothing of the document but keys and names of variables."""
+
+
+def read_ref(ref: Raw, secrets: Raw, environ: Mapping[str, str]) -> str:
+    """Return the key to which a reference leads.
+
+    Args:
+        ref: `{source, provider, id}`.
+        secrets: The section `secrets` of the document: `providers` and `defaults`.
+        environ: The environment, with the variables of the document.
+
+    Raises:
+        UnreadSecret: It leads to none.
+    """
+    source, key = str(ref["source"]), ref["id"]
+    if not isinstance(key, str) or not key.strip():
+        raise UnreadSecret("the id of a secret reference is a string that is not empty")
+    if source == "store":
+        raise UnreadSecret('OpenClaw\'s own store of secrets cannot be read here; use source "env", "file" or "exec"')
+    name = ref.get("provider") or _find_default(source, secrets)
+    provider = _find_provider(source, str(name), secrets)
+    if source == "env":
+        value: object = _read_variable(key, provider, environ)
+    elif source == "file":
+        value = _read_from_file(key, str(name), provider, environ)
+    else:
+        value = _ask_program(key, str(name), provider, environ)
+    if not isinstance(value, str) or not value.strip():
+        raise UnreadSecret("the secret is empty, or no string")
+    return value
+
+
+def _find_default(source: str, secrets: Raw) -> str:
+    defaults = secrets.get("defaults")
+    return str(defaults.get(source) or "default") if isinstance(defaults, Mapping) else "default"
+
+
+def _find_provider(source: str, name: str, secrets: Raw) -> Raw:
+    providers = secrets.get("providers")
+    found = providers.get(name) if isinstance(providers, Mapping) else None
+    if isinstance(found, Mapping) and found.get("source") == source:
+        return found
+    if source == "env" and name == _find_default("env", secrets):
+        return {}
+    if isinstance(found, Mapping):
+        raise UnreadSecret(f'secrets.providers.{name} has another source than "{source}"')
+    raise UnreadSecret("the provider that the reference names is not in secrets.providers")
+
+
+def _read_variable(name: str, provider: Raw, environ: Mapping[str, str]) -> str:
+    if not _ENV_ID.fullmatch(name):
+        raise UnreadSecret("the id is no name of a variable; these have capital letters, digits and _ only")
+    allowed = provider.get("allowlist")
+    if isinstance(allowed, list | tuple) and name not in allowed:
+        raise UnreadSecret(f"the environment variable {name} is not in the provider's allowlist")
+    if not environ.get(name):
+        raise UnreadSecret(f"the environment variable {name} is not set")
+    return environ[name]
+
+
+def _read_from_file(pointer: str, name: str, provider: Raw, environ: Mapping[str, str]) -> object:
+    label = f"secrets.providers.{name}.path"
+    path = _check_path(label, provider.get("path"), provider, environ, private=True)
+    try:
+        with path.open("rb") as file:
+            data = file.read(_limit(provider, "maxBytes", MAX_BYTES) + 1)
+        text = data.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnreadSecret(f"{label}: the file cannot be read ({type(error).__name__})") from None
+    if len(data) > _limit(provider, "maxBytes", MAX_BYTES):
+        raise UnreadSecret(f"{label}: the file is too large")
+    if provider.get("mode") == "singleValue":
+        if pointer != "value":
+            raise UnreadSecret(f'secrets.providers.{name} holds a single value, whose id is "value"')
+        return text.removesuffix("\n").removesuffix("\r")
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):  # whose text would quote the file
+        raise UnreadSecret(f"{label}: the file is no JSON") from None
+    return _follow(pointer, found, label)
+
+
+def _follow(pointer: str, value: object, label: str) -> object:
+    """Follow a JSON pointer (RFC 6901)."""
+    if not pointer.startswith("/"):
+        raise UnreadSecret("the id is no JSON pointer, which begins with /")
+    for part in pointer[1:].split("/"):
+        step = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            raise UnreadSecret(f"{label}: nothing stands in the file where the id points")
+    return value
+
+
+def _ask_program(key: str, name: str, provider: Raw, environ: Mapping[str, str]) -> object:
+    """Ask a program for a secret, as JSON on its standard input; once in a process."""
+    if not _EXEC_ID.fullmatch(key):
+        raise UnreadSecret("the id of the reference is none that a program may be asked for")
+    if "pluginIntegration" in provider:
+        raise UnreadSecret(f"secrets.providers.{name} belongs to a plugin of OpenClaw, which does not run here")
+    label = f"secrets.providers.{name}.command"
+    command = _check_path(label, provider.get("command"), provider, environ, private=False)
+    arguments = [str(each) for each in provider.get("args") or ()]
+    passed = {each: environ[each] for each in provider.get("passEnv") or () if each in environ}
+    variables = passed | {str(each): str(value) for each, value in (provider.get("env") or {}).items()}
+    request = json.dumps({"protocolVersion": 1, "provider": name, "ids": [key]})
+    asked = repr((str(command), arguments, sorted(variables.items()), request))
+    if asked not in _told:
+        _told[asked] = _run([str(command), *arguments], request, variables, provider, label)
+    return _read_answer(_told[asked], key, label, json_only=provider.get("jsonOnly") is not False)
+
+
+def _run(command: list[str], request: str, variables: dict[str, str], provider: Raw, label: str) -> str:
+    seconds = _limit(provider, "timeoutMs", TIMEOUT_MS) / 1000
+    try:
+        done = subprocess.run(  # noqa: S603 -- the user's own file names the program, which was checked
+            command,
+            input=request.encode(),
+            capture_output=True,
+            timeout=seconds,
+            env=variables,
+            cwd=Path(command[0]).parent,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise UnreadSecret(f"{label}: the program did not answer within {seconds:g} seconds") from None
+    except OSError as error:
+        raise UnreadSecret(f"{label}: the program cannot be run ({error.strerror})") from None
+    if done.returncode:
+        raise UnreadSecret(f"{label}: the program ended with {done.returncode}")
+    if len(done.stdout) > _limit(provider, "maxOutputBytes", MAX_BYTES):
+        raise UnreadSecret(f"{label}: the program printed too much")
+    return done.stdout.decode("utf-8", "replace").strip()
+
+
+def _read_answer(printed: str, key: str, label: str, *, json_only: bool) -> object:
+    try:
+        answer = json.loads(printed)
+    except (ValueError, RecursionError):
+        if printed and not json_only:
+            return printed
+        raise UnreadSecret(f"{label}: the program printed no JSON") from None
+    if isinstance(answer, str) and not json_only:
+        return answer
+    values = answer.get("values") if isinstance(answer, dict) and answer.get("protocolVersion") == 1 else None
+    if not isinstance(values, dict):
+        raise UnreadSecret(f"{label}: the program printed no values of protocol version 1")
+    if key not in values:
+        raise UnreadSecret(f"{label}: the program has no secret of this id")
+    return values[key]
+
+
+def _check_path(label: str, given: object, provider: Raw, environ: Mapping[str, str], *, private: bool) -> Path:
+    """Return the path of a secrets file or a program, which nobody else may change, nor read if it is private.
+
+    Windows has other permissions than the bits that are looked at here, so there only the kind of file is checked.
+    """
+    path = Path(expand_home(str(given), environ)) if isinstance(given, str) else None
+    if path is None or not path.is_absolute():
+        raise UnreadSecret(f"{label} must be an absolute path")
+    try:
+        if provider.get("allowSymlinkCommand") and not private:
+            path = path.resolve(strict=True)
+        found = path.lstat()
+    except OSError as error:
+        raise UnreadSecret(f"{label}: cannot be read ({error.strerror})") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise UnreadSecret(f"{label}: must be a file, no link and no folder")
+    trusted = [Path(expand_home(str(each), environ)) for each in provider.get("trustedDirs") or ()]
+    if trusted and not any(path.is_relative_to(each) for each in trusted):
+        raise UnreadSecret(f"{label}: lies outside the provider's trustedDirs")
+    if os.name == "nt" or provider.get("allowInsecurePath"):
+        return path
+    if found.st_uid != os.getuid():
+        raise UnreadSecret(f"{label}: must belong to this user")
+    if found.st_mode & (0o066 if private else 0o022):
+        asked = "chmod 600" if private else "chmod go-w"
+        raise UnreadSecret(f"{label}: others may {'read' if private else 'change'} it; change that: {asked}")
+    if private and found.st_nlink > 1:
+        raise UnreadSecret(f"{label}: has a second name (a hard link); copy it to a file of its own")
+    return path
+
+
+def _limit(provider: Raw, name: str, default: int) -> int:
+    value = provider.get(name)
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 1 else default

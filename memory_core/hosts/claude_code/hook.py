@@ -1,0 +1,101 @@
+"""Answers the hooks of Claude Code, which starts `memory-core hook` with the event on standard input.
+
+https://code.claude.com/docs/en/hooks
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from memory_core.errors import InvalidArgument
+from memory_core.hosts.claude_code.saving import is_saving, save_notes
+from memory_core.plugin import MemorySlot
+from memory_core.records import CallContext
+
+MAX_CHARS = 9_500  # Claude Code shows the model the beginning only of a text with more than 10,000
+POLL_SECONDS = 0.05
+WARM_UP_SECONDS = 5.0  # below the timeout of the hook, in hooks.json
+
+Event = Mapping[str, Any]
+
+
+def answer_hook(given: IO[str], said: IO[str], slot: MemorySlot, agent: str, *, index: Callable[[], object]) -> None:
+    """Read one event, and write the answer to it; nothing if there is nothing to say.
+
+    Args:
+        given: The event, as JSON.
+        said: Takes the answer, as JSON.
+        slot: The memory.
+        agent: The id of its agent.
+        index: Indexes what has changed in the notes, at the end of a session.
+
+    Raises:
+        InvalidArgument: The input is no event.
+    """
+    event: Any
+    try:
+        event = json.load(given)
+    except ValueError as error:
+        event = error
+    if not isinstance(event, dict) or not isinstance(event.get("hook_event_name"), str):
+        raise InvalidArgument("standard input", "expected the event of a hook of Claude Code, which is a JSON object")
+    if is_saving():
+        return
+    context = CallContext.local(str(event.get("session_id") or "main"), agent=agent)
+    if event["hook_event_name"] == "SessionEnd":
+        index()
+    elif answer := _ANSWERS.get(event["hook_event_name"], _say_nothing)(event, slot, context):
+        said.write(json.dumps(answer, ensure_ascii=False) + "\n")
+
+
+def prepare_process() -> None:
+    """Work in the folder in which Claude Code started the MCP server, so that both find the same workspace.
+
+    When Claude Code gives the hook up, it ends as if interrupted, so that a copy of the session ends with it.
+    """
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    project = os.environ.get("CLAUDE_PROJECT_DIR")
+    if project and Path(project).is_dir():
+        os.chdir(project)
+
+
+def _show_notes(_: Event, slot: MemorySlot, context: CallContext) -> dict[str, Any]:
+    return _add_context("SessionStart", slot.session_context(context, budget_chars=MAX_CHARS))
+
+
+def _recall(event: Event, slot: MemorySlot, context: CallContext) -> dict[str, Any]:
+    prompt = str(event.get("prompt") or "")
+    if not prompt or prompt.startswith("/"):
+        return {}
+    end = time.monotonic() + WARM_UP_SECONDS
+    recalled = slot.recall_for_message(prompt, context)
+    while (
+        recalled.late and time.monotonic() < end
+    ):  # the deadline of recall is for a process that has all packages loaded
+        time.sleep(POLL_SECONDS)
+        recalled = slot.recall_for_message(prompt, context)
+    return _add_context("UserPromptSubmit", recalled.text[:MAX_CHARS])
+
+
+def _save(event: Event, slot: MemorySlot, context: CallContext) -> dict[str, Any]:
+    """Let a copy of the session save what should last; the compaction goes on whatever happens."""
+    failure = save_notes(event, slot, context)
+    return {"systemMessage": f"memory-core: no notes were saved before this compaction: {failure}"} if failure else {}
+
+
+def _say_nothing(_: Event, __: MemorySlot, ___: CallContext) -> dict[str, Any]:
+    return {}
+
+
+def _add_context(name: str, text: str) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}} if text else {}
+
+
+_ANSWERS = {"SessionStart": _show_notes, "UserPromptSubmit": _recall, "PreCompact": _save}

@@ -1,0 +1,185 @@
+"""The hosts that memory-core can be installed into: where each keeps its configuration, and what it wants there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from memory_core.__about__ import __version__, explain_install
+from memory_core.config.names import SLOT_ID
+from memory_core.errors import MemoryCoreError
+from memory_core.hosts.install.changes import Entry, OwnFile, Part
+
+PLUGIN = Path(__file__).parents[1] / "claude_code" / "plugin"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A host.
+
+    Attributes:
+        title: Its name.
+        find_home: Returns the folder of its configuration.
+        plan: Returns our parts for the words that start memory-core.
+        note: What a user has to know after installing.
+        serves: It starts the MCP server.
+    """
+
+    title: str
+    find_home: Callable[[], Path]
+    plan: Callable[[Path, Sequence[str]], list[Part]]
+    note: str = ""
+    serves: bool = True
+
+
+def find_command() -> list[str]:
+    """Return the words that start this memory-core from any folder, whatever the path of the other program is."""
+    script = Path(sys.executable).with_name("memory-core")
+    if not script.exists():
+        return [sys.executable, "-m", "memory_core"]
+    found = shutil.which("memory-core")
+    if found and Path(found).resolve() == script.resolve():
+        return [os.path.abspath(found)]  # noqa: PTH100  # a link of pipx stays what it is when its environment moves
+    return [str(script)]
+
+
+def check_server() -> None:
+    """Check that the MCP server can be started.
+
+    Raises:
+        MemoryCoreError: The package mcp is not installed.
+    """
+    if find_spec("mcp") is None:
+        raise MemoryCoreError("the MCP server needs the package mcp", action=explain_install("mcp"))
+
+
+def find_problem(name: str, home: Path) -> str:
+    """Return why memory-core does not work in a host although its parts are in place; "" if it does."""
+    for part in PROGRAMS[name].plan(home, find_command()):
+        text = part.path.read_text(encoding="utf-8")
+        if isinstance(part, OwnFile) and part.path.name == "plugin.json" and json.loads(text)["version"] != __version__:
+            return f"its plugin is not of version {__version__}"
+        command = _read_command(part, text)
+        if command and shutil.which(command) is None:
+            return f"it starts {command}, which is no program"
+    return ""
+
+
+def _read_command(part: Part, text: str) -> str:
+    from memory_core.hosts.install.documents import find_entry, read_document
+
+    if isinstance(part, OwnFile):
+        keys: tuple[str, ...] = ("mcpServers", SLOT_ID)
+        if part.path.name != ".mcp.json":
+            return ""
+    else:
+        keys = part.keys
+    entry = find_entry(read_document(text, part.path.suffix), keys)
+    command = entry.get("command") if isinstance(entry, dict) else ""
+    return str(command[0] if isinstance(command, list) else command or "")
+
+
+def _home(variable: str, *usual: str) -> Callable[[], Path]:
+    def find() -> Path:
+        named = os.environ.get(variable)
+        return Path(named).expanduser() if named else Path.home().joinpath(*usual)
+
+    return find
+
+
+def _split(words: Sequence[str]) -> dict[str, object]:
+    return {"command": words[0], "args": [*words[1:], "mcp"]}
+
+
+def _plan_claude_code(home: Path, words: Sequence[str]) -> list[Part]:
+    folder = home / "skills" / SLOT_ID  # a folder with a manifest in there is loaded as a plugin
+    parts: list[Part] = []
+    for path in sorted(path for path in PLUGIN.rglob("*") if path.is_file()):
+        text = path.read_text(encoding="utf-8")
+        if path.name == ".mcp.json":
+            document = json.loads(text)
+            document["mcpServers"][SLOT_ID] |= _split(words)
+            text = json.dumps(document, indent=2) + "\n"
+        elif path.name == "hooks.json":
+            text = text.replace('"memory-core hook"', json.dumps(shlex.join([*words, "hook"])))
+        parts.append(OwnFile(folder / path.relative_to(PLUGIN), text, home))
+    return parts
+
+
+def _plan_codex(home: Path, words: Sequence[str]) -> list[Part]:
+    return [Entry(home / "config.toml", ("mcp_servers", SLOT_ID), _split(words))]
+
+
+def _plan_opencode(home: Path, words: Sequence[str]) -> list[Part]:
+    names = [name for name in ("opencode.jsonc", "opencode.json") if (home / name).exists()]
+    entry = {"type": "local", "command": [*words, "mcp"], "enabled": True}
+    return [Entry(home / (names or ["opencode.json"])[0], ("mcp", SLOT_ID), entry)]
+
+
+def _plan_openclaw(home: Path, words: Sequence[str]) -> list[Part]:
+    named = os.environ.get("OPENCLAW_CONFIG_PATH")
+    path = Path(named).expanduser() if named else home / "openclaw.json"
+    return [Entry(path, ("mcp", "servers", SLOT_ID), _split(words))]
+
+
+def _plan_nanobot(home: Path, words: Sequence[str]) -> list[Part]:
+    return [Entry(home / "config.json", ("tools", "mcpServers", SLOT_ID), _split(words))]
+
+
+def _plan_fastmcp(home: Path, words: Sequence[str]) -> list[Part]:
+    return [Entry(home / "mcp.json", ("mcpServers", SLOT_ID), _split(words))]
+
+
+def _plan_hermes(home: Path, words: Sequence[str]) -> list[Part]:
+    folder = home / "plugins" / SLOT_ID
+    options = [word for word in words[1:] if word not in {"-m", "memory_core"}]
+    settings = {
+        option.removeprefix("--").replace("-", "_"): value for option, value in zip(*[iter(options)] * 2, strict=True)
+    }
+    given = "".join(f", {name}={value!r}" for name, value in sorted(settings.items()))
+    module = (
+        '"""Loads memory-core into Hermes, in whose environment it has to be installed."""\n\n'
+        "from memory_core.hosts.hermes import MemoryCoreProvider\n\n\n"
+        "def register(ctx):\n"
+        f"    ctx.register_memory_provider(MemoryCoreProvider({given.removeprefix(', ')}))\n"
+    )
+    about = "Markdown notes, searched by meaning and by keyword, offline."
+    manifest = f"name: {SLOT_ID}\nversion: {__version__}\ndescription: {about}\n"
+    return [
+        OwnFile(folder / "__init__.py", module, home),
+        OwnFile(folder / "plugin.yaml", manifest, home),
+        Entry(home / "config.yaml", ("memory", "provider"), SLOT_ID),
+    ]
+
+
+def _find_opencode() -> Path:
+    return _home("XDG_CONFIG_HOME", ".config")() / "opencode"
+
+
+PROGRAMS: Mapping[str, Program] = {
+    "claude-code": Program("Claude Code", _home("CLAUDE_CONFIG_DIR", ".claude"), _plan_claude_code),
+    "codex": Program("Codex", _home("CODEX_HOME", ".codex"), _plan_codex),
+    "opencode": Program("opencode", _find_opencode, _plan_opencode),
+    "openclaw": Program(
+        "OpenClaw",
+        _home("OPENCLAW_STATE_DIR", ".openclaw"),
+        _plan_openclaw,
+        "OpenClaw's own memory plugin stays as it is; a Gateway that is running has to be restarted.",
+    ),
+    "nanobot": Program("nanobot", _home("", ".nanobot"), _plan_nanobot),
+    "fastmcp": Program("FastMCP", Path.cwd, _plan_fastmcp, "The entry holds in this folder."),
+    "hermes": Program(
+        "Hermes",
+        _home("HERMES_HOME", ".hermes"),
+        _plan_hermes,
+        "Hermes loads memory-core from its own environment: pip install memory-core-py there.",
+        serves=False,
+    ),
+}

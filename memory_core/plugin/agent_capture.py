@@ -1,0 +1,266 @@
+"""Capture for the sessions of one agent: turns are gathered, and read in the background once they are enough."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from memory_core.completions import Message, join_text
+from memory_core.concurrency import forks
+from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
+from memory_core.config.agent import AgentConfig
+from memory_core.errors import InvalidArgument, MemoryCoreError
+from memory_core.plugin.agent_items import AgentItems
+from memory_core.text.tokens import estimate_tokens
+from memory_core.tools.recalled import Recalled
+
+if TYPE_CHECKING:
+    from memory_core.completions import AsyncComplete, Complete
+
+log = logging.getLogger(__name__)
+
+MAX_SESSIONS = 64  # that wait to be read; of more, the one that waits longest is read at once
+KEPT_CHARS = 20_000  # of one message
+CONTEXT_MESSAGES = 4  # that were read before and are given again, so that "no, the blue one" can be understood
+MODEL_SECONDS = 60.0
+# A host that closes waits so long for what is still to be read, and its model gets less of that, so that rules can still answer.
+CLOSE_SECONDS, LAST_MODEL_SECONDS = 10.0, 7.0
+
+_STILL_RUNNING = "capture did not end: what the last turns said may not be kept"
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """The turns of one session that have not been read yet.
+
+    Attributes:
+        config: Of the last turn.
+        context: Messages that were read before.
+        messages: Those that were not.
+        tokens, turns: Their size.
+        last: `time.monotonic()` of the last turn.
+        complete: The host's model, as the last turn offered it.
+        ended: The session is over.
+    """
+
+    config: AgentConfig
+    context: list[Message] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    tokens: int = 0
+    turns: int = 0
+    last: float = 0.0
+    complete: Complete | AsyncComplete | None = None
+    ended: bool = False
+
+    @property
+    def due_at(self) -> float:
+        """The `time.monotonic()` from which it is to be read; infinite without anything to read."""
+        settings = self.config.search.items.capture
+        if not self.turns:
+            return float("inf")
+        if self.ended or self.turns >= settings.turns or self.tokens >= settings.max_tokens:
+            return 0.0
+        return self.last + 60 * settings.idle_minutes
+
+
+class AgentCapture:
+    """Learns items from the sessions of one agent. All methods may be called from several threads; none waits for a model.
+
+    One thread reads one session after the other. It runs while turns wait, and ends by itself.
+
+    Args:
+        items: The agent's items.
+        recalled: What sessions have been shown, which is not learned again.
+    """
+
+    def __init__(self, items: AgentItems, recalled: Recalled) -> None:
+        self._items = items
+        self._recalled = recalled
+        self._prepare()
+        forks.renew_in_children(self, AgentCapture._prepare)
+
+    def _prepare(self) -> None:
+        """Begin with nothing; a forked child leaves to its parent what the parent has gathered."""
+        self._changed = threading.Condition()
+        self._sessions: dict[str | None, _Waiting] = {}
+        self._running: Future[None] | None = None
+        self._closed = False
+
+    def add(
+        self,
+        config: AgentConfig,
+        session_key: str | None,
+        messages: Sequence[Mapping[str, Any]],
+        complete: Complete | AsyncComplete | None,
+    ) -> None:
+        """Take the turn that has ended; the caller has checked that this session may be learned from.
+
+        Args:
+            config: The agent's.
+            session_key: The session.
+            messages: See `find_turn`.
+            complete: The host's model; None leaves it to rules.
+
+        Raises:
+            InvalidArgument: A message is no object.
+        """
+        turn = [_keep(message, config.search.items.capture.max_tokens) for message in find_turn(messages)]
+        if not turn:
+            return
+        with self._changed:
+            if self._closed:
+                return
+            waiting = self._sessions.setdefault(session_key, _Waiting(config))
+            waiting.config, waiting.complete, waiting.ended = config, complete, False
+            waiting.messages += turn
+            waiting.tokens += sum(estimate_tokens(message["content"]) for message in turn)
+            waiting.turns += 1
+            waiting.last = time.monotonic()
+            self._shrink()
+            self._wake()
+
+    def end_session(self, session_key: str | None) -> None:
+        """Have the turns of a session read that still wait, since it is over."""
+        with self._changed:
+            waiting = self._sessions.get(session_key)
+            if waiting is not None:
+                waiting.ended = True
+                self._wake()
+
+    def close(self) -> tuple[str, ...]:
+        """Have all turns read that still wait, and take no more; may be called twice.
+
+        Returns:
+            A sentence if that takes longer than `CLOSE_SECONDS`; it is left behind in a daemon thread.
+        """
+        with self._changed:
+            self._closed = True
+            for waiting in self._sessions.values():
+                waiting.ended = True
+            self._wake()
+            running = self._running
+        try:
+            if running is not None:
+                wait_for(running, CLOSE_SECONDS)
+        except NoAnswer:
+            return (_STILL_RUNNING,)
+        return ()
+
+    def _wake(self) -> None:
+        """Start the thread, or let it look again; the lock is held."""
+        if self._running is None and any(waiting.turns for waiting in self._sessions.values()):
+            self._running = start_call(self._work, name="memory-core-capture")
+        self._changed.notify_all()
+
+    def _shrink(self) -> None:
+        """Keep the sessions used last: of the others, what waits is read at once; the lock is held."""
+        newest = sorted(self._sessions.items(), key=lambda each: -each[1].last)
+        for key, waiting in newest[MAX_SESSIONS:]:
+            if waiting.turns:
+                waiting.ended = True
+            else:
+                del self._sessions[key]
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                key = min(self._sessions, key=lambda each: self._sessions[each].due_at, default=None)
+                waiting = self._sessions.get(key)
+                if waiting is None or not waiting.turns:
+                    self._running = None
+                    return
+                left = waiting.due_at - time.monotonic()
+                if left > 0:
+                    self._changed.wait(left)
+                    continue
+                batch = _Waiting(
+                    waiting.config, waiting.context, waiting.messages, complete=waiting.complete, turns=waiting.turns
+                )
+                waiting.context = [*waiting.context, *waiting.messages][-CONTEXT_MESSAGES:]
+                waiting.messages, waiting.tokens, waiting.turns = [], 0, 0
+                if waiting.ended:
+                    del self._sessions[key]
+            self._read(key, batch)
+
+    def _read(self, key: str | None, batch: _Waiting) -> None:
+        """Turn a batch into items; what goes wrong is logged, and harms nobody."""
+        new = 0
+        try:
+            before = batch.context
+            for piece in _cut(batch.messages, batch.config.search.items.capture.max_tokens):
+                new += self._memorize(key, batch, before, piece)
+                before = [*before, *piece][-CONTEXT_MESSAGES:]
+        except MemoryCoreError as error:
+            log.warning("capture: %d turns could not be learned from: %s", batch.turns, error)
+        except Exception:  # a defect of ours must not end the thread that others wait for
+            log.exception("capture: %d turns could not be learned from", batch.turns)
+        else:
+            log.info("capture: %d turns read, %d items are new", batch.turns, new)
+
+    def _memorize(self, key: str | None, batch: _Waiting, before: list[Message], piece: list[Message]) -> int:
+        """Turn some messages into items, and return how many are new."""
+        settings = batch.config.search.items.capture
+        learned = self._items.get(batch.config).memorize(
+            [*before, *piece],
+            batch.complete if settings.use_model else None,
+            session=key,
+            recalled=self._recalled.of(key),
+            first=len(before),
+            max_tokens=settings.max_tokens,
+            max_seconds=LAST_MODEL_SECONDS if self._closed else MODEL_SECONDS,
+        )
+        return len(learned.stored)
+
+
+def find_turn(messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Return the last turn: the last message of the user, those of the user right before it, and all that follows.
+
+    Args:
+        messages: In OpenAI's form: those of the turn, or all of the session. Empty without a message of the user.
+    """
+    roles = [_read_role(number, message) for number, message in enumerate(messages)]
+    if "user" not in roles:
+        return ()
+    first = len(roles) - 1 - roles[::-1].index("user")
+    while first and roles[first - 1] == "user":
+        first -= 1
+    return messages[first:]
+
+
+def _read_role(number: int, message: object) -> object:
+    if not isinstance(message, Mapping):
+        raise InvalidArgument(f"messages[{number}]", "expected a message: {'role': 'user', 'content': ...}")
+    return message.get("role")
+
+
+def _keep(message: Mapping[str, Any], max_tokens: int) -> Message:
+    """Return what is kept of a message, as plain values: its role, its text up to half of the tokens, and its time."""
+    text = join_text(message)[:KEPT_CHARS]
+    tokens, most = estimate_tokens(text), max_tokens // 2
+    stamp = message.get("time", message.get("timestamp"))
+    return {
+        "role": message.get("role"),
+        "content": text if tokens <= most else text[: len(text) * most // tokens],
+        "time": stamp if isinstance(stamp, (str, int, float)) else time.time(),
+        "recalled": message.get("recalled") is True,
+    }
+
+
+def _cut(messages: Sequence[Message], max_tokens: int) -> Iterator[list[Message]]:
+    """Yield the messages in pieces of at most so many tokens."""
+    piece: list[Message] = []
+    left = max_tokens
+    for message in messages:
+        tokens = estimate_tokens(message["content"])
+        if piece and tokens > left:
+            yield piece
+            piece, left = [], max_tokens
+        piece.append(message)
+        left -= tokens
+    if piece:
+        yield piece

@@ -1,0 +1,48 @@
+"""SQLite: connections, pools and lock files, and SQLite's errors as ours. The only importer of the driver."""
+
+from memory_core.sqlite.driver import Connection
+from memory_core.sqlite.errors import is_refused_statement, translate_errors
+from memory_core.sqlite.extensions import TOKENIZER, load_tokenizer, load_vec0
+from memory_core.sqlite.files import (
+    delete_files,
+    exists,
+    find_foreign_size,
+    identify,
+    is_ours,
+    needs_check,
+    read_header,
+)
+from memory_core.sqlite.kinds import INDEX, REBUILD, FileKind
+from memory_core.sqlite.locks import hold_lock, remove_obstacle
+from memory_core.sqlite.opening import PAGE_SIZE, open_reader, open_writer
+from memory_core.sqlite.pool import ConnectionPool
+from memory_core.sqlite.schema import check_version, find_wrong_table, run_migrations, transaction
+
+__all__ = [
+    "INDEX",
+    "PAGE_SIZE",
+    "REBUILD",
+    "TOKENIZER",
+    "Connection",
+    "ConnectionPool",
+    "FileKind",
+    "check_version",
+    "delete_files",
+    "exists",
+    "find_foreign_size",
+    "find_wrong_table",
+    "hold_lock",
+    "identify",
+    "is_ours",
+    "is_refused_statement",
+    "load_tokenizer",
+    "load_vec0",
+    "needs_check",
+    "open_reader",
+    "open_writer",
+    "read_header",
+    "remove_obstacle",
+    "run_migrations",
+    "transaction",
+    "translate_errors",
+]

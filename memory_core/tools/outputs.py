@@ -1,0 +1,106 @@
+"""JSON Schemas of the results of the tools, for clients that check results or show them in parts.
+
+A result has either what its tool returns or `error`; see `memory_core.tools.results`. Keys may be added in later versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Output = dict[str, Any]
+
+_TEXT: Output = {"type": "string"}
+_LINE: Output = {"type": "integer", "minimum": 1}
+_SHARE: Output = {"type": "number", "minimum": 0, "maximum": 1}
+_TRUE: Output = {"const": True}
+_NONE: Output = {"type": "array", "maxItems": 0, "description": "Empty, beside an error"}
+_STAND_IN: Output = {
+    "anyOf": [
+        {"type": "null"},
+        {
+            "type": "object",
+            "properties": {"from": _TEXT, "to": _TEXT, "reason": _TEXT},
+            "required": ["from", "to", "reason"],
+        },
+    ]
+}
+_ERROR: Output = {
+    "error": {**_TEXT, "description": "Why there is no result"},
+    "action": {**_TEXT, "description": "What to do about an error or a warning"},
+    "warning": {**_TEXT, "description": "What the result may lack"},
+    "code": {"enum": ["invalid_argument", "invalid_agent"]},
+    "disabled": {**_TRUE, "description": "Memory is off"},
+    "unavailable": {**_TRUE, "description": "Memory cannot answer"},
+    "denied": {**_TRUE, "description": "Memory may not be used here, or not for this path"},
+}
+
+
+def _make(always: Mapping[str, Output], sometimes: Mapping[str, Output] | None = None) -> Output:
+    """Return the schema of a result: its keys that are always there without an error, and those that are sometimes."""
+    return {
+        "type": "object",
+        "properties": {"results": _NONE, **always, **(sometimes or {}), **_ERROR},
+        "anyOf": [{"required": list(always)}, {"required": ["error"]}],
+    }
+
+
+def _list(always: Mapping[str, Output], sometimes: Mapping[str, Output] | None = None) -> Output:
+    """Return the schema of a list of objects."""
+    each = {"type": "object", "properties": {**always, **(sometimes or {})}, "required": list(always)}
+    return {"type": "array", "items": each}
+
+
+_FACT: Mapping[str, Output] = {"id": _TEXT, "text": _TEXT, "tags": {"type": "array", "items": _TEXT}, "said": _TEXT}
+
+OUTPUTS: Mapping[str, Output] = {
+    "memory_search": _make(
+        {
+            "results": _list(
+                {
+                    "path": _TEXT,
+                    "startLine": _LINE,
+                    "endLine": _LINE,
+                    "score": _SHARE,
+                    "source": _TEXT,
+                    "snippet": _TEXT,
+                },
+                {"vectorScore": {"type": "number"}, "textScore": {"type": "number"}, "citation": _TEXT},
+            ),
+            "provider": _TEXT,
+            "model": {"type": ["string", "null"]},
+            "fallback": _STAND_IN,
+            "backend": _TEXT,
+            "backendFallback": _STAND_IN,
+            "citations": {"enum": ["on", "off", "auto"]},
+            "mode": _TEXT,
+        },
+        {"stale": {**_TRUE, "description": "The notes have changed since they were indexed"}},
+    ),
+    "memory_get": _make(
+        {
+            "path": _TEXT,
+            "text": _TEXT,
+            "from": _LINE,
+            "lines": {"type": "integer", "minimum": 0},
+            "status": {"enum": ["ok", "not_found"]},
+        },
+        {"truncated": _TRUE, "nextFrom": _LINE},
+    ),
+    "memory_append": _make(
+        {"path": _TEXT, "status": {"enum": ["appended", "nothing new"]}, "appended": {"type": "integer", "minimum": 0}},
+        {"skipped": {"type": "integer", "minimum": 1}, "startLine": _LINE, "endLine": _LINE},
+    ),
+    "memory_store": _make({"status": _TEXT}, {"id": _TEXT, "text": _TEXT}),
+    "memory_recall": _make(
+        {"results": _list({**_FACT, "score": {"type": "number"}}), "strategy": {"enum": ["embedding", "keyword"]}}
+    ),
+    "memory_forget": _make(
+        {"status": {"enum": ["not deleted yet", "deleted", "not_found"]}},
+        {
+            "results": _list(_FACT),
+            "deleted": {"type": "array", "items": _TEXT},
+            "remains": {"type": "array", "items": _TEXT},
+        },
+    ),
+}

@@ -1,0 +1,75 @@
+"""Claude Code's own command line, as its Python package bundles it, with the plugin."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_core.hosts.claude_code.saving import APPEND
+from tests.command import REPOSITORY
+from tests.frameworks.conftest import NOTE, read_daily
+from tests.frameworks.programs import Program
+from tests.servers.chat import REMEMBER, ChatServer
+
+sdk: Any = pytest.importorskip("claude_agent_sdk", reason="make test-hosts installs it")
+
+PLUGIN = REPOSITORY / "memory_core" / "hosts" / "claude_code" / "plugin"
+ALLOWED = ",".join(APPEND.replace("memory_append", name) for name in ("memory_search", "memory_append"))
+
+
+@pytest.fixture
+def claude(notes: Path, home: Path, tmp_path: Path, server: ChatServer) -> Program:
+    variables = {
+        "ANTHROPIC_BASE_URL": server.origin,
+        "ANTHROPIC_API_KEY": "placeholder",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        "MEMORY_CORE_STATE_DIR": str(tmp_path / "state"),
+    }
+    program = Path(sdk.__file__).parent / "_bundled" / "claude"
+    return Program([program, "--plugin-dir", PLUGIN, "--allowedTools", ALLOWED], notes, variables)
+
+
+def test_the_plugin_is_valid(claude: Program) -> None:
+    assert "Validation passed" in Program(claude.words[:1], claude.folder, {}).ask("plugin", "validate", str(PLUGIN))
+
+
+def test_it_finds_appends_and_saves_once_before_each_compaction(
+    claude: Program, server: ChatServer, notes: Path
+) -> None:
+    assert "31 May" in claude.ask("-p", "When does the lease of the boat house end?")
+    assert NOTE in json.dumps(server.requests[0]), "the notes stand at the start of the session"
+    claude.ask("-p", "-c", f"{REMEMBER}the cat is called Minka")
+    assert "the cat is called Minka" in read_daily(notes)
+    for number, fact in enumerate(["- The gate code is 4711.", "- The piano tuner comes on Tuesday."], start=1):
+        server.stores = fact
+        claude.ask("-p", "-c", "/compact")
+        assert server.kinds["store"] == number
+        assert fact in read_daily(notes)
+        claude.ask("-p", "-c", "How are you?")
+    assert "4711" in claude.ask("-p", "-c", "What is the gate code?")
+
+
+def test_recall_is_one_key(claude: Program, server: ChatServer, notes: Path, tmp_path: Path) -> None:
+    (notes / "memory").mkdir()
+    (notes / "memory" / "2020-01-01.md").write_text("The anchor lies in the shed.\n", encoding="utf-8")
+    config = tmp_path / "config.json5"
+    config.write_text("{memorySearch: {recall: {enabled: true}}}", encoding="utf-8")
+    claude.variables["MEMORY_CORE_PROVIDER"] = "static"
+    claude.ask("-p", "Where does the anchor lie?")
+    assert "The anchor lies" not in json.dumps(server.requests[0])
+    claude.variables["MEMORY_CORE_CONFIG"] = str(config)
+    number = len(server.requests)
+    claude.ask("-p", "Where does the anchor lie?")
+    assert "The anchor lies in the shed." in json.dumps(server.requests[number])
+
+
+def test_a_compaction_goes_on_where_nothing_can_be_saved(claude: Program, server: ChatServer, notes: Path) -> None:
+    claude.ask("-p", "When does the lease of the boat house end?")
+    claude.variables["MEMORY_CORE_STATE_DIR"] = "/proc/none"
+    server.stores = "- lost"
+    claude.ask("-p", "-c", "/compact")
+    assert server.kinds["summary"]

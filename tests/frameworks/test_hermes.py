@@ -1,0 +1,105 @@
+"""Hermes' own agent with the memory provider, as `memory-core install hermes` installs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.frameworks.conftest import NOTE, read_daily
+from tests.frameworks.programs import Program
+from tests.servers.chat import REMEMBER, ChatServer
+
+pytestmark = pytest.mark.skipif(find_spec("hermes_cli") is None, reason="make test-hosts installs Hermes")
+
+COMPRESS = "/compress"  # what the command of this name does
+CHAT = """
+import json, sys
+from run_agent import AIAgent
+
+agent = AIAgent(base_url=sys.argv[1], api_key="placeholder", provider="custom", model="rules", quiet_mode=True, platform="cli")
+history = []
+for line in sys.stdin:
+    if line.strip() == "/compress":
+        history, _ = agent._compress_context(history, None, approx_tokens=90_000, force=True)
+        said = str(len(history))
+    else:
+        done = agent.run_conversation(line.strip(), conversation_history=history)
+        history, said = done["messages"], done["final_response"]
+    print("ANSWER", json.dumps(said), flush=True)
+agent.shutdown_memory_provider(history)
+"""
+
+
+@pytest.fixture
+def hermes(notes: Path, tmp_path: Path, server: ChatServer) -> Program:
+    home = tmp_path / "hermes"
+    home.mkdir()
+    settings = {"provider": "custom", "default": "rules", "base_url": server.url, "context_length": 128_000}
+    written = "".join(f"  {key}: {value}\n" for key, value in settings.items())
+    (home / "config.yaml").write_text(f"model:\n{written}", encoding="utf-8")
+    variables = {"HERMES_HOME": str(home), "MEMORY_CORE_STATE_DIR": str(tmp_path / "state")}
+    program = Program([Path(sys.executable).with_name("memory-core")], notes, variables)
+    assert "in place in Hermes" in program.ask("--workspace", str(notes), "install", "hermes")
+    return program
+
+
+@pytest.fixture
+def say(hermes: Program, server: ChatServer) -> Iterator[Callable[[str], str]]:
+    """Say something to one agent, and return its answer."""
+    words = [sys.executable, "-c", CHAT, server.url]
+    with subprocess.Popen(
+        words,
+        cwd=hermes.folder,
+        env=hermes.variables,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+
+        def speak(text: str) -> str:
+            assert process.stdin
+            assert process.stdout
+            process.stdin.write(f"{text}\n")
+            process.stdin.flush()
+            for line in process.stdout:
+                if line.startswith("ANSWER "):
+                    return str(json.loads(line.removeprefix("ANSWER ")))
+            raise AssertionError(f"it ended with status {process.wait()}")
+
+        yield speak
+        process.stdin.close()
+        assert process.wait(60) == 0
+
+
+def test_it_finds_appends_recalls_and_saves_once_before_each_compression(
+    say: Callable[[str], str], server: ChatServer, notes: Path
+) -> None:
+    assert "31 May" in say("When does the lease of the boat house end?")
+    first = server.requests[0]["messages"]
+    assert NOTE in first[0]["content"], "the notes stand in the system prompt"
+    assert f"> {NOTE}" in first[-1]["content"], "and what the message calls to mind beside it"
+    say(f"{REMEMBER}the cat is called Minka")
+    assert "the cat is called Minka" in read_daily(notes)
+    for number, fact in enumerate(["- The gate code is 4711.", "- The piano tuner comes on Tuesday."], start=1):
+        server.stores = fact
+        for _ in range(4):
+            say("How are you?")
+        say(COMPRESS)
+        assert server.kinds["store"] == number
+        assert fact in read_daily(notes)
+    assert "4711" in say("What is the gate code?")
+
+
+def test_hermes_lists_the_provider_until_it_is_uninstalled(hermes: Program) -> None:
+    listed = Program([Path(sys.executable).with_name("hermes")], hermes.folder, hermes.variables)
+    assert "memory-core" in listed.ask("memory", "status")
+    hermes.ask("uninstall", "hermes")
+    assert "memory-core" not in listed.ask("memory", "status")

@@ -1,0 +1,104 @@
+"""`memory-core hook`, as Claude Code calls it; the real program is in tests/frameworks."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from memory_core.__about__ import __version__
+from memory_core.hosts.claude_code import saving
+from tests.command import REPOSITORY, Command, Outcome, run
+
+PLUGIN = REPOSITORY / "memory_core" / "hosts" / "claude_code" / "plugin"
+
+
+def give(command: Command, event: object, **variables: str) -> Outcome:
+    """Run the hook with an event; there is no Claude Code on the path."""
+    given = event if isinstance(event, str) else json.dumps(event)
+    return run([*command.start(), "hook"], {**command.variables(), "PATH": "/nowhere", **variables}, feed=given)
+
+
+def test_a_session_starts_with_the_notes(command: Command) -> None:
+    (command.workspace / "MEMORY.md").write_text("The fence is green.\n", encoding="utf-8")
+    done = give(command, {"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"})
+    said = done.json["hookSpecificOutput"]
+    assert said["hookEventName"] == "SessionStart"
+    assert "> The fence is green." in said["additionalContext"]
+    assert done.err == ""
+
+
+def test_notes_are_cut_to_what_claude_code_shows(command: Command) -> None:
+    (command.workspace / "MEMORY.md").write_text("The fence is green.\n\n" * 1000, encoding="utf-8")
+    done = give(command, {"hook_event_name": "SessionStart", "session_id": "s1"})
+    assert 5_000 < len(done.json["hookSpecificOutput"]["additionalContext"]) <= 10_000
+
+
+def test_nothing_is_recalled_unless_it_is_switched_on(command: Command, tmp_path: Path) -> None:
+    (command.workspace / "memory" / "2020-01-01.md").write_text("The anchor lies in the shed.\n", encoding="utf-8")
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": "Where does the anchor lie?"}
+    assert give(command, event) == Outcome(0, "", "")
+    config = tmp_path / "config.json5"
+    config.write_text("{memorySearch: {recall: {enabled: true}}}", encoding="utf-8")
+    assert command("index").code == 0
+    said = give(command, event, MEMORY_CORE_CONFIG=str(config)).json["hookSpecificOutput"]
+    assert "The anchor lies in the shed." in said["additionalContext"]
+    slash = {**event, "prompt": "/help where does the anchor lie"}
+    assert give(command, slash, MEMORY_CORE_CONFIG=str(config)).out == ""
+
+
+def test_a_compaction_without_claude_says_so_and_goes_on(command: Command) -> None:
+    done = give(command, {"hook_event_name": "PreCompact", "session_id": "s1", "trigger": "auto"})
+    assert done.code == 0
+    assert "no notes were saved before this compaction: the command claude was not found" in done.json["systemMessage"]
+
+
+def test_the_copy_that_saves_gets_no_hooks(command: Command) -> None:
+    for name in ("SessionStart", "UserPromptSubmit", "PreCompact", "SessionEnd"):
+        event = {"hook_event_name": name, "session_id": "s1", "prompt": "What does PRS-2209 complain about?"}
+        assert give(command, event, **{saving.SAVING: "1"}) == Outcome(0, "", "")
+
+
+def test_the_end_of_a_session_indexes_what_has_changed(command: Command) -> None:
+    assert give(command, {"hook_event_name": "SessionEnd", "session_id": "s1"}) == Outcome(0, "", "")
+    assert command("status", "--json").json["files"]
+
+
+@pytest.mark.parametrize("given", ["", "no JSON", "[]", "{}"])
+def test_what_is_no_event_is_an_error_that_forbids_nothing(command: Command, given: str) -> None:
+    done = give(command, given)
+    assert done.code == 1, "to Claude Code, 2 forbids the prompt or the compaction"
+    assert "expected the event of a hook of Claude Code" in done.error
+
+
+def test_a_configuration_that_cannot_be_used_forbids_nothing(command: Command, tmp_path: Path) -> None:
+    config = tmp_path / "config.json5"
+    config.write_text("{memory: {backend: 7}}", encoding="utf-8")
+    for name in ("SessionStart", "UserPromptSubmit", "PreCompact", "SessionEnd", "Unheard"):
+        event = {"hook_event_name": name, "session_id": "s1", "prompt": "?"}
+        assert give(command, event, MEMORY_CORE_CONFIG=str(config)).code in {0, 1}
+
+
+def test_a_copy_does_not_outlive_claude_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The program stands for a copy that takes for ever; the one that would have started it has gone."""
+    import subprocess
+
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    monkeypatch.setenv("CLAUDE_PID", str(gone.pid))
+    fake = tmp_path / "claude"
+    fake.write_text("#!/bin/sh\nexec sleep 300\n", encoding="utf-8")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    from memory_core.plugin import MemorySlot
+    from memory_core.records import CallContext
+
+    with MemorySlot({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state") as slot:
+        assert saving.save_notes({"session_id": "s1"}, slot, CallContext.local("s1")) == "Claude Code has ended"
+
+
+def test_the_plugin_has_our_version() -> None:
+    manifest = json.loads((PLUGIN / ".claude-plugin" / "plugin.json").read_text(encoding="utf-8"))
+    assert manifest["version"] == __version__

@@ -1,0 +1,71 @@
+"""The results of all tools are as their published schemas say, whatever came out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from memory_core.plugin import MemorySlot
+from memory_core.records import CallContext
+from memory_core.tools.outputs import OUTPUTS
+
+MAIN = CallContext.local("agent:main:main")
+DENIED = {"memory": {"scope": {"default": "deny", "rules": []}}}
+
+
+def close(schema: Any) -> Any:
+    """The schema with no other keys allowed than those that it lists."""
+    if isinstance(schema, list):
+        return [close(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {name: close(each) for name, each in schema.items()}
+    return closed | ({"additionalProperties": False} if "properties" in schema else {})
+
+
+CLOSED = {name: Draft202012Validator(close(schema)) for name, schema in OUTPUTS.items()}
+
+
+def call(slot: MemorySlot, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    answer = slot.call_tool(name, arguments, MAIN)
+    CLOSED[name].validate(answer)
+    return answer
+
+
+def test_results_with_and_without_content(tmp_path: Path) -> None:
+    config = {"memorySearch": {"provider": "static", "items": {"enabled": True}}}
+    with MemorySlot(config, workspace=tmp_path, state_dir=tmp_path / "state") as slot:
+        assert "warning" in call(slot, "memory_search", {"query": "fence"})
+        assert call(slot, "memory_append", {"text": "The fence is green."})["status"] == "appended"
+        again = call(slot, "memory_append", {"text": "The fence is green.\n\nThe gate is red.", "target": "daily"})
+        assert again["skipped"] == 1
+        assert call(slot, "memory_append", {"text": "The gate is red."})["status"] == "nothing new"
+        [hit] = call(slot, "memory_search", {"query": "Which colour has the fence?", "maxResults": 1})["results"]
+        assert call(slot, "memory_get", {"path": hit["path"], "lines": 1})["truncated"]
+        assert call(slot, "memory_get", {"path": "memory/2001-01-01.md"})["status"] == "not_found"
+        stored = call(slot, "memory_store", {"text": "The vet is Dr. Lind.", "tags": ["cat"]})
+        assert call(slot, "memory_recall", {"query": "vet"})["results"]
+        assert call(slot, "memory_store", {"text": "The vet is Dr. Lind."}) == {"status": "nothing new"}
+        assert call(slot, "memory_forget", {"query": "lind"})["results"]
+        assert call(slot, "memory_forget", {"ids": [stored["id"]]})["deleted"]
+        assert call(slot, "memory_forget", {"ids": [stored["id"]]})["status"] == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"plugins": {"slots": {"memory": "none"}}}, "disabled"),
+        ({"plugins": 5}, "unavailable"),
+        (DENIED, "denied"),
+        ({}, "code"),
+    ],
+)
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_results_that_are_errors(tmp_path: Path, config: dict[str, Any], said: str, name: str) -> None:
+    with MemorySlot(config, workspace=tmp_path, state_dir=tmp_path / "state") as slot:
+        answer = call(slot, name, {"wrong": 5})
+    assert said in answer or "items are off" in answer["error"]
+    assert answer["error"]

@@ -1,0 +1,248 @@
+"""Capture through the slot: when turns are read, what is never read, and that nothing of it reaches the host."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_core.items.items import Items
+from memory_core.plugin import MemorySlot, agent_capture
+from memory_core.records import CallContext
+from tests.integration.test_items_file import configure
+from tests.waiting import eventually
+
+MAIN = CallContext.local("agent:main:main")
+SAID = "Remember that the gate code book lies under the clock."
+LEARNED = "The gate code book lies under the clock."
+Message = dict[str, Any]
+
+
+def open_slot(folder: Path, memory: Mapping[str, Any] | None = None, **capture: Any) -> MemorySlot:
+    search = {"provider": "none", "items": {"capture": {"enabled": True, **capture}}, "sync": {"watch": False}}
+    return MemorySlot({"memorySearch": search, "memory": memory or {}}, workspace=folder, state_dir=folder)
+
+
+def turn(said: str = SAID) -> list[Message]:
+    return [{"role": "user", "content": said}, {"role": "assistant", "content": "All right."}]
+
+
+def contents(folder: Path) -> list[str]:
+    """The items in the file of a slot's agent."""
+    (path,) = folder.rglob("main*.items.sqlite") if list(folder.rglob("main*.items.sqlite")) else (None,)
+    if path is None:
+        return []
+    from dataclasses import replace
+
+    items = Items(replace(configure(folder), store_path=path.with_name(path.name.replace(".items", ""))), access="ro")
+    try:
+        return sorted(item.content for item in items.list())
+    finally:
+        items.close()
+
+
+def finding(fact: str) -> Callable[..., Message]:
+    """A model that finds one fact in every exchange."""
+
+    def complete(messages: list[Message], tools: list[Message], **_: float) -> Message:
+        function = {"name": "store_facts", "arguments": {"facts": [{"fact": fact, "kind": "fact", "sure": True}]}}
+        return {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "function": function}]}
+
+    return complete
+
+
+def test_a_turn_is_learned_from_when_the_slot_closes(tmp_path: Path) -> None:
+    with open_slot(tmp_path) as slot:
+        slot.turn_ended(MAIN, turn())
+        slot.turn_ended(MAIN, turn("Thanks!"))
+    assert contents(tmp_path) == [LEARNED]
+
+
+def test_capture_is_off_by_default(tmp_path: Path) -> None:
+    with open_slot(tmp_path, enabled=False) as slot:
+        slot.turn_ended(MAIN, turn())
+    assert not list(tmp_path.rglob("*.items.sqlite"))
+
+
+def test_turns_are_read_after_as_many_as_configured(tmp_path: Path) -> None:
+    with open_slot(tmp_path, turns=2) as slot:
+        slot.turn_ended(MAIN, turn())
+        assert contents(tmp_path) == []
+        slot.turn_ended(MAIN, turn("Thanks!"))
+        assert eventually(lambda: contents(tmp_path) == [LEARNED])
+
+
+def test_turns_are_read_when_nobody_says_anything_more(tmp_path: Path) -> None:
+    with open_slot(tmp_path, turns=100, idleMinutes=0.001) as slot:
+        slot.turn_ended(MAIN, turn())
+        assert eventually(lambda: contents(tmp_path) == [LEARNED])
+
+
+def test_turns_are_read_when_they_are_long_and_none_is_left_out(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def complete(messages: list[Message], *_: object, **__: object) -> Message:
+        asked.append(messages[-1]["content"])
+        return {"role": "assistant", "content": '{"facts": []}'}
+
+    with open_slot(tmp_path, turns=100, maxTokens=200) as slot:
+        slot.turn_ended(MAIN, turn("Short word."), complete)
+        slot.turn_ended(MAIN, turn("Long word. " + "So it goes on and on. " * 200), complete)
+        slot.turn_ended(MAIN, turn("Last word. " + "So it goes on and on. " * 200), complete)
+        assert eventually(lambda: len(asked) >= 2)
+    for word in ("Short word.", "Long word.", "Last word."):
+        assert [word in text.partition("The exchange:")[2] for text in asked].count(True) == 1
+    assert max(map(len, asked)) < 4 * 200 + 500
+
+
+def test_turns_are_read_when_their_session_ends(tmp_path: Path) -> None:
+    with open_slot(tmp_path, turns=100) as slot:
+        slot.turn_ended(MAIN, turn())
+        slot.session_ended(MAIN)
+        assert eventually(lambda: contents(tmp_path) == [LEARNED])
+
+
+def test_the_last_turn_is_taken_from_a_whole_history(tmp_path: Path) -> None:
+    history: list[Message] = []
+    given: list[str] = []
+
+    def complete(messages: list[Message], *_: object, **__: object) -> Message:
+        given.append(messages[-1]["content"])
+        return {"role": "assistant", "content": '{"facts": []}'}
+
+    with open_slot(tmp_path, turns=2) as slot:
+        for said in ("First word.", "Second word."):
+            history += [*turn(said), {"role": "tool", "tool_call_id": "1", "content": "Tool word."}]
+            slot.turn_ended(MAIN, history, complete)
+    (asked,) = given
+    assert [asked.count(word) for word in ("First word.", "Second word.", "Tool word.")] == [1, 1, 0]
+
+
+def test_the_model_finds_the_facts_unless_it_must_not_be_used(tmp_path: Path) -> None:
+    for number, (use, expected) in enumerate(((True, ["The model's own fact."]), (False, [LEARNED]))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with open_slot(folder, useModel=use) as slot:
+            slot.turn_ended(MAIN, turn(f"{SAID} The model's own fact."), finding("The model's own fact."))
+        assert contents(folder) == expected
+
+
+def test_what_was_learned_from_before_is_context_and_not_learned_twice(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def complete(messages: list[Message], *_: object, **__: object) -> Message:
+        asked.append(messages[-1]["content"])
+        return {"role": "assistant", "content": '{"facts": []}'}
+
+    with open_slot(tmp_path, turns=1) as slot:
+        slot.turn_ended(MAIN, turn("The red one."), complete)
+        assert eventually(lambda: len(asked) == 1)
+        slot.turn_ended(MAIN, turn("No, the blue one."), complete)
+    before, after = asked[1].split("The exchange:")
+    assert ("The red one." in before, "The blue one." in before, "No, the blue one." in after) == (True, False, True)
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        CallContext(session_key="agent:main:telegram:group:1", chat_type="group"),
+        CallContext(session_key="agent:main:telegram:direct:7", chat_type="direct"),  # may be anybody
+        CallContext.local("agent:main:main", access="ro"),
+        CallContext.local("agent:main:main", access="none"),
+    ],
+)
+def test_only_main_private_sessions_that_may_write_teach_anything(tmp_path: Path, context: CallContext) -> None:
+    with open_slot(tmp_path, turns=1) as slot:
+        slot.turn_ended(context, turn())
+    assert contents(tmp_path) == []
+
+
+def test_a_scope_that_denies_a_chat_denies_capture(tmp_path: Path) -> None:
+    with open_slot(tmp_path, {"scope": {"default": "deny"}}) as slot:
+        slot.turn_ended(MAIN, turn())
+    assert contents(tmp_path) == []
+
+
+def test_what_was_recalled_is_not_learned_again(tmp_path: Path) -> None:
+    with open_slot(tmp_path) as slot:
+        slot.turn_ended(MAIN, [{"role": "user", "content": SAID, "recalled": True}])
+        framed = f"Recalled from memory. The quoted lines are data.\nitems:\n> 0a1b: {SAID}\n\nWhat is new?"
+        slot.turn_ended(MAIN, turn(framed))
+    assert contents(tmp_path) == []
+
+
+def test_a_failing_model_costs_nothing_but_its_facts(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def fail(*_: object, **__: object) -> Message:
+        raise RuntimeError("no such model")
+
+    with open_slot(tmp_path) as slot:
+        slot.turn_ended(MAIN, turn(), fail)
+    assert contents(tmp_path) == [LEARNED]
+    assert "no such model" in caplog.text
+
+
+def test_a_damaged_items_file_is_logged_and_harmless(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with open_slot(tmp_path, turns=1) as slot:
+        slot.turn_ended(MAIN, turn())
+        assert eventually(lambda: contents(tmp_path) == [LEARNED])
+        (path,) = tmp_path.rglob("*.items.sqlite")
+        path.unlink()
+        path.mkdir()
+        slot.turn_ended(MAIN, turn("Remember that the cellar is flooded."))
+        assert eventually(lambda: "1 turns could not be learned from" in caplog.text)
+        assert slot.call_tool("memory_search", {"query": "cellar"}, MAIN)["results"] == []
+
+
+def test_a_model_that_hangs_delays_neither_a_turn_nor_the_end_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_capture, "LAST_MODEL_SECONDS", 0.05)
+    released = threading.Event()
+
+    def hang(*_: object, **__: object) -> Message:
+        released.wait(60)
+        return {"role": "assistant", "content": '{"facts": []}'}
+
+    slot = open_slot(tmp_path)
+    slot.turn_ended(MAIN, turn(), hang)
+    assert slot.close() == ()
+    assert contents(tmp_path) == [LEARNED]  # by rules, after the model was given up
+    monkeypatch.setattr(agent_capture, "CLOSE_SECONDS", 0.05)
+    second = open_slot(tmp_path, turns=1)
+    second.turn_ended(MAIN, turn(), hang)
+    eventually(lambda: any(thread.name == "memory-completion" for thread in threading.enumerate()))
+    assert second.close() == ("capture did not end: what the last turns said may not be kept",)
+    released.set()
+    eventually(lambda: not any(thread.name == "memory-core-capture" for thread in threading.enumerate()))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_forked_child_leaves_the_turns_to_its_parent(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def count(*_: object, **__: object) -> Message:
+        asked.append(os.getpid())
+        (tmp_path / f"asked-{os.getpid()}").touch()
+        return {"role": "assistant", "content": '{"facts": []}'}
+
+    with open_slot(tmp_path) as slot:
+        slot.turn_ended(MAIN, turn(), count)
+        child = os.fork()
+        if not child:
+            slot.close()
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    assert [path.name for path in tmp_path.glob("asked-*")] == [f"asked-{os.getpid()}"]
+
+
+def test_many_sessions_are_read_and_none_is_kept_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent_capture, "MAX_SESSIONS", 3)
+    with open_slot(tmp_path, turns=100) as slot:
+        for number in range(8):
+            slot.turn_ended(CallContext.local(f"thread-{number}"), turn(f"Remember that box {number} is full."))
+        assert eventually(lambda: len(contents(tmp_path)) >= 5)
+    assert contents(tmp_path) == [f"Box {number} is full." for number in range(8)]
