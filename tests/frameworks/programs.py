@@ -51,4 +51,4 @@ class Program:
 
 def find_npm_program(*parts: str) -> Path:
     """A file of the npm packages that `make test-hosts` installed."""
-    return Path(os.environ["MEMORY_CORE_TEST_NPM"], *parts)
+    return Path(os.environ["TEST_HOSTS_NPM"], *parts)

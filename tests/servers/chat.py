@@ -22,6 +22,7 @@ SUMMARY = "They talked; what matters was written down."
 REMEMBER = "Remember: "  # what the user says next is appended to the notes
 OUR_TOOLS = ("memory_search", "memory_get", "memory_append")  # hosts put the name of the server in front
 RECALLED = re.compile(r"^items:\n> \w+: (.+)$", re.MULTILINE)  # the first item of each recall in the system prompt
+ASIDES = ("<system-reminder>", "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>")  # in messages of the user
 ASKS_FOR_A_SUMMARY = (
     "Summarise the conversation",
     "create a detailed summary",
@@ -90,9 +91,11 @@ class ChatServer:
         return message
 
     def _follow_rules(self, messages: Sequence[Message], tools: Sequence[str], call_id: str) -> tuple[Kind, Message]:
-        offered = {name: tool for name in OUR_TOOLS for tool in tools if tool.endswith(name)}
-        spoken = [message for message in messages if message["role"] not in {"system", "developer"}]
+        # OpenClaw has tools of these names itself; ours have the name of the server in front.
+        offered = {name: tool for name in OUR_TOOLS for tool in sorted(tools, key=len) if tool.endswith(name)}
+        spoken = [message for message in messages if _is_said(message)]
         asked = next(read_text(message["content"]) for message in reversed(spoken) if message["role"] == "user")
+        asked = asked.strip('"')  # opencode quotes what it is given on its command line
         answered = spoken[-1]["role"] == "tool"
 
         def call(name: str, arguments: dict[str, Any]) -> Message:
@@ -114,10 +117,11 @@ class ChatServer:
             message = {"content": _quote(read_text(spoken[-1]["content"]))}
         elif recalled := RECALLED.findall("\n".join(_read_system(messages))):
             kind, message = "recalled", {"content": f"As you said: {recalled[-1]}"}
-        elif asked.startswith(REMEMBER) and "memory_append" in offered:
-            kind, message = "append", call("memory_append", {"text": f"- {asked.removeprefix(REMEMBER)}"})
+        elif REMEMBER in asked and "memory_append" in offered:
+            kind, message = "append", call("memory_append", {"text": f"- {asked.partition(REMEMBER)[2]}"})
         elif "memory_search" in offered:
-            kind, message = "search", call("memory_search", {"query": asked})
+            question = re.search(r"[^\]\n]+\?", asked)  # OpenClaw puts the time before it and facts behind it
+            kind, message = "search", call("memory_search", {"query": question[0].strip() if question else asked})
         return kind, message
 
     def _find_facts(self, question: str) -> str:
@@ -127,6 +131,11 @@ class ChatServer:
 
 def _read_system(messages: Sequence[Message]) -> list[str]:
     return [read_text(message["content"]) for message in messages if message["role"] == "system"]
+
+
+def _is_said(message: Message) -> bool:
+    """Return False for what a host tells the model besides."""
+    return message["role"] not in {"system", "developer"} and not read_text(message["content"]).startswith(ASIDES)
 
 
 def _quote(tool_message: str) -> str:

@@ -185,7 +185,7 @@ def _read_anthropic(body: Body) -> tuple[list[Message], list[str]]:
         for block in blocks:
             if block["type"] == "tool_result":
                 messages.append({"role": "tool", "content": read_text(block.get("content"))})
-            elif block["type"] == "text" and not block["text"].startswith("<system-reminder>"):
+            elif block["type"] == "text":
                 messages.append({"role": message["role"], "content": block["text"]})
     return messages, [tool["name"] for tool in body.get("tools", [])]
 

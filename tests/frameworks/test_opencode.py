@@ -1,0 +1,43 @@
+"""opencode's own command line (npm), with the entry that `memory-core install opencode` writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.frameworks.conftest import read_daily
+from tests.frameworks.programs import Program, find_npm_program
+from tests.servers.chat import REMEMBER, ChatServer
+
+pytestmark = pytest.mark.skipif(
+    "opencode" not in os.environ.get("TEST_HOSTS_NPM", ""), reason="make test-hosts installs opencode"
+)
+
+
+@pytest.fixture
+def opencode(notes: Path, tmp_path: Path, home: Path, server: ChatServer) -> Program:
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": server.url, "apiKey": "placeholder"},
+        "models": {"rules": {"limit": {"context": 128_000, "output": 8_000}}},
+    }
+    folder = home / ".config" / "opencode"
+    folder.mkdir(parents=True)
+    config = {"model": "own/rules", "small_model": "own/rules", "provider": {"own": provider}}
+    (folder / "opencode.json").write_text(json.dumps(config), encoding="utf-8")
+    variables = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "MEMORY_CORE_STATE_DIR": str(tmp_path / "state")}
+    program = Program([Path(sys.executable).with_name("memory-core")], notes, variables)
+    assert "in place in opencode" in program.ask("--workspace", str(notes), "install", "opencode")
+    found = find_npm_program().glob("opencode-*/bin/opencode")
+    return Program([min(found), "run"], notes, variables)
+
+
+def test_it_finds_and_appends(opencode: Program, server: ChatServer, notes: Path) -> None:
+    assert "31 May" in opencode.ask("When does the lease of the boat house end?")
+    opencode.ask("--continue", f"{REMEMBER}the cat is called Minka")
+    assert server.kinds["append"] == 1
+    assert "the cat is called Minka" in read_daily(notes)
