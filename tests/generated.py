@@ -25,6 +25,7 @@ from memory_core.config.fields import to_camel
 from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend, SessionFollower
 from memory_core.hosts.hookspecs import HostHooks
 from memory_core.records import CallContext
+from memory_core.tools import items
 from memory_qmd.config import QmdConfig
 from tests.command import REPOSITORY
 
@@ -49,6 +50,20 @@ def tools() -> str:
         schemas = memory.tool_schemas()
     rows = [(f"`{schema['name']}`", _arguments(schema), _first_sentence(schema["description"])) for schema in schemas]
     return _table(("tool", "arguments", "purpose"), rows)
+
+
+def item_tools() -> str:
+    """Return a table of the arguments of the tools for items."""
+    rows = [
+        (
+            f"`{schema['name']}`",
+            f"`{name}{'' if name in schema['parameters']['required'] else '?'}`",
+            given["description"],
+        )
+        for schema in (items.STORE, items.RECALL, items.FORGET)
+        for name, given in schema["parameters"]["properties"].items()
+    ]
+    return _table(("tool", "argument", "meaning"), rows)
 
 
 def settings() -> str:

@@ -69,6 +69,9 @@ class ItemCommands:
                     Argument.of("text", metavar="TEXT", nargs="+", help="the fact, one or two sentences"),
                     Argument.of("--scope", metavar="NAME", help="where it belongs (memorySearch.items.scope)"),
                     tag,
+                    Argument.of(
+                        "--corrects", action="store_true", help="it takes the place of the fact that it corrects"
+                    ),
                 ),
             ),
             Command(
@@ -165,13 +168,18 @@ class ItemCommands:
 
         with self._open(options) as items:
             done = items.write(
-                " ".join(options.text), scope=options.scope, tags=options.tags or [], provenance=Provenance(speaker="user")
+                " ".join(options.text), scope=options.scope, tags=options.tags or [], corrects=options.corrects,
+                provenance=Provenance(speaker="user"),
             )  # fmt: skip
         if options.json:
             output.print_json(done)
             return 0
-        verb = {"added": "Kept", "reinforced": "Known already, said once more"}[done.outcome]
+        verb = "Known already, said once more" if done.outcome == "reinforced" else "Kept"
         output.write(f"{verb}: {done.item.id}  {_describe(done.item)}")
+        if done.superseded:
+            print(f"It takes the place of {', '.join(done.superseded)}.")
+        elif options.corrects:
+            output.complain("no fact was found that it corrects", "`memory-core items list` shows the facts.")
         if done.warning:
             output.complain(f"it has no embedding yet: {done.warning}")
         return 0

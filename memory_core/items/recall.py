@@ -14,7 +14,7 @@ from memory_core.items.items import Items
 from memory_core.items.messages import read_message
 from memory_core.items.records import ItemHit, Strategy
 from memory_core.ranking.scores import vector_score
-from memory_core.records import Query, SearchResult
+from memory_core.records import Hit, Query, SearchResult
 from memory_core.text.quoting import quote_safely
 
 # A note or an item is shown for a message only if the best of its kind has this much evidence, and then all with a half of it
@@ -24,6 +24,7 @@ NOTES_SHARE, ITEMS_SHARE = 0.5, 0.6
 LOOKED_AT = 16  # hits whose evidence decides if anything is shown
 HITS = 24
 PIECE_CHARS = 500  # of a passage: at 300 every ninth gold line is cut
+FENCE = "---"  # around front matter
 READ_CHARS = 700  # of a unit, whose headings are left out then
 
 log = logging.getLogger(__name__)
@@ -148,11 +149,11 @@ def _judge_items(hits: Iterable[ItemHit], evidence: Evidence, calibration: Calib
 
 def _judge_notes(result: SearchResult, evidence: Evidence) -> Iterator[Piece]:
     for hit in result.hits:
-        text = _strip_headings(hit.snippet)[:PIECE_CHARS]
+        first, text = _strip_frame(hit)
         if text:
             worth = evidence.measure(hit.snippet, score=hit.score, near=hit.vector_score or 0.0)
             yield Piece(
-                source=hit.source, place=hit.path, text=quote_safely(text), evidence=worth, start_line=hit.start_line,
+                source=hit.source, place=hit.path, text=quote_safely(text[:PIECE_CHARS]), evidence=worth, start_line=first,
                 end_line=hit.end_line,
             )  # fmt: skip
 
@@ -165,7 +166,13 @@ def _choose(judged: Iterable[Piece], least: float, share: float) -> list[Piece]:
     return [piece for piece in pieces if piece.evidence >= share * least]
 
 
-def _strip_headings(snippet: str) -> str:
-    """Return a passage without blank lines and headings: the path says where it stands."""
-    lines = [line for line in snippet.split("\n") if line.strip() and not line.startswith("#")]
-    return "\n".join(lines)
+def _strip_frame(hit: Hit) -> tuple[int, str]:
+    """Return a passage without front matter, headings and blank lines, whose place says the same; and its first line."""
+    lines = hit.snippet.split("\n")
+    # A heading may be joined to lines further below, and then the last line of the snippet is that of the hit.
+    begin = hit.start_line if len(lines) == 1 else max(hit.end_line - len(lines) + 1, hit.start_line)
+    kept = [(number, line) for number, line in enumerate(lines, begin) if line.strip() and not line.startswith("#")]
+    if hit.start_line == 1 and kept and kept[0][1].rstrip() == FENCE:
+        closed = next((index for index, (_, line) in enumerate(kept) if index and line.rstrip() == FENCE), 0)
+        kept = kept[closed + 1 :]
+    return (kept[0][0] if kept else begin), "\n".join(line for _, line in kept)

@@ -124,6 +124,10 @@ def test_a_rebuild_of_the_index_drops_no_item(command: Command) -> None:
 
 def test_the_commands(command: Command, tmp_path: Path) -> None:
     assert command("items", "list").out == "No items yet.\n"
+    assert command("items", "add", "My bike is red.").code == 0
+    old = command("items", "list", "--json").json["items"][0]["id"]
+    assert f"It takes the place of {old}." in command("items", "add", "My bike is blue, not red.", "--corrects").out
+    assert "no fact was found" in command("items", "add", "The sky was grey.", "--corrects").err
     added = json.loads(command("items", "add", "I", "sit", "on", "the", "aisle.", "--tag", "travel", "--json").out)
     item_id = added["item"]["id"]
     assert command("items", "list").out == f"{item_id}  I sit on the aisle.  (#travel)\n"

@@ -65,6 +65,17 @@ def test_a_question_brings_its_notes_and_items_once(slot: MemorySlot) -> None:
     assert "13 June" in slot.recall_for_message(asked, MAIN).text
 
 
+def test_the_label_is_the_line_that_is_quoted(workspace: Path, tmp_path: Path) -> None:
+    """Neither headings nor front matter are quoted: the place says what they say."""
+    note = "---\ntitle: Boiler maintenance\ntags: [boiler, heating]\n---\n\n# Boiler\n\n## Contract\n\n"
+    told = "The boiler maintenance contract with Jansen costs 140 euros a year."
+    (workspace / "memory" / "boiler.md").write_text(f"{note}{told}\n")
+    with open_slot(workspace, tmp_path) as slot:
+        text = slot.recall_for_message("What does the boiler maintenance contract for the heating cost?", MAIN).text
+    assert f"memory/boiler.md:\n> L10: {told}" in text
+    assert "title:" not in text
+
+
 @pytest.mark.parametrize(
     "message", ["What does ERR_QUOTA_7731 mean?", "Why do I see ERR_QUOTA_7731?", "ERR_QUOTA_7731"]
 )
