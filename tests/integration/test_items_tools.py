@@ -122,12 +122,15 @@ def test_a_rebuild_of_the_index_drops_no_item(command: Command) -> None:
     assert "The gate opens at six." in command("items", "list").out
 
 
-def test_the_commands(command: Command, tmp_path: Path) -> None:
-    assert command("items", "list").out == "No items yet.\n"
+def test_a_correction_by_command(command: Command) -> None:
     assert command("items", "add", "My bike is red.").code == 0
     old = command("items", "list", "--json").json["items"][0]["id"]
     assert f"It takes the place of {old}." in command("items", "add", "My bike is blue, not red.", "--corrects").out
     assert "no fact was found" in command("items", "add", "The sky was grey.", "--corrects").err
+
+
+def test_the_commands(command: Command, tmp_path: Path) -> None:
+    assert command("items", "list").out == "No items yet.\n"
     added = json.loads(command("items", "add", "I", "sit", "on", "the", "aisle.", "--tag", "travel", "--json").out)
     item_id = added["item"]["id"]
     assert command("items", "list").out == f"{item_id}  I sit on the aisle.  (#travel)\n"
