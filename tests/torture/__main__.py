@@ -10,7 +10,14 @@ from tests.torture.attack import KINDS
 from tests.torture.crew import Report, run_attack
 from tests.torture.worker import attack_named
 
-NAMES = ("tools", "damage", "kills", "items", "provider")  # the longest last, which gets what time the others leave
+NAMES = (
+    "tools",
+    "damage",
+    "kills",
+    "items",
+    "mcp",
+    "provider",
+)  # the longest last, which gets what time the others leave
 FULL_MINUTES = 45.0
 SHOWN_CASES = 6
 

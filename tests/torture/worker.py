@@ -35,6 +35,10 @@ def attack_named(name: str) -> type[Attack]:
         from tests.torture.items import ItemsAttack
 
         return ItemsAttack
+    if name == "mcp":
+        from tests.torture.mcp import McpAttack
+
+        return McpAttack
     from tests.torture.kills import KillAttack
 
     return KillAttack
