@@ -68,7 +68,7 @@ OUTPUTS: Mapping[str, Output] = {
                 {"vectorScore": {"type": "number"}, "textScore": {"type": "number"}, "citation": _TEXT},
             ),
             "provider": _TEXT,
-            "model": {"type": ["string", "null"]},
+            "model": {"anyOf": [_TEXT, {"type": "null"}]},
             "fallback": _STAND_IN,
             "backend": _TEXT,
             "backendFallback": _STAND_IN,

@@ -30,12 +30,14 @@ ENVIRONMENTS = {
     "openclaw": ("mcp>=2",),
     "nanobot": ("nanobot-ai",),
     "fastmcp": ("fastmcp",),
+    "inspector": ("mcp>=2",),
 }
 # The npm packages that an environment has besides.
 NPM = {
     "codex": ("@openai/codex",),
     "opencode": ("opencode-ai",),
     "openclaw": ("openclaw",),
+    "inspector": ("@modelcontextprotocol/inspector",),
 }
 NODE = ">=24.16,<25"  # OpenClaw asks for it; npm silently takes an older version of what does not run on its own Node
 # Nothing of the environment that runs this may be seen in the others.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -17,6 +18,8 @@ from memory_core.hosts.mcp import stdio
 from memory_core.tools import schemas
 from tests.command import REPOSITORY, Command
 from tests.hosts.mcp_server import DEADLINE_SECONDS, NOTE, Server, call, frame, talk
+from tests.servers.mcp_messages import make_message
+from tests.waiting import eventually
 
 
 def test_the_official_client_uses_every_tool(mcp_client: Path, command: Command) -> None:
@@ -208,48 +211,10 @@ def test_no_malformed_line_ends_it_and_each_is_answered(server: Server) -> None:
 def test_hundreds_of_random_lines_end_nothing(server: Server) -> None:
     server.greet()
     dice = random.Random(11)
-    values: list[Any] = [
-        None, True, -1, 0, 1.5, 10**40, "", "x", "\0", "2", [], {}, [[]], {"a": {}}, "é" * 500, "../x", {"_meta": 5},
-    ]  # fmt: skip
-    names = [
-        "query",
-        "path",
-        "text",
-        "from",
-        "lines",
-        "maxResults",
-        "requestId",
-        "progressToken",
-        "_meta",
-        "name",
-        "uri",
-    ]
-    methods = [
-        "initialize", "ping", "tools/list", "tools/call", "notifications/cancelled", "notifications/progress",
-        "notifications/initialized", "logging/setLevel", "completion/complete", "resources/read", "prompts/get", "x", "",
-    ]  # fmt: skip
-    asked = 0
     for number in range(400):
-        inner = {dice.choice(names): dice.choice(values) for _ in range(dice.randrange(4))}
-        tool = dice.choice(["memory_search", "memory_get", "memory_append", 5, None, "x"])
-        message = {
-            "jsonrpc": "2.0",
-            "method": dice.choice(methods),
-            "params": dice.choice([inner, {"name": tool, "arguments": inner}, dice.choice(values)]),
-        }
-        if dice.random() < 0.7:
-            message["id"] = dice.choice([f"r{number}", 1000 + number])
-            asked += 1
-        for key in [key for key in message if dice.random() < 0.05]:
-            message[key] = dice.choice(values)
-        line = bytearray(json.dumps(message).encode())
-        if dice.random() < 0.3:
-            for _ in range(dice.randrange(1, 6)):
-                line[dice.randrange(len(line))] = dice.choice(b'{}[]",:\\0aN\xff\0')
-        server.write(bytes(line).replace(b"\n", b" "))
+        server.write(make_message(dice, number))
     server.send("ping", 999_999)
     assert server.receive_until(999_999)["result"] == {}
-    assert asked > 200
 
     assert server.process.stdin is not None
     server.process.stdin.close()
@@ -373,3 +338,68 @@ def test_a_session_that_begins_by_hand_goes_on_as_if_it_had_not(server: Server) 
         "initialize", 1, protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "t", "version": "1"}
     )
     assert server.receive()["id"] == 1
+
+
+# A host that starts a server, asks it something, and waits to be killed.
+HOST = """
+import json, subprocess, sys
+
+server = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+call = {"name": "memory_search", "arguments": {"query": "retired teacher"}}
+for number, (method, params) in enumerate([("initialize", client), *[("tools/call", call)] * 20]):
+    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    server.stdin.write(json.dumps(message).encode() + b"\\n")
+    server.stdin.flush()
+    if number < 2:
+        server.stdout.readline()
+print(server.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_host_that_is_killed_leaves_no_process_and_no_lock(command: Command) -> None:
+    host = subprocess.Popen(
+        [sys.executable, "-c", HOST, *command.start(), "mcp"],
+        cwd=REPOSITORY,
+        env=command.variables(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with host:
+        assert host.stdout is not None
+        server = int(host.stdout.readline())
+        assert is_running(server)
+        host.kill()
+    assert eventually(lambda: not is_running(server))
+    assert command("add", "The boiler was serviced.").code == 0
+    assert command("index").code == 0
+    found = command("search", "boiler", "--json").json
+    assert "The boiler was serviced." in found["results"][0]["snippet"]
+    assert not found.get("stale")
+
+
+def is_running(number: int) -> bool:
+    """False for a process that has ended, though nobody may have asked for its exit code yet."""
+    try:
+        os.kill(number, 0)
+        state = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
+    except ProcessLookupError:
+        return False
+    except FileNotFoundError:
+        return not Path("/proc/self").exists()
+    return state != "Z"
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="only Linux tells the memory of another process in a file"
+)
+def test_an_idle_server_takes_less_than_100_mb(command: Command) -> None:
+    assert command("index").code == 0  # so that the server has nothing to do
+    with Server(command) as server:
+        server.greet()
+        server.send("resources/list", 2)  # for the real server
+        assert server.receive_until(2)["result"]["resources"]
+        status = Path(f"/proc/{server.process.pid}/status").read_text(encoding="utf-8")
+    [kilobytes] = [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:")]
+    assert kilobytes < 100 * 1024

@@ -27,8 +27,9 @@ from tests.torture.attack import Attack, Outcome
 ANSWER_SECONDS = 40.0
 END_SECONDS = 30.0
 _URL = re.compile(rb"http://\S+/mcp")
-_TYPES = ("application/json", "text/event-stream", "application/json, text/event-stream", "*/*", "")
-_VERSIONS = ("2024-11-05", "2025-06-18", "2026-07-28", "x", "")
+_GOOD_TYPES = "application/json, text/event-stream"
+_TYPES = (*[_GOOD_TYPES] * 6, "application/json", "text/event-stream", "*/*", "")
+_VERSIONS = ("2024-11-05", "2025-06-18", "2025-06-18", "2026-07-28", "2026-07-28", "x", "")
 
 
 class McpAttack(Attack):
@@ -206,7 +207,7 @@ class _Http(_Server):
     def attack(self, message: bytes, number: int, dice: random.Random) -> str:
         """Send a message with odd headers, and a handshake; return the status of the answer to the message."""
         said = {
-            "Content-Type": dice.choice(["application/json", "application/json", "text/plain"]),
+            "Content-Type": dice.choice([*["application/json"] * 8, "text/plain"]),
             "Accept": dice.choice(_TYPES),
         }
         if dice.random() < 0.5:
@@ -215,13 +216,13 @@ class _Http(_Server):
             said["Mcp-Protocol-Version"] = dice.choice(_VERSIONS)
         if dice.random() < 0.2:
             said["Mcp-Method"] = dice.choice(["tools/list", "x", ""])
-        verb = dice.choice(["POST", "POST", "POST", "POST", "POST", "DELETE", "PUT"])
+        verb = dice.choice([*["POST"] * 20, "DELETE", "PUT"])
         with self._client.stream(verb, self._url, content=message, headers=said) as answer:
             status = answer.status_code
             if status >= 500:
                 raise ValueError(f"status {status}: {answer.read()!r:.300}")
         opening = {"jsonrpc": "2.0", "id": number, "method": "initialize", "params": OPENING}
-        with self._client.stream("POST", self._url, json=opening, headers={"Accept": _TYPES[2]}) as alive:
+        with self._client.stream("POST", self._url, json=opening, headers={"Accept": _GOOD_TYPES}) as alive:
             if alive.status_code != 200:
                 raise ValueError(f"status {alive.status_code} of a handshake")
             self._session = alive.headers["Mcp-Session-Id"]
