@@ -252,7 +252,8 @@ class Items:
         among = matches.among
         if among is None:
             return ItemAnswer(hits=(), strategy="keyword" if vector is None else "embedding", warning=warning)
-        if vector is not None and self._writable and (matches.cosines == UNKNOWN).any():
+        lacking = vector is not None and bool((matches.cosines == UNKNOWN).any())
+        if lacking and self._writable and self._config.search.items.enabled:
             self._backfill.start()
         shares = weigh_words(matches.words, len(among.keys))
         calibration = self._embedder.find_calibration() if vector is not None else None
@@ -400,7 +401,16 @@ class Items:
         return self._backfill.run(progress)
 
     def close(self) -> bool:
-        """End background work and close the file; return False if a request for embeddings still runs."""
+        """End background work and close the file for good; return False if a request for embeddings still runs.
+
+        Every call after that raises `MemoryClosed`. May be called twice.
+        """
+        ended = self.release()
+        self._file.refuse()
+        return ended
+
+    def release(self) -> bool:
+        """End background work and close the file until it is needed again; return as `close` does."""
         self._embedder.close()  # cancels the request that the backfill may wait for
         ended = self._backfill.close()
         self._file.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ class AgentItems:
         self._recalled = recalled
         self._lock = threading.Lock()
         self._open: dict[Access, tuple[AgentConfig, Items]] = {}
+        self._given: weakref.WeakSet[Items] = weakref.WeakSet()
         self._closed = False
         forks.renew_in_children(self, AgentItems._renew)
 
@@ -45,8 +47,9 @@ class AgentItems:
                 return held[1]
             items = Items(config, keys=self._keys, access=access)
             self._open[access] = (config, items)
+            self._given.add(items)
         if held is not None:
-            held[1].close()
+            held[1].release()
         return items
 
     def call_tool(
@@ -77,7 +80,11 @@ class AgentItems:
         """
         with self._lock:
             self._closed = True
-        return self.release()
+            given, self._given = list(self._given), weakref.WeakSet()
+        running = self.release()
+        for items in given:  # also those that a script has kept
+            items.close()
+        return running
 
     def release(self) -> tuple[str, ...]:
         """Close the files until they are needed again.
@@ -87,7 +94,7 @@ class AgentItems:
         """
         with self._lock:
             opened, self._open = list(self._open.values()), {}
-        ended = [items.close() for _, items in opened]
+        ended = [items.release() for _, items in opened]
         return () if all(ended) else ("items did not close: a request for embeddings is still running",)
 
     def _renew(self) -> None:

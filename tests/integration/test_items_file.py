@@ -205,7 +205,7 @@ def test_a_damaged_file_is_set_aside_and_what_can_be_read_is_saved(tmp_path: Pat
     again.close()
 
 
-@pytest.mark.parametrize("table", ["items_fts_data", "items_fts_config"])
+@pytest.mark.parametrize("table", ["items_fts_data", "items_fts_idx", "items_fts_docsize", "items_fts_config"])
 def test_a_lost_table_of_the_keyword_index_is_damage_that_is_mended(tmp_path: Path, table: str) -> None:
     items = open_items(tmp_path)
     items.write("The boat is called Heron.")

@@ -257,8 +257,12 @@ class ItemsFile:
             vectors.put(connection, space, hashes, embedded)
 
     def close(self) -> None:
-        """Close all connections; may be called twice."""
+        """Close all connections until one is needed again; may be called twice."""
         self._store.close()
+
+    def refuse(self) -> None:
+        """Refuse every call from now on."""
+        self._store.refuse()
 
 
 def index_text(draft: Draft) -> ItemText:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from memory_core import sqlite
 from memory_core.atomic import locked
-from memory_core.errors import StoreCorrupt, SyncBusy
+from memory_core.errors import MemoryClosed, StoreCorrupt, SyncBusy
 from memory_core.items.store import salvage
 from memory_core.items.store.rows import load_wipe_mark
 from memory_core.items.store.schema import ITEMS, MIGRATIONS
@@ -37,6 +37,7 @@ class ItemStore:
         self.writable = writable
         self._pool = ConnectionPool(path, ITEMS, MIGRATIONS, writable=writable, prepare=_prepare, finish=_resume_wipe)
         self._checked: FileId | None = None  # the file that was looked at for damage
+        self._refused = False
         self.rescued: str | None = None  # a sentence about the last rescue by this process
 
     def exists(self) -> bool:
@@ -96,12 +97,18 @@ class ItemStore:
         return True
 
     def close(self) -> None:
-        """Close all connections; may be called twice."""
+        """Close all connections until one is needed again; may be called twice."""
         self._pool.close()
+
+    def refuse(self) -> None:
+        """Refuse every call from now on: their memory was closed."""
+        self._refused = True
 
     @contextlib.contextmanager
     def _rescuing(self) -> Iterator[None]:
         """Mend a file that turns out to be damaged, so that the next call can use it; this one still fails."""
+        if self._refused:
+            raise MemoryClosed
         self._check()
         try:
             yield

@@ -74,6 +74,9 @@ def count_pending(connection: Connection, space_id: int | None) -> int:
     )
 
 
+HELD_BYTES = 200_000_000  # of vectors in memory: 195,000 items of the static model, 16,000 of 3,072 dimensions
+
+
 @dataclass(frozen=True, slots=True)
 class ItemCosines:
     """The cosines of items with a question: `values[i]` is that of the item with the number `keys[i]`."""
@@ -91,14 +94,17 @@ class _ItemMatrix:
 
 
 class ItemVectors:
-    """Compares a question with all items of a space; keeps their vectors until a write changes the file."""
+    """Compares a question with the items of a space that were said last; keeps their vectors until a write changes the file."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._matrix: _ItemMatrix | None = None
 
     def compare(self, connection: Connection, vector: tuple[Space, NDArray[np.float32]] | None) -> ItemCosines:
-        """Return the cosine of every item that has an embedding in the space of a vector; none without a vector."""
+        """Return the cosine of every item that has an embedding in the space of a vector; none without a vector.
+
+        Of more than fit into `HELD_BYTES`, those said last are compared; words find the others.
+        """
         import numpy as np
 
         found = None if vector is None else find_space(connection, vector[0])
@@ -117,8 +123,9 @@ class ItemVectors:
         if held is not None and (held.space_id, held.generation) == (space_id, generation):
             return held
         found = connection.execute(
-            "SELECT key, embedding FROM items i JOIN embeddings e ON e.hash = i.text_hash AND e.space_id = ?",
-            (space_id,),
+            "SELECT key, embedding FROM items i JOIN embeddings e ON e.hash = i.text_hash AND e.space_id = ?"
+            " ORDER BY said DESC LIMIT (SELECT ? / (4 * dimensions) FROM spaces WHERE id = ?)",
+            (space_id, HELD_BYTES, space_id),
         ).fetchall()
         keys = np.array([row[0] for row in found], dtype=np.int64)
         matrix = _ItemMatrix(space_id, generation, keys, as_rows([cast("bytes", row[1]) for row in found]))

@@ -12,9 +12,10 @@ import pytest
 from memory_core.config.agent import AgentConfig
 from memory_core.config.item_settings import ItemSettings, Salience
 from memory_core.config.settings import ProviderId, SearchSettings
-from memory_core.errors import InvalidArgument, StoreReadOnly
+from memory_core.errors import InvalidArgument, MemoryClosed, StoreReadOnly
 from memory_core.items.items import Items
 from memory_core.items.records import Draft, Provenance
+from memory_core.items.store import vectors
 
 DAY = 86_400.0
 
@@ -292,3 +293,44 @@ def test_the_formula_of_similarity_is_configurable(tmp_path: Path) -> None:
     items.write("The tent is in the attic.")
     assert items.query("The tent is in the attic.").hits[0].similarity == pytest.approx(1, abs=0.01)
     items.close()
+
+
+def test_a_closed_store_of_items_refuses_every_call(items: Items) -> None:
+    kept = items.write("The dentist is Dr. Okafor.").item
+    items.close()
+    for call in (
+        lambda: items.write("It opens nothing."), lambda: items.query("dentist"), lambda: items.get(kept.id),
+        items.list, items.count, lambda: items.promote([kept.id]), lambda: items.forget(ids=[kept.id]),
+        lambda: items.memorize([{"role": "user", "content": "Remember that the gate opens at 7."}]), lambda: list(items.export()),
+    ):  # fmt: skip
+        with pytest.raises(MemoryClosed, match="was closed"):
+            call()
+    assert items.close()
+
+
+def test_a_question_embeds_nothing_in_the_background_where_items_are_off(tmp_path: Path) -> None:
+    opened = Items(configure(tmp_path, "none"))
+    opened.write("The dentist is Dr. Okafor.")
+    opened.close()
+    later = Items(configure(tmp_path))
+    assert later.query("dentist").hits
+    later.close()  # waits for what runs
+    seen: list[int] = []
+    reader = Items(configure(tmp_path))
+    assert reader.backfill(lambda progress: seen.append(progress.done)) == 0
+    assert seen == [1]
+    reader.close()
+
+
+def test_of_more_vectors_than_memory_may_hold_those_said_last_are_compared(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "HELD_BYTES", 2 * 4 * 256)  # room for two
+    opened = Items(configure(tmp_path), clock=clock)
+    for fact in ("The oldest fact is a kayak.", "The red canoe is mine.", "Our rowing boat leaks."):
+        clock.now += DAY
+        opened.write(fact)
+    hits = opened.query("What do I paddle with?", limit=9).hits
+    assert "The oldest fact is a kayak." not in [hit.item.content for hit in hits]
+    assert opened.query("kayak").hits[0].item.content == "The oldest fact is a kayak."
+    opened.close()

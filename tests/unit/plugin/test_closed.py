@@ -167,3 +167,12 @@ def test_a_start_that_meets_a_close_leaves_no_thread(notes: Path, tmp_path: Path
         for thread in starts:
             thread.join(30)
     assert eventually(lambda: ours() <= before), ours() - before
+
+
+def test_items_that_a_script_has_kept_refuse_after_close(tmp_path: Path) -> None:
+    memory = memory_core.open_memory(CONFIG, workspace=tmp_path, state_dir=tmp_path / "state")
+    items = memory.items
+    items.write("The fence is made of larch.")
+    memory.close()
+    with pytest.raises(MemoryClosed, match="was closed"):
+        items.query("fence")
