@@ -57,3 +57,21 @@ def test_what_is_always_true_does_not_age(evergreen: str, tmp_path: Path) -> Non
 def test_a_dated_heading_in_memory_md_makes_it_no_older(tmp_path: Path) -> None:
     notes = {"MEMORY.md": f"# Since 2001-01-01\n\n{GOOD}", ago(30): FAIR}
     assert found(tmp_path, notes, enabled=True)[0][0] == "MEMORY.md"
+
+
+@pytest.mark.parametrize("provider", ["static", "none"])
+def test_of_equal_notes_the_newer_one_is_first(tmp_path: Path, provider: str) -> None:
+    """Where somebody changed their mind in the same words, the later word holds."""
+    notes = tmp_path / "ws" / "memory"
+    notes.mkdir(parents=True)
+    for day in (400, 30, 200):
+        (notes / Path(ago(day)).name).write_text(
+            f"The colour of the garden fence is {'green' if day == 30 else 'white'}.\n"
+        )
+    config = {"memorySearch": {"provider": provider}}
+    with memory_core.open_memory(config, workspace=tmp_path / "ws", state_dir=tmp_path / "state") as memory:
+        memory.sync()
+        answer = memory.call_tool("memory_search", {"query": "colour of the garden fence"})
+    paths = [hit["path"] for hit in answer["results"]]
+    assert [path for path in paths if path != ago(30)] == [ago(200), ago(400)]
+    assert provider != "none" or paths[0] == ago(30)
