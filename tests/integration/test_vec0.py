@@ -222,16 +222,52 @@ def test_without_vec0_newer_texts_are_found_beside_the_bits(index: Index, provid
 def test_signs_leave_out_little_and_score_nothing(index: Index, dimensions: int) -> None:
     provider = CountingProvider(dimensions=dimensions)
     for n in range(8):
-        index.note(f"memory/{n}.md", prose(100, start=n * 100))
+        index.note(f"memory/{n}.md", prose(300, start=n * 300))
     index.sync(provider)
-    index.vectors = VectorIndex(Vector(enabled=False), exact_limit=10**6, screen_from=1)
-    assert len(embeddings(index, provider)) > 20 * 10  # so that there is something to leave out
+    index.vectors = VectorIndex(Vector(enabled=False), exact_limit=20)
+    assert len(embeddings(index, provider)) > 600  # so that there is something to leave out
     for text in ("Something about a zeppelin.", "What was noted on day 250?", prose(1, start=333)):
         query = provider.embed_query(text)
         found, exact = near(index, provider, query, limit=10), near(index, provider, query, limit=10, exact=True)
         assert len(found) == 10
         assert found[0] == exact[0]
         assert len(set(found) & set(exact)) >= 7
+
+
+def test_a_process_reads_the_bits_of_vec0_once_and_then_adds_newer_ones(
+    index: Index, provider: CountingProvider
+) -> None:
+    for n in range(3):
+        index.note(f"memory/{n}.md", prose(100, start=n * 100))
+    index.sync(provider)
+    assert index.vectors is not None
+    query = provider.embed_query("something about a zeppelin")
+    near(index, provider, query)
+    before = index.vectors._signs
+    assert before is not None
+    index.note("memory/new.md", "Something about a zeppelin.")
+    index.sync(provider)
+    assert near(index, provider, query)[0].cosine == pytest.approx(1)
+    after = index.vectors._signs
+    assert after is not None
+    assert after.signs.ids[: len(before.signs.ids)].tolist() == before.signs.ids.tolist()
+    (index.workspace / "memory" / "new.md").unlink()
+    index.sync(provider)
+    assert near(index, provider, query)[0].cosine < 0.99
+
+
+def test_another_index_file_is_read_anew(index: Index, provider: CountingProvider) -> None:
+    """Its ids are those of other texts."""
+    index.note("memory/a.md", prose(100))
+    index.sync(provider)
+    near(index, provider, provider.embed_query("harbour"))
+    index.store.close()
+    for file in index.state.glob("main.sqlite*"):
+        file.unlink()
+    index.note("memory/a.md", prose(100, start=500))
+    index.sync(provider)
+    query = provider.embed_query("What was noted on day 530?")
+    assert near(index, provider, query) == near(index, provider, query, exact=True)
 
 
 def near(

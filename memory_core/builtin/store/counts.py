@@ -39,7 +39,7 @@ class IndexSummary:
         last_sync: Unix seconds; None before the first.
         stamps: The stamp of each note as it was indexed, by (source, path); no session logs, and
             none of the failures.
-        vector: By what the vectors of the serving space are searched: "vec0", "exact" or "off".
+        vector: By what the vectors of the serving space are searched: "vec0", "signs", "exact" or "off".
         vector_reason: Why it is not "vec0"; None if it is.
     """
 

@@ -1,8 +1,9 @@
-"""Nearest windows of one vector space: an exact scan in memory, or vec0's bits first and exact scores after.
+"""Nearest windows of one vector space: compared one by one while they are few, else after a choice by their signs.
 
-Up to `EXACT_BYTES` the float32 rows are scanned in memory; where they are many, their signs are scanned first. Above that
-size, a vec0 bit column picks `OVERSAMPLE` candidates, which are scored exactly from their BLOBs. Without vec0 the exact scan
-answers at any size.
+Up to `EXACT_BYTES`, the float32 rows are kept in memory; where they are many, their signs pick those that are compared. Above,
+only signs are kept, 32 times smaller: they pick candidates, which are read from their BLOBs and compared exactly. A vec0 table
+keeps these bits in the index, so that a process begins with a read of some megabytes; where there is none, with a read of all
+vectors.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from memory_core.builtin.store import meta
 from memory_core.builtin.store.damage import check_cosines, stack_embeddings
+from memory_core.builtin.store.signs import Signs, find_alike, pack, to_words
 from memory_core.config.settings import Vector
 from memory_core.sqlite import Connection, load_vec0
 
@@ -22,14 +24,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-VectorSearch = Literal["vec0", "exact", "off"]
+VectorSearch = Literal["vec0", "signs", "exact", "off"]
 
 EXACT_BYTES = 64 * 1024 * 1024  # 65,536 vectors of 256 dimensions, 10,922 of 1,536
-# From this number of rows on, a scan of their signs picks the rows to score, SCREENED for each one wanted: it takes a third of
-# the time, and recall@100 is .98 on real text.
+# From this number of rows in memory on, a scan of their signs picks the rows to compare, SCREENED for each one wanted: it takes
+# a third of the time, and recall@100 is .98 on real text.
 SCREEN_FROM, SCREENED = 16_384, 20
-OVERSAMPLE = 480  # recall@10 .996 on real text vectors
 _MOST_EQUAL = 1000  # windows as near as the last one wanted: their texts differ in what a model does not see
+CANDIDATES = 600  # that are compared exactly, or four for each one wanted; see signs.py
+_READ_ROWS = 4096  # vectors in memory at once where signs are made of them
+_SAME_FILE = 10_000_000  # changes of content, which a generation counts from a random number for each new file
 _BITS_CHUNK = 128  # vec0 rows in a block: small indexes stay small, deletes stay cheap
 
 
@@ -50,20 +54,12 @@ class _Screen:
 
     @classmethod
     def of(cls, rows: NDArray[np.float32]) -> _Screen:
-        import numpy as np
-
         mean = rows.mean(axis=0)
-        return cls(mean, np.ascontiguousarray(_signs(rows, mean).T))
+        return cls(mean, to_words(pack(rows, above=mean)))
 
     def pick(self, query: NDArray[np.float32], count: int) -> NDArray[np.intp]:
         """Return the numbers of the rows that agree with the query in most dimensions; more than `count` if several tie."""
-        import numpy as np
-
-        differing = np.zeros(self.words.shape[1], dtype=np.uint16)
-        for word, asked in zip(self.words, _signs(query[None], self.mean)[0], strict=True):
-            differing += np.bitwise_count(word ^ asked)
-        within = np.cumsum(np.bincount(differing))  # a third of the time of a partition, as the distances are few
-        return np.flatnonzero(differing <= np.searchsorted(within, count))
+        return find_alike(self.words, query - self.mean, count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +71,22 @@ class _Matrix:
     screen: _Screen | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _HeldSigns:
+    space_id: int
+    generation: int
+    signs: Signs
+
+
 class VectorIndex:
     """Finds the nearest windows; keeps vectors in memory. Used from several threads, each with a connection of its own."""
 
     def __init__(self, settings: Vector, *, exact_limit: int | None = None, screen_from: int = SCREEN_FROM) -> None:
         self._settings = settings
-        self._exact_limit = exact_limit
         self._screen_from = screen_from
+        self._exact_limit = exact_limit
         self._matrix: _Matrix | None = None
+        self._signs: _HeldSigns | None = None
         self._lock = threading.Lock()
 
     def find_problem(self, connection: Connection) -> str | None:
@@ -99,7 +103,10 @@ class VectorIndex:
         """Find the windows most similar to a query of unit length, best first; rows without direction are left out."""
         import numpy as np
 
-        matrix = self._load_picked(connection, space_id, query) or self._load_all(connection, space_id, len(query))
+        if self._is_large(connection, space_id):
+            matrix = self._load_candidates(connection, space_id, query, limit)
+        else:
+            matrix = self._load_all(connection, space_id, len(query))
         if not len(matrix.hashes):
             return []
         count = limit * SCREENED
@@ -130,26 +137,27 @@ class VectorIndex:
         if space_id is None:
             return "off", "there are no embeddings yet"
         problem = self.find_problem(connection)
-        if problem is not None:
-            return "exact", problem
-        if meta.get_value(connection, meta.BITS_SPACE) == str(space_id):
-            return "vec0", None
-        dimensions = int(connection.execute("SELECT dimensions FROM spaces WHERE id = ?", (space_id,)).get)
-        if dimensions % 8:
-            return "exact", f"vec0 packs whole bytes, and {dimensions} dimensions are none"
         if self._is_large(connection, space_id):
-            return "exact", "the next sync that changes something makes the table of vec0"
-        return (
-            "exact",
-            f"vec0 searches more than {self._find_limit(dimensions):,} embeddings; fewer are compared one by one",
-        )
+            if problem is None and meta.get_value(connection, meta.BITS_SPACE) == str(space_id):
+                return "vec0", None
+            return "signs", problem or self._explain_no_table(connection, space_id)
+        dimensions = _get_dimensions(connection, space_id)
+        few = f"vec0 searches more than {self._find_limit(dimensions):,} embeddings; fewer are compared one by one"
+        return "exact", problem or few
+
+    def _explain_no_table(self, connection: Connection, space_id: int) -> str:
+        dimensions = _get_dimensions(connection, space_id)
+        if dimensions % 8:
+            return f"vec0 packs whole bytes, and {dimensions} dimensions are none"
+        return "the next sync that changes something makes the table of vec0"
 
     def update_bits(self, connection: Connection, space_id: int) -> None:
         """Add what the bit column lacks of the space, or drop the column of another one, inside a write transaction."""
         have = meta.get_value(connection, meta.BITS_SPACE)
-        large = have == str(space_id) or self._is_large(connection, space_id)
+        packs = _get_dimensions(connection, space_id) % 8 == 0
+        large = have == str(space_id) or (packs and self._is_large(connection, space_id))
         if (have is None and not large) or self.find_problem(connection) is not None:
-            return  # without vec0 an existing column stays: `_load_picked` scores the newer rows exactly
+            return  # without vec0 an existing column stays: `_grow` reads the newer rows
         if have is not None and have != str(space_id):
             connection.execute("DROP TABLE IF EXISTS chunks_vec")
             meta.set_values(connection, {meta.BITS_SPACE: None, meta.BITS_LAST: None})
@@ -163,10 +171,13 @@ class VectorIndex:
             connection.executemany("DELETE FROM chunks_vec WHERE rowid = ?", ((number,) for number in ids))
 
     def _is_large(self, connection: Connection, space_id: int) -> bool:
-        dimensions = int(connection.execute("SELECT dimensions FROM spaces WHERE id = ?", (space_id,)).get)
-        if dimensions % 8:
-            return False  # vec0 packs whole bytes only, so that the exact scan answers
-        limit = self._find_limit(dimensions)
+        limit = self._find_limit(_get_dimensions(connection, space_id))
+        with self._lock:
+            held, matrix = self._signs, self._matrix
+        if held is not None and held.space_id == space_id and len(held.signs.ids) > 2 * limit:
+            return True  # most of them are there still
+        if matrix is not None and (matrix.space_id, matrix.generation) == (space_id, meta.read_generation(connection)):
+            return len(matrix.hashes) > limit
         counted = connection.execute(
             "SELECT count(*) FROM (SELECT 1 FROM embedding_cache WHERE space_id = ? LIMIT ?)", (space_id, limit + 1)
         ).get
@@ -175,26 +186,34 @@ class VectorIndex:
     def _find_limit(self, dimensions: int) -> int:
         return EXACT_BYTES // (4 * max(dimensions, 1)) if self._exact_limit is None else self._exact_limit
 
-    def _load_picked(self, connection: Connection, space_id: int, query: NDArray[np.float32]) -> _Matrix | None:
-        """Load the candidates that vec0 picks, and rows newer than its column; None when there is no column of this space."""
-        if meta.get_value(connection, meta.BITS_SPACE) != str(space_id) or self.find_problem(connection) is not None:
-            return None
-        rows = connection.execute(
-            "WITH near AS MATERIALIZED ("
-            " SELECT rowid FROM chunks_vec WHERE embedding MATCH vec_quantize_binary(:query) AND k = :k)"
-            " SELECT e.hash, e.embedding FROM near JOIN embedding_cache e ON e.id = near.rowid"
-            " WHERE EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)"
-            " UNION ALL SELECT hash, embedding FROM embedding_cache e WHERE id > :last"
-            " AND +space_id = :space"  # the + keeps it off the index of spaces, which would be read whole
-            " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)",
-            {
-                "query": query.tobytes(),
-                "k": OVERSAMPLE,
-                "space": space_id,
-                "last": int(meta.get_value(connection, meta.BITS_LAST) or 0),
-            },
-        ).fetchall()
-        return _matrix(space_id, "", rows, dimensions=len(query))
+    def _load_candidates(
+        self, connection: Connection, space_id: int, query: NDArray[np.float32], limit: int
+    ) -> _Matrix:
+        """Load the vectors that their signs pick; more where many of these belong to texts that no note holds any more."""
+        signs = self._load_signs(connection, space_id, len(query))
+        wanted = count = max(CANDIDATES, 4 * limit)
+        while True:
+            ids = signs.pick(query, count)
+            rows = connection.execute(
+                f"SELECT hash, embedding FROM embedding_cache e WHERE id IN ({','.join(map(str, ids.tolist()))})"
+                " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)"
+            ).fetchall()
+            if len(rows) >= wanted // 2 or count >= len(signs.ids):
+                return _matrix(space_id, "", rows, dimensions=len(query))
+            count *= 4
+
+    def _load_signs(self, connection: Connection, space_id: int, dimensions: int) -> Signs:
+        generation = int(meta.read_generation(connection))
+        with self._lock:
+            held = self._signs
+        if held is not None and held.space_id == space_id and 0 <= generation - held.generation < _SAME_FILE:
+            signs = held.signs
+        else:
+            signs = _read_bits(connection, space_id, dimensions)
+        signs = _grow(connection, space_id, signs)
+        with self._lock:
+            self._signs, self._matrix = _HeldSigns(space_id, generation, signs), None
+        return signs
 
     def _load_all(self, connection: Connection, space_id: int, dimensions: int) -> _Matrix:
         generation = meta.read_generation(connection)
@@ -207,10 +226,9 @@ class VectorIndex:
             " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)",
             (space_id,),
         ).fetchall()
-        screened = len(rows) >= self._screen_from
-        loaded = _matrix(space_id, generation, rows, dimensions=dimensions, screened=screened)
+        loaded = _matrix(space_id, generation, rows, dimensions=dimensions, screened=len(rows) >= self._screen_from)
         with self._lock:
-            self._matrix = loaded
+            self._matrix, self._signs = loaded, None
         return loaded
 
 
@@ -227,12 +245,53 @@ def _matrix(
     return _Matrix(space_id, generation, [row[0] for row in found], rows, _Screen.of(rows) if screened else None)
 
 
-def _signs(rows: NDArray[np.float32], mean: NDArray[np.float32]) -> NDArray[np.uint64]:
-    """Return one bit for each dimension, padded with zeros to whole words, shape (n, ceil(dimensions / 64))."""
+def _get_dimensions(connection: Connection, space_id: int) -> int:
+    return int(connection.execute("SELECT dimensions FROM spaces WHERE id = ?", (space_id,)).get)
+
+
+def _read_bits(connection: Connection, space_id: int, dimensions: int) -> Signs:
+    """Read the bits of a space from the tables in which vec0 keeps them, which takes no vec0; none where it keeps others."""
     import numpy as np
 
-    packed = np.packbits(rows > mean, axis=1)
-    return np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)
+    signs = Signs.empty(dimensions)
+    if meta.get_value(connection, meta.BITS_SPACE) != str(space_id):
+        return signs
+    rows = connection.execute(
+        "SELECT c.validity, c.rowids, v.vectors FROM chunks_vec_chunks c"
+        " JOIN chunks_vec_vector_chunks00 v ON v.rowid = c.chunk_id"
+    )
+    blobs = cast("list[tuple[bytes, bytes, bytes]]", rows.fetchall())
+    if not blobs:
+        return signs
+    valid, ids, bits = map(b"".join, zip(*blobs, strict=True))
+    used = np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little").astype(bool)
+    octets = np.frombuffer(bits, np.uint8).reshape(len(used), -1)
+    last = int(meta.get_value(connection, meta.BITS_LAST) or 0)
+    return signs.add(np.frombuffer(ids, "<i8")[used], to_words(octets[used]), last)
+
+
+def _grow(connection: Connection, space_id: int, signs: Signs) -> Signs:
+    """Add the signs of newer vectors."""
+    import numpy as np
+
+    newest = int(connection.execute("SELECT coalesce(max(id), 0) FROM embedding_cache").get)
+    ids: list[NDArray[np.int64]] = []
+    words: list[NDArray[np.uint64]] = []
+    last = signs.last
+    while last < newest:
+        found = connection.execute(
+            "SELECT id, embedding FROM embedding_cache WHERE id > ?"
+            " AND +space_id = ? ORDER BY id LIMIT ?",  # the + keeps it off the index of spaces, which would be read whole
+            (last, space_id, _READ_ROWS),
+        ).fetchall()
+        rows = cast("list[tuple[int, bytes]]", found)
+        if rows:
+            ids.append(np.array([row[0] for row in rows], np.int64))
+            words.append(to_words(pack(stack_embeddings([row[1] for row in rows], signs.dimensions))))
+        last = rows[-1][0] if len(rows) == _READ_ROWS else newest
+    if ids:
+        return signs.add(np.concatenate(ids), np.concatenate(words, axis=1), newest)
+    return signs if signs.last >= newest else replace(signs, last=newest)
 
 
 def _fill_bits(connection: Connection, space_id: int, *, create: bool) -> None:
