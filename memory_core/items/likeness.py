@@ -126,11 +126,17 @@ def is_same(one: Fact, other: Fact, words: Words, cosine: float) -> bool:
     return all(words.nearness(word, others) >= SAME_WORD for word, others in telling)
 
 
-def corrects(newer: Fact, older: Fact, words: Words, cosine: float) -> bool:
+def corrects(newer: Fact, older: Fact, words: Words, cosine: float, *, cued: bool = False) -> bool:
     """Return True if a newer fact takes the place of an older one.
 
     It says "not X" and the older one says X; or it speaks of a change, and both are about one thing; or the two differ in a
     number, a day, an address or a negation alone.
+
+    Args:
+        newer, older: The facts.
+        words: The static model.
+        cosine: Of the two by that model.
+        cued: It was said as a correction, "no, ...".
     """
     if newer.subjects != older.subjects and (newer.subjects or older.subjects):
         return False
@@ -139,7 +145,7 @@ def corrects(newer: Fact, older: Fact, words: Words, cosine: float) -> bool:
     if denied and common and stem(denied[1].lower().strip(".,")) in older.stems:
         return True
     shared = sum(min(max(words.rarity(word) - 9, 0), 5) for word in set(older.words) if stem(word) in common)
-    if _CHANGE.search(newer.text) and (shared >= SHARED_BITS or cosine >= CORRECTED_COSINE):
+    if (cued or _CHANGE.search(newer.text)) and (shared >= SHARED_BITS or cosine >= CORRECTED_COSINE):
         return True
     old, new = older.list_left_over(newer), newer.list_left_over(older)
     others = [word for word in (*old, *new) if not _is_value(word) and _is_telling(word, words)]

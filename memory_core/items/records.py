@@ -75,6 +75,7 @@ class Draft:
         content: The fact, one or two sentences.
         scope, tags, kind, pending: See `Item`.
         provenance: Its origin.
+        supersedes: The ids of items whose place it takes.
     """
 
     content: str
@@ -83,6 +84,7 @@ class Draft:
     kind: str = "fact"
     pending: bool = False
     provenance: Provenance = Provenance()
+    supersedes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

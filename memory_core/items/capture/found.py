@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from memory_core.items.capture.short_corrections import ShortCorrection
+
 Tier = Literal["sure", "pending"]
 KINDS = ("fact", "preference", "decision", "correction")
 
@@ -18,6 +20,9 @@ class FoundFact:
         kind: One of `KINDS`.
         tier: "sure" is recalled from now on; "pending" waits to be said again or confirmed.
         said_at: Unix seconds; None is now.
+        short: The correction that it is, if it names only what changes; then `content` is no fact yet.
+        supersedes: The ids of items whose place it takes.
+        turn: The index of its turn in the exchange.
         speaker: Who said it.
     """
 
@@ -25,4 +30,7 @@ class FoundFact:
     kind: str = "fact"
     tier: Tier = "sure"
     said_at: float | None = None
+    short: ShortCorrection | None = None
+    turn: int = 0
+    supersedes: tuple[str, ...] = ()
     speaker: Literal["user", "assistant"] = "user"

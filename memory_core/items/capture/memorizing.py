@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from memory_core.errors import InvalidArgument
@@ -12,6 +13,7 @@ from memory_core.items.capture.exchange import Exchange, read_exchange
 from memory_core.items.capture.extraction import ask_model
 from memory_core.items.capture.found import FoundFact
 from memory_core.items.capture.rules import find_facts
+from memory_core.items.capture.short_corrections import complete
 from memory_core.items.drafts import check_draft
 from memory_core.items.records import Draft, Memorized, Provenance, Reason, RefusedFact
 from memory_core.items.words import list_words, stem
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+CORRECTED_TURNS = 3  # before a short correction, among which the value that it corrects was said
+LOOKED_AT = 5  # items that a short correction may be about
+QUESTION_CHARS = 600
 REPEATED_SHARE = 0.8  # of a fact's words that stand in what nobody said, from which the fact is taken from there
 OWN_SHARE = 0.5  # of them that stand in the user's words, from which it is the user's all the same
 _RECALLED_MARK = re.compile(r"^\s*(?:>\s*)?(?:[\w-]{1,16}:|\d+[.)]|[-*+])?\s*")
@@ -52,7 +57,7 @@ def memorize(
             warning = f"the model gave no facts, the rules did: {str(error) or type(error).__name__}"
             log.warning("capture: %s", warning)
     by_model = findings is not None
-    found = list(find_facts(exchange.turns, now=now)) if findings is None else findings
+    found = _find_by_rules(items, exchange, scope=scope, now=now) if findings is None else findings
     drafts = []
     refused = [RefusedFact(text=turn.text, reason="secret") for turn in exchange.turns if turn.new and turn.has_secret]
     for finding in found:
@@ -70,14 +75,36 @@ def memorize(
     )
 
 
+def _find_by_rules(items: Items, exchange: Exchange, *, scope: str, now: float) -> list[FoundFact]:
+    """Return the facts that the rules find; a correction that names only what changes is completed."""
+    found: list[FoundFact] = []
+    for fact in find_facts(exchange.turns, now=now):
+        if fact.short is None:
+            found.append(fact)
+            continue
+        heard = [turn.text for turn in exchange.turns[max(fact.turn - CORRECTED_TURNS, 0) : fact.turn]]
+        known: list[tuple[str, str | None]] = [(each.content, None) for each in reversed(found)]
+        if heard:
+            hits = items.query(" ".join(heard)[-QUESTION_CHARS:], scope=scope, limit=LOOKED_AT).hits
+            known += [(hit.item.content, hit.item.id) for hit in hits]
+        for content, item_id in known:
+            completed = complete(fact.short, content, [*heard, *(each.content for each in found)])
+            if completed is not None:
+                found = [each for each in found if each.content != content]
+                found.append(replace(fact, content=completed, short=None, supersedes=(item_id,) if item_id else ()))
+                break
+    return found
+
+
 def _judge(
     finding: FoundFact, exchange: Exchange, recalled: frozenset[str], *, scope: str, session: str | None
 ) -> tuple[Draft, Reason | None]:
     """Return a fact to write, or the reason why it must not be written."""
     origin = Provenance(session=session, said_at=finding.said_at, speaker=finding.speaker)
     draft = Draft(
-        content=finding.content, scope=scope, kind=finding.kind, pending=finding.tier == "pending", provenance=origin
-    )
+        content=finding.content, scope=scope, kind=finding.kind, pending=finding.tier == "pending", provenance=origin,
+        supersedes=finding.supersedes,
+    )  # fmt: skip
     if redact(finding.content) != finding.content:
         return draft, "secret"
     if is_recalled(finding.content, recalled | _fingerprint(exchange.recalled_texts)):

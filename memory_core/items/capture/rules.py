@@ -22,6 +22,7 @@ from memory_core.items.capture.sentences import (
     split_clauses,
     split_sentences,
 )
+from memory_core.items.capture.short_corrections import read_short_correction
 
 MIN_WORDS = 3  # of a sentence that nobody asked to keep
 _FIRST_NAME = re.compile(r"[A-Z][\w'-]+(?= (?:is|was|has|does|runs|lives|works|likes|hates|loves|comes|can)\b)")
@@ -39,12 +40,13 @@ def find_facts(turns: Sequence[Turn], *, now: float) -> Iterator[FoundFact]:
         turns: An exchange.
         now: Unix seconds, for turns without a time.
     """
-    for turn in turns:
+    for number, turn in enumerate(turns):
         if turn.speaker != "user" or not turn.new or turn.has_secret:
             continue
         said_at = now if turn.said_at is None else turn.said_at
         for found in _join_pronouns(turn.text):
-            yield replace(found, content=resolve_days(found.content, said_at), said_at=turn.said_at)
+            content = found.content if found.short else resolve_days(found.content, said_at)
+            yield replace(found, content=content, said_at=turn.said_at, turn=number)
 
 
 def _join_pronouns(message: str) -> Iterator[FoundFact]:
@@ -78,6 +80,8 @@ def _list_facts(sentence: Sentence, *, continues: bool) -> Iterator[FoundFact]:
         continues: It speaks of what the fact before it names.
     """
     text = sentence.text
+    if (short := read_short_correction(sentence.whole)) is not None:
+        yield FoundFact(content=sentence.whole, kind="correction", short=short)
     if (explicit := _read_explicit(text)) is not None:
         yield explicit
     if sentence.asked_to_keep and not _find_any((noise.QUESTION, noise.DEIXIS), text):

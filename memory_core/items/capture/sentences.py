@@ -67,11 +67,13 @@ class Sentence:
     Attributes:
         text: Without words that only open or close it.
         before: The sentence before it in the message; "" if it is the first.
+        whole: As it was written.
         asked_to_keep: The user has asked that it be remembered, in its last words or in the sentence after it.
     """
 
     text: str
     before: str = ""
+    whole: str = ""
     asked_to_keep: bool = False
 
 
@@ -84,7 +86,7 @@ def split_sentences(message: str) -> Iterator[Sentence]:
         kept = _ASKS_TO_KEEP.search(text) is not None or re.fullmatch(_ASKS_TO_KEEP, following) is not None
         bare = _bare(text)
         if bare and not re.fullmatch(_ASKS_TO_KEEP, text):
-            yield Sentence(bare, before, kept)
+            yield Sentence(bare, before, text, kept)
             before = bare
 
 

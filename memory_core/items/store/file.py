@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memory_core.items.words import Words
+    from memory_core.sqlite import Connection
 
     Vector = tuple[Space, NDArray[np.float32]]
 
@@ -125,23 +126,32 @@ class ItemsFile:
         text, now = index_text(draft), self._clock()
         with self._store.write() as connection:
             key = rows.find_equal(connection, draft.scope, text.hash)
+            named = [each for each in rows.find_keys(connection, draft.supersedes) if each != key]
             relations = matching.Relations(key)
             if key is None and words is not None:
                 relations = matching.relate(
                     connection, self._snapshots, draft, self._vectors.compare(connection, vector), words,
                     look_for_corrections=corrects and not draft.pending,
                 )  # fmt: skip
+            if relations.repeated in named:
+                relations = matching.Relations(None)
             if relations.repeated is not None:
                 rows.revive(connection, relations.repeated, now=now)
                 rows.reinforce(connection, relations.repeated, draft, now=now)
-                return Change(rows.load_one(connection, relations.repeated), "reinforced")
+                same = rows.load_one(connection, relations.repeated)
+                return Change(same, "reinforced", self._supersede(connection, named, same.id))
             item = rows.insert(connection, draft, text, agent=agent, now=now)
             if vector is not None:
                 vectors.put(connection, vector[0], [text.text_hash], vector[1][None])
-            old = list(rows.load_by_keys(connection, relations.corrected).items())
-            for corrected, _ in old:
-                rows.supersede(connection, corrected, item.id, now=now)
-            return Change(item, "superseded" if old else "added", tuple(each.id for _, each in old))
+            old = self._supersede(connection, list(dict.fromkeys([*named, *relations.corrected])), item.id)
+            return Change(item, "superseded" if old else "added", old)
+
+    def _supersede(self, connection: Connection, keys: Sequence[int], by: str) -> tuple[str, ...]:
+        """Record that one item corrects others; return their ids."""
+        old = rows.load_by_keys(connection, keys)
+        for key in old:
+            rows.supersede(connection, key, by, now=self._clock())
+        return tuple(each.id for each in old.values())
 
     def restore(self, items: Iterable[Item]) -> int:
         """Insert exported items as they were; return how many were new."""

@@ -92,16 +92,18 @@ def relate(
     places = list(dict.fromkeys([*nearest, *by_words[:LOOK]]))
     candidates = rows.load_by_keys(connection, snapshot.keys[places].tolist() if places else [])
     fact, vector = Fact(draft.content), words.embed(draft.content)
+    cued = draft.kind == "correction" and look_for_corrections
     compared = [
         (key, Fact(item.content), float(vector @ words.embed(item.content))) for key, item in candidates.items()
     ]
     compared.sort(key=lambda each: -each[2])
     for key, other, cosine in compared:
-        if is_same(fact, other, words, cosine):
+        restated = not cued or not (fact.list_left_over(other) or other.list_left_over(fact))
+        if restated and is_same(fact, other, words, cosine):
             return Relations(key)
     if not look_for_corrections:
         return Relations(None)
-    corrected = [key for key, other, cosine in compared if corrects(fact, other, words, cosine)]
+    corrected = [key for key, other, cosine in compared if corrects(fact, other, words, cosine, cued=cued)]
     return Relations(None, tuple(corrected[:1]))  # the nearest: a correction of several facts is a guess
 
 

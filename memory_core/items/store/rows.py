@@ -175,6 +175,13 @@ def find_equal(connection: Connection, scope: str, text_hash: bytes) -> int | No
     return None if found is None else int(found)
 
 
+def find_keys(connection: Connection, ids: Iterable[str]) -> list[int]:
+    """Return the keys of items; unknown ids are left out."""
+    wanted = json.dumps(list(ids))
+    found = connection.execute("SELECT key FROM items WHERE id IN (SELECT value FROM json_each(?))", (wanted,))
+    return [int(str(row[0])) for row in found]
+
+
 def load_one(connection: Connection, key: int) -> Item:
     """Return the item with a key, which exists."""
     row = connection.execute(f"SELECT {_FIELDS} FROM items WHERE key = ?", (key,)).fetchone()

@@ -184,3 +184,61 @@ def test_a_session_that_may_not_write_memorizes_nothing(tmp_path: Path) -> None:
     with pytest.raises(StoreReadOnly):
         items.memorize(TALK)
     items.close()
+
+
+@pytest.mark.parametrize(
+    ("told", "answer", "correction", "kept"),
+    [
+        (
+            "When I am in Lyon I always rent the grey bike.",
+            "You rent the grey bike.",
+            "no, the blue one",
+            "the blue bike",
+        ),
+        ("We meet the tax adviser on Tuesdays.", "That is on Tuesdays.", "Sorry, I meant Wednesdays.", "on Wednesdays"),
+        ("Remember that our cabin key is kept by Anna.", "Anna keeps it.", "No, Piotr.", "by Piotr"),
+        (
+            "Remember that the rent for the flat is 950 euros.",
+            "It is 950 euros.",
+            "Actually, 990, not 950.",
+            "is 990 euros",
+        ),
+    ],
+)
+def test_a_short_correction_takes_the_place_of_the_item_that_was_named(
+    items: Items, told: str, answer: str, correction: str, kept: str
+) -> None:
+    old = items.memorize([user(told)], session="s1").stored[0]
+    talk: Messages = [user("Tell me about it again?"), {"role": "assistant", "content": answer}, user(correction)]
+    done = items.memorize(talk, session="s2", first=2)
+    assert [each.outcome for each in done.written] == ["superseded"]
+    assert done.superseded == (old.id,)
+    assert kept in done.stored[0].content
+    assert [hit.item.content for hit in items.query(told).hits] == [done.stored[0].content]
+
+
+def test_a_short_correction_in_the_same_exchange_replaces_what_was_said(items: Items) -> None:
+    talk: Messages = [
+        user("We decided on the grey sofa for the office."),
+        {"role": "assistant", "content": "The grey sofa, noted."},
+        user("no, the blue one"),
+    ]
+    done = items.memorize(talk, session="s1")
+    assert [item.content for item in done.stored] == ["We decided on the blue sofa for the office."]
+
+
+@pytest.mark.parametrize("said", ["no, the other one", "no, the blue one", "No problem.", "no, Friday"])
+def test_a_short_correction_of_nothing_known_is_not_kept(items: Items, said: str) -> None:
+    items.memorize([user("My favourite bakery is on Elm Street.")])
+    talk: Messages = [user("Which file?"), {"role": "assistant", "content": "I opened a.txt."}, user(said)]
+    assert items.memorize(talk, first=2).written == ()
+
+
+def test_a_correction_supersedes_what_it_corrects_and_a_guess_does_not(items: Items) -> None:
+    old = items.memorize([user("My sister lives in Paris.")], session="s1").stored[0]
+    guess = Scripted(facts(("The user's sister may live in Lyon now", "correction", False)))
+    assert items.memorize([user("She said something about Lyon.")], guess, session="s2").superseded == ()
+    done = items.memorize([user("Actually, my sister lives in Lyon.")], session="s3")
+    assert done.superseded == (old.id,)
+    again = items.memorize([user("Actually, my sister lives in Lyon.")], session="s4")
+    assert [each.outcome for each in again.written] == ["reinforced"]
