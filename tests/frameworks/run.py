@@ -79,7 +79,7 @@ def main(folder: str, *names: str) -> int:
     for name in names or ENVIRONMENTS:
         print(f"== {name}: {', '.join(ENVIRONMENTS[name])}", flush=True)
         python = make_environment(Path(folder) / name, ENVIRONMENTS[name])
-        variables = dict(BARE)
+        variables = {**BARE, "TEST_HOSTS_PYTHON": sys.executable}
         if name in NPM:
             variables["TEST_HOSTS_NPM"] = str(install_npm_packages(Path(folder).resolve() / "npm" / name, NPM[name]))
         command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", *THEIR_WARNINGS, *find_tests(name)]
