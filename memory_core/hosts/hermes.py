@@ -11,7 +11,8 @@ from typing import Any
 
 from memory_core.completions import Message
 from memory_core.config.names import SLOT_ID
-from memory_core.hosts.messages.chat import write_assistant, write_call, write_json
+from memory_core.hosts.messages.chat import write_assistant, write_json
+from memory_core.hosts.openai_client import read_completion
 from memory_core.plugin import MemorySlot
 from memory_core.records import Access, CallContext
 
@@ -135,6 +136,4 @@ def _complete(
     answer = call_llm(
         task="compression", messages=messages, tools=tools, max_tokens=max_tokens, timeout=timeout_seconds
     )
-    said = answer.choices[0].message
-    calls = [write_call(call.id, call.function.name, call.function.arguments) for call in said.tool_calls or ()]
-    return write_assistant(said.content or "", calls)
+    return read_completion(answer)

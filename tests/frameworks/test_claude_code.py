@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,10 @@ def claude(notes: Path, home: Path, tmp_path: Path, server: ChatServer) -> Progr
         "DISABLE_AUTOUPDATER": "1",
         "MEMORY_CORE_STATE_DIR": str(tmp_path / "state"),
     }
+    ours = Program([Path(sys.executable).with_name("memory-core")], notes, variables)
+    assert "in place in Claude Code" in ours.ask("install", "claude-code")
     program = Path(sdk.__file__).parent / "_bundled" / "claude"
-    return Program([program, "--plugin-dir", PLUGIN, "--allowedTools", ALLOWED], notes, variables)
+    return Program([program, "--allowedTools", ALLOWED], notes, variables)
 
 
 def test_the_plugin_is_valid(claude: Program) -> None:
@@ -51,6 +54,14 @@ def test_it_finds_appends_and_saves_once_before_each_compaction(
         assert fact in read_daily(notes)
         claude.ask("-p", "-c", "How are you?")
     assert "4711" in claude.ask("-p", "-c", "What is the gate code?")
+
+
+def test_it_is_loaded_until_it_is_uninstalled(claude: Program) -> None:
+    ours = Program([Path(sys.executable).with_name("memory-core")], claude.folder, claude.variables)
+    program = Program(claude.words[:1], claude.folder, claude.variables)
+    assert "memory-core@skills-dir" in program.ask("plugin", "list")
+    ours.ask("uninstall", "claude-code")
+    assert "memory-core" not in program.ask("plugin", "list")
 
 
 def test_recall_is_one_key(claude: Program, server: ChatServer, notes: Path, tmp_path: Path) -> None:

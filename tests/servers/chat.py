@@ -94,7 +94,7 @@ class ChatServer:
         # OpenClaw has tools of these names itself; ours have the name of the server in front.
         offered = {name: tool for name in OUR_TOOLS for tool in sorted(tools, key=len) if tool.endswith(name)}
         spoken = [message for message in messages if _is_said(message)]
-        asked = next(read_text(message["content"]) for message in reversed(spoken) if message["role"] == "user")
+        asked = next(read_text(message.get("content")) for message in reversed(spoken) if message["role"] == "user")
         asked = asked.strip('"')  # opencode quotes what it is given on its command line
         answered = spoken[-1]["role"] == "tool"
 
@@ -135,7 +135,7 @@ def _read_system(messages: Sequence[Message]) -> list[str]:
 
 def _is_said(message: Message) -> bool:
     """Return False for what a host tells the model besides."""
-    return message["role"] not in {"system", "developer"} and not read_text(message["content"]).startswith(ASIDES)
+    return message["role"] not in {"system", "developer"} and not read_text(message.get("content")).startswith(ASIDES)
 
 
 def _quote(tool_message: str) -> str:

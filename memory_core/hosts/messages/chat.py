@@ -27,6 +27,17 @@ def write_result(number: object, text: str) -> Message:
     return {"role": "tool", "tool_call_id": str(number), "content": text}
 
 
+def read_texts(messages: Iterable[Any]) -> list[Message]:
+    """Return what the user and the assistant said, for messages of any framework that have a `role` and a `text` or `content`."""
+    found: list[Message] = []
+    for message in messages:
+        role = str(getattr(message.role, "value", message.role))
+        said = getattr(message, "text", None) or getattr(message, "content", None)
+        if role in {"user", "assistant"} and isinstance(said, str):
+            found.append({"role": role, "content": said})
+    return found
+
+
 def write_json(value: object) -> str:
     """Write a value as JSON; what JSON does not know is written as text."""
     return json.dumps(value, ensure_ascii=False, default=str)

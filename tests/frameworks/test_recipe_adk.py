@@ -1,0 +1,72 @@
+"""The recipe for Google's ADK."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_core.hosts.messages.adk import to_openai
+from memory_core.plugin import MemorySlot
+from tests.frameworks.conftest import NOTE, read_daily
+from tests.servers.chat import REMEMBER, ChatServer
+
+pytest.importorskip("google.adk", reason="make test-hosts installs ADK")
+
+
+def test_it_finds_appends_and_saves_once_before_each_compaction(
+    slot: MemorySlot, server: ChatServer, notes: Path
+) -> None:
+    asyncio.run(_chat(slot, server, notes))
+
+
+async def _chat(slot: MemorySlot, server: ChatServer, notes: Path) -> None:
+    from google.adk.agents import LlmAgent
+    from google.adk.apps.app import App, EventsCompactionConfig
+    from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
+    from google.adk.models.lite_llm import LiteLlm
+    from google.adk.runners import InMemoryRunner
+    from google.adk.tools.base_tool import BaseTool
+    from google.genai.types import Content, FunctionDeclaration, Part
+
+    from tests.frameworks.recipes import FACTS, run_recipe
+
+    model = LiteLlm(model="openai/rules", api_base=server.url, api_key="placeholder")
+    names: dict[str, Any] = {"BaseTool": BaseTool, "FunctionDeclaration": FunctionDeclaration, "LlmAgent": LlmAgent}
+    names |= {"LlmEventSummarizer": LlmEventSummarizer, "to_openai": to_openai, "model": model, "asyncio": asyncio}
+    space = run_recipe("Google ADK", slot, server, **names)
+    compaction = EventsCompactionConfig(
+        summarizer=space["Summarizer"](llm=model), compaction_interval=4, overlap_size=0
+    )
+    app = App(name="app", root_agent=space["agent"], events_compaction_config=compaction)
+    runner = InMemoryRunner(app=app)
+    await runner.session_service.create_session(app_name="app", user_id="u", session_id="s")
+
+    async def say(text: str) -> str:
+        said = ""
+        message = Content(role="user", parts=[Part(text=text)])
+        async for event in runner.run_async(user_id="u", session_id="s", new_message=message):
+            said += (
+                "".join(part.text or "" for part in (event.content.parts or []) if event.content)
+                if event.content
+                else ""
+            )
+        return said
+
+    assert "31 May" in await say("When does the lease of the boat house end?")
+    assert NOTE in str(server.requests[0]["messages"])
+    await say(f"{REMEMBER}the cat is called Minka")
+    assert "the cat is called Minka" in read_daily(notes)
+    for number, fact in enumerate(FACTS, start=1):
+        server.stores = fact
+        for _ in range(30):
+            await say("How are you?")
+            if server.kinds["store"] == number:
+                break
+        assert server.kinds["store"] == number
+        assert fact in read_daily(notes)
+        server.stores = ""
+    assert "4711" in await say("What is the gate code?")
+    await runner.close()

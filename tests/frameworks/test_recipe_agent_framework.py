@@ -1,0 +1,58 @@
+"""The recipe for Microsoft Agent Framework."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_core.plugin import MemorySlot
+from tests.frameworks.conftest import NOTE, read_daily
+from tests.servers.chat import REMEMBER, ChatServer
+
+agent_framework: Any = pytest.importorskip("agent_framework", reason="make test-hosts installs Agent Framework")
+
+
+def test_it_finds_appends_and_saves_once_before_each_compaction(
+    slot: MemorySlot, server: ChatServer, notes: Path
+) -> None:
+    asyncio.run(_chat(slot, server, notes))
+
+
+async def _chat(slot: MemorySlot, server: ChatServer, notes: Path) -> None:
+    from agent_framework.openai import OpenAIChatCompletionClient
+
+    from tests.frameworks.recipes import FACTS, run_recipe
+
+    class SmallStrategy(agent_framework.TruncationStrategy):  # type: ignore[misc]  # untyped where it is not installed
+        """The strategy of the recipe, with a size that a test reaches."""
+
+        def __init__(self, **given: Any) -> None:
+            super().__init__(**given | {"max_n": 16, "compact_to": 4})
+
+    client = OpenAIChatCompletionClient("rules", api_key="placeholder", base_url=server.url)
+    names = {name: getattr(agent_framework, name) for name in ("Agent", "ContextProvider", "FunctionTool")}
+    names |= {"TruncationStrategy": SmallStrategy, "client": client, "asyncio": asyncio, "functools": functools}
+    agent = run_recipe("Microsoft Agent Framework", slot, server, **names)["agent"]
+    session = agent.create_session()
+
+    async def say(text: str) -> str:
+        return str((await agent.run(text, session=session)).text)
+
+    assert "31 May" in await say("When does the lease of the boat house end?")
+    assert NOTE in str(server.requests[0]["messages"])
+    await say(f"{REMEMBER}the cat is called Minka")
+    assert "the cat is called Minka" in read_daily(notes)
+    for number, fact in enumerate(FACTS, start=1):
+        server.stores = fact
+        for _ in range(30):
+            await say("How are you?")
+            if server.kinds["store"] == number:
+                break
+        assert server.kinds["store"] == number
+        assert fact in read_daily(notes)
+        server.stores = ""
+    assert "4711" in await say("What is the gate code?")
