@@ -191,8 +191,9 @@ class Guard:
         origin = _read_host(said["origin"]) if "origin" in said else host
         if not (origin and (origin == host or _is_loopback(origin))):
             return 403, "Origin: requests of web pages from elsewhere are refused"
-        shown = said.get("authorization", "").encode("latin-1")
-        if self._token and not hmac.compare_digest(shown, f"Bearer {self._token}".encode()):
+        scheme, _, secret = said.get("authorization", "").partition(" ")
+        shown = secret.encode("latin-1") if scheme.lower() == "bearer" else b""
+        if self._token and not hmac.compare_digest(shown, self._token.encode()):
             return 401, f"Authorization: expected 'Bearer' and the secret in {TOKEN_VARIABLE} of the server"
         return None
 

@@ -18,9 +18,10 @@ from mcp.server import NotificationOptions, Server
 from memory_core.__about__ import __version__
 from memory_core.config.names import DEFAULT_AGENT, SLOT_ID
 from memory_core.hosts.mcp.changes import Notifier
+from memory_core.hosts.mcp.lines import OutputLost
 from memory_core.hosts.mcp.notes import NoteResources
 from memory_core.hosts.mcp.prompts import MemoryPrompts
-from memory_core.hosts.mcp.stdio import Entrance, OutputLost, open_streams
+from memory_core.hosts.mcp.stdio import Entrance, open_streams
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
 
@@ -97,7 +98,7 @@ async def _report_progress(slot: MemorySlot, context: CallContext, session: Serv
     told = -1
     while True:
         indexed = (await anyio.to_thread.run_sync(slot.status, context.agent or DEFAULT_AGENT)).files
-        if indexed > told:
+        if total and indexed > told:
             await session.report_progress(indexed, max(total, indexed), f"{indexed:,} of {total:,} notes are indexed")
             told = indexed
         await anyio.sleep(PROGRESS_SECONDS)

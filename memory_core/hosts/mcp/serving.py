@@ -10,7 +10,8 @@ from typing import NoReturn
 from memory_core.__about__ import explain_install
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts.mcp.greeting import Greeting, instruct
-from memory_core.hosts.mcp.stdio import Entrance, take_over
+from memory_core.hosts.mcp.lines import take_over
+from memory_core.hosts.mcp.stdio import Entrance
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
 

@@ -1,161 +1,35 @@
 """The streams of an MCP server over standard input and output.
 
-They differ from those of the package mcp in what a server must survive: a line that is no message is answered with an error, an
-answer that JSON cannot hold with another one, and a client that has gone is noticed even while nobody writes. The threads are
+They differ from those of the package mcp in what a server must survive: the first lines are answered before the server is there,
+whatever is no message is answered with an error, and a client that has gone is noticed even while nobody writes. The threads are
 daemons, so that none of them keeps the process alive.
 """
 
 from __future__ import annotations
 
 import itertools
-import os
 import select
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from memory_core.errors import MemoryCoreError
 from memory_core.hosts.mcp.greeting import Greeting
+from memory_core.hosts.mcp.lines import OutputLost, explain_loss, parse_message, read_lines, to_line, write
 
 if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
     from mcp.shared._stream_protocols import ReadStream, WriteStream
     from mcp.shared.message import SessionMessage
-    from mcp_types import JSONRPCError, JSONRPCMessage
+    from mcp_types import JSONRPCMessage
 
     Incoming = ReadStream[SessionMessage | Exception]
     Outgoing = WriteStream[SessionMessage]
 
-MAX_LINE_BYTES = 8 * 1024 * 1024  # the longest text that memory_append takes is 64 KB
 LAST_ANSWERS_SECONDS = 60.0  # for what was asked before the input ended; longer than any tool takes
 LAST_WORDS_SECONDS = 5.0  # for a client that has closed its end and reads slowly
-_READ_BYTES = 64 * 1024
-_FIRST_FREE = 3  # above the three standard streams
-
-
-class OutputLost(MemoryCoreError):
-    """Standard output takes no more.
-
-    Attributes:
-        gone: The client has closed its end, as it may; else the system refused.
-    """
-
-    def __init__(self, reason: str, *, gone: bool) -> None:
-        super().__init__(f"standard output cannot be written: {reason}", action="start the server from an MCP client")
-        self.gone = gone
-
-
-def take_over() -> tuple[int, int]:
-    """Return descriptors of standard input and output that nobody else has.
-
-    From now on whatever reads standard input finds it empty, and what is printed goes to standard error: the protocol alone
-    reaches the client.
-
-    Raises:
-        MemoryCoreError: One of them is closed.
-    """
-    reader, writer = _duplicate(0, "standard input"), _duplicate(1, "standard output")
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)
-    try:
-        os.dup2(2, 1)
-    except OSError:  # standard error is closed
-        os.dup2(nothing, 1)
-    os.close(nothing)
-    return reader, writer
-
-
-def _duplicate(descriptor: int, name: str) -> int:
-    try:
-        try:
-            import fcntl
-        except ImportError:  # Windows, which numbers them itself
-            return os.dup(descriptor)
-        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE)
-    except OSError as error:
-        raise MemoryCoreError(f"{name} is closed", action="start the server from an MCP client") from error
-
-
-def read_lines(descriptor: int) -> Iterator[bytes | None]:
-    """Yield the lines of a stream until it ends; None in place of one that is longer than `MAX_LINE_BYTES`."""
-    held = bytearray()
-    skipping = False
-    while chunk := _read(descriptor):
-        *ends, rest = chunk.split(b"\n")
-        for end in ends:
-            fits = not skipping and len(held) + len(end) <= MAX_LINE_BYTES
-            yield bytes(held + end) if fits else None
-            held.clear()
-            skipping = False
-        skipping = skipping or len(held) + len(rest) > MAX_LINE_BYTES
-        if skipping:
-            held.clear()
-        else:
-            held += rest
-    if held or skipping:
-        yield None if skipping else bytes(held)
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, _READ_BYTES)
-    except OSError:  # a terminal that is gone
-        return b""
-
-
-def parse_message(line: bytes | None) -> tuple[JSONRPCMessage | None, JSONRPCError | None]:
-    """Return the message in a line, or the error to answer with; exactly one of them is None.
-
-    Args:
-        line: One line; None for one that is too long.
-    """
-    import mcp_types as types
-    from pydantic import ValidationError
-    from pydantic_core import from_json
-
-    def refuse(code: int, message: str, number: int | str | None = None) -> tuple[None, JSONRPCError]:
-        error = types.ErrorData(code=code, message=message)
-        return None, types.JSONRPCError(jsonrpc="2.0", id=number, error=error)
-
-    if line is None:
-        return refuse(types.INVALID_REQUEST, f"the line is longer than {MAX_LINE_BYTES:,} bytes")
-    try:
-        document = from_json(line, allow_inf_nan=False)
-    except ValueError as error:
-        return refuse(types.PARSE_ERROR, f"the line is no JSON: {error}")
-    if not isinstance(document, dict):
-        return refuse(types.INVALID_REQUEST, "expected one JSON-RPC message, which is an object")
-    number = document.get("id")
-    known = number if isinstance(number, int | str) and not isinstance(number, bool) else None
-    if "method" in document and "id" in document and known is None:
-        return refuse(types.INVALID_REQUEST, "id: expected a string or an integer")
-    try:
-        return types.jsonrpc_message_adapter.validate_python(document, by_name=False), None
-    except ValidationError:
-        # A message without a method answers a request of ours, whose number must not be taken for one of the client's.
-        return refuse(
-            types.INVALID_REQUEST,
-            'expected a JSON-RPC message: {"jsonrpc": "2.0", "id": 1, "method": "...", "params": {}}',
-            known if "method" in document else None,
-        )
-
-
-def to_line(message: JSONRPCMessage) -> bytes:
-    """Return a message as one line; in place of one that JSON cannot hold, an error that says so."""
-    import mcp_types as types
-
-    try:
-        return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
-    except ValueError as error:  # lone surrogates
-        reason = types.ErrorData(
-            code=types.INTERNAL_ERROR, message=f"the answer is no JSON: {error.__class__.__name__}"
-        )
-        number = getattr(message, "id", None)
-        failed = types.JSONRPCError(jsonrpc="2.0", id=number, error=reason)
-        return failed.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
 
 
 class Entrance:
@@ -181,13 +55,15 @@ class Entrance:
         """Listen in a thread, and wait until there is something for the server to do.
 
         Returns:
-            False if the input ended without that.
+            False if the input ended without that, or the client has closed its end of the output.
 
         Raises:
             OutputLost: Standard output takes no more.
         """
         _start_thread(self._listen, "memory-mcp-input")
         self._wanted.wait()
+        if self._lost is not None and self._lost.gone:
+            return False
         self._check()
         return not self._ended
 
@@ -227,7 +103,7 @@ class Entrance:
         try:
             unanswered = self._greet(lines)
         except OSError as error:
-            self._lost = _explain_loss(error)
+            self._lost = explain_loss(error)
             self._wanted.set()
             return
         self._ended = not unanswered
@@ -245,7 +121,7 @@ class Entrance:
                 answer = None if self._server.done() else self._greeting.answer(line)
                 if answer is None:
                     return [line]
-                _write(self.writer, answer)
+                write(self.writer, answer)
             self._wanted.set()
         return []
 
@@ -290,11 +166,11 @@ async def open_streams(
             async for item in from_server:
                 if not entrance.is_given(item.message):
                     await anyio.to_thread.run_sync(
-                        _write, entrance.writer, to_line(item.message), abandon_on_cancel=True
+                        write, entrance.writer, to_line(item.message), abandon_on_cancel=True
                     )
                 open_requests.answer(item.message)
         except OSError as error:
-            lost(_explain_loss(error))
+            lost(explain_loss(error))
         spoken.set()
 
     async def hand_over() -> None:
@@ -365,10 +241,6 @@ def _start_thread(run: Callable[[], None], name: str) -> None:
     threading.Thread(target=run, name=name, daemon=True).start()
 
 
-def _explain_loss(error: OSError) -> OutputLost:
-    return OutputLost(error.strerror or str(error), gone=isinstance(error, BrokenPipeError))
-
-
 def _watch(writer: int, portal: BlockingPortal, lost: Callable[[OutputLost], Any]) -> None:
     """Wait until the other end of standard output is closed; a file has none."""
     poll = select.poll()
@@ -376,9 +248,3 @@ def _watch(writer: int, portal: BlockingPortal, lost: Callable[[OutputLost], Any
     poll.poll()
     with suppress(RuntimeError):
         portal.call(lost, OutputLost("the client has closed it", gone=True))
-
-
-def _write(writer: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(writer, left) :]

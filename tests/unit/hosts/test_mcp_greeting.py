@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,11 @@ from mcp.shared.message import SessionMessage
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from memory_core.hosts.mcp import greeting
+from memory_core.hosts.mcp.lines import parse_message, to_line
 from memory_core.hosts.mcp.server import make_server
-from memory_core.hosts.mcp.stdio import parse_message, to_line
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
+from tests.servers.mcp_messages import make_message
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -195,6 +197,17 @@ def test_it_accepts_no_client_that_the_server_would_refuse(
     [answer] = greet(slot, line)
     if answer is not None:
         assert [answer] == ask_server(slot, line)
+
+
+def test_noise_is_left_to_the_server_and_never_raises(slot: MemorySlot) -> None:
+    for number in range(3000):
+        dice = random.Random(number)
+        met = greeting.Greeting(slot, CONTEXT, instructions="")
+        if dice.random() < 0.5:
+            met.answer(initialize())
+        for _ in range(3):
+            answer = met.answer(make_message(dice, number))
+            assert answer is None or answer == b"" or json.loads(answer)["result"] is not None
 
 
 def test_what_the_greeting_has_heard_is_enough_for_the_server(slot: MemorySlot) -> None:
