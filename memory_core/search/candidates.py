@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memory_core.ranking import scores
 from memory_core.records import Query
 from memory_core.search.question import Question
-from memory_core.search.reader import DateRange, IndexedChunk, Reader, best_of
+from memory_core.search.reader import DateRange, IndexedChunk, Reader, best_of, sort_equals
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +36,7 @@ def find_candidates(
     multiplier: int,
     near: Mapping[int, float],
 ) -> list[Candidate]:
-    """Find the chunks to rank, in the order of their places: of units that rank alike, the first stays first.
+    """Find the chunks to rank, as `sort_equals` orders them: of units that rank alike, those of the first stay first.
 
     Args:
         multiplier: Chunks looked at for each result asked for.
@@ -50,8 +50,7 @@ def find_candidates(
     count = max(RANKED_CHUNKS, query.max_results)
     named = dict.fromkeys(chunk_id for name in question.names for chunk_id in reader.find_by_name(name, dates, count))
     ids = list({**named, **best_of(reader, _merge(by_text, near, weights), count)})[:count]
-    chunks = sorted(reader.load_chunks(ids), key=lambda chunk: (chunk.source, chunk.path, chunk.start_line))
-    return [Candidate(chunk, chunk.id in named) for chunk in chunks]
+    return [Candidate(chunk, chunk.id in named) for chunk in sort_equals(reader.load_chunks(ids))]
 
 
 def find_nearest(

@@ -20,8 +20,7 @@ from memory_core.search.term_counts import Stem, TermCounts
 from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.text.terms import cut_cjk
 
-_DIGITS = 4  # of scores, and of the ranks that are compared
-_KEPT = "kept"  # in the place of the date of a note that has none, as what is kept for long: before all dates
+_DIGITS = 4  # of scores
 
 
 def search(
@@ -60,12 +59,10 @@ def search(
     if hybrid.temporal_decay.enabled:
         left = [_recency(candidate.chunk, today, hybrid.temporal_decay) for candidate in candidates]
         ranks = [rank * left[chunk] for rank, (chunk, _) in zip(ranks, counts.units, strict=True)]
-    dates = [candidate.chunk.date or _KEPT for candidate in candidates]
     enough = scores.NEAR_BEST * max(ranks, default=0.0) if vectors is not None else math.inf
 
     def pack_best(numbers: Iterable[int]) -> list[Hit]:
-        # Of equal ranks the newer note is first: where somebody changed their mind, that is what holds.
-        order = sorted(numbers, key=lambda i: (round(ranks[i], _DIGITS), dates[counts.units[i][0]]), reverse=True)
+        order = sorted(numbers, key=ranks.__getitem__, reverse=True)  # of equals the first candidate's stay first
         ranked = ((*counts.units[i], bool(counts.counts[i]) or ranks[i] >= enough) for i in order)
         units = _place_units(candidates, ranked, question, reader.stem, query.max_snippet_chars)
         if query.joined:

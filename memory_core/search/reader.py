@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -128,6 +128,9 @@ class WindowTokens:
     signs: NDArray[np.uint8]
 
 
+_UNDATED = "9999"  # behind all dates
+
+
 class Reader(Protocol):
     """Answers the questions of one search, all from one moment of the index.
 
@@ -194,7 +197,7 @@ class Reader(Protocol):
 
         Returns:
             A keyword score, such as BM25, by chunk id; higher is better, best first. A store may look only at chunks that
-            hold one of the rarer terms, if there are enough. Of equals at the end those first by place: see `best_of`.
+            hold one of the rarer terms, if there are enough. Of equals at the end see `best_of`.
         """
         ...
 
@@ -205,7 +208,7 @@ class Reader(Protocol):
 
         Returns:
             The cosine of each chunk's best window by chunk id, best first, at most `depth` of them; of equals at the end
-            those first by place. A store may approximate.
+            see `best_of`. A store may approximate.
         """
         ...
 
@@ -219,8 +222,8 @@ class Reader(Protocol):
         """
         ...
 
-    def sort_by_place(self, ids: Collection[int]) -> Sequence[int]:
-        """Return ids of chunks in the order of their source, path and first line."""
+    def sort_equals(self, ids: Collection[int]) -> Sequence[int]:
+        """Return the ids of chunks in the order of the function `sort_equals`."""
         ...
 
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
@@ -249,11 +252,11 @@ class Reader(Protocol):
 def best_of(reader: Reader, values: Mapping[int, float], count: int) -> dict[int, float]:
     """Return the chunks with the highest values, best first.
 
-    Ids say in which order notes were indexed. So that two indexes of the same notes answer alike, those first by place are
-    taken of equals that the count parts.
+    Ids say in which order notes were indexed. So that two indexes of the same notes answer alike, `sort_equals` decides between
+    equals that the count parts.
 
     Args:
-        reader: Knows the places.
+        reader: Knows dates and places.
         values: By chunk id.
         count: The most chunks.
     """
@@ -261,5 +264,15 @@ def best_of(reader: Reader, values: Mapping[int, float], count: int) -> dict[int
     if len(ids) > count and values[ids[count - 1]] == values[ids[count]]:
         least = values[ids[count]]
         ids = [each for each in ids if values[each] > least]
-        ids += reader.sort_by_place([each for each, value in values.items() if value == least])
+        ids += reader.sort_equals([each for each, value in values.items() if value == least])
     return {each: values[each] for each in ids[:count]}
+
+
+def sort_equals(chunks: Iterable[IndexedChunk]) -> list[IndexedChunk]:
+    """Return chunks in the order in which those stand that answer a question equally well.
+
+    Notes without a date, which are kept for long, come first, then the newer before the older: where somebody changed their
+    mind, the later word holds. Besides, chunks stand in the order of their source, path and first line.
+    """
+    ordered = sorted(chunks, key=lambda chunk: (chunk.source, chunk.path, chunk.start_line))
+    return sorted(ordered, key=lambda chunk: chunk.date or _UNDATED, reverse=True)

@@ -27,6 +27,7 @@ from memory_core.search.reader import (
     WindowCosine,
     WindowTokens,
     best_of,
+    sort_equals,
 )
 from memory_core.sources import files, notes, session_logs
 from memory_core.text.chunks import split_chunks
@@ -185,16 +186,16 @@ class ListReader:
         return best_of(self, found, depth)
 
     def find_by_name(self, name: str, dates: DateRange, limit: int) -> list[int]:
-        return self.sort_by_place(
-            chunk.row.id
+        found = [
+            chunk.row
             for chunk in self._chunks
             if (chunk.row.date == name or f"/{chunk.row.path.lower()}".endswith(f"/{name}"))
             and _is_within(chunk, dates)
-        )[:limit]
+        ]
+        return [row.id for row in sorted(found, key=lambda row: (row.source, row.path, row.start_line))][:limit]
 
-    def sort_by_place(self, ids: Iterable[int]) -> list[int]:
-        rows = sorted((chunk.row for chunk in self._held(ids)), key=lambda row: (row.source, row.path, row.start_line))
-        return [row.id for row in rows]
+    def sort_equals(self, ids: Iterable[int]) -> list[int]:
+        return [row.id for row in sort_equals(chunk.row for chunk in self._held(ids))]
 
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         return [chunk.row for chunk in self._held(ids) if chunk.row.units]

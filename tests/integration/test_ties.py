@@ -1,4 +1,4 @@
-"""Equal hits stand in the order of their places, however and whenever the notes were indexed."""
+"""Equal hits stand in one order, however and whenever the notes were indexed."""
 
 from __future__ import annotations
 

@@ -144,11 +144,11 @@ class StoreReader:
         )
         return [row[0] for row in rows]
 
-    def sort_by_place(self, ids: Collection[int]) -> list[int]:
+    def sort_equals(self, ids: Collection[int]) -> list[int]:
         """See `Reader`."""
         rows = self._db.execute(
             "SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id IN (SELECT value FROM json_each(?))"
-            " ORDER BY f.source, f.path, c.start_line",
+            " ORDER BY f.date IS NOT NULL, f.date DESC, f.source, f.path, c.start_line",
             (json.dumps(list(ids)),),
         )
         return [row[0] for row in rows]
