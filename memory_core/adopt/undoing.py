@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from pathlib import Path
 
 from memory_core.adopt.record import Adoption, hash_file
 from memory_core.config.adopted import find_adopted_config
+from memory_core.config.resolution import make_workspace_key
 
 
-def undo(adoption: Adoption, state_dir: Path) -> tuple[int, list[str]]:
-    """Empty a record, and remove what it lists.
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What undoing has done.
 
-    Returns:
-        The number of files that were removed, and a sentence about each that stays.
+    Attributes:
+        removed: The number of files that were removed, indexes left out.
+        kept: A sentence about each file that stays.
+        indexed: An index that is also of other notes has the words of these until it is synced.
     """
+
+    removed: int
+    kept: list[str]
+    indexed: bool
+
+
+def undo(adoption: Adoption, state_dir: Path) -> Undone:
+    """Empty a record, and remove what it lists, with the index of a workspace that `adopt` has made."""
     removed, kept = 0, list[str]()
     for name, copy in adoption.copies.items():
         found = hash_file(Path(name))
@@ -30,11 +43,17 @@ def undo(adoption: Adoption, state_dir: Path) -> tuple[int, list[str]]:
             removed += 1
         else:
             kept.append(f"{config} was edited since, and stays")
-    for folder in sorted(adoption.folders, key=len, reverse=True):
+    indexed = bool(adoption.copies or adoption.served)
+    for folder in map(Path, sorted(adoption.folders, key=len, reverse=True)):
+        key = make_workspace_key(folder)
         with contextlib.suppress(OSError):  # somebody else's file is in it, or it is gone
-            Path(folder).rmdir()
+            folder.rmdir()
+            if folder.parent == config.parent:
+                indexed = bool(adoption.copies)
+                for file in config.parent.glob(f"*-{key}.sqlite*"):
+                    file.unlink()
     adoption.served.clear()
     adoption.copies.clear()
     adoption.folders.clear()
     adoption.config_hash, adoption.workspace = "", None
-    return removed, kept
+    return Undone(removed, kept, indexed)

@@ -171,16 +171,16 @@ def _undo(options: Options, state_dir: Path) -> int:
     from memory_core.adopt.undoing import undo
 
     with change_record(state_dir) as adoption:
-        removed, kept = undo(adoption, state_dir)
+        done = undo(adoption, state_dir)
     if options.json:
-        output.print_json({"removed": removed, "kept": kept})
+        output.print_json(done)
         return 0
-    if not removed and not kept:
+    if not done.removed and not done.kept:
         print("Nothing was adopted.")
         return 0
-    print(f"Removed {output.count(removed, 'file')} that `adopt` had written.")
-    for sentence in kept:
+    print(f"Removed {output.count(done.removed, 'file')} that `adopt` had written.")
+    for sentence in done.kept:
         output.complain(sentence)
-    if removed:
+    if done.indexed:
         print("Next: memory-core index, which takes these notes out of the index")
     return 0

@@ -125,6 +125,8 @@ def print_hits(result: Mapping[str, Any], query: str) -> None:
 
 def _join_sentences(what: str, action: str | None) -> str:
     what = what.rstrip(" .")
+    clauses = [clause for clause in (action or "").split("; ") if clause.rstrip(" .").casefold() not in what.casefold()]
+    action = "; ".join(clauses)
     ended = what if what.endswith("?") else f"{what}."
     return f"{ended} {action[:1].upper()}{action[1:]}" if action else ended
 

@@ -86,8 +86,10 @@ def test_a_home_is_served_where_it_lies(sample: Sample, home: Path, state: Path,
     assert "Nothing to change" in adopt(path, "--yes")
     assert snapshot(home) == before
 
-    adopt("--undo")
-    left = {file for file in snapshot(state) if not Path(file).name.startswith("main-")}  # the index is derived
+    undone = adopt("--undo")
+    left = set(snapshot(state))
+    if "the index" in undone:  # a workspace that had notes of its own keeps its index, which is derived
+        left = {file for file in left if not Path(file).name.startswith("main-")}
     assert left == set()
     assert snapshot(home) == before
 
