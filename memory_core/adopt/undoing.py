@@ -13,7 +13,7 @@ from memory_core.config.resolution import make_workspace_key
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What undoing has done.
+    """The outcome of undoing.
 
     Attributes:
         removed: The number of files that were removed, indexes left out.

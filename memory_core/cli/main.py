@@ -94,7 +94,7 @@ def _run(arguments: list[str]) -> int:
 
         return commands.run(arguments)
     except KeyboardInterrupt:
-        output.complain("interrupted", "Files indexed before are kept.")
+        output.complain("interrupted", "What is indexed is kept; the next index or search goes on from there.")
         return 130
     except Exception as error:
         if isinstance(error, OSError) and not _takes_output():

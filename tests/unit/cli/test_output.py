@@ -63,11 +63,30 @@ def test_on_a_terminal_progress_is_a_bar_that_goes_away() -> None:
         ("it is full", "Make room.", "memory-core: it is full. Make room.\n"),
         ("it is full.", None, "memory-core: it is full.\n"),
         ("two\nlines\x1b[31m", "", "memory-core: two lines[31m.\n"),
+        (
+            "it is out; check the network",
+            "Check the network; try again",
+            "memory-core: it is out; check the network. Try again\n",
+        ),
     ],
 )
 def test_a_complaint_is_one_line(what: str, action: str | None, line: str, capsys: pytest.CaptureFixture[str]) -> None:
     output.complain(what, action)
     assert capsys.readouterr() == ("", line)
+
+
+def test_values_hang_under_each_other_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.setenv("COLUMNS", "40")
+    output.print_pairs(
+        {"index": "/a/path/that/is/longer/than/the/terminal", "vectors": "exact, compared one by one as ever"}
+    )
+    assert terminal.getvalue().splitlines() == [
+        "index    /a/path/that/is/longer/than/the/terminal",
+        "vectors  exact, compared one by one as",
+        "         ever",
+    ]
 
 
 def test_records_become_objects_with_camel_case_keys() -> None:
