@@ -42,6 +42,10 @@ class Capture(Section):
     use_model: bool = field(
         default=True, metadata=about("Let the host's model find the facts, where the host offers it; else rules do.")
     )
+    notes: bool = field(
+        default=False,
+        metadata=about("Write what is learned into the daily note, where edited and deleted lines change the items."),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from memory_core.items.backfill import ItemBackfill
 from memory_core.items.drafts import check_draft
 from memory_core.items.embedder import ItemEmbedder
 from memory_core.items.forgetting import Condition, Forgotten, find_items, list_remains, load_all
+from memory_core.items.mirror.mirror import Mirror
 from memory_core.items.ranking import DAY_SECONDS, measure_salience, merge_similarities, weigh_words
 from memory_core.items.records import Draft, Item, ItemAnswer, ItemHit, Memorized, Provenance, Written
 from memory_core.items.store.file import Filter, ItemsFile
@@ -71,6 +72,7 @@ class Items:
         self._file = ItemsFile(self._config.items_path, writable=self._writable, clock=self._clock)
         self._embedder = ItemEmbedder(self._config, self._keys, self._file.outage_log)
         self._backfill = ItemBackfill(self._file, self._embedder)
+        self.mirror = Mirror(self, self._file, self._config)
 
     def _renew(self) -> None:
         """Let go of the parent's file and threads in a forked child, without closing anything of theirs."""
@@ -353,6 +355,11 @@ class Items:
         if gone and not self._file.wipe():
             remains = (*remains, _BEING_READ)
         return Forgotten(items=tuple(gone), dry_run=False, remains=remains)
+
+    def was_forgotten(self, draft: Draft) -> bool:
+        """Return True if a fact has been forgotten since it was said; one without a time is said now."""
+        said = draft.provenance.said_at
+        return said is not None and self._file.was_forgotten(draft.content, said)
 
     def promote(self, ids: Sequence[str]) -> int:
         """Turn pending items into settled ones; return how many were pending."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memory_core.embeddings.protocols import Calibration
 from memory_core.errors import StoreError
 from memory_core.items.evidence import Evidence
 from memory_core.items.items import Items
 from memory_core.items.messages import read_message
+from memory_core.items.mirror.section import leave_out_mirrored
 from memory_core.items.records import ItemHit, Strategy
 from memory_core.ranking.scores import vector_score
 from memory_core.records import Hit, Query, SearchResult
@@ -112,7 +113,9 @@ class Recaller:
                 joined=False,
             )
         )  # fmt: skip
-        notes = _choose(_judge_notes(result, evidence), NOTES_FROM, NOTES_SHARE)
+        # Where items are recalled, the lines of notes that mirror them would say everything twice.
+        judged = _judge_notes(result, evidence, mirrored=self._items is None)
+        notes = _choose(judged, NOTES_FROM, NOTES_SHARE)
         items, by_meaning = self._recall_items(evidence, limit=limit, deadline=deadline)
         pieces = tuple(piece for piece in (*items, *notes) if not is_shown(piece.text))
         by_meaning |= result.mode != "keyword"
@@ -147,11 +150,12 @@ def _judge_items(hits: Iterable[ItemHit], evidence: Evidence, calibration: Calib
         )
 
 
-def _judge_notes(result: SearchResult, evidence: Evidence) -> Iterator[Piece]:
+def _judge_notes(result: SearchResult, evidence: Evidence, *, mirrored: bool) -> Iterator[Piece]:
     for hit in result.hits:
-        first, text = _strip_frame(hit)
+        snippet = hit.snippet if mirrored else leave_out_mirrored(hit.snippet)
+        first, text = _strip_frame(replace(hit, snippet=snippet))
         if text:
-            worth = evidence.measure(hit.snippet, score=hit.score, near=hit.vector_score or 0.0)
+            worth = evidence.measure(snippet, score=hit.score, near=hit.vector_score or 0.0)
             yield Piece(
                 source=hit.source, place=hit.path, text=quote_safely(text[:PIECE_CHARS]), evidence=worth, start_line=first,
                 end_line=hit.end_line,

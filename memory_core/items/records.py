@@ -11,7 +11,7 @@ SPEAKERS = ("user", "assistant", "tool", "host")
 Outcome = Literal["added", "reinforced", "superseded"]
 Strategy = Literal["embedding", "keyword"]
 Tier = Literal["sure", "pending"]
-Reason = Literal["secret", "recalled", "tool output", "unusable"]
+Reason = Literal["secret", "recalled", "tool output", "forgotten", "unusable"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +117,8 @@ class RefusedFact:
 
     Attributes:
         text: The fact, secrets redacted.
-        reason: "secret"; "recalled" (it comes from memory); "tool output" (a tool said it, not the user); "unusable" (it is
+        reason: "secret"; "recalled" (it comes from memory); "tool output" (a tool said it, not the user);
+            "forgotten" (it was forgotten after it was said); "unusable" (it is
             too long).
     """
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core.backends.selector import Selector
 from memory_core.concurrency import forks
+from memory_core.concurrency.threads import start_call
 from memory_core.config.agent import AgentConfig
 from memory_core.config.switch import explain_off, refuse_off
 from memory_core.errors import BackendUnavailable, InvalidArgument, MemoryClosed, MemoryCoreError
@@ -53,7 +54,7 @@ class AgentMemory:
         self._recalled = Recalled()
         self.items = AgentItems(keys, self._recalled)
         self.recall = AgentRecall(self.items, self._recalled)
-        self.capture = AgentCapture(self.items, self._recalled)
+        self.capture = AgentCapture(self.items, self._recalled, today)
         forks.renew_in_children(self, AgentMemory._renew)
 
     def check(self, config: AgentConfig) -> None:
@@ -188,6 +189,7 @@ class AgentMemory:
         """
         self.refuse_closed()
         refuse_off(config)
+        self.capture.read_notes(config)
         report = self._selector(config, "rw").sync(force=force, progress=progress)
         return replace(report, warnings=(*_warn_of_workspace(config), *report.warnings))
 
@@ -205,6 +207,8 @@ class AgentMemory:
         """Ask for a sync in the background and return at once. Nothing happens while memory is off."""
         if config.enabled:
             self._selector(config, "rw").sync_soon()
+            if config.search.items.capture.notes:
+                start_call(lambda: self.capture.read_notes(config), name="memory-core-mirror")
 
     def session_updated(self, config: AgentConfig, session_key: str) -> None:
         """Tell the backends that a session's log has grown."""

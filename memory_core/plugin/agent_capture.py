@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from memory_core.completions import Message, join_text
@@ -76,11 +77,13 @@ class AgentCapture:
     Args:
         items: The agent's items.
         recalled: What sessions have been shown, which is not learned again.
+        today: Returns the date for daily notes.
     """
 
-    def __init__(self, items: AgentItems, recalled: Recalled) -> None:
+    def __init__(self, items: AgentItems, recalled: Recalled, today: Callable[[], date]) -> None:
         self._items = items
         self._recalled = recalled
+        self._today = today
         self._prepare()
         forks.renew_in_children(self, AgentCapture._prepare)
 
@@ -190,22 +193,32 @@ class AgentCapture:
     def _read(self, key: str | None, batch: _Waiting) -> None:
         """Turn a batch into items; what goes wrong is logged, and harms nobody."""
         new = 0
+        self.read_notes(batch.config)
         try:
             before = batch.context
             for piece in _cut(batch.messages, batch.config.search.items.capture.max_tokens):
                 new += self._memorize(key, batch, before, piece)
                 before = [*before, *piece][-CONTEXT_MESSAGES:]
-        except MemoryCoreError as error:
+        except (MemoryCoreError, OSError) as error:
             log.warning("capture: %d turns could not be learned from: %s", batch.turns, error)
         except Exception:  # a defect of ours must not end the thread that others wait for
             log.exception("capture: %d turns could not be learned from", batch.turns)
         else:
             log.info("capture: %d turns read, %d items are new", batch.turns, new)
 
+    def read_notes(self, config: AgentConfig) -> None:
+        """Change items as a person has changed the notes that mirror them, where notes do; what goes wrong is logged."""
+        capture = config.search.items.capture
+        if capture.enabled and capture.notes:
+            try:
+                self._items.get(config).mirror.take_over(self._today())
+            except (MemoryCoreError, OSError) as error:
+                log.warning("capture: the notes that mirror items are not read: %s", error)
+
     def _memorize(self, key: str | None, batch: _Waiting, before: list[Message], piece: list[Message]) -> int:
         """Turn some messages into items, and return how many are new."""
-        settings = batch.config.search.items.capture
-        learned = self._items.get(batch.config).memorize(
+        settings, items = batch.config.search.items.capture, self._items.get(batch.config)
+        learned = items.memorize(
             [*before, *piece],
             batch.complete if settings.use_model else None,
             session=key,
@@ -214,6 +227,8 @@ class AgentCapture:
             max_tokens=settings.max_tokens,
             max_seconds=LAST_MODEL_SECONDS if self._closed else MODEL_SECONDS,
         )
+        if settings.notes:
+            items.mirror.append([written.item for written in learned.written], self._today())
         return len(learned.stored)
 
 

@@ -65,10 +65,10 @@ def test_it_answers_sessions_later_from_what_nobody_asked_it_to_keep_and_takes_a
 
 def test_rules_alone_learn_and_recall_what_was_said(chatting: Chat) -> None:
     config = configure(useModel=False)
-    chatting.say("Remember that the spare key of the boat hangs in the boiler room.", config=config)
+    chatting.say("Remember that the oars of the boat are kept in the boiler room.", config=config)
     chatting.say("Good morning!", config=config)
-    told = chatting.say("Where does the spare key of the boat hang?", config=config)
-    assert told.out == "As you said: The spare key of the boat hangs in the boiler room.\n"
+    told = chatting.say("Where are the oars of the boat kept?", config=config)
+    assert told.out == "As you said: The oars of the boat are kept in the boiler room.\n"
     assert chatting.server.kinds["capture"] == 0
 
 

@@ -175,6 +175,19 @@ def test_what_was_recalled_is_not_learned_again(tmp_path: Path) -> None:
     assert contents(tmp_path) == []
 
 
+def test_what_was_forgotten_since_it_was_said_is_not_learned(tmp_path: Path) -> None:
+    search = {"provider": "none", "items": {"enabled": True, "capture": {"enabled": True}}, "sync": {"watch": False}}
+    with MemorySlot({"memorySearch": search}, workspace=tmp_path, state_dir=tmp_path) as slot:
+        slot.turn_ended(MAIN, turn())
+        stored = slot.call_tool("memory_store", {"text": LEARNED}, MAIN)
+        slot.call_tool("memory_forget", {"ids": [stored["id"]]}, MAIN)
+        slot.turn_ended(MAIN, turn("Remember that the cellar is dry."))
+    assert contents(tmp_path) == ["The cellar is dry."]
+    with open_slot(tmp_path) as slot:
+        slot.turn_ended(MAIN, turn())  # said again
+    assert contents(tmp_path) == ["The cellar is dry.", LEARNED]
+
+
 def test_a_failing_model_costs_nothing_but_its_facts(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     def fail(*_: object, **__: object) -> Message:
         raise RuntimeError("no such model")

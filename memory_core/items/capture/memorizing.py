@@ -62,6 +62,8 @@ def memorize(
     refused = [RefusedFact(text=turn.text, reason="secret") for turn in exchange.turns if turn.new and turn.has_secret]
     for finding in found:
         draft, reason = _judge(finding, exchange, recalled, scope=scope, session=session)
+        if reason is None and items.was_forgotten(draft):
+            reason = "forgotten"
         if reason is None:
             drafts.append(draft)
         else:

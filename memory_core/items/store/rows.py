@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from memory_core.items.records import Draft, Item
@@ -111,6 +111,41 @@ def reinforce(connection: Connection, key: int, draft: Draft, *, now: float) -> 
     )
 
 
+def edit(connection: Connection, item_id: str, draft: Draft, text: ItemText, *, now: float) -> bool:
+    """Give an item another text, and keep what it said as an item that it corrects; return False if there is no such item.
+
+    Where another item says so already, that one stands for both.
+    """
+    old = next(iter(load_by_ids(connection, [item_id])), None)
+    if old is None:
+        return False
+    # A revision of its own whose text comes back is not kept besides.
+    connection.execute(
+        "DELETE FROM items WHERE scope = ? AND hash = ? AND superseded_by = ?", (old.scope, text.hash, item_id)
+    )
+    equal = find_equal(connection, old.scope, text.hash)
+    other = None if equal is None else load_one(connection, equal)
+    if other is not None and other.id != item_id:
+        connection.execute("UPDATE items SET superseded_by = ?, updated = ? WHERE id = ?", (other.id, now, item_id))
+        return True
+    former = connection.execute("SELECT terms, folded, hash, text_hash FROM items WHERE id = ?", (item_id,)).fetchone()
+    assert former is not None
+    connection.execute(
+        "UPDATE items SET content = ?, terms = ?, folded = ?, hash = ?, text_hash = ?, updated = ?, said = ?, pending = 0,"
+        " superseded_by = NULL WHERE id = ?",
+        (draft.content, text.terms, text.folded, text.hash, text.text_hash, now, now, item_id),
+    )
+    if former[2] != text.hash:
+        revision = replace(old, id=secrets.token_hex(ID_BYTES), superseded_by=item_id, updated=now, session=None)
+        restore(connection, revision, ItemText(terms=former[0], folded=former[1], hash=former[2], text_hash=former[3]))
+    return True
+
+
+def hide(connection: Connection, ids: Iterable[str], *, now: float) -> None:
+    """Turn items into guesses, which are listed and neither found nor recalled."""
+    connection.executemany("UPDATE items SET pending = 1, updated = ? WHERE id = ?", [(now, each) for each in ids])
+
+
 def supersede(connection: Connection, key: int, by: str, *, now: float) -> None:
     """Record that another item corrects one."""
     connection.execute("UPDATE items SET superseded_by = ?, updated = ? WHERE key = ?", (by, now, key))
@@ -146,6 +181,7 @@ def delete(connection: Connection, ids: Iterable[str]) -> list[Item]:
     gone = load_by_ids(connection, ids)
     for item in gone:
         connection.execute("DELETE FROM items WHERE id = ?", (item.id,))
+        connection.execute("DELETE FROM mirror WHERE item = ?", (item.id,))
     if gone:
         connection.execute("DELETE FROM embeddings WHERE hash NOT IN (SELECT text_hash FROM items)")
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('wipe', hex(randomblob(8)))")

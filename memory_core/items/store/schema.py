@@ -76,7 +76,23 @@ CREATE TRIGGER items_changed AFTER UPDATE OF terms ON items BEGIN
 END;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST,)
+# The mirror in daily notes.
+_SECOND = """
+CREATE TABLE mirror (                   -- lines of notes as they last agreed with items
+  item   TEXT    NOT NULL,              -- items.id
+  note   TEXT    NOT NULL,              -- the path of the file
+  digest BLOB    NOT NULL,              -- keyed hash of the line's text
+  marked INTEGER NOT NULL,              -- 1: the line carries the id; 0: a person wrote it, and it is known by its text
+  PRIMARY KEY (note, item)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE forgotten (                -- keyed hashes of texts that must not come back from an old state of a note
+  hash BLOB PRIMARY KEY,
+  at   REAL NOT NULL                    -- unix seconds
+) STRICT, WITHOUT ROWID;
+INSERT INTO meta VALUES ('digest_key', hex(randomblob(16)));
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND)
 ITEMS = FileKind(
     noun="items file",
     application_id=0x4D454D49,  # "MEMI"

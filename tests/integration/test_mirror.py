@@ -1,0 +1,237 @@
+"""Items in the daily note: written once, corrected and deleted there by a person, and not brought back by an old state of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_core.items.items import Items
+from memory_core.items.mirror.section import HEADING
+from memory_core.plugin import MemorySlot
+from memory_core.records import CallContext
+from tests.integration.test_items_file import configure, contents, open_items
+from tests.waiting import eventually
+
+DAY = date(2026, 3, 5)
+NOTE = f"memory/{DAY}.md"
+MAIN = CallContext.local("agent:main:main")
+FACTS = (
+    "The gate opens at 7.",
+    "The vet is Dr. Lind.",
+    "The boat is called Heron.",
+    "Anna plays the oboe.",
+    "The lease ends on 31 May.",
+)
+
+
+class Desk:
+    """Items, and the note that mirrors them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.items = open_items(folder)
+        self.note = folder / NOTE
+
+    def capture(self, *facts: str) -> None:
+        written = [self.items.write(fact) for fact in facts]
+        self.items.mirror.append([each.item for each in written], DAY)
+
+    def save(self, text: str) -> None:
+        """Write the note as an editor does, and have it read."""
+        self.note.write_text(text, encoding="utf-8")
+        self.take_over()
+
+    def take_over(self) -> None:
+        self.items.mirror.take_over(DAY)
+
+    @property
+    def text(self) -> str:
+        return self.note.read_text(encoding="utf-8")
+
+    @property
+    def found(self) -> list[str]:
+        """What holds: no guess, and corrected by nothing."""
+        return sorted(item.content for item in self.items.export() if not item.pending and item.superseded_by is None)
+
+    def forget(self, fact: str) -> None:
+        (item,) = [item for item in self.items.export() if item.content == fact]
+        self.items.forget(ids=[item.id])
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    opened = Desk(tmp_path)
+    yield opened
+    opened.items.close()
+
+
+def test_what_was_captured_stands_once_in_a_readable_section(desk: Desk) -> None:
+    desk.note.parent.mkdir()
+    desk.note.write_text(f"# {DAY}\n\n- Called the plumber.\n", encoding="utf-8")
+    desk.capture(*FACTS[:2])
+    desk.capture(FACTS[1], FACTS[2])
+    ids = {item.content: item.id for item in desk.items.export()}
+    one, two, three = (f"- {fact} <!--m:{ids[fact]}-->" for fact in FACTS[:3])
+    assert desk.text == f"# {DAY}\n\n- Called the plumber.\n\n## {HEADING}\n\n{one}\n{two}\n\n{three}\n"
+    desk.take_over()
+    assert desk.found == sorted(FACTS[:3])
+
+
+def test_an_edited_line_changes_the_item_and_keeps_what_it_said(desk: Desk) -> None:
+    desk.capture(*FACTS[:2])
+    desk.save(desk.text.replace("opens at 7", "opens at 8"))
+    assert desk.found == ["The gate opens at 8.", FACTS[1]]
+    (old,) = [item for item in desk.items.export() if item.content == FACTS[0]]
+    (new,) = [item for item in desk.items.export() if item.content == "The gate opens at 8."]
+    assert old.superseded_by == new.id
+    assert desk.items.query("gate").hits[0].item.content == "The gate opens at 8."
+    desk.save(desk.text.replace("opens at 8", "opens at 7"))
+    assert desk.found == sorted(FACTS[:2])
+    assert desk.items.query("gate").hits[0].item.content == FACTS[0]
+
+
+def test_a_deleted_line_is_forgotten_and_does_not_come_back(desk: Desk) -> None:
+    desk.capture(*FACTS)
+    before = desk.text
+    lines = [line for line in before.splitlines() if not line.startswith("- Anna")]
+    desk.save("\n".join(lines) + "\n")
+    assert desk.found == sorted(set(FACTS) - {FACTS[3]})
+    desk.save(before)  # an editor that had an old state of the file
+    assert desk.found == sorted(set(FACTS) - {FACTS[3]})
+    desk.items.write(FACTS[3])  # said again
+    assert desk.found == sorted(FACTS)
+
+
+def test_what_was_forgotten_elsewhere_does_not_come_back_from_its_line(desk: Desk) -> None:
+    desk.capture(*FACTS)
+    desk.forget(FACTS[1])
+    desk.save(desk.text + "\nA word of mine.\n")
+    assert desk.found == sorted(set(FACTS) - {FACTS[1]})
+    data = desk.items.path.read_bytes()
+    assert b"Dr. Lind" not in data
+
+
+def test_many_lines_that_are_gone_at_once_are_hidden_until_they_are_back(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk.capture(*FACTS)
+    before = desk.text
+    desk.save("\n".join(before.splitlines()[:5]) + "\n")
+    assert desk.found == [FACTS[0]]
+    assert len(contents(desk.items)) == len(FACTS)
+    assert "4 of the items" in caplog.text
+    assert "memory-core items promote" in caplog.text
+    desk.save(before)
+    assert desk.found == sorted(FACTS)
+
+
+@pytest.mark.parametrize("text", ["", f"# {DAY}\n\nOnly a word.\n"])
+def test_a_note_without_the_section_says_nothing_about_items(desk: Desk, text: str) -> None:
+    desk.capture(*FACTS[:2])
+    desk.save(text)
+    assert desk.found == sorted(FACTS[:2])
+    desk.note.unlink()
+    desk.take_over()
+    assert desk.found == sorted(FACTS[:2])
+
+
+def test_a_line_that_a_person_adds_becomes_an_item(desk: Desk) -> None:
+    desk.capture(FACTS[0])
+    desk.save(f"{desk.text}- The spare fuse is in the tea tin.\n")
+    assert desk.found == [FACTS[0], "The spare fuse is in the tea tin."]
+    desk.save(f"{desk.text}\nA word of mine.\n")
+    counts = {item.content: item.reinforced for item in desk.items.export()}
+    assert counts == {FACTS[0]: 0, "The spare fuse is in the tea tin.": 0}
+    desk.save(desk.text.replace("tea tin", "coffee tin"))
+    assert desk.found == [FACTS[0], "The spare fuse is in the coffee tin."]
+    desk.save(desk.text.replace("- The spare fuse is in the coffee tin.\n", ""))
+    assert desk.found == [FACTS[0]]
+
+
+def test_a_line_with_a_secret_stays_a_line(desk: Desk) -> None:
+    desk.capture(*FACTS[:2])
+    desk.save(
+        desk.text.replace("opens at 7", "opens with password: hunter2hunter2") + "- My token is ghp_" + "a1" * 15 + "\n"
+    )
+    assert desk.found == [FACTS[1]]
+    assert b"hunter2" not in desk.items.path.read_bytes()
+
+
+def test_a_writer_that_was_killed_before_it_took_note_doubles_nothing(desk: Desk, tmp_path: Path) -> None:
+    desk.capture(FACTS[0])
+    text, ids = desk.text, [item.id for item in desk.items.export()]
+    with desk.items._file._store.write() as connection:
+        connection.execute("DELETE FROM mirror")  # as a kill between the note and the record leaves it
+    other = Items(configure(tmp_path))
+    other.mirror.take_over(DAY)
+    other.mirror.append(other.get_many(ids), DAY)
+    assert desk.text == text
+    assert desk.found == [FACTS[0]]
+    other.close()
+
+
+def test_two_hundred_steps_of_people_captures_and_old_editors(desk: Desk) -> None:
+    dice = random.Random(5)
+    forgotten: set[str] = set()
+    desk.capture("Fact number 0 is about topic 0.")
+    buffers = [desk.text]
+    for step in range(1, 200):
+        action = dice.choice(["capture", "forget", "edit", "delete", "old"])
+        lines = desk.text.splitlines()
+        facts = [line for line in lines if line.startswith("- Fact") and any(fact in line for fact in desk.found)]
+        if action == "capture":
+            desk.capture(f"Fact number {step} is about topic {step}.")
+        elif action == "forget" and desk.found:
+            forgotten.add(fact := dice.choice(desk.found))
+            desk.forget(fact)
+        elif action == "edit" and facts:
+            line = dice.choice(facts)
+            desk.save(desk.text.replace(line, line.replace("about topic", "no more about topic", 1)))
+        elif action == "delete" and facts:
+            line = dice.choice(facts)
+            desk.save(desk.text.replace(f"{line}\n", ""))
+            forgotten.add(line.removeprefix("- ").partition(" <!--")[0])
+        elif action == "old":
+            desk.save(dice.choice(buffers[-5:]))
+        buffers.append(desk.text)
+        assert not forgotten & set(desk.found), (step, action)
+    assert len(forgotten) > 20
+
+
+def test_through_the_slot_a_fact_is_learned_written_corrected_and_recalled(tmp_path: Path) -> None:
+    capture = {"enabled": True, "notes": True, "turns": 1}
+    search: dict[str, Any] = {
+        "provider": "static",
+        "items": {"capture": capture},
+        "recall": {"enabled": True, "timeoutMs": 60_000},
+        "sync": {"watch": False},
+    }
+    note = tmp_path / NOTE
+    with MemorySlot({"memorySearch": search}, workspace=tmp_path, state_dir=tmp_path / "s", today=lambda: DAY) as slot:
+        said = "Remember that the oars of the boat are kept in the boiler room."
+        slot.turn_ended(MAIN, [{"role": "user", "content": said}])
+        assert eventually(lambda: note.exists() and "boiler room" in note.read_text(encoding="utf-8"))
+        assert HEADING in note.read_text(encoding="utf-8")
+        asked = "Where are the oars of the boat kept?"
+
+        def recall(session: str) -> str:
+            return slot.recall_for_message(asked, CallContext.local(session)).text
+
+        assert eventually(
+            lambda: recall(f"one-{random.random()}").count("boiler room") == 1
+        )  # not from the note besides
+        note.write_text(note.read_text(encoding="utf-8").replace("boiler room", "pantry"), encoding="utf-8")
+        slot.session_started(CallContext.local("agent:main:other"))
+        assert eventually(lambda: "in the pantry" in recall(f"two-{random.random()}"))
+        assert "boiler room" not in recall("three")
+
+
+def test_notes_are_left_alone_by_default(tmp_path: Path) -> None:
+    search = {"provider": "none", "items": {"capture": {"enabled": True}}, "sync": {"watch": False}}
+    with MemorySlot({"memorySearch": search}, workspace=tmp_path, state_dir=tmp_path / "state") as slot:
+        slot.turn_ended(MAIN, [{"role": "user", "content": "Remember that the gate opens at 7."}])
+    assert not list(tmp_path.rglob("*.md"))
