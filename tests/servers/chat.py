@@ -42,6 +42,7 @@ class ChatServer:
         stores: What it appends in a flush turn; "" for nothing, so that NO_REPLY comes at once.
         facts: What it learns from an exchange that holds a text, by that text.
         status: Of every answer; anything but 200 comes without a stream.
+        released: While it is not set, no call of memory_append in a flush turn is answered.
         requests: The bodies of all requests, in the order of their arrival.
         keys: Their `Authorization` headers.
         kinds: How often it answered in which way.
@@ -51,6 +52,8 @@ class ChatServer:
         self.stores = ""
         self.facts: dict[str, dict[str, Any]] = {}
         self.status = 200
+        self.released = threading.Event()
+        self.released.set()
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
         self.kinds: Counter[Kind] = Counter()
@@ -88,6 +91,8 @@ class ChatServer:
         kind, message = self._follow_rules(messages, tools, f"call_{number}")
         with self._lock:
             self.kinds[kind] += 1
+        if kind == "store":
+            self.released.wait(60)
         return message
 
     def _follow_rules(self, messages: Sequence[Message], tools: Sequence[str], call_id: str) -> tuple[Kind, Message]:

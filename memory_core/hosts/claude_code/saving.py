@@ -11,11 +11,13 @@ import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from memory_core.flush.policy import FlushTurn
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
+
+if TYPE_CHECKING:
+    from memory_core.flush.policy import FlushTurn
 
 SAVING = "MEMORY_CORE_SAVING"  # is set in the copy, whose hooks then do nothing
 APPEND = "mcp__plugin_memory-core_memory-core__memory_append"  # what Claude Code calls the tool of the plugin's server
