@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -14,11 +17,23 @@ from memory_core.items.items import Items
 from memory_core.items.mirror.section import HEADING
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
+from tests.command import REPOSITORY
 from tests.integration.test_items_file import configure, contents, open_items
 from tests.waiting import eventually
 
 DAY = date(2026, 3, 5)
 NOTE = f"memory/{DAY}.md"
+WRITER = """
+import sys
+from pathlib import Path
+from tests.integration.test_mirror import DAY, open_items
+items, who = open_items(Path(sys.argv[1])), sys.argv[2]
+for number in range(1000):
+    written = items.write(f"Locker {who}{number} belongs to keeper {who}{number}.")
+    items.mirror.take_over(DAY)
+    items.mirror.append([written.item], DAY)
+    print(number, flush=True)
+"""
 MAIN = CallContext.local("agent:main:main")
 FACTS = (
     "The gate opens at 7.",
@@ -172,6 +187,33 @@ def test_a_writer_that_was_killed_before_it_took_note_doubles_nothing(desk: Desk
     assert desk.text == text
     assert desk.found == [FACTS[0]]
     other.close()
+
+
+def test_processes_that_write_and_are_killed_leave_every_item_with_one_line(desk: Desk, tmp_path: Path) -> None:
+    environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    for number in range(3):
+        running = [
+            subprocess.Popen(
+                [sys.executable, "-c", WRITER, str(tmp_path), f"{who}{number}"],
+                stdout=subprocess.PIPE, env=environ, text=True,
+            )
+            for who in "ab"
+        ]  # fmt: skip
+        for process in running:
+            assert process.stdout is not None
+            for _ in range(4):
+                process.stdout.readline()
+        for process in running:
+            process.kill()
+            process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
+    desk.take_over()
+    kept = list(desk.items.export())
+    desk.items.mirror.append(kept, DAY)
+    assert len(kept) >= 24
+    assert [desk.text.count(f"<!--m:{item.id}-->") for item in kept] == [1] * len(kept)
+    assert desk.found == sorted(item.content for item in kept)
 
 
 def test_two_hundred_steps_of_people_captures_and_old_editors(desk: Desk) -> None:
