@@ -45,7 +45,8 @@ STANDING = compile_one(
     |今後|これからは|いつも|以后|总是)\b"""
 )
 PREFERENCES = compile_all(
-    r"^<OPENING><I> <ADVERBS>(?:prefer|dislike|detest|loathe|avoid|favou?r|despise|(?:much )?rather|sooner)\b.{3,}",
+    r"""^<OPENING>(?:(?:I|we|my \w+ and I) <ADVERBS>(?:prefer|dislike|detest|loathe|avoid|favou?r|despise)|<I> <ADVERBS>
+    (?:prefer|(?:much )?rather|sooner)\b(?=.*\b(?:than|over|always|never|if|when|instead|not)\b))\b.{3,}""",
     # Liking counts by itself only where it compares, or says when.
     r"""^<OPENING><I> <ADVERBS>(?:like|love|enjoy|hate|adore|appreciate|value|find) (?!when that)(?=\w.*\b(?:(?:more|better
     |less) than|over|rather than|instead|it when|when you|if you|but not|for|in (?:my|the|your)|on (?:my|the|<DAY>s?)|with
@@ -53,11 +54,10 @@ PREFERENCES = compile_all(
     |useful|hard to|easier)\b)""",
     r"""^<OPENING><I> <ADVERBS>(?:can't|cannot|can never|may not|must not|mustn't|shouldn't|not allowed to) (?:do (?!it
     |that|this)|lift|fly|stand|bear|tolerate|eat|drink|have|digest|live without|do without|function|work (?:on|before
-    |after)|drive|swim|take)\b""",
+    |after)|drive|swim|take)\b(?! (?:it|that|this|them|another|explained|said|been|done|any more|anymore)\b)""",
     r"""^<OPENING><I> <ADVERBS>(?:never|rarely|seldom|hardly ever|tend to|refuse to|insist on|make a point of|swear by
-    |rely on|stick to|stay away from)
-    [ ](?!know|knew|understand|understood|remember|thought|heard|saw|seen|said|did|had|was|got|meant|asked|wanted|mind\b
-    |learn)\w+ \w""",
+    |rely on|stick to|stay away from)[ ](?!know|knew|understand|understood|remember|thought|heard|saw|seen|said|did|had|was
+    |got|meant|asked|wanted|mind\b|learn)\w+ \w""",
     r"""^<OPENING>(?:I|we) (?:also |both )?(?:always|usually|normally|typically|generally|mostly|mainly|only
     |exclusively) (?!just|get (?!up|home)|got|forget|forgot|see|saw|know|knew|thought|think|wonder|mix|confuse|end\b
     |understand|struggle|wanted|need|have to|hear|want|tried|did|was\b|were|google|say|said|enjoy our)\w+ \w""",
@@ -77,7 +77,7 @@ PREFERENCES = compile_all(
     |all-time|usual|thing|cup of tea|pet peeve)\b""",
     r"""^<OPENING><I> <ADVERBS>(?:take|drink|have|eat|order|keep|like) (?:my|our) \w+ (?:with|without|black|at|in|on|before
     |after|plain|white|neat)\b""",
-    r"""^(?:nobody|no one|none|neither|everyone|everybody|all) (?:of us|in (?:my|our|the) (?:family|house|home|team|company
+    r"""^(?:nobody|no one|none|neither|everyone|everybody|all) (?:of us|in (?:my|our) (?:family|house|home|team|company
     |office|household))\b""",
     r"""^no (?:\w+ ){1,4}?(?:in (?:my|your|our|any|the)|on (?:my|our|<DAY>s)|at night|after|before|for me|ever|please
     |unless|from now)\b""",
@@ -97,12 +97,13 @@ PREFERENCES = compile_all(
 IMPERATIVE = compile_one(
     r"""^(?:(?:from now on|going forward|in (?:the )?future|from here on|as a rule|by default|in general),? )?(?:please[ ]
     |pls |just |so )*(?:use|write|answer|reply|respond|speak|talk|address|keep|format|sign|give|send|schedule|book|call|say
-    |put|add|include|start|begin|end|ask|avoid|stop|quit|skip|leave|don't|do not|never|always|make|explain|show|refer|treat
-    |assume|round|spell|translate|suggest|recommend|order|pay|ping|email|text|message|cc|copy|stick|check|run|tag|file|save
-    |wake|remind|tell|let|let's|be|limit|convert|quote|cite|import|commit|deploy|bring|buy|pick|take|mention|summari[sz]e
-    |list|mute|disable|enable|set|turn|feed|water|charge|invoice|ship|deliver|remember|change|move|create|open|close|try
-    |fix|remove|delete|look|find|search|forward|go|wait|help|plan|draft|compare|get|replace|rename|merge|double-check|test
-    |ignore|see|think|continue|repeat|read|describe|calculate|count|generate)\b"""
+    |put|add|include|start|begin|end|ask|avoid|stop|quit|skip|leave|don't|do not|(?:never|always) (?!an?\b|the\b|happy|glad
+    |gonna|going|again|mind|ever\b|in\b|on\b)\w+|make|explain|show|refer|treat|assume|round|spell|translate|suggest
+    |recommend|order|pay|ping|email|text|message|cc|copy|stick|check|run|tag|file|save|wake|remind|tell|let|let's|be|limit
+    |convert|quote|cite|import|commit|deploy|bring|buy|pick|take|mention|summari[sz]e|list|mute|disable|enable|set|turn
+    |feed|water|charge|invoice|ship|deliver|remember|change|move|create|open|close|try|fix|remove|delete|look|find|search
+    |forward|go|wait|help|plan|draft|compare|get|replace|rename|merge|double-check|test|ignore|see|think|continue|repeat
+    |read|describe|calculate|count|generate)\b"""
 )
 LASTING_IMPERATIVE = compile_all(
     r"""^(?:please )?(?:stop|quit|no more|avoid) (?:ever )?(?:using|calling|sending|writing|adding|putting|apologi[sz]ing
@@ -114,13 +115,14 @@ LASTING_IMPERATIVE = compile_all(
     |address|explain)\b(?=.*\b(?:my|me|any|ever|again|after|before|without|anything|<DAY>s|at night|meetings?|emails?
     |answers|emojis?|unless)\b)(?!.*\byet\b)""",
     r"""^(?:please )?(?:just )?(?:call|address) me (?!back|later|when|if|at|on|in|a\b|an\b|tomorrow|today|tonight|asap
-    |again|crazy|maybe|after|before|soon|once|up)[\w'-]+""",
+    |again|crazy|maybe|after|before|soon|once|up)[\w'-]+(?: [A-Z]\w+)?(?=[,.!]|$| (?:please|not|instead|and|from|unless
+    |when)\b)""",
     r"^(?:my friends|everyone|everybody|people|most people|nobody|no one|they all) (?:just )?calls? me \w+",
     r"""^(?:please )?(?:use|stick (?:to|with)|give me|show me|i use) (?:the )?(?:metric|imperial|celsius|fahrenheit
     |24-?hour|british|american|uk|us|iso|kilomet\w+|miles|euros?|dollars?|pounds|they/them|she/her|he/him)\b""",
-    r"""^(?:when(?:ever)?|if|every time|each time|any time) (?:you|I|we) (?:ever )?\w+.*,\s*(?:please |always |never |then[ ]
-    |just )*(?:use|write|answer|reply|keep|add|put|include|start|end|ask|avoid|don't|do not|never|always|make|show|send
-    |give|assume|prefer|skip|leave|say|tell|remind|book|suggest|check|format|sign|round|call)\b""",
+    r"""^(?:when(?:ever)?|if|every time|each time|any time) (?:you|I|we) (?:ever )?\w+.*,\s*(?:please |always |never[ ]
+    |then[ ]|just )*(?:use|write|answer|reply|keep|add|put|include|start|end|ask|avoid|don't|do not|never|always|make|show
+    |send|give|assume|prefer|skip|leave|say|tell|remind|book|suggest|check|format|sign|round|call)\b""",
     r"""^(?:when|if|whenever) I (?:say|write|type|ask for|mention|talk about)\b.+\bI (?:always )?mean\b|^by ["'“].+\bI[ ]
     (?:always )?mean\b|^["'“]?[\w ]{1,30}["'”]? (?:stands for|is short for|is our name for)\b""",
     r"""^(?:bitte )?(?:(?:duz|siez)\w*|nenn\w* mich|antworte\w* (?:mir )?(?:bitte )?(?:immer|nur|künftig|auf))\b|^llámame\b
@@ -145,8 +147,7 @@ DECISIONS = compile_all(
     |cancell?ed)\b""",
     r"^(?:I'll|I will|we'll|we will) (?:go with|take|stick with|have|go for|use) (?!<VAGUE>)(?:the |a |an )?[A-Z]\w+",
     r"""^let's (?:go with|settle on|stick with|stick to|use|call (?:the|our)|name (?:the|our)|make (?:the|our)|move the
-    |keep the|book|do|go for)
-    [ ](?!<VAGUE>).+(?:\bfor (?:the|our|my|all|every|now on)\b|\bto <DAY>|\bon <DAY>s?\b|\bas (?:the|our)\b
+    |keep the)[ ](?!<VAGUE>).+(?:\bfor (?:the|our|my|all|every|now on)\b|\bto <DAY>|\bon <DAY>s?\b|\bas (?:the|our)\b
     |\binstead of\b)""",
     r"""^<OPENING>(?:we|I)(?:'re| are|'m| am) (?:now |all |both |definitely |officially |not )?(?:going with|going for
     |switching|moving (?:to|from|in|out|away|the|house|our)|sticking (?:with|to)|dropping|migrating|staying with|replacing
@@ -154,13 +155,13 @@ DECISIONS = compile_all(
     |leaving (?!now|soon|for lunch|the office)|selling|buying|renaming|phasing out|cancell?ing|postponing
     |renewing) (?!<VAGUE>)""",
     r"""^<OPENING>we(?:'ll| will| won't| will not) (?:now |all |always |never |only |be )?(?!<TASK>\b|do\b|ask|need|get\b
-    |deal|come|have to|figure|know|talk|start (?:with|by|over))
-    (?!\w+ (?:it|that|this|them|later|soon)\b)[a-z]+ (?=.*\b(?:for|on|in|at|from|to|with|instead|until|[A-Z]\w+|\d+)\b)\w+""",
+    |deal|come|have to|figure|know|talk|start (?:with|by|over))(?!\w+ (?:it|that|this|them|later|soon
+    |for now)\b)[a-z]+ (?=.*\b(?:for|on|in|at|from|to|with|instead|until|[A-Z]\w+|\d+)\b)\w+""",
     r"""^<OPENING>we(?:'re| are) (?:definitely |now |all |not )?going to (?!<TASK>\b|be\b|need|have|get\b|grab|do\b|lose
     |win|miss|die|want)\w+ \w+""",
-    r"""^(?:the|our|my|final) (?:\w+ )?(?:plan|decision|agreement|verdict|choice|winner|consensus|conclusion|policy|rule
-    |convention|deal) (?:is|has been)
-    [ ](?!to <TASK>\b|not clear|unclear|fine|ok|good|too|very|so\b|great|bad|wrong|broken|simple|easy|hard|nice|clear)\w""",
+    r"""^(?:the|our|final) (?:\w+ )?(?:plan|decision|agreement|verdict|choice|winner|consensus|conclusion|policy|rule
+    |convention|deal) (?:is|has been)[ ](?!to (?:<TASK>|\w+ (?:it|this|that))\b|off\b|on\b|strict|not clear|unclear|fine|ok
+    |good|too|very|so\b|great|bad|wrong|broken|simple|easy|hard|nice|clear)\w""",
     r"""^(?:wir haben (?:uns )?.*(?:entschieden|beschlossen|geeinigt)|wir nehmen |hemos decidido|decidimos|he decidido
     |nous avons décidé|on a décidé|j'ai décidé|abbiamo deciso|ho deciso)""",
 )
@@ -181,17 +182,18 @@ CORRECTING = compile_one(
     \b[\s,:;.!–—-]+)+"""
 )
 CORRECTIONS = compile_all(
-    r"""^(?!(?:it|that|this|there)\b|(?:I|we) (?:can't|cannot|don't (?:get|know|understand|see)))(?=.*(?:\b(?:I|I'm|I've|we
-    |my|our|us)\b|longer (?:run|work|live|lead|handle|manage)s?\b|is(?:n't| not| no longer) (?:called|named
-    |in charge))).{1,80}\b(?:no longer\b|any ?more\b)|^it's not \w+ any ?more\b""",
+    r"""^(?!(?:it|that|this|there)\b|(?:I|we) (?:can't|cannot|don't (?:get|know|understand|see|need)|'m not (?:hungry|tired
+    |sure|sick|mad|angry|interested)|am not|no longer (?:need|hungry))|I'm not (?:hungry|tired|sure|sick|mad|angry
+    |interested))(?=.*(?:\b(?:I|I'm|I've|we|my|our|us)\b|longer (?:run|work|live|lead|handle|manage)s?\b|is(?:n't| not
+    | no longer) (?:called|named|in charge))).{1,80}\b(?:no longer\b|any ?more\b)|^it's not \w+ any ?more\b""",
     r"""^(?!.*\b(?:branch|file|folder|tab|class|module|line|code|button|order|setting)\b)(?:I|we|my|our
     |[A-Z]\w+)\b.{0,60}\b(?:switched|moved|changed|migrated|upgraded|renamed|converted|relocated|transferred) (?!on\b)
     (?:(?!it\b|them\b|that\b)[\w']+ ){0,3}?(?:from .+ to|over to|to) (?!<VAGUE>)\w""",
     r"^(?:I|we)(?:'ve| have) (?:just |recently |finally )?moved (?:to|in|out|house|away)\b",
     r"\b(?:is|are|it's|was) (?:actually )?(?:spelled|spelt|pronounced)\b",
     r"""^(?:the (?:\w+ )?(?:<EVENT>|<THINGS>)|my|our|(?!The\b)[A-Z][\w']+) .{0,80}\b(?:is|are|was|were|will be|starts?
-    |ends?|costs?|runs?|lives?|works?|takes|leaves)\b.{1,60}, (?:and )?not
-    [ ](?:the |a |an |on |at |in |to )?[\w.,:'€$%]+(?: \w+)?[.!]?$""",
+    |ends?|costs?|runs?|lives?|works?|takes|leaves)\b.{1,60}, (?:and )?not[ ](?:the |a |an |on |at |in |to )?[\w.,:'€$%]+
+    (?: \w+)?[.!]?$""",
     r"^the .{1,40}\bnow (?:is|runs|lives|works|uses|costs|starts|ends|has|goes|takes|lasts|belongs|reports)\b",
     r"""^(?:my|our|(?!The\b)[A-Z][\w']+) .{0,60}\b(?:is now|now (?:is|runs|lives|works|uses|costs|starts|ends|has|goes
     |takes|lasts|belongs|reports)|(?:is|are|runs|lives|works|costs|starts|uses|goes) now\b|(?:is|are|lives|works|runs|uses
@@ -204,56 +206,60 @@ CORRECTIONS = compile_all(
 
 IDENTITIES = compile_all(
     r"^(?:my (?:\w+ )?name(?:'s| is)|I(?:'m| am) called|I go by|everyone calls me|my pronouns are|my initials are) \w",
-    r"""^<OPENING><I> <ADVERBS>(?:was |were |been )?(?:live(?! and\b)|living|lived|grew up|born|based|from (?!the\b)
-    |work (?:as|at|for (?!this)|in|from|on the|part|full|night|remotely|mostly|<DAY>s)|working (?:as|at|for|in|from|part
-    |full|remotely)|study(?:ing)? (?!this|it|the code)|studied|teach|speak|majored|retired|commute|drive an?|play (?:the
-    |in)|volunteer|married to|engaged|divorced|widowed|pregnant|expecting an?|training for|learning|self-employed|freelance
-    |semi-retired|wear|own (?:an?|two|the)|get paid|run (?:an?|my|our|the) (?:\w+ )?(?:company|business|bakery|shop|store
-    |studio|farm|team|clinic|practice|school|restaurant|cafe|blog|podcast|agency|startup|club|workshop)|have (?:an?|one|two
-    |three|four|five|six|\d+) (?:\w+ ){0,2}(?:kids?|children|sons?|daughters?|dogs?|cats?|brothers?|sisters?|siblings
-    |horses?|rabbits?|chickens|nieces?|nephews?|grandchildren|allergy|allergies|condition|twins?|employees|cars?|year-old
-    |toddler|baby|degree|phd|master's)|have (?:type|no (?:car|kids|children|siblings|licen[cs]e)|diabetes|asthma|adhd
+    r"""^<OPENING><I> <ADVERBS>(?:was |were |been )?(?:(?:live|living|lived) (?:in|at|near|with|on|alone|by|close|next
+    |between|abroad|together|here\b)|grew up|born|based|from (?!the\b)|work (?:as|at|for (?!this)|in|from|on the|part|full
+    |night|remotely|mostly|<DAY>s)|working (?:as|at|for|in|from|part|full|remotely)|study(?:ing)? (?!this|it|the code)
+    |studied|teach|speak|majored|retired|commute|drive an?|play (?:the|in)|volunteer|married to|engaged|divorced|widowed
+    |pregnant|expecting an?|training for|learning (?!a lot|from|so|about)|self-employed|freelance|semi-retired|wear|own[ ]
+    (?:an?|two|the)|get paid|run (?:an?|my|our|the) (?:\w+ )?(?:company|business|bakery|shop|store|studio|farm|team|clinic
+    |practice|school|restaurant|cafe|blog|podcast|agency|startup|club|workshop)|have (?:an?|one|two|three|four|five|six
+    |\d+) (?:\w+ ){0,2}(?:kids?|children|sons?|daughters?|dogs?|cats?|brothers?|sisters?|siblings|horses?|rabbits?|chickens
+    |nieces?|nephews?|grandchildren|allergy|allergies|condition|twins?|employees|cars?|year-old|toddler|baby)(?=[,.!:]|$
+    | (?:and|who|named|called|in|at|with|aged|from|together|but)\b)|have (?:an? )?(?:\w+ ){0,2}(?:allergy|allergies
+    |condition|degree|phd|master's)|have (?:type|no (?:car|kids|children|siblings|licen[cs]e)|diabetes|asthma|adhd
     |arthritis|epilepsy|migraines|celiac)|on (?:the board|the committee|parental|maternity|sick leave)|\d{1,2}
     (?: years old)?(?=,| and\b|\.|$))\b""",
     r"""^(?:I|we)(?:'m|'re| am| are|'ve been| have been| was| used to be) (?:an? |the )(?!bit\b|little\b|few\b|\w+ (?:user
     |beginner)\b|beginner|fan|believer)(?:\w+ ){0,3}\w*(?:er|or|ist|ian|nurse|student|vet|chef|pilot|mom|mum|dad|parent
     |founder|lead|cto|ceo|widow|immigrant|native|citizen|veteran|architect|analyst|consultant|accountant|assistant)\b""",
     r"""^(?:my|our) (?:\w+ ){0,2}?<PEOPLE>(?:'s name)?,? (?:(?:[A-Z]\w+,?|and \w+|is also|also|both|just|still|really
-    |always|usually) )*(?:is|are|was|were|has|have|had|lives?|works?|hates?|loves?|likes?|prefers?|turns?|turned|starts?
-    |teaches|plays?|speaks?|moved|studies|study|goes|go|can't|cannot|doesn't|don't|never|always|only|owns?|drives?|needs?
-    |eats?|wants?|called|named|comes?|became|born|died|passed|runs?|manages?|got|will|'s|'re|takes|said|says|told
-    |recommends?|recommended|advised|prescribed|swears|collects|reads|suffers|finishes|graduates|graduated|retires
-    |retired)\b(?! (?:just|in a meeting|late|so|too|hi|hello|thanks|going to)\b)
-    (?! \w+ing\b(?! (?:a|the|for|at|in|to|\d+|married|divorced|<DATE>)\b))""",
+    |always|usually) )*(?:(?:is|are|was|were|'s|'re) (?:an? |the |my |our |called|named|allergic|vegan|vegetarian|diabetic
+    |pregnant|married|divorced|from|based|at |in (?:charge|hospital|[A-Z]\w*)|retired|turning|getting|moving|starting|visiting
+    |coming|with |on (?:parental|maternity|paternity|sick|holiday|vacation)|afraid|deaf|blind|gluten|lactose|left-
+    |responsible|[A-Z]\w*|\d+)|(?:has|have|had) (?!an? (?:question|problem|issue|point|idea|doubt)|to\b|the same)|lives?
+    |works?
+    |hates?|loves? (?!this|that|it)|likes?|prefers?|turns?|turned|starts?|teaches|plays?|speaks?|moved|studies|study|goes
+    |go|can't|cannot|doesn't|don't|never|always|only|owns?|drives?|eats?|called|named|comes?|became|born|died|passed|runs?
+    |manages?|got (?!a |an |the |it )|will|takes|said|says|told|recommends?|recommended|advised|prescribed|swears|collects
+    |reads|suffers|finishes|graduates|graduated|retires|retired)\b(?! (?:just|in a meeting|late|so|too|hi|hello|thanks
+    |going to)\b)(?! \w+ing\b(?! (?:a|the|for|at|in|to|\d+|married|divorced|<DATE>)\b))""",
     r"""^(?:the (?:kids|children|dog|cat|puppy|kitten|baby|twins|landlord|landlady|neighbou?rs?)|grandma|grandpa|granny|mom
-    |mum|dad|mama|papa)\b(?:, [\w.]+(?: \w+)?,)? (?:is
-    [ ](?!\w+ing\b)|are (?!\w+ing\b)|has|have|can't|cannot|lives?|passed|died|hates?|loves?|likes?|turns?|starts?|only
-    |never|always|don't|doesn't|goes|go|eats?)\b(?! just\b)""",
+    |mum|dad|mama|papa)\b(?:, [\w.]+(?: \w+)?,)? (?:is[ ](?!\w+ing\b)|are (?!\w+ing\b)|has|have|can't|cannot|lives?|passed
+    |died|hates?|loves?|likes?|turns?|starts?|only|never|always|don't|doesn't|goes|go|eats?)\b(?! just\b)""",
     r"^(?:the|our|my) (?:\w+ ){1,4}?(?:is|are) (?:called|named) \w",
     r"""^(?:my|the) (?:doctor|dentist|physio|vet|therapist|gp|cardiologist|surgeon|midwife|optician|\w+ologist) (?:has )?
     (?:said|says|told|recommends?|recommended|advised|prescribed|wants)\b""",
     r"^(?:\w+ ){1,6}?(?:should|must|has to|have to|needs? to) (?:always|never|only)\b",
     r"""^(?:the|our|my) (?:\w+ ){0,3}?(?:lead|head|owner|contact|manager|chair|treasurer|director|captain|president
-    |secretary|maintainer)(?: (?:of|for|at) [\w ]{2,30})? is
-    [ ](?!\w+ing\b)[A-Z]\w+""",
+    |secretary|maintainer)(?: (?:of|for|at) [\w ]{2,30})? is[ ](?!\w+ing\b)[A-Z]\w+""",
     r"""^(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?[A-Z][\w'-]+(?: (?:from |in |at )?[\w'-]+){0,2}?,? (?:is|was|are|becomes|became
-    |will be) (?:now |also |one of )?(?:my|our|the new|the (?:head|lead|owner|contact|one who)|in charge|responsible|on[ ]
-    (?:parental|maternity|paternity|sick) leave|on (?:vacation|holiday|sabbatical)|allergic|married|pregnant|from|based)\b""",
-    r"""^(?:my|our) (?:\w+ ){0,2}?<THINGS>(?: for [\w ]{2,30}| of [\w ]{2,30})? (?:is|are|was|has been|will be|ends?
-    |starts?|begins?|falls) (?!\w+ing\b|not\b|frozen|slow|broken|too\b|so\b|very|down\b|fine|ok\b|good|bad|full|empty|great
-    |dead|in the shop)\w""",
+    |will be) (?:now |also |one of )?(?:my|our|the new|the (?:head|lead|owner|contact|one who)|in charge|responsible
+    |on[ ](?:parental|maternity|paternity|sick) leave|on (?:vacation|holiday|sabbatical)|allergic|married|pregnant|from
+    |based)\b""",
     r"""^(?:ich (?:heiße|wohne|lebe|arbeite|komme aus|bin (?:aus|Lehrer|Ärzt|verheiratet))|mein\w* (?:Frau|Mann|Tochter
     |Sohn|Name|Chef\w*|Geburtstag|Hund|Katze|Bruder|Schwester|Mutter|Vater) (?:heißt|ist|wohnt|arbeitet|hat|lebt))\b""",
     r"""^(?:me llamo|vivo en|trabajo (?:en|como|de)|soy de|mi (?:mujer|marido|esposa|hija|hijo|jefe|jefa|perro|gato|hermana
-    |hermano|madre|padre|cumpleaños|nombre)
-    [ ](?:se llama|es|vive|trabaja|tiene))\b""",
+    |hermano|madre|padre|cumpleaños|nombre)[ ](?:se llama|es|vive|trabaja|tiene))\b""",
     r"""^(?:je m'appelle|j'habite|je vis à|je travaille|je viens de|(?:ma|mon) (?:femme|mari|fille|fils|chef\w*|chien|chat
-    |sœur|frère|mère|père|anniversaire|nom)
-    [ ](?:s'appelle|est|habite|travaille|a)|mi chiamo|vivo a|lavoro)\b""",
+    |sœur|frère|mère|père|anniversaire|nom)[ ](?:s'appelle|est|habite|travaille|a)|mi chiamo|vivo a|lavoro)\b""",
     r"^(?:私|僕|俺)(?:の名前は|は.+(?:に住んで|で働いて)|の.+は)|^我(?:叫|住在|在.+工作)",
 )
+# Belongings; with a name or a number.
+BELONGINGS = compile_one(r"""^(?:my|our) (?:\w+ ){0,2}?<THINGS>(?: for [\w ]{2,30}| of [\w ]{2,30})? (?:is|are|was|has been
+    |will be|ends?|starts?|begins?|falls) (?!\w+ing\b|not\b|frozen|slow|broken|too\b|so\b|very|down\b|fine|ok\b|good|bad
+    |full|empty|great|dead|in the shop)\w""")
 EVENTS = compile_one(
-    r"""\b<EVENT>\b.*?(?:\b(?:is|are|was|will be|starts?|begins?|ends?|runs|takes place|leaves?|departs?|arrives?|expires?
+    r"""\b<EVENT>\b.*?(?:\b(?:is|are|will be|starts?|begins?|ends?|runs|takes place|leaves?|departs?|arrives?|expires?
     |opens?|closes?|renews?|falls|happens?|lands|comes|goes up|goes down|rises)\b|'s\b|:|'ll be\b).*?<DATE>"""
 )
 # What somebody does again and again.
@@ -271,7 +277,7 @@ PRACTICES = compile_one(
 # Changes in a life.
 LIFE = compile_one(
     r"""^(?:I|we|my \w+|[A-Z]\w+)(?:'ve| have| has)? (?:just |recently |finally |officially )*(?:changed jobs|got[ ]
-    (?:the job|married|engaged|divorced|promoted|laid off|fired|pregnant|accepted|a new (?:job|car|phone|dog|cat|boss
+    (?:the job(?! done)|married|engaged|divorced|promoted|laid off|fired|pregnant|accepted|a new (?:job|car|phone|dog|cat|boss
     |manager|flat|apartment|laptop))|quit (?:smoking|drinking|my|the)|passed away|died|became|retired|graduated|gave birth
     |had a baby|started (?:at|as|a new job|my|working)|joined (?:the|a|[A-Z])|left (?:the company|my job|[A-Z]))\b"""
 )

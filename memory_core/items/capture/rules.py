@@ -109,7 +109,9 @@ def _read_explicit(text: str) -> FoundFact | None:
     fact = asked["fact"].strip()
     if _ASKED_POLITELY.match(text):
         fact = fact.rstrip("? ")
-    vague = _find_any((noise.DEIXIS, noise.QUESTION, noise.WORK), fact)
+    vague = _find_any((noise.DEIXIS, noise.QUESTION, noise.WORK), fact) or (
+        noise.PASSING.search(fact) and not noise.DATE.search(fact)
+    )
     if vague or (len(fact.split()) < 2 and not _CJK.search(fact)):
         return None
     return FoundFact(content=capitalize(fact), kind=_name_kind(fact))
@@ -145,14 +147,21 @@ def _list_readings(text: str, *, correcting: bool, deciding: bool, own: bool) ->
         yield "preference", "sure"
     if decided or deciding:
         yield "decision", "sure"
-    if _find_any((*phrases.IDENTITIES, phrases.EVENTS, phrases.RECURRING, phrases.LIFE), text):
-        yield "fact", "sure"
-    if phrases.PRACTICES.match(text) and (anchored or phrases.CONTRAST.search(text)):
+    if _is_about_life(text, anchored=anchored):
         yield "fact", "sure"
     if correcting and _find_any((phrases.NAME, phrases.NUMBER), text):
         yield "correction", "pending"
     if anchored or phrases.LIKING.match(text):
         yield "fact", "pending"
+
+
+def _is_about_life(text: str, *, anchored: bool) -> bool:
+    """Return True if a statement says who people are, what belongs to them, or what happens when."""
+    if _find_any((*phrases.IDENTITIES, phrases.EVENTS, phrases.RECURRING, phrases.LIFE), text):
+        return True
+    if phrases.BELONGINGS.match(text) and _find_any((phrases.NAME, phrases.NUMBER), text):
+        return True
+    return phrases.PRACTICES.match(text) is not None and (anchored or phrases.CONTRAST.search(text) is not None)
 
 
 def _complete(text: str) -> str:
