@@ -1,8 +1,9 @@
 """A program that uses the official MCP client; run by that client's own Python, it knows nothing of ours.
 
 Reads `{command, args, env, steps}`, or `{url, token, steps}`, from standard input and prints a list with what every step gave.
-A step is `{call, arguments}`, `{write, text}` for a file, `{do, with}` for any method of the client, `{at_once}` for a list of
-steps, or `{}`, which lists the tools. `mode` is "auto" or "legacy", which has a handshake.
+A step is `{call, arguments}`, `{write, text}` for a file, `{do, with}` for any method of the client, `{listen, append}`, which
+changes a note and gives the first event, `{at_once}` for a list of steps, or `{}`, which lists the tools. `mode` is "auto" or
+"legacy", which has a handshake.
 """
 
 from __future__ import annotations
@@ -42,20 +43,43 @@ async def take(client: Client, step: dict[str, Any]) -> Any:
     if "write" in step:
         Path(step["write"]).write_text(step["text"], encoding="utf-8")
         return None
+    if "listen" in step:
+        return await listen(client, step)
     if "at_once" in step:
         return await asyncio.gather(*[take(client, each) for each in step["at_once"]])
     if "do" in step:
-        try:
-            result = await getattr(client, step["do"])(**step["with"])
-        except MCPError as error:
-            return {"error": {"code": error.error.code, "message": error.error.message}}
-        return result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return await do(client, step)
     if "call" in step:
         result = await client.call_tool(step["call"], step["arguments"])
         text = result.content[0].model_dump()["text"]
         return {"is_error": result.is_error, "text": text, "structured": result.structured_content}
     tools = (await client.list_tools()).tools
     return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
+
+
+async def do(client: Client, step: dict[str, Any]) -> Any:
+    try:
+        result = await getattr(client, step["do"])(**step["with"])
+    except MCPError as error:
+        return {"error": {"code": error.error.code, "message": error.error.message}}
+    return result.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+async def listen(client: Client, step: dict[str, Any]) -> str:
+    async with client.listen(**step["listen"]) as events:
+        changing = asyncio.create_task(append(Path(step["append"])))
+        try:
+            return repr(await anext(aiter(events)))
+        finally:
+            changing.cancel()
+
+
+async def append(note: Path) -> None:
+    """Appends to a note again and again: the server's first look may come after any one of them."""
+    while True:
+        await asyncio.sleep(0.3)
+        with note.open("a", encoding="utf-8") as file:
+            file.write("more\n")
 
 
 print(json.dumps(asyncio.run(play(json.load(sys.stdin)))))

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -129,3 +132,26 @@ class Server:
 
 def frame(method: str, **other: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": method, **other}
+
+
+@contextmanager
+def repeating(change: Callable[[], object]) -> Iterator[None]:
+    """Makes a change again and again until the block ends: the server's first look may come after any one of them."""
+    over = threading.Event()
+
+    def repeat() -> None:
+        while not over.wait(0.3):
+            change()
+
+    thread = threading.Thread(target=repeat)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def grow(note: Path) -> None:
+    with note.open("a", encoding="utf-8") as file:
+        file.write("more\n")

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.command import Command
-from tests.hosts.mcp_server import NOTE, Server, call, do, talk_http
+from tests.hosts.mcp_server import NOTE, Server, call, do, grow, repeating, talk_http
 
 TOKEN = "a-secret-of-twenty-two"
 QUESTION = {"query": "Which retired teacher takes the puppy?"}
@@ -62,6 +62,27 @@ def test_a_hundred_calls_at_once(mcp_client: Path, command: Command, mode: str) 
     [note] = {answer["structured"]["path"] for answer in answers[:20]}
     text = (command.workspace / note).read_text(encoding="utf-8")
     assert all(text.count(f"Item {number} is blue.") == 1 for number in range(20))
+
+
+def test_the_official_client_listens_to_a_note(mcp_client: Path, command: Command) -> None:
+    uri = f"memory:///{NOTE}"
+    step = {"listen": {"resource_subscriptions": [uri]}, "append": str(command.workspace / NOTE)}
+    with Server(command, *ANYWHERE) as server:
+        assert talk_http(mcp_client, server.url, step) == [f"ResourceUpdated(uri={uri!r})"]
+
+
+def test_a_client_with_a_handshake_hears_of_changes_on_its_stream(command: Command) -> None:
+    note = command.workspace / "MEMORY.md"
+    with Server(command, *ANYWHERE) as server, httpx.Client(timeout=60, headers=TYPES) as client:
+        opened = client.post(url := server.url, json=OPENING)
+        client.headers["Mcp-Session-Id"] = opened.headers["Mcp-Session-Id"]
+        client.headers["Mcp-Protocol-Version"] = "2025-06-18"
+        initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        assert client.post(url, json=initialized).status_code == 202
+        wanted = {"jsonrpc": "2.0", "id": 2, "method": "resources/subscribe", "params": {"uri": "memory:///MEMORY.md"}}
+        assert client.post(url, json=wanted).status_code == 200
+        with client.stream("GET", url) as stream, repeating(lambda: grow(note)):
+            assert any('"notifications/resources/updated"' in line for line in stream.iter_lines())
 
 
 def test_requests_that_may_not_read_the_notes_are_refused(command: Command) -> None:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.command import Command
-from tests.hosts.mcp_server import NOTE, Server, call, do, talk
+from tests.hosts.mcp_server import NOTE, Server, call, do, grow, repeating, talk
 
 MODES = pytest.mark.parametrize("mode", ["auto", "legacy"])  # without a handshake, and with one
 
@@ -109,27 +106,10 @@ def test_a_client_hears_of_the_changes_that_it_asked_for(server: Server, workspa
     assert wait_for(server, "notifications/resources/updated") == {"uri": "memory:///memory/new.md"}
 
 
-@contextmanager
-def repeating(change: Callable[[], object]) -> Iterator[None]:
-    """Makes a change again and again until the block ends: the server's first look may come after any one of them."""
-    over = threading.Event()
-
-    def repeat() -> None:
-        while not over.wait(0.3):
-            change()
-
-    thread = threading.Thread(target=repeat)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
-def grow(note: Path) -> None:
-    with note.open("a", encoding="utf-8") as file:
-        file.write("more\n")
+def test_the_official_client_listens_to_a_note(mcp_client: Path, command: Command) -> None:
+    uri = f"memory:///{NOTE}"
+    step = {"listen": {"resource_subscriptions": [uri]}, "append": str(command.workspace / NOTE)}
+    assert talk(mcp_client, command, step) == [f"ResourceUpdated(uri={uri!r})"]
 
 
 def test_a_client_without_a_handshake_hears_of_changes_too(command: Command, tmp_path: Path) -> None:
