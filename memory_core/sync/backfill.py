@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from memory_core.embeddings.destination import announce, find_destination
@@ -12,7 +12,7 @@ from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, P
 from memory_core.ranking.calibration import SAMPLE, estimate, is_outdated
 from memory_core.records import Progress
 from memory_core.sync.context import SyncContext
-from memory_core.sync.prepared import EmbeddedWindows, PendingWindow, digest, slice_units
+from memory_core.sync.prepared import EmbeddedWindows, PendingWindow, PreparedChunk, digest, slice_units
 from memory_core.sync.store import IndexedText, StagedIndex
 
 log = logging.getLogger(__name__)
@@ -45,19 +45,12 @@ class Backfill:
         space = self._find_space(context.provider, staged)
         if space is None or not context.embeds:
             return
-        pending = staged.find_pending_windows(
-            self._get_space_id(space), tokens=isinstance(context.provider, TokenEmbedder)
-        )
-        self._embed(context.provider, space, pending)
+        self._embed(context.provider, space, *self._find_pending(staged, self._get_space_id(space)))
         self._fill_missing_tokens(context.provider, staged)
 
-    def run(self, *, only_fresh: bool) -> None:
-        """Embed what is pending in the configured space, and let that space serve once every text was tried.
-
-        Args:
-            only_fresh: The index was complete before this sync, so that only the chunks it inserted can lack anything.
-        """
-        context = self._context
+    def run(self) -> None:
+        """Embed what is pending in the configured space, and let that space serve once every text was tried."""
+        context, fresh = self._context, self._context.fresh
         if context.provider is None:
             self._run_without_provider()
             return
@@ -72,15 +65,19 @@ class Backfill:
             self._store.set_target(target)
         if state.complete == space_id:
             return
-        pending, texts = self._find_pending(space_id, only_fresh=only_fresh)
-        context.counts.cached = texts - len(pending) - context.counts.embedded
+        if fresh is not None:
+            steps, count, texts = self._find_fresh(space_id, fresh.values())
+        else:
+            steps, count = self._find_pending(self._store, space_id)
+            texts = self._store.count_windows(distinct=True)
+        context.counts.cached = texts - count - context.counts.embedded
         if not context.embeds:
-            context.counts.pending = len(pending)
+            context.counts.pending = count
             return
-        tried = self._embed(context.provider, space, pending)
-        if only_fresh:
-            fresh = [(number, slice_units(item.chunk.text, item.units)) for number, item in context.fresh.items()]
-            self._fill_tokens(context.provider, self._store, fresh)
+        tried = self._embed(context.provider, space, steps, count)
+        if fresh is not None:
+            units = [(number, slice_units(item.chunk.text, item.units)) for number, item in fresh.items()]
+            self._fill_tokens(context.provider, self._store, units)
         else:
             self._fill_missing_tokens(context.provider, self._store)
         if tried:
@@ -92,18 +89,25 @@ class Backfill:
             self._ids[space] = self._store.add_space(space)
         return self._ids[space]
 
-    def _find_pending(self, space_id: int, *, only_fresh: bool) -> tuple[list[PendingWindow], int]:
-        """Return the windows to embed, and the number of different texts among which they were found."""
+    def _find_pending(self, text: IndexedText, space_id: int) -> tuple[Iterable[Sequence[PendingWindow]], int]:
+        """Return the windows to embed in steps, and the number of different texts."""
         tokens = isinstance(self._context.provider, TokenEmbedder)
-        if not only_fresh:
-            return self._store.find_pending_windows(space_id, tokens=tokens), self._store.count_windows(distinct=True)
+        steps = text.find_pending_windows(space_id, step=EMBED_STEP, tokens=tokens)
+        return steps, text.count_pending(space_id, tokens=tokens)
+
+    def _find_fresh(
+        self, space_id: int, fresh: Iterable[PreparedChunk]
+    ) -> tuple[Iterable[Sequence[PendingWindow]], int, int]:
+        """Return the windows to embed of fresh chunks, the number of different texts, and of those with an embedding, too."""
+        tokens = isinstance(self._context.provider, TokenEmbedder)
         texts = {
             digest(window.text): slice_units(chunk.chunk.text, chunk.units[window.first : window.last + 1])
-            for chunk in self._context.fresh.values()
+            for chunk in fresh
             for window in chunk.windows
         }
         embedded = self._store.find_embedded(space_id, texts.keys(), tokens=tokens)
-        return [PendingWindow(key, units) for key, units in texts.items() if key not in embedded], len(texts)
+        pending = [PendingWindow(key, units) for key, units in texts.items() if key not in embedded]
+        return [pending], len(pending), len(texts)
 
     def _calibrate(self, provider: EmbeddingProvider, space_id: int) -> None:
         """Estimate what cosines of a space are worth, unless the provider knows or the estimate that is held will do."""
@@ -144,7 +148,7 @@ class Backfill:
         space = self._look_up_space(provider)
         if space is not None or not context.embeds:
             return space
-        pending = text.find_pending_windows(None, limit=EMBED_STEP)
+        pending = next(text.find_pending_windows(None, step=EMBED_STEP), ())
         try:
             for windows in self._embed_windows(provider, pending):
                 space = space or replace(provider.space, dimensions=windows.rows.shape[1])
@@ -175,23 +179,32 @@ class Backfill:
         self._store.set_pending_reason(_advise(str(problem), problem))
         log.warning("%d texts wait for their embedding: %s", count, problem)
 
-    def _embed(self, provider: EmbeddingProvider, space: Space, pending: Sequence[PendingWindow]) -> bool:
-        """Embed and commit; return False when the provider is out of order, so that not every text was tried."""
+    def _embed(
+        self, provider: EmbeddingProvider, space: Space, steps: Iterable[Sequence[PendingWindow]], count: int
+    ) -> bool:
+        """Embed and commit; return False when the provider is out of order, so that not every text was tried.
+
+        Args:
+            provider: Embeds.
+            space: Its space.
+            steps: What to embed.
+            count: The number of different texts in it.
+        """
         context, before, problem = self._context, self._context.counts.embedded, None
-        log.debug("embedding %d texts", len(pending))
-        for first in range(0, len(pending), EMBED_STEP):
+        log.debug("embedding %d texts", count)
+        for step in steps:
             try:
-                for windows in self._embed_windows(provider, pending[first : first + EMBED_STEP]):
+                for windows in self._embed_windows(provider, step):
                     self._put(space, windows)
                     done = context.counts.embedded - before
-                    context.report_progress(Progress(phase="embeddings", done=done, total=len(pending)))
+                    context.report_progress(Progress(phase="embeddings", done=done, total=count))
             except ProviderError as error:
                 problem = error
                 if not isinstance(error, REFUSALS):
                     break
         if problem is None:
             return True
-        self._record_pending(len(pending) - (context.counts.embedded - before), problem)
+        self._record_pending(count - (context.counts.embedded - before), problem)
         context.embeds = isinstance(problem, REFUSALS)
         return context.embeds
 
@@ -206,7 +219,8 @@ class Backfill:
 
     def _fill_missing_tokens(self, provider: EmbeddingProvider, text: IndexedText) -> None:
         if isinstance(provider, TokenModel):
-            self._fill_tokens(provider, text, text.find_chunks_without_tokens())
+            for step in text.find_chunks_without_tokens(step=TOKEN_STEP):
+                self._fill_tokens(provider, text, step)
 
     def _fill_tokens(
         self, provider: EmbeddingProvider, text: IndexedText, missing: Sequence[tuple[int, Sequence[str]]]

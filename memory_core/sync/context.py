@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from memory_core.config.agent import AgentConfig
@@ -12,6 +13,8 @@ from memory_core.errors import FileUnreadable, ProviderError, SyncStopped
 from memory_core.records import FileFailure, MemoryFile, Progress, ProgressCallback
 from memory_core.sync.prepared import PreparedChunk
 from memory_core.sync.store import SyncStore
+
+MOST_FRESH = 2000  # chunks; more are found again in the index
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +51,8 @@ class SyncContext:
         verifies: The provider is asked for the dimensions of its vectors, even where nothing is pending.
         counts: The result so far.
         has_hard_links: Some note has a second name, through which it may change where nobody watches.
-        fresh: Chunks that this sync has inserted, by id: in an index that was complete, only these lack embeddings.
+        fresh: Chunks that this sync has inserted, by id: in an index that was complete, only these lack embeddings. None once
+            they are too many to be kept, or where more than these may lack some.
     """
 
     config: AgentConfig
@@ -62,7 +66,7 @@ class SyncContext:
     verifies: bool = False
     counts: SyncCounts = field(default_factory=SyncCounts)
     has_hard_links: bool = False
-    fresh: dict[int, PreparedChunk] = field(default_factory=dict)
+    fresh: dict[int, PreparedChunk] | None = None
 
     def report_progress(self, progress: Progress) -> None:
         """Report how far the sync is; a sync can be stopped here, as nothing is half done.
@@ -78,6 +82,13 @@ class SyncContext:
         """Raise SyncStopped once the sync was asked to stop: what fails from then on fails because of that."""
         if self.stop is not None and self.stop.is_set():
             raise SyncStopped("the memory was closed during a sync")
+
+    def record_fresh(self, inserted: Mapping[int, PreparedChunk]) -> None:
+        """Keep chunks that were inserted, while they are few."""
+        if self.fresh is not None:
+            self.fresh.update(inserted)
+            if len(self.fresh) > MOST_FRESH:
+                self.fresh = None
 
     def record_failure(self, file: MemoryFile, error: FileUnreadable) -> bool:
         """Report a file that stays as it was; return False for one that went after it was listed: the next sync sees that."""

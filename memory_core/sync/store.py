@@ -62,19 +62,26 @@ class IndexedText(Protocol):
     """The chunks and windows of one index, for whoever fills in what is computed from them."""
 
     def find_pending_windows(
-        self, space_id: int | None, *, tokens: bool = False, limit: int | None = None
-    ) -> list[PendingWindow]:
-        """Return the windows without an embedding in a space, each text once, in file order.
+        self, space_id: int | None, *, step: int, tokens: bool = False
+    ) -> Iterator[Sequence[PendingWindow]]:
+        """Yield the windows without an embedding in a space in steps, in the order in which their chunks were put.
+
+        A step is read when it is asked for, so that one is in memory at a time, and texts that got their embedding meanwhile are
+        left out. Within a step, each text stands once.
 
         Args:
-            space_id: None returns all windows.
-            tokens: Return those without embeddings of their tokens, too.
-            limit: Return at most this many.
+            space_id: None yields all windows.
+            step: The most windows of a step.
+            tokens: Yield those without embeddings of their tokens, too.
         """
         ...
 
-    def find_chunks_without_tokens(self) -> list[tuple[int, Sequence[str]]]:
-        """Return (chunk id, texts of its units) of every chunk without token ids."""
+    def count_pending(self, space_id: int | None, *, tokens: bool = False) -> int:
+        """Return the number of different texts that `find_pending_windows` yields now."""
+        ...
+
+    def find_chunks_without_tokens(self, *, step: int) -> Iterator[Sequence[tuple[int, Sequence[str]]]]:
+        """Yield (chunk id, texts of its units) of every chunk without token ids, in steps; see `find_pending_windows`."""
         ...
 
     def put_token_ids(self, rows: Iterable[tuple[int, Sequence[Sequence[int]]]]) -> None:
@@ -250,10 +257,6 @@ class SyncStore(IndexedText, Protocol):
 
     def count_windows(self, *, distinct: bool = False) -> int:
         """Return the number of windows; with `distinct`, of different texts among them."""
-        ...
-
-    def count_pending(self, space_id: int | None) -> int:
-        """Return the number of texts without an embedding in a space; all of them for None."""
         ...
 
     # Maintenance.

@@ -58,9 +58,11 @@ class Syncer:
         started = time.monotonic()
         self._store.prepare()
         backfill = Backfill(self._context)
-        was_complete = backfill.is_complete()
+        self._context.fresh = {} if backfill.is_complete() else None
         reindexed = self._index_text(force=force)
-        backfill.run(only_fresh=was_complete and not reindexed)
+        if reindexed:
+            self._context.fresh = None
+        backfill.run()
         self._tidy(reindexed=reindexed)
         report = self._report(reindexed, time.monotonic() - started)
         log.info(
@@ -138,7 +140,7 @@ class Syncer:
             self._counts.unchanged += 1
             self._store.touch_file(row.id, note.stamp)
             return
-        self._context.fresh.update(self._store.put_file(self._cut(file, note)))
+        self._context.record_fresh(self._store.put_file(self._cut(file, note)))
         if row is None or not row.hash:
             self._counts.added += 1
         else:

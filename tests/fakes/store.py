@@ -6,7 +6,7 @@ import contextlib
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from memory_core.embeddings.protocols import Calibration, Space, TokenEmbedding
 from memory_core.errors import SyncBusy
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FileKey = tuple[str, str]
+
+
+Item = TypeVar("Item")
 
 
 @dataclass
@@ -59,19 +62,26 @@ class PlainText:
         ]
 
     def find_pending_windows(
-        self, space_id: int | None, *, tokens: bool = False, limit: int | None = None
-    ) -> list[PendingWindow]:
+        self, space_id: int | None, *, step: int, tokens: bool = False
+    ) -> Iterator[Sequence[PendingWindow]]:
+        yield from _cut_in_steps(self._list_pending(space_id, tokens=tokens), step)
+
+    def count_pending(self, space_id: int | None, *, tokens: bool = False) -> int:
+        return len(self._list_pending(space_id, tokens=tokens))
+
+    def _list_pending(self, space_id: int | None, *, tokens: bool) -> list[PendingWindow]:
         texts = {window.hash: window for window in self.windows}
         held = set() if space_id is None else self.store.find_embedded(space_id, texts, tokens=tokens)
-        return [window for key, window in texts.items() if key not in held][:limit]
+        return [window for key, window in texts.items() if key not in held]
 
-    def find_chunks_without_tokens(self) -> list[tuple[int, Sequence[str]]]:
-        return [
+    def find_chunks_without_tokens(self, *, step: int) -> Iterator[Sequence[tuple[int, Sequence[str]]]]:
+        missing = [
             (number, slice_units(item.chunk.text, item.units))
             for row in self.rows.values()
             for number, item in row.chunks.items()
             if number not in self.token_ids
         ]
+        yield from _cut_in_steps(missing, step)
 
     def put_token_ids(self, rows: Iterable[tuple[int, Sequence[Sequence[int]]]]) -> None:
         self.token_ids |= {number: [*units] for number, units in rows}
@@ -249,9 +259,6 @@ class PlainStore(PlainText):
     def count_windows(self, *, distinct: bool = False) -> int:
         return len({window.hash for window in self.windows}) if distinct else len(self.windows)
 
-    def count_pending(self, space_id: int | None) -> int:
-        return len(self.find_pending_windows(space_id))
-
     def evict_embeddings(self, *, keep: int) -> None:
         used = {window.hash for window in self.windows}
         unused = [(number, key) for number, held in self.embeddings.items() for key in held if key not in used]
@@ -275,3 +282,8 @@ def _as_indexed(row: _Row) -> IndexedFile:
         known.stamp if known else FileStamp(0, 0),
         row.error,
     )
+
+
+def _cut_in_steps(items: Sequence[Item], step: int) -> Iterator[Sequence[Item]]:
+    for first in range(0, len(items), step):
+        yield items[first : first + step]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from typing import cast
 
 from memory_core.builtin.store.encoding import unpack_units
 from memory_core.sqlite import Connection
@@ -13,46 +14,66 @@ _EMBEDDINGS = ("embedding_cache e", "embedding_cache e JOIN token_bits t ON t.em
 
 
 def find_pending_windows(
-    connection: Connection, space_id: int | None, prefix: str = "", *, tokens: bool = False
-) -> Iterator[PendingWindow]:
-    """Yield the windows without an embedding in a space, each text once, in file order; all windows for None.
+    connection: Connection,
+    space_id: int | None,
+    after: tuple[int, int],
+    limit: int,
+    prefix: str = "",
+    *,
+    tokens: bool = False,
+) -> tuple[list[PendingWindow], tuple[int, int]]:
+    """Find the next windows without an embedding in a space, each text once; all windows for None.
 
     Args:
         connection: Inside a read transaction.
         space_id: The space.
+        after: The place (chunk id, first unit) behind which to look.
+        limit: The most windows, texts that stand twice counted twice.
         prefix: Before the names of the tables, as in `FileRows`.
-        tokens: Yield those without embeddings of their tokens, too.
+        tokens: Find those without embeddings of their tokens, too.
+
+    Returns:
+        The windows, and the place of the last of them; no windows where none is left.
     """
     rows = connection.execute(
-        f"SELECT w.hash, w.first, w.last, c.text, c.units FROM {prefix}windows w JOIN {prefix}chunks c ON c.id = w.chunk_id"
-        f" WHERE NOT EXISTS (SELECT 1 FROM {_EMBEDDINGS[tokens]} WHERE e.space_id = ? AND e.hash = w.hash)"
-        " ORDER BY c.file_id, c.start_line, w.first",
-        (space_id,),
+        f"SELECT w.chunk_id, w.first, w.last, w.hash, c.text, c.units FROM {prefix}windows w"
+        f" CROSS JOIN {prefix}chunks c ON c.id = w.chunk_id"  # CROSS: in the order of the first table, without a sort
+        f" WHERE (w.chunk_id, w.first) > (?, ?)"
+        f" AND NOT EXISTS (SELECT 1 FROM {_EMBEDDINGS[tokens]} WHERE e.space_id = ? AND e.hash = w.hash)"
+        " ORDER BY w.chunk_id, w.first LIMIT ?",
+        (*after, space_id, limit),
     )
-    seen: set[bytes] = set()
-    for key, first, last, text, blob in rows:
-        if key not in seen:
-            seen.add(key)
-            yield PendingWindow(key, slice_units(text, unpack_units(blob)[first : last + 1]))
+    found: dict[bytes, PendingWindow] = {}
+    held, units = -1, []
+    for chunk_id, first, last, key, text, blob in cast("Iterable[tuple[int, int, int, bytes, str, bytes]]", rows):
+        if chunk_id != held:
+            held, units = chunk_id, unpack_units(blob)
+        after = chunk_id, first
+        found.setdefault(key, PendingWindow(key, slice_units(text, units[first : last + 1])))
+    return list(found.values()), after
 
 
-def count_pending(connection: Connection, space_id: int | None) -> int:
+def count_pending(connection: Connection, space_id: int | None, prefix: str = "", *, tokens: bool = False) -> int:
     """Return the number of texts without an embedding in a space; all of them for None."""
     return int(
         connection.execute(
-            "SELECT count(DISTINCT hash) FROM windows w"
-            " WHERE NOT EXISTS (SELECT 1 FROM embedding_cache e WHERE e.space_id = ? AND e.hash = w.hash)",
+            f"SELECT count(DISTINCT hash) FROM {prefix}windows w"
+            f" WHERE NOT EXISTS (SELECT 1 FROM {_EMBEDDINGS[tokens]} WHERE e.space_id = ? AND e.hash = w.hash)",
             (space_id,),
         ).get
     )
 
 
-def find_chunks_without_tokens(connection: Connection, prefix: str = "") -> Iterator[tuple[int, Sequence[str]]]:
-    """Yield (chunk id, texts of its units) of every chunk without token ids."""
-    for chunk_id, text, blob in connection.execute(
-        f"SELECT id, text, units FROM {prefix}chunks WHERE tokens IS NULL ORDER BY id"
-    ):
-        yield chunk_id, slice_units(text, unpack_units(blob))
+def find_chunks_without_tokens(
+    connection: Connection, after: int, limit: int, prefix: str = ""
+) -> list[tuple[int, Sequence[str]]]:
+    """Return (chunk id, texts of its units) of the next chunks without token ids, behind a chunk id."""
+    rows = connection.execute(
+        f"SELECT id, text, units FROM {prefix}chunks WHERE tokens IS NULL AND id > ? ORDER BY id LIMIT ?",
+        (after, limit),
+    )
+    found = cast("Iterable[tuple[int, str, bytes]]", rows)
+    return [(chunk_id, slice_units(text, unpack_units(blob))) for chunk_id, text, blob in found]
 
 
 def find_embedded(

@@ -11,6 +11,7 @@ from memory_core.builtin.store.damage import check_chunk, check_cosines, check_w
 from memory_core.builtin.store.encoding import unpack_lines, unpack_units
 from memory_core.builtin.store.meta import WORKSPACE, get_value
 from memory_core.builtin.store.spaces import load_serving_space
+from memory_core.builtin.store.stem_counts import StemCounts
 from memory_core.builtin.store.token_bits import load_tokens
 from memory_core.builtin.store.vectors import VectorIndex
 from memory_core.search.reader import (
@@ -41,10 +42,12 @@ class StoreReader:
     Args:
         connection: Inside a read transaction.
         vectors: Finds nearest windows.
+        stem_counts: Keeps counts from one search to the next.
     """
 
-    def __init__(self, connection: Connection, vectors: VectorIndex) -> None:
+    def __init__(self, connection: Connection, vectors: VectorIndex, stem_counts: StemCounts | None = None) -> None:
         self._db = connection
+        self._stem_counts = stem_counts or StemCounts()
         self._vectors = vectors
         self._tokenize = load_tokenizer(connection)
         self._units: dict[int, int] = {}  # the number of units of each chunk that was loaded
@@ -71,11 +74,7 @@ class StoreReader:
 
     def count_by_stem(self, stems: Collection[str]) -> dict[str, int]:
         """See `Reader`."""
-        rows = self._db.execute(
-            "SELECT term, doc FROM chunks_terms WHERE term IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(stems)),),
-        )
-        return dict(rows)
+        return self._stem_counts.count(self._db, stems)
 
     def find_forms(self, words: Collection[str], languages: Sequence[Language]) -> dict[str, list[str]]:
         """See `Reader`."""

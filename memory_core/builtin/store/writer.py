@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from memory_core.builtin.store import maintenance, meta, pending, rows, spaces, staging, token_bits, word_forms
@@ -40,14 +39,31 @@ class _Text:
         self._prefix = prefix
 
     def find_pending_windows(
-        self, space_id: int | None, *, tokens: bool = False, limit: int | None = None
-    ) -> list[PendingWindow]:
-        with self._store.read() as connection:
-            return [*islice(pending.find_pending_windows(connection, space_id, self._prefix, tokens=tokens), limit)]
+        self, space_id: int | None, *, step: int, tokens: bool = False
+    ) -> Iterator[Sequence[PendingWindow]]:
+        after = (-1, -1)
+        while True:
+            with self._store.read() as connection:
+                found, after = pending.find_pending_windows(
+                    connection, space_id, after, step, self._prefix, tokens=tokens
+                )
+            if not found:
+                return
+            yield found
 
-    def find_chunks_without_tokens(self) -> list[tuple[int, Sequence[str]]]:
+    def count_pending(self, space_id: int | None, *, tokens: bool = False) -> int:
         with self._store.read() as connection:
-            return [*pending.find_chunks_without_tokens(connection, self._prefix)]
+            return pending.count_pending(connection, space_id, self._prefix, tokens=tokens)
+
+    def find_chunks_without_tokens(self, *, step: int) -> Iterator[Sequence[tuple[int, Sequence[str]]]]:
+        after = -1
+        while True:
+            with self._store.read() as connection:
+                found = pending.find_chunks_without_tokens(connection, after, step, self._prefix)
+            if not found:
+                return
+            yield found
+            after = found[-1][0]
 
     def put_token_ids(self, rows: Iterable[tuple[int, Sequence[Sequence[int]]]]) -> None:
         with self._store.write(content=False) as connection:
@@ -247,10 +263,6 @@ class StoreWriter(_Text):
 
     def count_windows(self, *, distinct: bool = False) -> int:
         return self._count(f"SELECT count({'DISTINCT hash' if distinct else '*'}) FROM windows")
-
-    def count_pending(self, space_id: int | None) -> int:
-        with self._store.read() as connection:
-            return pending.count_pending(connection, space_id)
 
     # Maintenance.
 

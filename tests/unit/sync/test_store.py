@@ -65,7 +65,7 @@ def content(store: SyncStore) -> dict[str, Any]:
             for item in chunks
         ]
     spaces = range(1, 4)
-    every = {window.hash for window in store.find_pending_windows(None)}
+    every = {window.hash for step in store.find_pending_windows(None, step=3) for window in step}
     return {
         "state": replace(state, last_sync=None),
         "files": sorted((row.source, row.path, row.hash, row.stamp) for row in store.list_files()),
@@ -76,7 +76,7 @@ def content(store: SyncStore) -> dict[str, Any]:
         ),
         "pending": [store.count_pending(space_id) for space_id in (None, *spaces)],
         "embedded": [(store.find_embedded(n, every), store.find_embedded(n, every, tokens=True)) for n in spaces],
-        "without tokens": sorted(units for _, units in store.find_chunks_without_tokens()),
+        "without tokens": sorted(units for step in store.find_chunks_without_tokens(step=2) for _, units in step),
         "calibrations": [store.load_calibration(space_id) for space_id in spaces],
     }  # fmt: skip
 
