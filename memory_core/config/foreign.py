@@ -9,6 +9,15 @@ from typing import Any
 from memory_core.config.located import Node, join_key
 
 IGNORED = "__ignored_keys__"  # of a settings class: keys that are left out with a warning, each with a hint or ""
+# Providers of embeddings in OpenClaw that have no name of their own here, and what serves in their place.
+PROVIDERS: Mapping[str, str] = {
+    "bedrock": 'it is "litellm" here, with the model "bedrock/<model>"',
+    "deepinfra": 'it is "openai-compatible" here, with remote.baseUrl "https://api.deepinfra.com/v1/openai"',
+    "github-copilot": "nothing here speaks to it",
+    "google": 'it is "gemini" here',
+    "lmstudio": 'it is "openai-compatible" here, with remote.baseUrl "http://127.0.0.1:1234/v1"',
+}
+OWN_PROVIDER = 'a provider of models.providers is "openai-compatible" or "ollama" here, with its URL in remote.baseUrl'
 LIKENESS = 0.8  # one letter of six is wrong, or two are swapped
 
 

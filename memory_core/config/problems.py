@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_core.config.fast_path import construct
 from memory_core.config.fields import InvalidField, to_camel
-from memory_core.config.foreign import leave_out_ignored
+from memory_core.config.foreign import OWN_PROVIDER, PROVIDERS, leave_out_ignored
 from memory_core.config.located import Node, Path, annotate, find, join_key, name_type, to_plain
 from memory_core.config.settings import ExtraPath
 from memory_core.errors import ConfigError, ConfigProblem
@@ -219,7 +219,11 @@ def _explain_choice(expected: str, given: object) -> str:
     text = f"expected one of {_quote(choices)}"
     if not isinstance(given, str):
         return f"{text}, not {name_type(given)}"
-    return text + _suggest(given, choices, likeness=0.75)  # of a few values a far one is a guess
+    meant = _suggest(given, choices, likeness=0.75)  # of a few values a far one is a guess
+    if "openai-compatible" in choices:
+        foreign = PROVIDERS.get(given.strip().lower(), "" if meant else OWN_PROVIDER)
+        meant = f"; {foreign}" if foreign else meant
+    return text + meant
 
 
 def _explain_unknown(model: type[Any], path: Path) -> str:

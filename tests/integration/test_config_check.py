@@ -420,3 +420,95 @@ def test_a_backend_that_is_not_installed_is_told_beside_errors(command: Command,
     assert shown.code == 2
     assert "memory.citations" in shown.err
     assert "builtin answers instead" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("provider", "hint"),
+    [
+        ("bedrock", 'it is "litellm" here'),
+        ("lmstudio", 'it is "openai-compatible" here'),
+        ("gpu-box", 'a provider of models.providers is "openai-compatible" or "ollama" here'),
+        ("openia", 'did you mean "openai"?'),
+    ],
+)
+def test_a_provider_of_openclaw_is_told_what_serves_in_its_place(provider: str, hint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config({"memorySearch": {"provider": provider}}, environ={})
+    assert hint in str(caught.value)
+
+
+def test_a_current_configuration_of_openclaw_has_warnings_alone(command: Command, tmp_path: Path) -> None:
+    """All keys of its reference for memory, of November 2026: what is not read is named."""
+    path = tmp_path / "openclaw.json"
+    path.write_text(CURRENT_OPENCLAW)
+    shown = command("config", "check", str(path), "--workspace", str(tmp_path), environment={"EMBEDDINGS_KEY": "sk-1"})
+    assert shown.code == 0, shown.err
+    left_out = {line.split(": ")[1].rpartition(".")[2] for line in shown.err.splitlines() if "OpenClaw" in line}
+    assert left_out == {
+        "multimodal", "qmd", "rememberAcrossConversations", "nonBatchConcurrency", "contextSize", "fts", "cache",
+        "embeddingBatchTimeoutSeconds", "postCompactionForce", "mmr", "model", "rerank", "mcporter", "startup",
+        "startupDelayMs", "waitForBootSync",
+    }  # fmt: skip
+    assert "sk-1" not in shown.out + shown.err
+
+
+CURRENT_OPENCLAW = """{
+  secrets: { providers: { default: { source: "env" } } },
+  models: { providers: { openai: { api: "openai-responses", apiKey: "${EMBEDDINGS_KEY}", models: [] } } },
+  memory: {
+    backend: "builtin", citations: "auto",
+    qmd: {
+      command: "qmd", searchMode: "search", rerank: false, includeDefaultMemory: true, mcporter: { enabled: false },
+      paths: [{ name: "docs", path: "~/notes", pattern: "**/*.md" }],
+      sessions: { enabled: false, retentionDays: 3, exportDir: "~/exported" },
+      update: {
+        interval: "5m", debounceMs: 15000, onBoot: true, startup: "off", startupDelayMs: 120000, waitForBootSync: false,
+        embedInterval: "10m", commandTimeoutMs: 1000, updateTimeoutMs: 1000, embedTimeoutMs: 1000,
+      },
+      limits: { maxResults: 6, maxSnippetChars: 100, maxInjectedChars: 100, timeoutMs: 4000 },
+      scope: { default: "deny", rules: [{ action: "allow", match: { chatType: "direct" } }] },
+    },
+  },
+  agents: {
+    defaults: {
+      memorySearch: {
+        enabled: true, provider: "openai", model: "text-embedding-3-small", fallback: "none", sources: ["memory"],
+        extraPaths: ["."], multimodal: { enabled: false }, qmd: { extraCollections: [] }, rememberAcrossConversations: true,
+        inputType: "a", queryInputType: "q", documentInputType: "d", outputDimensionality: 768,
+        remote: {
+          baseUrl: "https://api.example.com/v1", apiKey: { source: "env", provider: "default", id: "EMBEDDINGS_KEY" },
+          headers: { "X-Team": "a" }, nonBatchConcurrency: 4,
+          batch: { enabled: false, concurrency: 2, wait: true, pollIntervalMs: 2000, timeoutMinutes: 60 },
+        },
+        local: { modelPath: "hf:owner/repo/file.gguf", modelCacheDir: "~/models", contextSize: 4096 },
+        sync: {
+          onSessionStart: true, onSearch: true, watch: true, watchDebounceMs: 1500, intervalMinutes: 5,
+          embeddingBatchTimeoutSeconds: 60, sessions: { deltaBytes: 1, deltaMessages: 2, postCompactionForce: true },
+        },
+        chunking: { tokens: 400, overlap: 80 },
+        query: {
+          maxResults: 6, minScore: 0.3,
+          hybrid: {
+            enabled: true, vectorWeight: 0.7, textWeight: 0.3, candidateMultiplier: 4, mmr: { enabled: true, lambda: 0.7 },
+            temporalDecay: { enabled: true, halfLifeDays: 30 },
+          },
+        },
+        cache: { enabled: true, maxEntries: 5000 },
+        store: {
+          driver: "sqlite", path: "index.sqlite", fts: { tokenizer: "unicode61" }, cache: { enabled: true },
+          vector: { enabled: true, extensionPath: "~/vec0.so" },
+        },
+        experimental: { sessionMemory: false },
+      },
+      compaction: {
+        mode: "safeguard", reserveTokensFloor: 20000,
+        memoryFlush: {
+          enabled: true, softThresholdTokens: 4000, forceFlushTranscriptBytes: "2mb", model: "x", prompt: "a", systemPrompt: "b",
+        },
+      },
+    },
+    list: [{ id: "main", default: true }],
+  },
+  plugins: { slots: { memory: "memory-core" }, entries: { "active-memory": { enabled: true } } },
+}
+"""
