@@ -359,7 +359,7 @@ class Items:
     def was_forgotten(self, draft: Draft) -> bool:
         """Return True if a fact has been forgotten since it was said; one without a time is said now."""
         said = draft.provenance.said_at
-        return said is not None and self._file.was_forgotten(draft.content, said)
+        return said is not None and self._file.mirror.was_forgotten(draft.content, said)
 
     def promote(self, ids: Sequence[str]) -> int:
         """Turn pending items into settled ones; return how many were pending."""

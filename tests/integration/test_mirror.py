@@ -167,13 +167,15 @@ def test_a_line_that_a_person_adds_becomes_an_item(desk: Desk) -> None:
     assert desk.found == [FACTS[0]]
 
 
-def test_a_line_with_a_secret_stays_a_line(desk: Desk) -> None:
+def test_a_line_with_a_secret_stays_a_line(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
     desk.capture(*FACTS[:2])
     desk.save(
         desk.text.replace("opens at 7", "opens with password: hunter2hunter2") + "- My token is ghp_" + "a1" * 15 + "\n"
     )
     assert desk.found == [FACTS[1]]
     assert b"hunter2" not in desk.items.path.read_bytes()
+    assert "hold a secret" in caplog.text
+    assert "hunter2" not in caplog.text
 
 
 def test_a_writer_that_was_killed_before_it_took_note_doubles_nothing(desk: Desk, tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ class MirrorChanges:
         added: Texts that no item has.
         gone: Items to forget.
         hidden: Items to hide and to ask about.
+        refused: Edited items whose new texts cannot be items; the merge itself refuses none.
         seen: Items that have a line.
     """
 
@@ -47,6 +48,7 @@ class MirrorChanges:
     added: list[str] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
 
 

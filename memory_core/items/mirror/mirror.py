@@ -52,7 +52,7 @@ class Mirror:
             TimeoutError: Another process works on the mirror for longer than `LOCK_SECONDS`.
         """
         today = str(self._place(writer.daily_path(day)))
-        notes = [note for note in {*self._file.list_notes(), today} if self._has_changed(Path(note))]
+        notes = [note for note in {*self._file.mirror.list_notes(), today} if self._has_changed(Path(note))]
         if notes:
             with self._lock():
                 writer.finish_interrupted(workspace=self._config.workspace, state_dir=self._config.state_dir)
@@ -65,13 +65,15 @@ class Mirror:
         if not settled:
             return
         with self._lock():
-            new = [settled[each] for each in self._file.find_unmirrored(settled)]
+            new = [settled[each] for each in self._file.mirror.find_unmirrored(settled)]
             if new:
                 path = writer.daily_path(day)
                 writer.append(
                     write_section(new), path=path, workspace=self._config.workspace, state_dir=self._config.state_dir
                 )
-                self._file.record_lines(str(self._place(path)), {item.id: show(item) for item in new}, marked=True)
+                self._file.mirror.record_lines(
+                    str(self._place(path)), {item.id: show(item) for item in new}, marked=True
+                )
 
     def _lock(self) -> AbstractContextManager[None]:
         return locked(Path(f"{self._file.path}.mirror.lock"), timeout_seconds=LOCK_SECONDS)
@@ -92,20 +94,27 @@ class Mirror:
         if not section.lines and not section.is_there:
             self._read[str(note)] = (info.st_size, info.st_mtime_ns)
             return
-        changes = self._file.merge_note(str(note), section)
+        changes = self._file.mirror.merge_note(str(note), section)
         added: dict[str, str] = {}
         for text in changes.added:
             with suppress(InvalidArgument):  # a line that is too long, or holds a secret, stays a line of the note
                 written = self._items.write(text, provenance=Provenance(session=NOTES, speaker="user"))
                 added[written.item.id] = text
-        new = self._file.find_unmirrored(added)
-        self._file.record_lines(str(note), {each: added[each] for each in new}, marked=False)
+        new = self._file.mirror.find_unmirrored(added)
+        self._file.mirror.record_lines(str(note), {each: added[each] for each in new}, marked=False)
         if changes.gone:
             self._items.forget(ids=changes.gone)
+        if changes.edited:
+            self._items.start()  # the new texts have no embeddings yet
         if changes.hidden:
             log.warning(
                 "%d of the items that %s mirrored are gone from it: they are hidden until their lines are back, or you run"
                 " memory-core items promote ID, or memory-core items forget ID: %s",
                 len(changes.hidden), note, ", ".join(changes.hidden),
+            )  # fmt: skip
+        if changes.refused:
+            log.warning(
+                "%s: lines that are too long for an item, or hold a secret, stay lines, and their items are hidden: %s",
+                note, ", ".join(changes.refused),
             )  # fmt: skip
         self._read[str(note)] = (info.st_size, info.st_mtime_ns)

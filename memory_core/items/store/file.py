@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_core.embeddings.protocols import Space
-from memory_core.errors import InvalidArgument, NotIndexed
-from memory_core.items.drafts import check_draft
-from memory_core.items.mirror.merging import MirrorChanges, RecordedLine, merge
-from memory_core.items.mirror.section import MirrorSection, show
+from memory_core.errors import NotIndexed
 from memory_core.items.records import Draft, Item, Outcome
 from memory_core.items.store import matching, mirror_rows, rows, vectors
+from memory_core.items.store.mirror_records import MirrorRecords
 from memory_core.items.store.outage_log import ItemOutageLog
-from memory_core.items.store.rows import ItemText
 from memory_core.items.store.salvage import ASIDE
 from memory_core.items.store.snapshots import Snapshot, Snapshots
 from memory_core.items.store.store import ItemStore
-from memory_core.text.terms import cut_cjk
+from memory_core.items.store.texts import fold, index_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,6 +88,7 @@ class ItemsFile:
         self._snapshots = Snapshots()
         self._clock = clock
         self.outage_log = ItemOutageLog(self._store)
+        self.mirror = MirrorRecords(self._store, clock)
 
     @property
     def path(self) -> Path:
@@ -237,64 +233,6 @@ class ItemsFile:
             mirror_rows.remember_forgotten(connection, [fold(item.content) for item in gone], now=self._clock())
             return gone
 
-    def was_forgotten(self, content: str, since: float) -> bool:
-        """Return True if a fact was forgotten at that time, in Unix seconds, or after it."""
-        try:
-            with self._store.read() as connection:
-                at = mirror_rows.find_forgotten(connection, fold(content))
-        except NotIndexed:
-            return False
-        return at is not None and at >= since
-
-    def list_notes(self) -> list[str]:
-        """Return the paths of the notes that mirror items."""
-        try:
-            with self._store.read() as connection:
-                return mirror_rows.list_notes(connection)
-        except NotIndexed:
-            return []
-
-    def merge_note(self, note: str, section: MirrorSection) -> MirrorChanges:
-        """Take over in one transaction what a person has changed in a note; texts without an item are left to the caller."""
-        with self._store.write() as connection:
-            known = mirror_rows.load(connection, note)
-            ids = [*known, *(line.id for line in section.lines if line.id is not None)]
-            items = {item.id: show(item) for item in rows.load_by_ids(connection, ids)}
-
-            def digest(text: str) -> bytes:
-                return mirror_rows.make_digest(connection, text)
-
-            changes = merge(
-                section, known, items, digest=digest,
-                is_forgotten=lambda text: mirror_rows.find_forgotten(connection, fold(text)) is not None,
-            )  # fmt: skip
-            now = self._clock()
-            rows.promote(connection, changes.seen, now=now)  # lines that were gone are back
-            for item_id, content in changes.edited.items():
-                try:
-                    draft = check_draft(Draft(content=content))
-                except InvalidArgument:  # it is too long, or holds a secret: it stays a line of the note
-                    changes.hidden.append(item_id)
-                else:
-                    rows.edit(connection, item_id, draft, index_text(draft), now=now)
-            rows.hide(connection, changes.hidden, now=now)
-            said = changes.agreed | changes.edited
-            mirror_rows.put(connection, note, {each: RecordedLine(digest(text), True) for each, text in said.items()})
-            return changes
-
-    def record_lines(self, note: str, lines: Mapping[str, str], *, marked: bool) -> None:
-        """Record the lines that a note has, by item."""
-        with self._store.write() as connection:
-            held = {
-                each: RecordedLine(mirror_rows.make_digest(connection, text), marked) for each, text in lines.items()
-            }
-            mirror_rows.put(connection, note, held)
-
-    def find_unmirrored(self, ids: Iterable[str]) -> list[str]:
-        """Return the items of which no note has a line."""
-        with self._store.read() as connection:
-            return mirror_rows.find_unmirrored(connection, ids)
-
     def wipe(self) -> bool:
         """Overwrite the bytes of deleted items; return False while another program reads the file, see `ItemStore.wipe`."""
         return not self._store.exists() or self._store.wipe()
@@ -338,23 +276,3 @@ class ItemsFile:
     def refuse(self) -> None:
         """Refuse every call from now on."""
         self._store.refuse()
-
-
-def index_text(draft: Draft) -> ItemText:
-    """Return what is looked for in a fact: two that differ in case, white space or the last full stop alone are equal."""
-    searched = " ".join([draft.content, *draft.tags])
-    return ItemText(
-        terms=cut_cjk(searched),
-        folded=searched.casefold(),
-        hash=_digest(fold(draft.content)),
-        text_hash=_digest(draft.content),
-    )
-
-
-def fold(content: str) -> str:
-    """Return the words of a fact, which are the same for equal facts."""
-    return " ".join(unicodedata.normalize("NFC", content).casefold().split()).rstrip(".!。！ ")
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()

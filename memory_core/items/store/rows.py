@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from memory_core.items.records import Draft, Item
+from memory_core.items.store.texts import ItemText
 from memory_core.sqlite import Connection
 
 if TYPE_CHECKING:
@@ -20,16 +21,6 @@ _FIELDS = (
     " superseded_by"
 )
 ID_BYTES = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemText:
-    """The forms of an item's text in which it is looked for; see the columns of the same names."""
-
-    terms: str
-    folded: str
-    hash: bytes
-    text_hash: bytes
 
 
 @dataclass(frozen=True, slots=True)
