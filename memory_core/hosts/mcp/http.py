@@ -82,6 +82,7 @@ def serve_http(slot: MemorySlot, context: CallContext, address: Address) -> None
     try:
         import anyio
         import uvicorn
+        from mcp.server.transport_security import TransportSecuritySettings
 
         from memory_core.hosts.mcp.server import end_on_signal, make_server
     except ImportError as error:
@@ -96,9 +97,10 @@ def serve_http(slot: MemorySlot, context: CallContext, address: Address) -> None
             yield
 
     server = make_server(slot, context, instructions=instruct(slot, context))
-    app = server.streamable_http_app(streamable_http_path=PATH)
-    server.session_manager.max_sessions = MOST_SESSIONS
-    server.session_manager.security_settings = None  # the guard does that, also for addresses that are not local
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the guard checks for all addresses
+    app = server.streamable_http_app(
+        streamable_http_path=PATH, max_sessions=MOST_SESSIONS, transport_security=unchecked
+    )
     guarded = Guard(app, local=address.is_local, token=token)
     config = uvicorn.Config(guarded, log_config=None, access_log=False, ws="none", lifespan="on")
 
