@@ -151,5 +151,19 @@ def test_the_commands(command: Command, tmp_path: Path) -> None:
     assert command("items", "forget").code == 2
 
 
+def test_a_guess_is_promoted_by_command(command: Command, tmp_path: Path) -> None:
+    added = json.loads(command("items", "add", "Lin", "has", "a", "red", "kayak.", "--json").out)["item"]
+    exported = tmp_path / "items.jsonl"
+    exported.write_text(json.dumps({**added, "pending": True}) + "\n", encoding="utf-8")
+    command("items", "forget", added["id"])
+    command("items", "import", str(exported))
+    assert command("items", "list", "kayak").out == "No matches.\n"
+    done = command("items", "promote", added["id"], "unknown")
+    assert done.out == f"{added['id']}  Lin has a red kayak.\n1 item promoted.\n"
+    assert (done.code, "there is no such item: unknown" in done.err) == (1, True)
+    assert command("items", "list", "kayak").out.startswith(added["id"])
+    assert json.loads(command("items", "promote", added["id"], "--json").out)["promoted"] == 0
+
+
 def test_every_item_tool_is_in_the_table() -> None:
     assert [schema["name"] for schema in schemas.ALL][-3:] == ITEM_TOOLS

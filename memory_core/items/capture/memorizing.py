@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 CORRECTED_TURNS = 3  # before a short correction, among which the value that it corrects was said
 LOOKED_AT = 5  # items that a short correction may be about
 QUESTION_CHARS = 600
+REFUSED_CHARS = 200  # of a message with a secret, in the result
 REPEATED_SHARE = 0.8  # of a fact's words that stand in what nobody said, from which the fact is taken from there
 OWN_SHARE = 0.5  # of them that stand in the user's words, from which it is the user's all the same
 _RECALLED_MARK = re.compile(r"^\s*(?:>\s*)?(?:[\w-]{1,16}:|\d+[.)]|[-*+])?\s*")
@@ -59,7 +60,11 @@ def memorize(
     by_model = findings is not None
     found = _find_by_rules(items, exchange, scope=scope, now=now) if findings is None else findings
     drafts = []
-    refused = [RefusedFact(text=turn.text, reason="secret") for turn in exchange.turns if turn.new and turn.has_secret]
+    refused = [
+        RefusedFact(text=turn.text[:REFUSED_CHARS], reason="secret")
+        for turn in exchange.turns
+        if turn.new and turn.has_secret
+    ]
     for finding in found:
         draft, reason = _judge(finding, exchange, recalled, scope=scope, session=session)
         if reason is None and items.was_forgotten(draft):

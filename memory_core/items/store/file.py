@@ -135,7 +135,7 @@ class ItemsFile:
             if relations.repeated in named:
                 relations = matching.Relations(None)
             if relations.repeated is not None:
-                rows.revive(connection, relations.repeated, now=now)
+                rows.revive(connection, relations.repeated, draft, now=now)
                 rows.reinforce(connection, relations.repeated, draft, now=now)
                 same = rows.load_one(connection, relations.repeated)
                 return Change(same, "reinforced", self._supersede(connection, named, same.id))

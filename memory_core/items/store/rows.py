@@ -142,10 +142,18 @@ def supersede(connection: Connection, key: int, by: str, *, now: float) -> None:
     connection.execute("UPDATE items SET superseded_by = ?, updated = ? WHERE key = ?", (by, now, key))
 
 
-def revive(connection: Connection, key: int, *, now: float) -> None:
-    """Let a superseded item hold again, in place of the one that corrected it."""
-    row = connection.execute("SELECT id, superseded_by FROM items WHERE key = ?", (key,)).fetchone()
-    if row is None or row[1] is None:
+def revive(connection: Connection, key: int, draft: Draft, *, now: float) -> None:
+    """Let a superseded item that is said again hold again, in place of the one that corrected it.
+
+    What was said before the correction, and is only heard again, revives nothing.
+    """
+    row = connection.execute(
+        "SELECT old.id, old.superseded_by, new.said FROM items old LEFT JOIN items new ON new.id = old.superseded_by"
+        " WHERE old.key = ?",
+        (key,),
+    ).fetchone()
+    said = now if draft.provenance.said_at is None else draft.provenance.said_at
+    if row is None or row[1] is None or (row[2] is not None and said < float(str(row[2]))):
         return
     connection.execute("UPDATE items SET superseded_by = NULL, updated = ? WHERE key = ?", (now, key))
     connection.execute("UPDATE items SET superseded_by = ?, updated = ? WHERE id = ?", (row[0], now, row[1]))

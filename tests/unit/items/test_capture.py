@@ -242,3 +242,18 @@ def test_a_correction_supersedes_what_it_corrects_and_a_guess_does_not(items: It
     assert done.superseded == (old.id,)
     again = items.memorize([user("Actually, my sister lives in Lyon.")], session="s4")
     assert [each.outcome for each in again.written] == ["reinforced"]
+
+
+def test_an_exchange_that_is_read_again_changes_nothing(items: Items) -> None:
+    talk: Messages = [
+        user("The board meeting is on 12 May.", time=1_770_000_000),
+        user("No, the board meeting is on 13 May, not 12 May.", time=1_770_000_100),
+    ]
+    first = items.memorize(talk, session="s1")
+    assert len(first.superseded) == 1
+    items.memorize(talk[:1], session="s1")
+    current = [item.content for item in items.list() if item.superseded_by is None]
+    assert current == ["The board meeting is on 13 May, not 12 May."]
+    assert items.memorize([user("The board meeting is on 12 May.", time=1_770_900_000)], session="s2").reinforced
+    current = [item.content for item in items.list() if item.superseded_by is None]
+    assert current == ["The board meeting is on 12 May."]

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from memory_core.config.agent import AgentConfig
-from memory_core.config.item_settings import ItemSettings, Salience
+from memory_core.config.item_settings import ItemSettings, RecallSettings, Salience
 from memory_core.config.settings import ProviderId, SearchSettings
 from memory_core.errors import InvalidArgument, MemoryClosed, StoreReadOnly
 from memory_core.items.items import Items
 from memory_core.items.records import Draft, Provenance
 from memory_core.items.store import vectors
+from memory_core.records import Progress
 
 DAY = 86_400.0
 
@@ -334,3 +335,61 @@ def test_of_more_vectors_than_memory_may_hold_those_said_last_are_compared(
     assert "The oldest fact is a kayak." not in [hit.item.content for hit in hits]
     assert opened.query("kayak").hits[0].item.content == "The oldest fact is a kayak."
     opened.close()
+
+
+def test_without_a_key_facts_are_kept_and_keywords_answer_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    opened = Items(configure(tmp_path, "openai"))
+    kept = opened.write("The dentist is Dr. Okafor.")
+    assert (kept.outcome, kept.embedded) == ("added", False)
+    answer = opened.query("Who is the dentist?")
+    assert (answer.strategy, [hit.item.id for hit in answer.hits]) == ("keyword", [kept.item.id])
+    for warning in (kept.warning, answer.warning):
+        assert warning is not None
+        assert "key" in warning
+    opened.close()
+    later = Items(configure(tmp_path))
+    assert later.backfill() == 0
+    assert later.query("Who looks after my teeth?").strategy == "embedding"
+    later.close()
+
+
+def test_the_backfill_goes_on_where_it_was_stopped_in_batches_of_fifty(tmp_path: Path) -> None:
+    plain = Items(configure(tmp_path, "none"))
+    plain.write_many([Draft(content=f"Fact {number} is about cat {number}.") for number in range(120)])
+    plain.close()
+    seen: list[int] = []
+
+    def stop_after_the_first(progress: Progress) -> None:
+        seen.append(progress.done)
+        if len(seen) == 1:
+            raise KeyboardInterrupt
+
+    stopped = Items(configure(tmp_path))
+    with pytest.raises(KeyboardInterrupt):
+        stopped.backfill(stop_after_the_first)
+    stopped.close()
+    again = Items(configure(tmp_path))
+    assert again.backfill(stop_after_the_first) == 0
+    assert seen == [50, 50, 70]
+    again.close()
+
+
+def test_items_are_listed_with_the_one_said_last_first(items: Items, clock: Clock) -> None:
+    for day, text in enumerate(["Lin has a red kayak.", "Piotr plays chess.", "The gate opens at 7."]):
+        clock.now += DAY * day
+        items.write(text, provenance=said("s1"))
+    assert [item.content[:4] for item in items.list()] == ["The ", "Piot", "Lin "]
+    clock.now += DAY
+    items.write("Lin has a red kayak.", provenance=said("s2"))
+    assert [item.content[:4] for item in items.list(limit=2)] == ["Lin ", "The "]
+    assert [item.content[:4] for item in items.list(limit=1, offset=2)] == ["Piot"]
+
+
+def test_items_recall_and_capture_are_off_by_default_and_their_numbers_documented() -> None:
+    items, recall = ItemSettings(), RecallSettings()
+    assert (items.enabled, items.scope, items.similarity, items.capture.enabled) == (False, "default", "cosine", False)
+    assert astuple(items.salience) == (0.1, 1.3, 90, 0.8)
+    assert (recall.enabled, recall.limit, recall.max_chars, recall.timeout_ms) == (False, 5, 1500, 300)
