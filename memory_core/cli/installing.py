@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from memory_core.cli import output
 from memory_core.cli.parser import Options
+from memory_core.config.names import DEFAULT_AGENT
 from memory_core.errors import InvalidArgument
 from memory_core.records import Finding
 
@@ -25,7 +26,7 @@ def run_install(options: Options) -> int:
     program = _find_program(options.host)
     if program.serves:
         programs.check_server()
-    parts = program.plan(program.find_home(), [*programs.find_command(), *_list_options(options)])
+    parts = program.plan(program.find_home(), programs.find_start(_list_options(options)))
     planned = changes.plan_install(parts)
     if not options.dry_run:
         changes.make_changes(planned, parts)
@@ -37,7 +38,7 @@ def run_uninstall(options: Options) -> int:
     from memory_core.hosts.install import changes, programs
 
     program = _find_program(options.host)
-    parts = program.plan(program.find_home(), programs.find_command())
+    parts = program.plan(program.find_home(), programs.find_start())
     planned = changes.plan_uninstall(parts)
     if not options.dry_run:
         changes.make_changes(planned, parts)
@@ -51,7 +52,7 @@ def diagnose_hosts() -> list[Finding]:
     findings = []
     for name, program in programs.PROGRAMS.items():
         home = program.find_home()
-        parts = program.plan(home, programs.find_command())
+        parts = program.plan(home, programs.find_start())
         if changes.are_in_place(parts):
             problem = programs.find_problem(name, home)
             findings.append(
@@ -80,19 +81,11 @@ def _find_program(name: str) -> Program:
     return PROGRAMS[name]
 
 
-def _list_options(options: Options) -> list[str]:
+def _list_options(options: Options) -> dict[str, str]:
     """Return the options that the host has to pass on; folders and files by their whole path."""
-    given: list[str] = []
-    for name, value in (
-        ("--config", options.config),
-        ("--workspace", options.workspace),
-        ("--state-dir", options.state_dir),
-    ):
-        if value:
-            given += [name, str(Path(value).expanduser().absolute())]
-    if options.agent != "main":
-        given += ["--agent", options.agent]
-    return given
+    named = {"config": options.config, "workspace": options.workspace, "state-dir": options.state_dir}
+    given = {name: str(Path(value).expanduser().absolute()) for name, value in named.items() if value}
+    return given if options.agent == DEFAULT_AGENT else {**given, "agent": options.agent}
 
 
 def _list_programs(options: Options) -> int:
@@ -101,7 +94,7 @@ def _list_programs(options: Options) -> int:
     rows = []
     for name, program in programs.PROGRAMS.items():
         home = program.find_home()
-        parts = program.plan(home, programs.find_command())
+        parts = program.plan(home, programs.find_start())
         rows.append((name, "in place" if changes.are_in_place(parts) else "no", str(home)))
     if options.json:
         output.print_json(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -177,18 +177,12 @@ def _remove_empty(folder: Path, root: Path) -> None:
         folder = folder.parent
 
 
-class _explained:  # noqa: N801  # a context manager
+@contextmanager
+def _explained(part: Entry) -> Iterator[None]:
     """Turn a document that cannot be edited into an error that says what to write into it."""
-
-    def __init__(self, part: Entry) -> None:
-        self._part = part
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, NotEditable):
-            wanted = json.dumps(self._part.value, ensure_ascii=False)
-            raise MemoryCoreError(
-                f"{self._part.path} {error}", action=f"write it yourself: {'.'.join(self._part.keys)} = {wanted}"
-            ) from error
+    try:
+        yield
+    except NotEditable as error:
+        wanted = json.dumps(part.value, ensure_ascii=False)
+        action = f"write it yourself: {'.'.join(part.keys)} = {wanted}"
+        raise MemoryCoreError(f"{part.path} {error}", action=action) from error

@@ -7,8 +7,8 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,33 +21,52 @@ PLUGIN = Path(__file__).parents[1] / "claude_code" / "plugin"
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """The start of memory-core by a host.
+
+    Attributes:
+        words: The words that start it from any folder.
+        options: The options that it always gets, by their names without dashes before them, such as "state-dir".
+    """
+
+    words: tuple[str, ...]
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def write(self, command: str) -> list[str]:
+        """Return the whole command line."""
+        given = [word for name, value in self.options.items() for word in (f"--{name}", value)]
+        return [*self.words, *given, command]
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """A host.
 
     Attributes:
         title: Its name.
         find_home: Returns the folder of its configuration.
-        plan: Returns our parts for the words that start memory-core.
+        plan: Returns our parts in that folder.
         note: What a user has to know after installing.
         serves: It starts the MCP server.
     """
 
     title: str
     find_home: Callable[[], Path]
-    plan: Callable[[Path, Sequence[str]], list[Part]]
+    plan: Callable[[Path, Start], list[Part]]
     note: str = ""
     serves: bool = True
 
 
-def find_command() -> list[str]:
-    """Return the words that start this memory-core from any folder, whatever the path of the other program is."""
+def find_start(options: Mapping[str, str] | None = None) -> Start:
+    """Return how to start this memory-core, whatever the path of the other program is."""
     script = Path(sys.executable).with_name("memory-core")
     if not script.exists():
-        return [sys.executable, "-m", "memory_core"]
+        return Start((sys.executable, "-m", "memory_core"), options or {})
     found = shutil.which("memory-core")
     if found and Path(found).resolve() == script.resolve():
-        return [os.path.abspath(found)]  # noqa: PTH100  # a link of pipx stays what it is when its environment moves
-    return [str(script)]
+        # A link of pipx stays what it is when its environment moves.
+        return Start((os.path.abspath(found),), options or {})  # noqa: PTH100
+    return Start((str(script),), options or {})
 
 
 def check_server() -> None:
@@ -62,7 +81,7 @@ def check_server() -> None:
 
 def find_problem(name: str, home: Path) -> str:
     """Return why memory-core does not work in a host although its parts are in place; "" if it does."""
-    for part in PROGRAMS[name].plan(home, find_command()):
+    for part in PROGRAMS[name].plan(home, find_start()):
         text = part.path.read_text(encoding="utf-8")
         if isinstance(part, OwnFile) and part.path.name == "plugin.json" and json.loads(text)["version"] != __version__:
             return f"its plugin is not of version {__version__}"
@@ -94,61 +113,59 @@ def _home(variable: str, *usual: str) -> Callable[[], Path]:
     return find
 
 
-def _split(words: Sequence[str]) -> dict[str, object]:
-    return {"command": words[0], "args": [*words[1:], "mcp"]}
+def _serve(start: Start) -> dict[str, object]:
+    """Return the entry of the server as most hosts write it."""
+    command, *arguments = start.write("mcp")
+    return {"command": command, "args": arguments}
 
 
-def _plan_claude_code(home: Path, words: Sequence[str]) -> list[Part]:
+def _plan_claude_code(home: Path, start: Start) -> list[Part]:
     folder = home / "skills" / SLOT_ID  # a folder with a manifest in there is loaded as a plugin
     parts: list[Part] = []
     for path in sorted(path for path in PLUGIN.rglob("*") if path.is_file()):
         text = path.read_text(encoding="utf-8")
         if path.name == ".mcp.json":
             document = json.loads(text)
-            document["mcpServers"][SLOT_ID] |= _split(words)
+            document["mcpServers"][SLOT_ID] |= _serve(start)
             text = json.dumps(document, indent=2) + "\n"
         elif path.name == "hooks.json":
-            text = text.replace('"memory-core hook"', json.dumps(shlex.join([*words, "hook"])))
+            text = text.replace('"memory-core hook"', json.dumps(shlex.join(start.write("hook"))))
         parts.append(OwnFile(folder / path.relative_to(PLUGIN), text, home))
     return parts
 
 
-def _plan_codex(home: Path, words: Sequence[str]) -> list[Part]:
-    return [Entry(home / "config.toml", ("mcp_servers", SLOT_ID), _split(words))]
+def _plan_codex(home: Path, start: Start) -> list[Part]:
+    return [Entry(home / "config.toml", ("mcp_servers", SLOT_ID), _serve(start))]
 
 
-def _plan_opencode(home: Path, words: Sequence[str]) -> list[Part]:
+def _plan_opencode(home: Path, start: Start) -> list[Part]:
     names = [name for name in ("opencode.jsonc", "opencode.json") if (home / name).exists()]
-    entry = {"type": "local", "command": [*words, "mcp"], "enabled": True}
+    entry = {"type": "local", "command": start.write("mcp"), "enabled": True}
     return [Entry(home / (names or ["opencode.json"])[0], ("mcp", SLOT_ID), entry)]
 
 
-def _plan_openclaw(home: Path, words: Sequence[str]) -> list[Part]:
+def _plan_openclaw(home: Path, start: Start) -> list[Part]:
     named = os.environ.get("OPENCLAW_CONFIG_PATH")
     path = Path(named).expanduser() if named else home / "openclaw.json"
-    return [Entry(path, ("mcp", "servers", SLOT_ID), _split(words))]
+    return [Entry(path, ("mcp", "servers", SLOT_ID), _serve(start))]
 
 
-def _plan_nanobot(home: Path, words: Sequence[str]) -> list[Part]:
-    return [Entry(home / "config.json", ("tools", "mcpServers", SLOT_ID), _split(words))]
+def _plan_nanobot(home: Path, start: Start) -> list[Part]:
+    return [Entry(home / "config.json", ("tools", "mcpServers", SLOT_ID), _serve(start))]
 
 
-def _plan_fastmcp(home: Path, words: Sequence[str]) -> list[Part]:
-    return [Entry(home / "mcp.json", ("mcpServers", SLOT_ID), _split(words))]
+def _plan_fastmcp(home: Path, start: Start) -> list[Part]:
+    return [Entry(home / "mcp.json", ("mcpServers", SLOT_ID), _serve(start))]
 
 
-def _plan_hermes(home: Path, words: Sequence[str]) -> list[Part]:
+def _plan_hermes(home: Path, start: Start) -> list[Part]:
     folder = home / "plugins" / SLOT_ID
-    options = [word for word in words[1:] if word not in {"-m", "memory_core"}]
-    settings = {
-        option.removeprefix("--").replace("-", "_"): value for option, value in zip(*[iter(options)] * 2, strict=True)
-    }
-    given = "".join(f", {name}={value!r}" for name, value in sorted(settings.items()))
+    given = ", ".join(f"{name.replace('-', '_')}={value!r}" for name, value in start.options.items())
     module = (
         '"""Loads memory-core into Hermes, in whose environment it has to be installed."""\n\n'
         "from memory_core.hosts.hermes import MemoryCoreProvider\n\n\n"
         "def register(ctx):\n"
-        f"    ctx.register_memory_provider(MemoryCoreProvider({given.removeprefix(', ')}))\n"
+        f"    ctx.register_memory_provider(MemoryCoreProvider({given}))\n"
     )
     about = "Markdown notes, searched by meaning and by keyword, offline."
     manifest = f"name: {SLOT_ID}\nversion: {__version__}\ndescription: {about}\n"
