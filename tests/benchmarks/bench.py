@@ -26,11 +26,11 @@ from memory_core.config.settings import ProviderId, SearchSettings, SyncSettings
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Query
 from memory_core.text.terms import extract_words
+from tests.benchmarks.daily_notes import Vocabulary, questions
 
 RUNS = 31
 NOTE_CHARS = 3500
 CHUNKS_A_NOTE = 3.3
-_FUNCTION_WORDS = "the of and to a in is it that for on with as was at by we this not from".split()  # noqa: SIM905
 
 
 @dataclass
@@ -48,22 +48,6 @@ class Report:
         print(f"{name:44s} {value:9.2f} {unit:3s} {verdict:20s} {baseline}", flush=True)
 
 
-class Vocabulary:
-    """Words as they are spread in real notes: half function words, half by Zipf's law over 20,000 made-up ones."""
-
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
-        syllables = [a + b for a in "bcdfghjklmnprstvz" for b in "aeiou"]
-        self._words = ["".join(self._random.choices(syllables, k=self._random.randint(2, 4))) for _ in range(20_000)]
-        total = 0.0
-        self._cumulative = [total := total + 1 / rank for rank in range(1, len(self._words) + 1)]
-
-    def text(self, count: int) -> str:
-        """So many words, half of them function words."""
-        content = self._random.choices(self._words, cum_weights=self._cumulative, k=count)
-        return " ".join(self._random.choice((word, self._random.choice(_FUNCTION_WORDS))) for word in content)
-
-
 def write_notes(workspace: Path, count: int, *, seed: int = 1) -> None:
     """Notes of about 3,500 characters under workspace/memory."""
     words, rng = Vocabulary(seed), random.Random(seed)
@@ -75,12 +59,6 @@ def write_notes(workspace: Path, count: int, *, seed: int = 1) -> None:
             lines.append(f"- {words.text(rng.randint(8, 30))}")
             size += len(lines[-1])
         (workspace / "memory" / f"note-{number:05d}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def questions(count: int) -> list[str]:
-    """Questions in the words of the notes, none of which the notes were made for."""
-    words, rng = Vocabulary(1), random.Random(99)
-    return [f"{words.text(rng.randint(5, 12))}?" for _ in range(count)]
 
 
 def medians(run: Callable[[], object], *, runs: int = RUNS) -> tuple[float, float]:

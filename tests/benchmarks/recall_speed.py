@@ -19,7 +19,8 @@ from pathlib import Path
 
 import memory_core
 from memory_core.items.records import Item
-from tests.benchmarks.bench import CHUNKS_A_NOTE, Vocabulary, questions, write_notes
+from tests.benchmarks.bench import CHUNKS_A_NOTE, write_notes
+from tests.benchmarks.daily_notes import Vocabulary, questions
 
 MESSAGES = 200
 TARGET_MS = 50.0
