@@ -55,7 +55,7 @@ def memorize(
         try:
             findings = ask_model(exchange.turns, complete, now=now, max_seconds=max_seconds)
         except Exception as error:  # noqa: BLE001 -- the host's model may raise anything; the rules answer then
-            warning = f"the model gave no facts, the rules did: {str(error) or type(error).__name__}"
+            warning = f"the model gave no facts, the rules did: {redact(str(error)) or type(error).__name__}"
             log.warning("capture: %s", warning)
     by_model = findings is not None
     found = _find_by_rules(items, exchange, scope=scope, now=now) if findings is None else findings

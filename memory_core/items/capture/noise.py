@@ -69,3 +69,4 @@ PASSING = compile_one(
     (?:are|were) screaming|(?:is|was|'s) (?:raining|snowing|slow|boring|terrible|great|nice) today|what now)\b"""
 )
 DATE = compile_one(r"(?!.*\b(?:noon|midnight|at \d{1,2})\b)<DATE>")
+JOKE = compile_one(r"\b(?:lol|haha\w*|rofl|lmao|jk|kidding|joking)\b")

@@ -60,7 +60,7 @@ PREFERENCES = compile_all(
     |got|meant|asked|wanted|mind\b|learn)\w+ \w""",
     r"""^<OPENING>(?:I|we) (?:also |both )?(?:always|usually|normally|typically|generally|mostly|mainly|only
     |exclusively) (?!just|get (?!up|home)|got|forget|forgot|see|saw|know|knew|thought|think|wonder|mix|confuse|end\b
-    |understand|struggle|wanted|need|have to|hear|want|tried|did|was\b|were|google|say|said|enjoy our)\w+ \w""",
+    |understand|struggle|wanted|need|have to|hear|want|tried|did|was\b|were|google|say|said|enjoy our|\w+ed\b)\w+ \w""",
     r"""^<OPENING>(?:I|we) (?:really |just |usually |generally )?(?:don't|do not) (?:really |usually |ever )?(?:eat|drink
     |smoke|drive|fly|work|use|take|celebrate|own|watch|wear|answer|enjoy|travel|deploy|ship|merge|accept|buy|cook|read
     |listen|play|speak|allow|trust|meet|schedule|want (?:any|to be)|support|care for|tolerate|like) (?!(?:it|that|this|them
@@ -115,8 +115,8 @@ LASTING_IMPERATIVE = compile_all(
     |address|explain)\b(?=.*\b(?:my|me|any|ever|again|after|before|without|anything|<DAY>s|at night|meetings?|emails?
     |answers|emojis?|unless)\b)(?!.*\byet\b)""",
     r"""^(?:please )?(?:just )?(?:call|address) me (?!back|later|when|if|at|on|in|a\b|an\b|tomorrow|today|tonight|asap
-    |again|crazy|maybe|after|before|soon|once|up)[\w'-]+(?: [A-Z]\w+)?(?=[,.!]|$| (?:please|not|instead|and|from|unless
-    |when)\b)""",
+    |again|crazy|old|lazy|stupid|dumb|paranoid|naive|biased|maybe|after|before|soon|once|up)[\w'-]+(?: [A-Z]\w+)?(?=[,.!]|$
+    | (?:please|not|instead|and|from|unless|when)\b)""",
     r"^(?:my friends|everyone|everybody|people|most people|nobody|no one|they all) (?:just )?calls? me \w+",
     r"""^(?:please )?(?:use|stick (?:to|with)|give me|show me|i use) (?:the )?(?:metric|imperial|celsius|fahrenheit
     |24-?hour|british|american|uk|us|iso|kilomet\w+|miles|euros?|dollars?|pounds|they/them|she/her|he/him)\b""",
@@ -136,12 +136,12 @@ DECISIONS = compile_all(
     | (?:on|to|that|not|against|for|in|upon|with|choosing|picking|going|buying|taking|it's|we|the|a|an|my|our|between|as
     |unanimously|yesterday|today|last|\d|[\w-]+ (?:for|as|over|instead)))""",
     r"""^<OPENING>(?:I|we)(?:'ve| have)? (?:finally |all |just )?(?:picked|selected|went (?:with|for)|gone (?:with|for)
-    |landed on|signed (?:with|up|the|a)|accepted|turned down|rejected|ruled out|scrapped|ditched|dropped|adopted
+    |landed on|signed (?:with|the)|accepted|turned down|rejected|ruled out|scrapped|ditched|dropped|adopted
     |standardi[sz]ed on|committed to|cancell?ed|postponed|rescheduled|hired|approved|renamed|appointed|promoted|named[ ]
-    (?:the|our|him|her)|bought|sold|booked) (?!up\b|<VAGUE>|(?:a|the) (?:bit|few)\b)\w""",
+    (?:the|our|him|her)) (?!up\b|<VAGUE>|(?:a|the) (?:bit|few)\b)\w""",
     r"""\b(?:is|are|was|were|has been|have been|got|gets|being|will be|'s been) (?:now |been )?(?:(?:moved|pushed(?: back)?
-    |shifted|brought forward)\b(?=.*<DATE>)|postponed|rescheduled|delayed|cancell?ed|called off|set for|scheduled for
-    |fixed for|confirmed for|decided|agreed|approved)\b""",
+    |shifted|brought forward)\b(?=.*<DATE>)|(?:postponed|delayed|cancell?ed|called off)\b(?=.*(?:<DATE>|\b[A-Z]\w))
+    |rescheduled|set for|scheduled for|fixed for|confirmed for|decided|agreed|approved)\b""",
     r"""^(?:the (?:board|management|council|committee|client|customer|team|landlord|bank|school|city)|management|hr|legal
     |my (?:boss|manager|landlord)) (?:has |have )?(?:approved|agreed|signed|accepted|rejected|confirmed|decided|refused
     |cancell?ed)\b""",
@@ -207,32 +207,31 @@ CORRECTIONS = compile_all(
 IDENTITIES = compile_all(
     r"^(?:my (?:\w+ )?name(?:'s| is)|I(?:'m| am) called|I go by|everyone calls me|my pronouns are|my initials are) \w",
     r"""^<OPENING><I> <ADVERBS>(?:was |were |been )?(?:(?:live|living|lived) (?:in|at|near|with|on|alone|by|close|next
-    |between|abroad|together|here\b)|grew up|born|based|from (?!the\b)|work (?:as|at|for (?!this)|in|from|on the|part|full
-    |night|remotely|mostly|<DAY>s)|working (?:as|at|for|in|from|part|full|remotely)|study(?:ing)? (?!this|it|the code)
-    |studied|teach|speak|majored|retired|commute|drive an?|play (?:the|in)|volunteer|married to|engaged|divorced|widowed
-    |pregnant|expecting an?|training for|learning (?!a lot|from|so|about)|self-employed|freelance|semi-retired|wear|own[ ]
-    (?:an?|two|the)|get paid|run (?:an?|my|our|the) (?:\w+ )?(?:company|business|bakery|shop|store|studio|farm|team|clinic
-    |practice|school|restaurant|cafe|blog|podcast|agency|startup|club|workshop)|have (?:an?|one|two|three|four|five|six
-    |\d+) (?:\w+ ){0,2}(?:kids?|children|sons?|daughters?|dogs?|cats?|brothers?|sisters?|siblings|horses?|rabbits?|chickens
-    |nieces?|nephews?|grandchildren|allergy|allergies|condition|twins?|employees|cars?|year-old|toddler|baby)(?=[,.!:]|$
-    | (?:and|who|named|called|in|at|with|aged|from|together|but)\b)|have (?:an? )?(?:\w+ ){0,2}(?:allergy|allergies
-    |condition|degree|phd|master's)|have (?:type|no (?:car|kids|children|siblings|licen[cs]e)|diabetes|asthma|adhd
-    |arthritis|epilepsy|migraines|celiac)|on (?:the board|the committee|parental|maternity|sick leave)|\d{1,2}
-    (?: years old)?(?=,| and\b|\.|$))\b""",
+    |between|abroad|together|here\b)|grew up|born (?:in|on|at|near)|based|from (?!the\b)|work (?:as|at|for (?!this)|in|from
+    |on the|part|full|night|remotely|mostly|<DAY>s)|working (?:as|at|for|in|from|part|full|remotely)|study(?:ing)? (?!this
+    |it|the code)|studied|teach|speak (?:[A-Z]\w+|fluent|some|a little|no|only|two|three|four)|majored|retired|commute
+    |drive an?|play (?:the|in)|volunteer|married to|engaged|divorced|widowed|pregnant|expecting an?|training for
+    |learning (?!a lot|from|so|about)|self-employed|freelance|semi-retired|wear|own[ ](?:an?|two|the)|get paid|run (?:an?
+    |my|our|the) (?:\w+ )?(?:company|business|bakery|shop|store|studio|farm|team|clinic|practice|school|restaurant|cafe
+    |blog|podcast|agency|startup|club|workshop)|have (?:an?|one|two|three|four|five|six|\d+) (?:\w+ ){0,2}(?:kids?|children
+    |sons?|daughters?|dogs?|cats?|brothers?|sisters?|siblings|horses?|rabbits?|chickens|nieces?|nephews?|grandchildren
+    |allergy|allergies|condition|twins?|employees|cars?|year-old|toddler|baby)(?=[,.!:]|$| (?:and|who|named|called|in|at
+    |with|aged|from|together|but)\b)|have (?:an? )?(?:\w+ ){0,2}(?:allergy|allergies|condition|degree|phd|master's)|have[ ]
+    (?:type|no (?:car|kids|children|siblings|licen[cs]e)|diabetes|asthma|adhd|arthritis|epilepsy|migraines|celiac)|on[ ]
+    (?:the board|the committee|parental|maternity|sick leave)|\d{1,2}(?: years old)?(?=,| and\b|\.|$))\b""",
     r"""^(?:I|we)(?:'m|'re| am| are|'ve been| have been| was| used to be) (?:an? |the )(?!bit\b|little\b|few\b|\w+ (?:user
     |beginner)\b|beginner|fan|believer)(?:\w+ ){0,3}\w*(?:er|or|ist|ian|nurse|student|vet|chef|pilot|mom|mum|dad|parent
     |founder|lead|cto|ceo|widow|immigrant|native|citizen|veteran|architect|analyst|consultant|accountant|assistant)\b""",
     r"""^(?:my|our) (?:\w+ ){0,2}?<PEOPLE>(?:'s name)?,? (?:(?:[A-Z]\w+,?|and \w+|is also|also|both|just|still|really
     |always|usually) )*(?:(?:is|are|was|were|'s|'re) (?:an? |the |my |our |called|named|allergic|vegan|vegetarian|diabetic
-    |pregnant|married|divorced|from|based|at |in (?:charge|hospital|[A-Z]\w*)|retired|turning|getting|moving|starting|visiting
-    |coming|with |on (?:parental|maternity|paternity|sick|holiday|vacation)|afraid|deaf|blind|gluten|lactose|left-
+    |pregnant|married|divorced|from|based|at |in (?:charge|hospital|[A-Z]\w*)|retired|turning|getting|moving|starting
+    |visiting|coming|with |on (?:parental|maternity|paternity|sick|holiday|vacation)|afraid|deaf|blind|gluten|lactose|left-
     |responsible|[A-Z]\w*|\d+)|(?:has|have|had) (?!an? (?:question|problem|issue|point|idea|doubt)|to\b|the same)|lives?
-    |works?
-    |hates?|loves? (?!this|that|it)|likes?|prefers?|turns?|turned|starts?|teaches|plays?|speaks?|moved|studies|study|goes
-    |go|can't|cannot|doesn't|don't|never|always|only|owns?|drives?|eats?|called|named|comes?|became|born|died|passed|runs?
-    |manages?|got (?!a |an |the |it )|will|takes|said|says|told|recommends?|recommended|advised|prescribed|swears|collects
-    |reads|suffers|finishes|graduates|graduated|retires|retired)\b(?! (?:just|in a meeting|late|so|too|hi|hello|thanks
-    |going to)\b)(?! \w+ing\b(?! (?:a|the|for|at|in|to|\d+|married|divorced|<DATE>)\b))""",
+    |works?|hates?|loves? (?!this|that|it)|likes?|prefers?|turns?|turned|starts?|teaches|plays?|speaks?|moved|studies|study
+    |goes|go|can't|cannot|doesn't|don't|never|always|only|owns?|drives?|eats?|called|named|comes?|became|born|died|passed
+    |runs?|manages?|got (?!a |an |the |it )|will|takes|said|says|told|recommends?|recommended|advised|prescribed|swears
+    |collects|reads|suffers|finishes|graduates|graduated|retires|retired)\b(?! (?:just|in a meeting|late|so|too|hi|hello
+    |thanks|going to)\b)(?! \w+ing\b(?! (?:a|the|for|at|in|to|\d+|married|divorced|<DATE>)\b))""",
     r"""^(?:the (?:kids|children|dog|cat|puppy|kitten|baby|twins|landlord|landlady|neighbou?rs?)|grandma|grandpa|granny|mom
     |mum|dad|mama|papa)\b(?:, [\w.]+(?: \w+)?,)? (?:is[ ](?!\w+ing\b)|are (?!\w+ing\b)|has|have|can't|cannot|lives?|passed
     |died|hates?|loves?|likes?|turns?|starts?|only|never|always|don't|doesn't|goes|go|eats?)\b(?! just\b)""",
@@ -277,9 +276,10 @@ PRACTICES = compile_one(
 # Changes in a life.
 LIFE = compile_one(
     r"""^(?:I|we|my \w+|[A-Z]\w+)(?:'ve| have| has)? (?:just |recently |finally |officially )*(?:changed jobs|got[ ]
-    (?:the job(?! done)|married|engaged|divorced|promoted|laid off|fired|pregnant|accepted|a new (?:job|car|phone|dog|cat|boss
-    |manager|flat|apartment|laptop))|quit (?:smoking|drinking|my|the)|passed away|died|became|retired|graduated|gave birth
-    |had a baby|started (?:at|as|a new job|my|working)|joined (?:the|a|[A-Z])|left (?:the company|my job|[A-Z]))\b"""
+    (?:the job(?! done)|married|engaged|divorced|promoted|laid off|fired|pregnant|accepted|a new (?:job|car|phone|dog|cat
+    |boss|manager|flat|apartment|laptop))|quit (?:smoking|drinking|my|the)|passed away|died|became|retired|graduated
+    |gave birth|had a baby|started (?:at|as|a new job|my|working)|joined (?:the|a|[A-Z])|left (?:the company|my job
+    |[A-Z]))\b"""
 )
 
 # ---- Plain statements, which wait until they are said again.

@@ -70,7 +70,7 @@ _PIECES = {
     "TASK": r"(?:just|restart|retry|revert|rerun|re-run|try|ignore|skip|undo|refactor|rewrite|keep it|leave it|drop it"
     r"|use it|give up|wait|stop"
     r"|fix|debug|delete|remove|see|look|check|find|test|grab|disagree|take a|get|order|eat|have|restructure)",
-    "VAGUE": r"(?:it|that|this|them|these|those|so|something|anything|option|another|again|one of|plan [a-d]"
+    "VAGUE": r"(?:your|it|that|this|them|these|those|so|something|anything|option|another|again|one of|plan [a-d]"
     r"|the (?:wrong|right|flow|first|second|third|fourth|last|latter|former|other|same|next|new|old|previous|one|file|table"
     r"|column|code|branch|approach|loop|recursive|iterative|simple|simpler|shorter|longer|default))\b",
 }

@@ -109,7 +109,7 @@ def _read_explicit(text: str) -> FoundFact | None:
     fact = asked["fact"].strip()
     if _ASKED_POLITELY.match(text):
         fact = fact.rstrip("? ")
-    vague = _find_any((noise.DEIXIS, noise.QUESTION, noise.WORK), fact) or (
+    vague = _find_any((noise.DEIXIS, noise.QUESTION, noise.WORK, noise.JOKE), fact) or (
         noise.PASSING.search(fact) and not noise.DATE.search(fact)
     )
     if vague or (len(fact.split()) < 2 and not _CJK.search(fact)):
