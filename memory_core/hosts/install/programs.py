@@ -135,7 +135,8 @@ def _plan_claude_code(home: Path, start: Start) -> list[Part]:
 
 
 def _plan_codex(home: Path, start: Start) -> list[Part]:
-    return [Entry(home / "config.toml", ("mcp_servers", SLOT_ID), _serve(start))]
+    # Codex waits for required servers only; without that the first turn on a busy machine has no tools of ours.
+    return [Entry(home / "config.toml", ("mcp_servers", SLOT_ID), {**_serve(start), "required": True})]
 
 
 def _plan_opencode(home: Path, start: Start) -> list[Part]:
