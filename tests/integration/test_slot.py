@@ -348,8 +348,9 @@ class Grove:
         self._bench, self._server = bench, server
         server.replaced["oak"] = [1.0, 0.0]
         for n in range(60):
-            self._note(f"{self.WORDS}-{n}", f"oak oak oak {n}.", [0.0, 1.0])
-            self._note(f"{self.MEANING}-{n}", f"Birch {n}.", [1.0, 0.0])
+            # The number is in front, as the order of names decides which of equal notes are candidates: some of both kinds.
+            self._note(f"{n}-{self.WORDS}", f"oak oak oak {n}.", [0.0, 1.0])
+            self._note(f"{n}-{self.MEANING}", f"Birch {n}.", [1.0, 0.0])
         self._note(self.BOTH, "The oak by the river is taller than the others.", [0.9, 0.4])
 
     def _note(self, name: str, text: str, vector: list[float]) -> None:
@@ -367,7 +368,7 @@ class Grove:
         )
         answer = slot.call_tool("memory_search", {"query": "oak"})
         assert answer["mode"] == "hybrid"
-        return [Path(hit["path"]).stem.partition("-")[0] for hit in answer["results"]]
+        return [Path(hit["path"]).stem.rpartition("-")[2] for hit in answer["results"]]
 
 
 @pytest.fixture
