@@ -256,6 +256,23 @@ def test_a_process_reads_the_bits_of_vec0_once_and_then_adds_newer_ones(
     assert near(index, provider, query)[0].cosine < 0.99
 
 
+@pytest.mark.parametrize("screen_from", [10**6, 1, 120])
+def test_what_is_held_in_memory_follows_the_notes(index: Index, provider: CountingProvider, screen_from: int) -> None:
+    index.vectors = VectorIndex(Vector(enabled=False), exact_limit=10**6, screen_from=screen_from)
+    for n in range(6):
+        index.note(f"memory/{n % 3}.md", prose(50, start=n * 37) + f"\n\nSomething about zeppelin {n}.\n")
+        index.note("memory/now.md", f"Something about balloon {n}.\n")
+        index.sync(provider)
+        for text in (f"Something about balloon {n}.", f"Something about zeppelin {n}.", "What was noted on day 40?"):
+            query = provider.embed_query(text)
+            found, exact = near(index, provider, query, limit=6), near(index, provider, query, limit=6, exact=True)
+            assert [one.hash for one in found[:3]] == [one.hash for one in exact[:3]]
+            assert np.allclose([one.cosine for one in found[:3]], [one.cosine for one in exact[:3]], atol=1e-6)
+    (index.workspace / "memory" / "now.md").unlink()
+    index.sync(provider)
+    assert near(index, provider, provider.embed_query("Something about balloon 5."))[0].cosine < 0.99
+
+
 def test_another_index_file_is_read_anew(index: Index, provider: CountingProvider) -> None:
     """Its ids are those of other texts."""
     index.note("memory/a.md", prose(100))

@@ -34,6 +34,8 @@ _MOST_EQUAL = 1000  # windows as near as the last one wanted: their texts differ
 CANDIDATES = 600  # that are compared exactly, or four for each one wanted; see signs.py
 _READ_ROWS = 4096  # vectors in memory at once where signs are made of them
 _SAME_FILE = 10_000_000  # changes of content, which a generation counts from a random number for each new file
+_MOST_NEW = 2_000  # rows that are read one by one into a matrix that is held
+_USED_EMBEDDINGS = "embedding_cache e WHERE space_id = ? AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)"
 _BITS_CHUNK = 128  # vec0 rows in a block: small indexes stay small, deletes stay cheap
 
 
@@ -206,7 +208,7 @@ class VectorIndex:
         generation = int(meta.read_generation(connection))
         with self._lock:
             held = self._signs
-        if held is not None and held.space_id == space_id and 0 <= generation - held.generation < _SAME_FILE:
+        if held is not None and held.space_id == space_id and _is_same_file(held.generation, generation):
             signs = held.signs
         else:
             signs = _read_bits(connection, space_id, dimensions)
@@ -221,15 +223,48 @@ class VectorIndex:
             held = self._matrix
         if held is not None and (held.space_id, held.generation) == (space_id, generation):
             return held
-        rows = connection.execute(
-            "SELECT hash, embedding FROM embedding_cache e WHERE space_id = ?"
-            " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)",
-            (space_id,),
-        ).fetchall()
-        loaded = _matrix(space_id, generation, rows, dimensions=dimensions, screened=len(rows) >= self._screen_from)
+        loaded = None
+        if held is not None and held.space_id == space_id and _is_same_file(int(held.generation), int(generation)):
+            loaded = self._update_matrix(connection, held, generation)
+        if loaded is None:
+            rows = connection.execute(
+                f"SELECT hash, embedding FROM {_USED_EMBEDDINGS}",
+                (space_id,),
+            ).fetchall()
+            screened = len(rows) >= self._screen_from
+            loaded = _matrix(space_id, generation, rows, dimensions=dimensions, screened=screened)
         with self._lock:
             self._matrix, self._signs = loaded, None
         return loaded
+
+    def _update_matrix(self, connection: Connection, held: _Matrix, generation: str) -> _Matrix | None:
+        """Return a matrix of another generation, of which only the new rows are read; None where these are many."""
+        import numpy as np
+
+        found = connection.execute(f"SELECT hash FROM {_USED_EMBEDDINGS}", (held.space_id,))
+        hashes = [row[0] for row in cast("list[tuple[bytes]]", found.fetchall())]
+        places = {key: number for number, key in enumerate(held.hashes)}
+        numbers = np.fromiter((places.get(key, -1) for key in hashes), np.intp, len(hashes))
+        new = np.flatnonzero(numbers < 0)
+        if len(new) > _MOST_NEW or not len(held.hashes):
+            return None
+        wanted = [hashes[number] for number in new.tolist()]
+        query = "SELECT embedding FROM embedding_cache WHERE space_id = ? AND hash = ?"
+        blobs = [cast("bytes", connection.execute(query, (held.space_id, key)).get) for key in wanted]
+        rows, screen = held.rows.take(numbers, axis=0), held.screen
+        read = stack_embeddings(blobs, rows.shape[1])
+        if blobs:
+            rows[new] = read
+        if len(hashes) < self._screen_from:
+            screen = None
+        elif screen is None:
+            screen = _Screen.of(rows)
+        else:
+            words = screen.words.take(numbers, axis=1)
+            if blobs:
+                words[:, new] = to_words(pack(read, above=screen.mean))
+            screen = _Screen(screen.mean, words)
+        return _Matrix(held.space_id, generation, hashes, rows, screen)
 
 
 def find_vec0_problem(settings: Vector) -> str | None:
@@ -243,6 +278,11 @@ def _matrix(
 ) -> _Matrix:
     rows = stack_embeddings([row[1] for row in found], dimensions)
     return _Matrix(space_id, generation, [row[0] for row in found], rows, _Screen.of(rows) if screened else None)
+
+
+def _is_same_file(held: int, generation: int) -> bool:
+    """Return True if a generation has been counted on from another one, and does not begin with a random number of its own."""
+    return 0 <= generation - held < _SAME_FILE
 
 
 def _get_dimensions(connection: Connection, space_id: int) -> int:
