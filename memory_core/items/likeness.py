@@ -136,7 +136,7 @@ def corrects(newer: Fact, older: Fact, words: Words, cosine: float, *, cued: boo
         newer, older: The facts.
         words: The static model.
         cosine: Of the two by that model.
-        cued: It was said as a correction, "no, ...".
+        cued: It was said as a correction, "no, ...": then any one word may differ.
     """
     if newer.subjects != older.subjects and (newer.subjects or older.subjects):
         return False
@@ -145,9 +145,11 @@ def corrects(newer: Fact, older: Fact, words: Words, cosine: float, *, cued: boo
     if denied and common and stem(denied[1].lower().strip(".,")) in older.stems:
         return True
     shared = sum(min(max(words.rarity(word) - 9, 0), 5) for word in set(older.words) if stem(word) in common)
-    if (cued or _CHANGE.search(newer.text)) and (shared >= SHARED_BITS or cosine >= CORRECTED_COSINE):
-        return True
     old, new = older.list_left_over(newer), newer.list_left_over(older)
+    changed = _CHANGE.search(newer.text) and (shared >= SHARED_BITS or cosine >= CORRECTED_COSINE)
+    swapped = cued and len(old) == len(new) == 1 and shared >= SHARED_VALUE_BITS and cosine >= CORRECTED_COSINE
+    if changed or swapped:
+        return True
     others = [word for word in (*old, *new) if not _is_value(word) and _is_telling(word, words)]
     if others:
         return False

@@ -257,3 +257,12 @@ def test_an_exchange_that_is_read_again_changes_nothing(items: Items) -> None:
     assert items.memorize([user("The board meeting is on 12 May.", time=1_770_900_000)], session="s2").reinforced
     current = [item.content for item in items.list() if item.superseded_by is None]
     assert current == ["The board meeting is on 12 May."]
+
+
+def test_a_correction_leaves_other_facts_of_its_subject_alone(items: Items) -> None:
+    items.memorize([user("Remember that my brother plays chess."), user("The launch is on 14 April.")], session="s1")
+    talk: Messages = [
+        user("Actually, my brother lives in Lyon."),
+        user("No, the launch party is at the harbour in Genoa."),
+    ]
+    assert items.memorize(talk, session="s2").superseded == ()
