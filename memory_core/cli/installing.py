@@ -95,8 +95,6 @@ def _list_programs(options: Options) -> int:
 
     rows = []
     for name, program in programs.PROGRAMS.items():
-        if program.find_home == Path.cwd:
-            continue  # its entry holds in the current folder alone, where any `mcp.json` may lie
         home = program.find_home()
         parts = program.plan(home, programs.find_start())
         rows.append((name, "in place" if changes.are_in_place(parts) else "no", str(home)))
