@@ -16,6 +16,7 @@ DOUBT = compile_one(
     |wonder(?:ing)?|wish|hopefully|i hope|not certain|would be|would have|i'd love|i would love|what if|if (?:i|we) (?:were
     |had)|should (?:probably|i|we)|(?<!said )(?<!says )(?<!me )(?<!that )(?:i|we) should|seems?|apparently|supposedly
     |allegedly|no idea|i doubt|thinking (?:of|about)|considering|consider|tempted|toying|debating|undecided|can't decide
+    |(?:not|nothing|no decision) yet|(?:nothing|nobody|no decision)\b.{0,40}(?:decided|agreed|settled|chosen|fixed|final)
     |leaning|almost|nearly|sort of|kind of|kinda|kidding|joking|jk|lol|haha\w*|rofl|lmao|sarcas\w+|vielleicht
     |wahrscheinlich|glaube|quizás?|tal vez|creo que|peut-être|je pense|je crois|forse|penso che)\b|[;:]-?[)pPD](?:\s|$)"""
 )

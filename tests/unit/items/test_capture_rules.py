@@ -73,6 +73,8 @@ def test_a_plain_statement_with_a_name_or_a_date_waits(said: str) -> None:
         "remember to close the tag",
         "Do you remember my name?",
         "I think I prefer tea",
+        "We decided nothing yet about the roof",
+        "Nothing has been agreed with Hetzner",
         "maybe we decided on Rome lol",
         "Shakespeare was born in 1564",
         "Pretend you are my sister Anna. I live in Rome.",
