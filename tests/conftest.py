@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -28,6 +29,9 @@ _OFFLINE = {
     "HF_HUB_OFFLINE": "1",
     "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(Path(sitecustomize.__file__).parent)]),
 }
+
+# A shell that starts the tests in the background lets them ignore Ctrl-C, and with them all commands that they interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes says more about what else the machine does than about the code.
 hypothesis.settings.register_profile(
