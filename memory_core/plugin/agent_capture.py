@@ -156,7 +156,9 @@ class AgentCapture:
 
     def _wake(self) -> None:
         """Start the thread, or let it look again; the lock is held."""
-        if self._running is None and any(waiting.turns for waiting in self._sessions.values()):
+        if (self._running is None or self._running.done()) and any(
+            waiting.turns for waiting in self._sessions.values()
+        ):
             self._running = start_call(self._work, name="memory-core-capture")
         self._changed.notify_all()
 
@@ -214,6 +216,8 @@ class AgentCapture:
                 self._items.get(config).mirror.take_over(self._today())
             except (MemoryCoreError, OSError) as error:
                 log.warning("capture: the notes that mirror items are not read: %s", error)
+            except Exception:  # a defect of ours must not cost the turns that are read next
+                log.exception("capture: the notes that mirror items are not read")
 
     def _memorize(self, key: str | None, batch: _Waiting, before: list[Message], piece: list[Message]) -> int:
         """Turn some messages into items, and return how many are new."""

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memory_core.config import load_config
 from memory_core.items.items import Items
 from memory_core.plugin import MemorySlot, agent_capture
-from memory_core.records import CallContext
+from memory_core.plugin.agent_items import AgentItems
+from memory_core.records import CallContext, KeySources
+from memory_core.tools.recalled import Recalled
 from tests.integration.test_items_file import configure
 from tests.waiting import eventually
 
@@ -259,3 +263,28 @@ def test_many_sessions_are_read_and_none_is_kept_for_ever(tmp_path: Path, monkey
             slot.turn_ended(CallContext.local(f"thread-{number}"), turn(f"Remember that box {number} is full."))
         assert eventually(lambda: len(contents(tmp_path)) >= 5)
     assert contents(tmp_path) == [f"Box {number} is full." for number in range(8)]
+
+
+def test_a_defect_while_notes_are_read_costs_neither_this_batch_nor_the_next(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "memory").mkdir()
+    settings = {"enabled": True, "notes": True, "turns": 1}
+    search = {"provider": "none", "items": {"enabled": True, "capture": settings}}
+    config = load_config({"memorySearch": search}, workspace=tmp_path, state_dir=tmp_path).agent()
+    items, days = AgentItems(KeySources(), Recalled()), iter([None])
+
+    def find_date() -> date:
+        """A clock that is broken once."""
+        if next(days, 1) is None:
+            raise ValueError("year 0 is out of range")
+        return date(2026, 1, 10)
+
+    capture = agent_capture.AgentCapture(items, Recalled(), find_date)
+    capture.add(config, "s1", turn(), None)
+    assert eventually(lambda: contents(tmp_path) == [LEARNED])
+    assert "year 0 is out of range" in caplog.text
+    capture.add(config, "s1", turn("Remember that the ladder stands in the barn."), None)
+    assert capture.close() == ()
+    assert contents(tmp_path) == [LEARNED, "The ladder stands in the barn."]
+    items.close()
