@@ -96,6 +96,7 @@ class SlotCompaction:
         described = cycles.count(sessions.describe(context, config, **facts), config)
         turn = policy.plan_flush(described, config, compacting=True)
         outcome = None if turn is None else _run_flush(memory, config, turn, complete, history=history)
+        memory.recall.forget_session(context.session_key)
         cycles.end(described.key, config)
         return outcome
 

@@ -65,6 +65,16 @@ def test_a_question_brings_its_notes_and_items_once(slot: MemorySlot) -> None:
     assert "13 June" in slot.recall_for_message(asked, MAIN).text
 
 
+def test_what_a_flush_and_compaction_removed_is_recalled_again(slot: MemorySlot) -> None:
+    asked = "when is my cousin's wedding?"
+    assert "13 June" in slot.recall_for_message(asked, MAIN).text
+    assert "13 June" not in slot.recall_for_message(asked, MAIN).text
+    outcome = slot.compact(MAIN, [], lambda *_, **__: {"role": "assistant", "content": "NO_REPLY"})
+    assert outcome is not None
+    assert outcome.status == "nothing"
+    assert "13 June" in slot.recall_for_message(asked, MAIN).text
+
+
 def test_the_label_is_the_line_that_is_quoted(workspace: Path, tmp_path: Path) -> None:
     """Neither headings nor front matter are quoted: the place says what they say."""
     note = "---\ntitle: Boiler maintenance\ntags: [boiler, heating]\n---\n\n# Boiler\n\n## Contract\n\n"
