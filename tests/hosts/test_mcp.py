@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import array
+import fcntl
 import json
 import os
 import random
 import signal
 import subprocess
 import sys
+import termios
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +147,41 @@ def test_a_signal_ends_it_cleanly(server: Server, number: signal.Signals, busy: 
     assert code == 128 + number
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in out.splitlines())
     assert b"Traceback" not in err
+
+
+def test_a_signal_ends_it_while_the_client_reads_nothing(command: Command, tmp_path: Path) -> None:
+    config = tmp_path / "host.json5"
+    config.write_text("{memorySearch: {items: {enabled: true}}}", encoding="utf-8")
+    opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    with Server(command, "--config", str(config)) as server:
+        server.send("initialize", 1, **opening)
+        for number in range(2, 12):
+            server.send("tools/list", number)
+        assert server.process.stdout is not None
+        out = server.process.stdout.fileno()
+        assert eventually(lambda: count_waiting(out) > 50_000), "the pipe is full"
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(timeout=DEADLINE_SECONDS) == 128 + signal.SIGTERM
+
+
+def count_waiting(descriptor: int) -> int:
+    """The bytes that wait to be read in a pipe."""
+    held = array.array("i", [0])
+    fcntl.ioctl(descriptor, termios.FIONREAD, held)
+    return held[0]
+
+
+def test_a_client_that_listens_for_changes_keeps_no_server_that_it_has_left(command: Command) -> None:
+    asker = {"protocolVersion": "2026-07-28", "clientCapabilities": {}}
+    meta = {f"io.modelcontextprotocol/{name}": value for name, value in asker.items()}
+    with Server(command) as server:
+        server.send("server/discover", 1, _meta=meta)
+        server.send("subscriptions/listen", 2, _meta=meta, notifications={"toolsListChanged": True})
+        server.send("tools/call", 3, _meta=meta, name="memory_search", arguments={"query": "retired teacher"})
+        code, out, _ = server.wait()  # in half of the time that it gives to the last answers
+    assert code == 0
+    answers = {message.get("id"): message for message in map(json.loads, out.splitlines())}
+    assert answers[3]["result"]["structuredContent"]["results"]
 
 
 def test_what_was_asked_before_the_input_ended_is_answered(server: Server) -> None:

@@ -20,7 +20,7 @@ from memory_core.sources.workspace import MAKE_IT, find_workspace_problem
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS_VERSION = "2026-07-28"  # has no handshake: every request says who asks
 
-MOST_ANSWERS = 8  # the pipe holds them even if the client reads none
+MAX_BYTES = 16_384  # of all answers; the smallest pipe of Linux and macOS holds them even if the client reads none
 MAX_LINE_CHARS = 64 * 1024
 
 _PREFIX = "io.modelcontextprotocol/"
@@ -44,7 +44,7 @@ class Greeting:
         self._context = context
         self._instructions = instructions
         self._stateless = False
-        self._answers = 0
+        self._bytes = 0
 
     def answer(self, line: bytes | None) -> bytes | None:
         """Return the answer to a line, as a line; b"" if it needs none, None if the server has to answer.
@@ -53,7 +53,7 @@ class Greeting:
             line: One line; None for one that is too long.
         """
         message = _read(line)
-        if line is None or message is None or self._answers >= MOST_ANSWERS:
+        if line is None or message is None:
             return None
         if message.keys() == {"jsonrpc", "method"} and message["method"] == "notifications/initialized":
             if self.opening is None or self._stateless:
@@ -61,21 +61,22 @@ class Greeting:
             self.heard.append(line)
             return b""
         number = message.get("id")
-        if not _is_id(number):
-            return None
-        result = self._open(message) if self.opening is None else self._reply(message)
+        result = self._answer(message) if _is_id(number) else None
         if result is None:
             return None
+        document = {"jsonrpc": "2.0", "id": number, "result": result}
+        answer = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        if self._bytes + len(answer) > MAX_BYTES:
+            return None
+        self._bytes += len(answer)
         if self.opening is None:
             self.opening = number
             self.heard.append(line)
-        self._answers += 1
-        return (
-            json.dumps(
-                {"jsonrpc": "2.0", "id": number, "result": result}, ensure_ascii=False, separators=(",", ":")
-            ).encode()
-            + b"\n"
-        )
+        return answer
+
+    def _answer(self, message: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the result of a request; None if the server has to answer."""
+        return self._open(message) if self.opening is None else self._reply(message)
 
     def _open(self, message: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the result of the first request of a session."""

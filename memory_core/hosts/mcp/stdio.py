@@ -204,10 +204,10 @@ class _OpenRequests:
         self._changed = anyio.Event()
 
     def hear(self, message: JSONRPCMessage) -> None:
-        """Count a request; one that is cancelled gets no answer."""
+        """Count a request; one that is cancelled gets no answer, and one that listens for changes gets it at the end only."""
         from mcp_types import JSONRPCNotification, JSONRPCRequest
 
-        if isinstance(message, JSONRPCRequest):
+        if isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen":
             self._counts[str(message.id)] += 1
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             self._discard((message.params or {}).get("requestId"))
