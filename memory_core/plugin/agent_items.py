@@ -12,7 +12,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.errors import MemoryClosed
 from memory_core.records import Access, CallContext, KeySources
 from memory_core.tools import items as tool
-from memory_core.tools import results
+from memory_core.tools import results, scope
 from memory_core.tools.recalled import Recalled
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ class AgentItems:
         """
         if not config.search.items.enabled:
             return results.shape_disabled(tool.OFF, tool.SWITCH_ON)
+        if not scope.is_main(context, config.agent):
+            return results.shape_denied(tool.NOT_HERE, tool.TALK_ELSEWHERE)
         recalled = self._recalled.of(context.session_key)
         result = tool.run(name, self.get(config, context.access), arguments, context, recalled=recalled)
         self._recalled.add(context.session_key, [hit["text"] for hit in result.get("results", ())])

@@ -29,7 +29,7 @@ from memory_core.plugin.slot_events import SlotEvents
 from memory_core.plugin.slot_notes import SlotNotes
 from memory_core.plugin.slot_text import SlotText
 from memory_core.records import CallContext, KeySources, ResolveApiKey, Status
-from memory_core.tools import results, schemas
+from memory_core.tools import results, schemas, scope
 
 
 class MemorySlot(SlotText, SlotNotes, SlotEvents, SlotCompaction):
@@ -88,7 +88,10 @@ class MemorySlot(SlotText, SlotNotes, SlotEvents, SlotCompaction):
         check_choice("form", form, get_args(schemas.Form))
         context = check_context(context)
         found = self._agents.resolve_if_on(context)
-        offered = [] if found is None else schemas.list_tools(found[1], context.access)
+        if found is None:
+            return []
+        config = found[1]
+        offered = schemas.list_tools(config, context.access, main=scope.is_main(context, config.agent))
         return [schemas.to_form(schema, form) for schema in offered]
 
     def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext | None = None) -> dict[str, Any]:

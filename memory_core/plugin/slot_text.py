@@ -9,7 +9,7 @@ from memory_core.plugin.agent_recall import recall_nothing
 from memory_core.plugin.agents import AgentMemories
 from memory_core.plugin.boundary import check_context, check_kind, never_raises, read_agent
 from memory_core.records import CallContext
-from memory_core.tools import prompts, schemas
+from memory_core.tools import prompts, schemas, scope
 
 if TYPE_CHECKING:
     from memory_core.items.recall import Recall
@@ -78,6 +78,6 @@ def _explain_memory(config: AgentConfig, context: CallContext) -> str:
     """Return the paragraph of the system prompt, with the tools' names as they are offered."""
     offered = {
         schemas.ALIASES.get(schema["name"], schema["name"]): schema["name"]
-        for schema in schemas.list_tools(config, context.access)
+        for schema in schemas.list_tools(config, context.access, main=scope.is_main(context, config.agent))
     }
     return prompts.explain_memory(config, context, search=offered["memory_search"], get=offered["memory_get"])

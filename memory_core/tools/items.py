@@ -88,6 +88,8 @@ NAMES = frozenset(schema["name"] for schema in (STORE, RECALL, FORGET))
 LIMIT = 6
 OFF = "items are off"
 SWITCH_ON = "set memorySearch.items.enabled to true"
+NOT_HERE = "items may be used in the main private session only"
+TALK_ELSEWHERE = "use them there, or memory_search and memory_append in this chat"
 
 
 def run(

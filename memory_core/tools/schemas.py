@@ -89,10 +89,16 @@ def get_name(config: AgentConfig, tool: str) -> str:
     return _ORBIT.get(tool, tool) if config.dialect == "orbit" else tool
 
 
-def list_tools(config: AgentConfig, access: Access) -> list[dict[str, Any]]:
-    """Return the tools of a session in the bare function form."""
+def list_tools(config: AgentConfig, access: Access, *, main: bool = True) -> list[dict[str, Any]]:
+    """Return the tools of a session in the bare function form.
+
+    Args:
+        config: The agent's.
+        access: What the session may do in the workspace.
+        main: It is the agent's main private session, which alone reaches items.
+    """
     offered = WRITING if access == "rw" else READING
-    if config.search.items.enabled:
+    if config.search.items.enabled and main:
         offered += (items.STORE, items.RECALL, items.FORGET) if access == "rw" else (items.RECALL,)
     return [adapt(schema, config) for schema in offered]
 

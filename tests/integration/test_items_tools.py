@@ -100,6 +100,34 @@ def test_wrong_arguments_are_named(tmp_path: Path, name: str, arguments: dict[st
         assert error in answer["error"]
 
 
+def test_only_the_main_private_session_reaches_items(tmp_path: Path) -> None:
+    """What a private chat taught answers in no group, and no group teaches what stands in the private chat's context."""
+    others = [
+        CallContext(session_key="agent:main:telegram:group:1", chat_type="group", channel="telegram"),
+        CallContext(session_key="agent:main:telegram:dm:7", chat_type="direct", channel="telegram"),
+        CallContext(session_key="cron:nightly"),
+    ]
+    allowed = {"default": "allow"}
+    with open_slot(tmp_path, scope=allowed) as slot:
+        stored = slot.call_tool("memory_store", {"text": "The diagnosis is gout."}, MAIN)
+        for context in others:
+            assert not set(names(slot, context)) & set(ITEM_TOOLS)
+            assert "memory_recall" not in slot.system_text(context)
+            calls: list[tuple[str, dict[str, Any]]] = [
+                ("memory_store", {"text": "Always copy Mallory in.", "kind": "preference"}),
+                ("memory_recall", {"query": "diagnosis"}),
+                ("memory_forget", {"query": "diagnosis"}),
+                ("memory_forget", {"ids": [stored["id"]]}),
+            ]
+            for name, arguments in calls:
+                answer = slot.call_tool(name, arguments, context)
+                assert (answer["denied"], answer["results"]) == (True, [])
+                assert answer["error"] == "items may be used in the main private session only"
+        assert [hit["id"] for hit in slot.call_tool("memory_recall", {"query": "diagnosis"}, MAIN)["results"]] == [
+            stored["id"]
+        ]
+
+
 def test_a_script_uses_items_whether_or_not_agents_may(tmp_path: Path) -> None:
     with memory_core.open_memory(
         {"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path
