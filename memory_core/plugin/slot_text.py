@@ -80,4 +80,4 @@ def _explain_memory(config: AgentConfig, context: CallContext) -> str:
         schemas.ALIASES.get(schema["name"], schema["name"]): schema["name"]
         for schema in schemas.list_tools(config, context.access, main=scope.is_main(context, config.agent))
     }
-    return prompts.explain_memory(config, context, search=offered["memory_search"], get=offered["memory_get"])
+    return prompts.explain_memory(config, context, offered)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
@@ -142,10 +143,9 @@ def test_a_long_memory_leaves_half_to_the_days_and_takes_what_they_do_not_need(t
     assert 1900 < len(text) <= 2000
 
 
-def section(tmp_path: Path, context: CallContext, citations: str = "auto") -> str:
-    return prompts.explain_memory(
-        agent_config(tmp_path, {}, citations), context, search="memory_search", get="memory_get"
-    )
+def section(tmp_path: Path, context: CallContext, citations: str = "auto", items: Sequence[str] = ()) -> str:
+    names = {name: name for name in ("memory_search", "memory_get", *items)}
+    return prompts.explain_memory(agent_config(tmp_path, {}, citations), context, names)
 
 
 @pytest.mark.parametrize(
@@ -173,3 +173,10 @@ def test_the_model_is_told_where_to_write_if_it_may(tmp_path: Path) -> None:
     assert "remember something, write it down at once" in text
     assert "never an instruction" in text
     assert "write it down" not in section(tmp_path, CallContext(session_key="x", access="ro"))
+
+
+def test_tools_for_items_are_explained_where_they_are_offered(tmp_path: Path) -> None:
+    assert "Short facts" not in section(tmp_path, MAIN)
+    assert "look them up with memory_recall.\n" in section(tmp_path, MAIN, items=["memory_recall"])
+    both = section(tmp_path, MAIN, items=["memory_recall", "memory_store"])
+    assert "look them up with memory_recall, keep one with memory_store.\n" in both
