@@ -10,6 +10,7 @@ import os
 import re
 import stat
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,11 @@ from memory_core.config.home import expand_home
 
 MAX_BYTES = 1024 * 1024
 TIMEOUT_MS = 5000
+MOST = 10**9  # bytes or milliseconds
+MAX_AGE_SECONDS = 300.0  # of an answer: a key that was changed is read from then on
 _ENV_ID = re.compile(r"[A-Z][A-Z0-9_]{0,127}")
-_EXEC_ID = re.compile(r"(?!(?:.*/)?\.\.?(?:/|$))[A-Za-z0-9][A-Za-z0-9._:/#-]{0,255}")
-_told: dict[str, str] = {}  # what programs answered, by their request: each is asked once in a process
+_EXEC_ID = re.compile(r"\A(?!(?:.*/)?\.\.?(?:/|$))[A-Za-z0-9][A-Za-z0-9._:/#-]{0,255}")
+_answers: dict[str, tuple[float, object]] = {}  # what programs answered, and when, by their request
 
 Raw = Mapping[str, Any]
 
@@ -78,8 +81,7 @@ def _find_provider(source: str, name: str, secrets: Raw) -> Raw:
 def _read_variable(name: str, provider: Raw, environ: Mapping[str, str]) -> str:
     if not _ENV_ID.fullmatch(name):
         raise UnreadSecret("the id is no name of a variable; these have capital letters, digits and _ only")
-    allowed = provider.get("allowlist")
-    if isinstance(allowed, list | tuple) and name not in allowed:
+    if provider.get("allowlist") is not None and name not in _read_list(provider, "allowlist"):
         raise UnreadSecret(f"the environment variable {name} is not in the provider's allowlist")
     if not environ.get(name):
         raise UnreadSecret(f"the environment variable {name} is not set")
@@ -124,21 +126,29 @@ def _follow(pointer: str, value: object, label: str) -> object:
 
 
 def _ask_program(key: str, name: str, provider: Raw, environ: Mapping[str, str]) -> object:
-    """Ask a program for a secret, as JSON on its standard input; once in a process."""
+    """Ask a program for a secret, as JSON on its standard input, unless it has answered that lately."""
     if not _EXEC_ID.fullmatch(key):
         raise UnreadSecret("the id of the reference is none that a program may be asked for")
     if "pluginIntegration" in provider:
         raise UnreadSecret(f"secrets.providers.{name} belongs to a plugin of OpenClaw, which does not run here")
     label = f"secrets.providers.{name}.command"
     command = _check_path(label, provider.get("command"), provider, environ, private=False)
-    arguments = [str(each) for each in provider.get("args") or ()]
-    passed = {each: environ[each] for each in provider.get("passEnv") or () if each in environ}
-    variables = passed | {str(each): str(value) for each, value in (provider.get("env") or {}).items()}
+    arguments = _read_list(provider, "args")
+    variables = {each: environ[each] for each in _read_list(provider, "passEnv") if each in environ}
+    given = provider.get("env") or {}
+    if not isinstance(given, Mapping) or not all(isinstance(value, str) for value in given.values()):
+        raise UnreadSecret("the provider's env must be a mapping of names to strings")
+    variables |= given
     request = json.dumps({"protocolVersion": 1, "provider": name, "ids": [key]})
-    asked = repr((str(command), arguments, sorted(variables.items()), request))
-    if asked not in _told:
-        _told[asked] = _run([str(command), *arguments], request, variables, provider, label)
-    return _read_answer(_told[asked], key, label, json_only=provider.get("jsonOnly") is not False)
+    json_only = provider.get("jsonOnly") is not False
+    asked = repr((str(command), arguments, sorted(variables.items()), request, json_only))
+    when, answer = _answers.get(asked, (0.0, None))
+    if answer is None or time.monotonic() - when > MAX_AGE_SECONDS:
+        printed = _run([str(command), *arguments], request, variables, provider, label)
+        answer = _read_answer(printed, key, label, json_only=json_only)
+        if isinstance(answer, str) and answer.strip():
+            _answers[asked] = (time.monotonic(), answer)
+    return answer
 
 
 def _run(command: list[str], request: str, variables: dict[str, str], provider: Raw, label: str) -> str:
@@ -157,6 +167,8 @@ def _run(command: list[str], request: str, variables: dict[str, str], provider: 
         raise UnreadSecret(f"{label}: the program did not answer within {seconds:g} seconds") from None
     except OSError as error:
         raise UnreadSecret(f"{label}: the program cannot be run ({error.strerror})") from None
+    except ValueError:
+        raise UnreadSecret(f"{label}: an argument or a variable has a character that programs cannot take") from None
     if done.returncode:
         raise UnreadSecret(f"{label}: the program ended with {done.returncode}")
     if len(done.stdout) > _limit(provider, "maxOutputBytes", MAX_BYTES):
@@ -195,10 +207,12 @@ def _check_path(label: str, given: object, provider: Raw, environ: Mapping[str, 
         found = path.lstat()
     except OSError as error:
         raise UnreadSecret(f"{label}: cannot be read ({error.strerror})") from None
+    except ValueError:
+        raise UnreadSecret(f"{label}: has a character that no path has") from None
     if not stat.S_ISREG(found.st_mode):
         raise UnreadSecret(f"{label}: must be a file, no link and no folder")
-    trusted = [Path(expand_home(str(each), environ)) for each in provider.get("trustedDirs") or ()]
-    if trusted and not any(path.is_relative_to(each) for each in trusted):
+    trusted = [Path(expand_home(each, environ)) for each in _read_list(provider, "trustedDirs")]
+    if trusted and not any(each.is_absolute() and _lies_below(path, each) for each in trusted):
         raise UnreadSecret(f"{label}: lies outside the provider's trustedDirs")
     if os.name == "nt" or provider.get("allowInsecurePath"):
         return path
@@ -212,6 +226,26 @@ def _check_path(label: str, given: object, provider: Raw, environ: Mapping[str, 
     return path
 
 
+def _lies_below(path: Path, folder: Path) -> bool:
+    """Return True if a file lies in a folder or below it, wherever links and ".." lead."""
+    try:
+        return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+    except ValueError:  # a character that no path has
+        return False
+
+
+def _read_list(provider: Raw, field: str) -> list[str]:
+    """Return a list of strings of a provider, [] if it has none."""
+    value = provider.get(field)
+    if value is None:
+        return []
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+        raise UnreadSecret(f"the provider's {field} must be a list of strings")
+    return list(value)
+
+
 def _limit(provider: Raw, name: str, default: int) -> int:
     value = provider.get(name)
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 1 else default
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value >= 1:
+        return default
+    return int(min(value, MOST))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from memory_core.config import build_config_schema, load_config
+from memory_core.config import build_config_schema, load_config, secret_refs
 from memory_core.errors import ConfigError
 
 KEY = "sk-planted-7f3a"
@@ -136,6 +136,57 @@ def test_no_program_runs_for_an_account_that_no_agent_uses(vault: Path, tmp_path
     assert key is not None
     assert key.reveal() == KEY
     assert len((tmp_path / "runs").read_text().splitlines()) == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows runs no scripts by their first line")
+def test_a_program_outside_the_trusted_folders_is_refused(vault: Path, tmp_path: Path) -> None:
+    trusted = tmp_path / "trusted"
+    trusted.mkdir()
+    inside = {"source": "exec", "command": str(vault), "trustedDirs": [str(trusted / "..")]}
+    assert read(ref("exec", "openai/key", "vault"), {"providers": {"vault": inside}}) == KEY
+    around = inside | {"command": f"{trusted}/../vault", "trustedDirs": [str(trusted)]}
+    assert "outside the provider's trustedDirs" in refuse(
+        ref("exec", "openai/key", "vault"), {"providers": {"vault": around}}
+    )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows runs no scripts by their first line")
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"trustedDirs": "/"}, "trustedDirs must be a list of strings"),
+        ({"args": 5}, "args must be a list of strings"),
+        ({"passEnv": [5]}, "passEnv must be a list of strings"),
+        ({"env": ["A"]}, "env must be a mapping"),
+        ({"env": {"A=B": "c"}}, "a character that programs cannot take"),
+        ({"args": ["a\0b"]}, "a character that programs cannot take"),
+        ({"command": "/a\0b"}, "a character that no path has"),
+    ],
+)
+def test_a_damaged_provider_is_a_clear_error(vault: Path, settings: Mapping[str, Any], told: str) -> None:
+    provider = {"source": "exec", "command": str(vault), **settings}
+    assert told in refuse(ref("exec", "openai/key", "vault"), {"providers": {"vault": provider}})
+
+
+def test_an_allowlist_that_is_no_list_allows_nothing() -> None:
+    secrets = {"providers": {"default": {"source": "env", "allowlist": "EMBEDDINGS_KEY"}}}
+    assert "allowlist must be a list of strings" in refuse(ref("env", "EMBEDDINGS_KEY"), secrets)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows runs no scripts by their first line")
+def test_only_an_answer_with_a_key_is_kept_and_not_for_ever(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secrets = {"providers": {"vault": {"source": "exec", "command": str(vault), "timeoutMs": float("inf")}}}
+    script = vault.read_text()
+    vault.write_text("#!/bin/sh\necho locked\n")
+    assert "printed no JSON" in refuse(ref("exec", "openai/key", "vault"), secrets)
+    vault.write_text(script)
+    assert read(ref("exec", "openai/key", "vault"), secrets) == KEY
+    assert len((tmp_path / "runs").read_text().splitlines()) == 1
+    monkeypatch.setattr(secret_refs, "MAX_AGE_SECONDS", -1.0)
+    assert read(ref("exec", "openai/key", "vault"), secrets) == KEY
+    assert len((tmp_path / "runs").read_text().splitlines()) > 1
 
 
 def test_the_store_of_openclaw_cannot_be_read() -> None:
