@@ -30,7 +30,6 @@ PORT = 8765
 PATH = "/mcp"
 TOKEN_VARIABLE = "MEMORY_CORE_MCP_TOKEN"  # noqa: S105 -- a variable's name; on the command line, other users would see it
 MIN_TOKEN_CHARS = 16
-MOST_SESSIONS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +83,7 @@ def serve_http(slot: MemorySlot, context: CallContext, address: Address) -> None
         import uvicorn
         from mcp.server.transport_security import TransportSecuritySettings
 
+        from memory_core.hosts.mcp.changes import MOST_SESSIONS
         from memory_core.hosts.mcp.server import end_on_signal, make_server
     except ImportError as error:
         raise MemoryCoreError(
