@@ -42,7 +42,10 @@ def run_uninstall(options: Options) -> int:
     planned = changes.plan_uninstall(parts)
     if not options.dry_run:
         changes.make_changes(planned, parts)
-    return _report(options, planned, f"{program.title} is without memory-core.", "Your notes and their index stay.")
+    done = f"{program.title} is without memory-core."
+    if planned and not options.dry_run and changes.are_in_place(parts):
+        done = f"{program.title} has the entry for memory-core that it had before; to remove it, uninstall again."
+    return _report(options, planned, done, "Your notes and their index stay.")
 
 
 def diagnose_hosts() -> list[Finding]:
@@ -69,7 +72,7 @@ def diagnose_hosts() -> list[Finding]:
                     subject="hosts", level="ok", message=f"memory-core is in place in {program.title}", action=""
                 )
             )
-        elif name != "fastmcp" and home.is_dir():
+        elif home.is_dir():
             message = f"memory-core is not in {program.title}; to change that: memory-core install {name}"
             findings.append(Finding(subject="hosts", level="ok", message=message, action=""))
     return findings
@@ -112,7 +115,7 @@ def _report(options: Options, planned: Sequence[FileChange], done: str, note: st
     from memory_core.hosts.install.changes import show_change
 
     if options.json:
-        files = [{"path": change.path, "before": change.before, "after": change.after} for change in planned]
+        files = [{"path": change.path, "change": change.verb} for change in planned]  # their text may hold keys
         output.print_json({"changed": bool(planned) and not options.dry_run, "files": files})
         return 0
     if options.dry_run:
@@ -124,8 +127,7 @@ def _report(options: Options, planned: Sequence[FileChange], done: str, note: st
         print("Nothing has been changed." if planned else "Nothing would change.")
         return 0
     for change in planned:
-        verb = "removed" if change.after is None else "written" if change.before is None else "changed"
-        print(f"{verb:<8} {change.path}")
+        print(f"{change.verb:<8} {change.path}")
     print(done if planned else f"Nothing to do: {done}")
     if note and planned:
         print(note)

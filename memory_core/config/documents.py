@@ -38,7 +38,7 @@ def read_file(path: Path) -> Mapping[str, Any]:
         problem = f"cannot be read: {error.strerror or type(error).__name__}"
     if problem:
         raise ConfigError([ConfigProblem("", problem)], origin=str(path), action=action)
-    document, problem = _parse_toml(text) if is_toml(path) else _parse_json5(text)
+    document, problem = parse_toml(text) if is_toml(path) else _parse_document(text)
     if problem and not text.strip():
         problem = "is empty; {} is a configuration without settings"
     elif problem and path.suffix.lower() in (".yaml", ".yml"):
@@ -107,7 +107,8 @@ def is_toml(path: Path) -> bool:
     return path.suffix.lower() == ".toml"
 
 
-def _parse_toml(text: str) -> tuple[Any, str]:
+def parse_toml(text: str) -> tuple[Any, str]:
+    """Return what TOML says, and "", or None and what is wrong where, which quotes no values."""
     import tomllib
 
     try:
@@ -127,18 +128,19 @@ def _parse_toml(text: str) -> tuple[Any, str]:
 _MEMBER = re.compile(r"""\A(?:\s++|//[^\n]*+\n|/\*.*?\*/)*+(?:[\w$]++|"[^"\n]*+"|'[^'\n]*+')\s*+:""", re.DOTALL)
 
 
-def _parse_json5(text: str) -> tuple[Any, str]:
+def _parse_document(text: str) -> tuple[Any, str]:
     """Parse a document, which may lack its outer braces."""
     bare = bool(_MEMBER.match(text))
-    return _parse_members(text) if bare else _parse_value(text)
+    return _parse_members(text) if bare else parse_json5(text)
 
 
 def _parse_members(text: str) -> tuple[Any, str]:
-    document, problem = _parse_value(text, before="{", behind="\n}")
+    document, problem = parse_json5(text, before="{", behind="\n}")
     return document, f"{problem} (read as if {{ }} stood around it)" if problem else ""
 
 
-def _parse_value(text: str, *, before: str = "", behind: str = "") -> tuple[Any, str]:
+def parse_json5(text: str, *, before: str = "", behind: str = "") -> tuple[Any, str]:
+    """Return what JSON5 says, and "", or None and what is wrong where, which quotes no values."""
     import pyjson5
 
     try:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
 
+from memory_core.__about__ import __version__
+from memory_core.errors import MemoryCoreError
+from memory_core.hosts.install import changes, programs
 from tests.command import Command
 
 FILES = {
@@ -123,3 +128,143 @@ def test_an_unknown_host_is_named(command: Command) -> None:
     done = command("install", "emacs")
     assert done.code == 2
     assert "HOST: expected one of claude-code, codex" in done.error
+
+
+KEY = "sk-planted-7f3a"
+
+
+@pytest.mark.parametrize(
+    ("host", "text", "place"),
+    [
+        ("openclaw", "{gateway: {auth: {token: '" + KEY + "'}},\n  oops\n", "line "),
+        ("codex", f'key = "{KEY}"\n[a\n', "line 2"),
+        ("hermes", f"a: 1\nkey: '{KEY}' '{KEY}'\n", "line 2"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_not_quoted(
+    command: Command, home: Path, host: str, text: str, place: str
+) -> None:
+    path = home / FILES[host][0]
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf-8")
+    done = command("install", host)
+    assert done.code == 1
+    assert place in done.error
+    assert KEY not in done.out + done.err
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_the_report_for_programs_quotes_no_file(command: Command, home: Path) -> None:
+    path = home / FILES["codex"][0]
+    path.parent.mkdir(parents=True)
+    path.write_text(f'key = "{KEY}"\n', encoding="utf-8")
+    for name, verbs in (("install", ["written", "changed"]), ("uninstall", ["changed", "removed"])):
+        done = command(name, "codex", "--json")
+        assert [file["change"] for file in done.json["files"]] == verbs
+        assert KEY not in done.out
+
+
+def test_what_the_user_added_to_an_entry_stays(command: Command, home: Path) -> None:
+    path = home / FILES["nanobot"][0]
+    path.parent.mkdir(parents=True)
+    entry = {"command": "/nowhere/memory-core", "args": ["mcp"], "env": {"OPENAI_API_KEY": KEY}, "disabled": True}
+    text = json.dumps({"tools": {"mcpServers": {"memory-core": entry}}})
+    path.write_text(text, encoding="utf-8")
+    assert command("install", "nanobot").code == 0
+    after = json.loads(path.read_text(encoding="utf-8"))["tools"]["mcpServers"]["memory-core"]
+    assert after["command"] != entry["command"]
+    assert (after["env"], after["disabled"]) == (entry["env"], True)
+    done = command("uninstall", "nanobot")
+    assert path.read_text(encoding="utf-8") == text
+    assert "the entry for memory-core that it had before" in done.out
+    assert command("uninstall", "nanobot").code == 0
+    assert json.loads(path.read_text(encoding="utf-8")) == {}, "install did not make this file"
+
+
+def test_an_older_entry_of_ours_is_not_restored(command: Command, home: Path) -> None:
+    path = home / FILES["codex"][0]
+    path.parent.mkdir(parents=True)
+    path.write_text('[mcp_servers.memory-core]\ncommand = "/old"\nargs = ["mcp"]\n', encoding="utf-8")
+    assert command("install", "codex").code == 0
+    assert command("uninstall", "codex").code == 0
+    assert list_files(home) == {}
+
+
+def test_tables_within_the_entry_stay_and_go_with_it(command: Command, home: Path) -> None:
+    path = home / FILES["codex"][0]
+    path.parent.mkdir(parents=True)
+    env = f'[mcp_servers.memory-core.env]\nOPENAI_API_KEY = "{KEY}" # mine\n'
+    assert command("install", "codex").code == 0
+    path.write_text(path.read_text(encoding="utf-8") + "\n" + env, encoding="utf-8")
+    path.write_text(path.read_text(encoding="utf-8").replace("required = true\n", ""), encoding="utf-8")
+    assert command("install", "codex").code == 0
+    text = path.read_text(encoding="utf-8")
+    assert env in text
+    assert tomllib.loads(text)["mcp_servers"]["memory-core"]["required"] is True
+    (path.parent / f"{path.name}.before-memory-core").unlink()
+    assert command("uninstall", "codex").code == 0
+    assert tomllib.loads(path.read_text(encoding="utf-8")) == {}
+
+
+def test_an_entry_that_cannot_be_taken_out_is_named(command: Command, home: Path) -> None:
+    path = home / FILES["codex"][0]
+    path.parent.mkdir(parents=True)
+    path.write_text("mcp_servers = {memory-core = {command = 'y'}}\n", encoding="utf-8")
+    assert "Take mcp_servers.memory-core out of it yourself" in command("uninstall", "codex").error
+
+
+@pytest.mark.parametrize("host", FILES)
+def test_line_ends_stay(command: Command, home: Path, host: str) -> None:
+    path = home / FILES[host][0]
+    path.parent.mkdir(parents=True)
+    given = FILES[host][1].replace("\n", "\r\n").encode()
+    path.write_bytes(given)
+    assert command("install", host).code == 0
+    written = path.read_bytes()
+    assert written.count(b"\n") == written.count(b"\r\n")
+    assert command("uninstall", host).code == 0
+    assert path.read_bytes() == given
+
+
+def test_a_file_that_was_changed_meanwhile_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text("{}", encoding="utf-8")
+    parts = [changes.Entry(path, ("mcp", "memory-core"), {"command": "x"})]
+    planned = changes.plan_install(parts)
+    path.write_text('{"new": 1}', encoding="utf-8")
+    with pytest.raises(MemoryCoreError, match="has been changed meanwhile"):
+        changes.make_changes(planned, parts)
+    assert list_files(tmp_path) == {"config.json": b'{"new": 1}'}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (".mcp.json", "{"),
+        (".mcp.json", '{"mcpServers": {"memory-core": {"command": []}}}'),
+        (".claude-plugin/plugin.json", "{}"),
+        (".claude-plugin/plugin.json", "[]"),
+    ],
+)
+def test_the_doctor_names_a_damaged_file_of_the_plugin(command: Command, home: Path, name: str, text: str) -> None:
+    assert command("install", "claude-code").code == 0
+    (home / ".claude" / "skills" / "memory-core" / name).write_text(text, encoding="utf-8")
+    said = command("doctor", "--json").json["findings"]
+    (finding,) = [finding for finding in said if "Claude Code" in finding["message"]]
+    assert finding["level"] == "warn"
+    assert f"{name} is damaged" in finding["message"]
+
+
+def test_nothing_of_the_current_folder_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project's own memory_core, where Python would look first."""
+    project = tmp_path / "project" / "memory_core"
+    project.mkdir(parents=True)
+    (project / "__init__.py").write_text("", encoding="utf-8")
+    (project / "__main__.py").write_text("print('stranger')\n", encoding="utf-8")
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "executable", str(tmp_path / "python"))  # beside which there is no script
+        words = programs.find_start().words
+    done = subprocess.run(
+        [sys.executable, *words[1:], "--version"], cwd=project.parent, check=True, capture_output=True, encoding="utf-8"
+    )
+    assert done.stdout.strip().endswith(__version__)

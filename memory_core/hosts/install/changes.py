@@ -5,16 +5,18 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memory_core.atomic import replace_file
+from memory_core.atomic import locked, replace_file
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts.install.documents import NotEditable, find_entry, put_entry, read_document, take_entry
 
 KEPT = ".before-memory-core"  # behind the name of the copy
+LOCK_SECONDS = 30.0
+_MEND = "mend it, and run the command again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,13 @@ class FileChange:
     """One file before and after; None where there is none."""
 
     path: Path
-    before: str | None
-    after: str | None
+    before: bytes | None
+    after: bytes | None
+
+    @property
+    def verb(self) -> str:
+        """It says how the file changes: it is "written", "changed" or "removed"."""
+        return "removed" if self.after is None else "written" if self.before is None else "changed"
 
     @property
     def is_copy(self) -> bool:
@@ -62,16 +69,20 @@ def plan_install(parts: Iterable[Part]) -> list[FileChange]:
     for part in parts:
         before = _read(part.path)
         if isinstance(part, OwnFile):
-            changes.append(FileChange(part.path, before, part.text))
+            changes.append(FileChange(part.path, before, part.text.encode("utf-8")))
             continue
         path, suffix = part.path, part.path.suffix
-        with _explained(part):
-            present = find_entry(read_document(before or "", suffix), part.keys)
-            if present == part.value:
+        kept = _read(_kept(path))
+        with _explained(part, _advise_writing(part)):
+            text = _decode(path, before)
+            present = find_entry(read_document(text, suffix), part.keys)
+            both = isinstance(present, dict) and isinstance(part.value, dict)
+            value = {**present, **part.value} if both else part.value  # what the user added to the entry stays
+            if present == value:
                 continue
-            if before is not None and not isinstance(present, dict):  # else it is an older entry of ours
-                changes.append(FileChange(_kept(path), _read(_kept(path)), before))
-            changes.append(FileChange(path, before, put_entry(before or "", suffix, part.keys, part.value)))
+            if before is not None and (kept is None or not both):  # else the copy is older than our entry
+                changes.append(FileChange(_kept(path), kept, before))
+            changes.append(FileChange(path, before, _encode(put_entry(text, suffix, part.keys, value), before)))
     return [change for change in changes if change.before != change.after]
 
 
@@ -88,7 +99,7 @@ def plan_uninstall(parts: Iterable[Part]) -> list[FileChange]:
             changes.append(FileChange(part.path, before, None))
             continue
         kept = _read(_kept(part.path))
-        with _explained(part):
+        with _explained(part, f"take {'.'.join(part.keys)} out of it yourself"):
             if before is not None and _is_ours(part, before):
                 changes.append(FileChange(part.path, before, _restore(part, before, kept)))
         changes.append(FileChange(_kept(part.path), kept, None))
@@ -111,16 +122,22 @@ def make_changes(changes: Iterable[FileChange], parts: Iterable[Part]) -> None:
     """Write, and delete what is no longer needed, empty folders of ours too.
 
     Raises:
+        MemoryCoreError: A file has been changed since the plan was made; nothing is written then.
         OSError: A file cannot be written.
     """
-    for change in changes:
-        path = change.path.resolve()  # a link stays a link
-        if change.after is None:
-            path.unlink(missing_ok=True)
-            continue
-        path.parent.mkdir(parents=True, exist_ok=True)
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
-        replace_file(path, change.after.encode("utf-8"), mode=mode)
+    planned = [(change.path.resolve(), change) for change in changes]  # a link stays a link
+    with ExitStack() as locks:
+        for path in sorted({path for path, _ in planned}):
+            locks.enter_context(_locked(path))
+        for path, change in planned:
+            if _read(path) != change.before:
+                raise MemoryCoreError(f"{change.path} has been changed meanwhile", action="run the command again")
+        for path, change in planned:
+            if change.after is None:
+                path.unlink(missing_ok=True)
+                continue
+            mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
+            replace_file(path, change.after, mode=mode)
     for part in parts:
         if isinstance(part, OwnFile):
             _remove_empty(part.path.parent, part.root)
@@ -129,43 +146,85 @@ def make_changes(changes: Iterable[FileChange], parts: Iterable[Part]) -> None:
 def show_change(change: FileChange) -> str:
     """Return a change as a unified diff."""
     old, new = (f"{change.path}" if text is not None else "/dev/null" for text in (change.before, change.after))
-    before, after = ((text or "").splitlines(keepends=True) for text in (change.before, change.after))
+    before, after = (
+        (data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in (change.before, change.after)
+    )
     pieces = difflib.unified_diff(before, after, old, new)
     return "".join(piece if piece.endswith("\n") else f"{piece}\n" for piece in pieces)
 
 
-def _is_ours(part: Entry, text: str) -> bool:
+def _is_ours(part: Entry, data: bytes) -> bool:
     """Return True if our entry is there: a mapping under our name, or exactly our value."""
-    present = find_entry(read_document(text, part.path.suffix), part.keys)
+    present = find_entry(read_document(_decode(part.path, data), part.path.suffix), part.keys)
     return isinstance(present, dict) if isinstance(part.value, dict) else present == part.value
 
 
-def _restore(part: Entry, before: str, kept: str | None) -> str | None:
+def _restore(part: Entry, before: bytes, kept: bytes | None) -> bytes | None:
+    """Return the file as it was before install, with what others changed since; None if install made it."""
     suffix = part.path.suffix
-    if kept is None:
-        after = take_entry(before, suffix, part.keys)
-        return after if read_document(after, suffix) else None
-    present = find_entry(read_document(before, suffix), part.keys)
-    with suppress(NotEditable):
-        if put_entry(kept, suffix, part.keys, present) == before:
-            return kept
-    earlier = find_entry(read_document(kept, suffix), part.keys)
-    if earlier is not None:
-        return put_entry(before, suffix, part.keys, earlier)
-    return take_entry(before, suffix, part.keys)
+    text, earlier_text = _decode(part.path, before), _decode(_kept(part.path), kept)
+    present = find_entry(read_document(text, suffix), part.keys)
+    earlier = find_entry(read_document(earlier_text, suffix), part.keys)
+    if kept is not None and not _is_plain(part, earlier):
+        with suppress(NotEditable):
+            if put_entry(earlier_text, suffix, part.keys, present) == text:
+                return kept
+        if earlier is not None:
+            return _encode(put_entry(text, suffix, part.keys, earlier), before)
+    after = take_entry(text, suffix, part.keys)
+    is_made_by_us = _is_plain(part, present if kept is None else earlier)
+    return None if is_made_by_us and "".join(after.split()) in ("", "{}") else _encode(after, before)
+
+
+def _is_plain(part: Entry, entry: Any) -> bool:
+    """Return True if an entry has nothing that install does not write: it is ours, perhaps of an older version."""
+    if isinstance(entry, dict) and isinstance(part.value, dict):
+        return entry.keys() <= part.value.keys()
+    return bool(entry == part.value)
 
 
 def _kept(path: Path) -> Path:
     return path.with_name(path.name + KEPT)
 
 
-def _read(path: Path) -> str | None:
+def _read(path: Path) -> bytes | None:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes()
     except FileNotFoundError:
         return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise MemoryCoreError(f"{path} cannot be read: {error}", action="mend it, and run the command again") from error
+    except OSError as error:
+        raise MemoryCoreError(f"{path} cannot be read: {error.strerror}", action=_MEND) from error
+
+
+def _decode(path: Path, data: bytes | None) -> str:
+    """Return a file's text, with "\\n" at the end of each line if all of them end alike."""
+    try:
+        text = (data or b"").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise MemoryCoreError(f"{path} is not UTF-8 text (byte {error.start})", action=_MEND) from error
+    return text.replace("\r\n", "\n") if _has_crlf(data) else text
+
+
+def _encode(text: str, before: bytes | None) -> bytes:
+    """Return a text as bytes, with the line ends of the file that it replaces."""
+    return (text.replace("\n", "\r\n") if _has_crlf(before) else text).encode("utf-8")
+
+
+def _has_crlf(data: bytes | None) -> bool:
+    """Return True if there are lines, and all end as on Windows."""
+    return data is not None and 0 < data.count(b"\n") == data.count(b"\r\n")
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock beside a file, which leaves nothing behind; the folder is made if it is missing."""
+    lock = path.with_name(f".{path.name}.memory-core.lock")
+    with locked(lock, timeout_seconds=LOCK_SECONDS):
+        try:
+            yield
+        finally:
+            with suppress(PermissionError):  # Windows removes no open file
+                lock.unlink(missing_ok=True)
 
 
 def _remove_empty(folder: Path, root: Path) -> None:
@@ -177,12 +236,14 @@ def _remove_empty(folder: Path, root: Path) -> None:
         folder = folder.parent
 
 
+def _advise_writing(part: Entry) -> str:
+    return f"write it yourself: {'.'.join(part.keys)} = {json.dumps(part.value, ensure_ascii=False)}"
+
+
 @contextmanager
-def _explained(part: Entry) -> Iterator[None]:
-    """Turn a document that cannot be edited into an error that says what to write into it."""
+def _explained(part: Entry, action: str) -> Iterator[None]:
+    """Turn a document that cannot be edited into an error that says what its owner can do."""
     try:
         yield
     except NotEditable as error:
-        wanted = json.dumps(part.value, ensure_ascii=False)
-        action = f"write it yourself: {'.'.join(part.keys)} = {wanted}"
         raise MemoryCoreError(f"{part.path} {error}", action=action) from error

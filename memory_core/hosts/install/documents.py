@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from memory_core.config.documents import parse_json5, parse_toml
 from memory_core.hosts.install import json_text, lines
 
 Document = Mapping[str, Any]
@@ -29,27 +30,32 @@ def read_document(text: str, suffix: str) -> dict[str, Any]:
     Raises:
         NotEditable: It is not written as the suffix says.
     """
-    try:
-        document = _parse(text, suffix) if text.strip() else {}
-    except Exception as error:  # each reader has errors of its own
-        raise NotEditable(f"cannot be read: {' '.join(str(error).split())}") from error
+    document, problem = _parse(text, suffix) if text.strip() else ({}, "")
+    if problem:
+        # Raised outside any handler: the parsers' own errors carry the values of the document, keys included.
+        raise NotEditable(f"cannot be read: {problem}")
     if not isinstance(document, dict):
         raise NotEditable("is no mapping of keys")
     return document
 
 
-def _parse(text: str, suffix: str) -> Any:
-    if suffix == ".toml":
-        import tomllib
-
-        return tomllib.loads(text)
+def _parse(text: str, suffix: str) -> tuple[Any, str]:
+    """Return what a text says, and "", or None and what is wrong, which quotes no values."""
     if suffix == ".yaml":
-        import yaml
+        return _parse_yaml(text)
+    return parse_toml(text) if suffix == ".toml" else parse_json5(text)
 
-        return yaml.safe_load(text) or {}
-    import pyjson5
 
-    return pyjson5.decode(text)
+def _parse_yaml(text: str) -> tuple[Any, str]:
+    import yaml
+
+    try:
+        return yaml.safe_load(text) or {}, ""
+    except yaml.MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        return None, f"{line}{error.problem or 'is not YAML'}"
+    except (yaml.YAMLError, ValueError, RecursionError):  # a character, a date or a depth that YAML does not have
+        return None, "is not YAML"
 
 
 def find_entry(document: Document, keys: Sequence[str]) -> Any:

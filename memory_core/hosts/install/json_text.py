@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 _GAP = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
-_STRING = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'", re.DOTALL)
+_STRING = re.compile(r"\"(?:\\.|[^\"\\])*+\"|'(?:\\.|[^'\\])*+'", re.DOTALL)
 _BARE = re.compile(r"[^\s,:\[\]{}\"'/]+")
-_REST_OF_LINE = re.compile(r"[ \t]*(?://[^\n]*|/\*[^\n]*?\*/[ \t]*)?(?=\n|$)")
+_REST_OF_LINE = re.compile(r"[ \t]*+(?://[^\n]*|/\*[^\n]*?\*/[ \t]*+)?(?=\n|$)")
 
 
 @dataclass(slots=True)

@@ -4,46 +4,87 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+
+class _Table(NamedTuple):
+    """The place of a table's lines, and the key of ours that it belongs to; "" for the table itself."""
+
+    start: int
+    end: int
+    key: str
 
 
 def put_table(text: str, keys: Sequence[str], value: Mapping[str, object]) -> str:
-    """Return TOML with a table of scalars and lists, in the place of the one that is there, or else at the end."""
-    lines = [f"[{'.'.join(keys)}]", *(f"{key} = {json.dumps(each, ensure_ascii=False)}" for key, each in value.items())]
-    written = "\n".join(lines) + "\n"
-    found = _find_table(text, keys)
-    if found:
-        return text[: found[0]] + written + text[found[1] :]
+    """Return TOML with a table, in the place of the one that is there, or else at the end.
+
+    Tables within it that have headers of their own stay as they are if they say what is wanted.
+    """
+    present: Any = tomllib.loads(text)
+    for key in keys:
+        present = present.get(key) if isinstance(present, dict) else None
+    same = {"", *(key for key, each in value.items() if isinstance(present, dict) and present.get(key) == each)}
+    text = _cut(text, [table for table in _find_tables(text, keys) if table.key not in same])
+    tables = _find_tables(text, keys)
+    apart = {table.key for table in tables}
+    entries = [f"{_write_key(key)} = {_write(each)}" for key, each in value.items() if key not in apart]
+    written = "\n".join([f"[{'.'.join(keys)}]", *entries]) + "\n"
+    for table in tables:
+        if not table.key:
+            return text[: table.start] + written + text[table.end :]
     if not text:
         return written
     return text + ("" if text.endswith("\n") else "\n") + "\n" + written
 
 
 def take_table(text: str, keys: Sequence[str]) -> str:
-    """Return TOML without a table; KeyError if there is none that is written with a header of its own."""
-    found = _find_table(text, keys)
-    if found is None:
+    """Return TOML without a table and those within it; KeyError if there is none that is written with a header."""
+    tables = _find_tables(text, keys)
+    if not tables:
         raise KeyError(".".join(keys))
-    start, end = found
-    if text[:start].endswith("\n\n") and not text[end:].strip():
-        start -= 1
-    return text[:start] + text[end:]
+    return _cut(text, tables)
 
 
-def _find_table(text: str, keys: Sequence[str]) -> tuple[int, int] | None:
-    """Return where a table begins and where its last entry ends; comments behind it belong to what follows."""
-    name = r"\s*\.\s*".join(rf"(?:{re.escape(key)}|\"{re.escape(key)}\"|'{re.escape(key)}')" for key in keys)
-    header = re.search(rf"^[ \t]*\[[ \t]*{name}[ \t]*\][^\n]*(?:\n|\Z)", text, re.MULTILINE)
-    if header is None:
-        return None
-    end = header.end()
-    following = re.search(r"^[ \t]*\[", text[end:], re.MULTILINE)
-    body = text[end : end + following.start()] if following else text[end:]
-    for line in body.splitlines(keepends=True)[::-1]:
-        if line.strip() and not line.lstrip().startswith("#"):
-            break
-        body = body[: -len(line)]
-    return header.start(), end + len(body)
+def _cut(text: str, tables: Sequence[_Table]) -> str:
+    for table in reversed(tables):
+        is_behind_a_gap = text[: table.start].endswith("\n\n") and not text[table.end :].strip()
+        text = text[: table.start - is_behind_a_gap] + text[table.end :]
+    return text
+
+
+def _find_tables(text: str, keys: Sequence[str]) -> list[_Table]:
+    """Return a table and those within it; comments behind the last entry of each belong to what follows."""
+    name = r"[ \t]*\.[ \t]*".join(rf"(?:{re.escape(key)}|\"{re.escape(key)}\"|'{re.escape(key)}')" for key in keys)
+    inner = r"\.[ \t]*(?P<key>\"[^\"\n]*\"|'[^'\n]*'|[\w-]+)[^\n]*"
+    headers = re.compile(rf"^[ \t]*\[\[?[ \t]*{name}[ \t]*(?:\][^\n]*|{inner})(?:\n|\Z)", re.MULTILINE)
+    tables = []
+    for header in headers.finditer(text):
+        end = header.end()
+        following = re.search(r"^[ \t]*\[", text[end:], re.MULTILINE)
+        body = text[end : end + following.start()] if following else text[end:]
+        for line in body.splitlines(keepends=True)[::-1]:
+            if line.strip() and not line.lstrip().startswith("#"):
+                break
+            body = body[: -len(line)]
+        tables.append(_Table(header.start(), end + len(body), (header["key"] or "").strip("\"'")))
+    return tables
+
+
+def _write(value: object) -> str:
+    """Return a value as TOML in one line; ValueError for dates, which no entry of a server has."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_write_key(key)} = {_write(each)}" for key, each in value.items()) + " }"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_write, value))}]"
+    if not isinstance(value, str | int | float):
+        raise ValueError(f"{type(value).__name__} is not written here")  # noqa: TRY004 -- the value is the document's
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _write_key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
 
 
 def put_scalar(text: str, keys: Sequence[str], value: str) -> str:

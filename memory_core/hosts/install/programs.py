@@ -61,7 +61,8 @@ def find_start(options: Mapping[str, str] | None = None) -> Start:
     """Return how to start this memory-core, whatever the path of the other program is."""
     script = Path(sys.executable).with_name("memory-core")
     if not script.exists():
-        return Start((sys.executable, "-m", "memory_core"), options or {})
+        # Without -P, Python would import a memory_core of the folder in which the host happens to run.
+        return Start((sys.executable, "-P", "-m", "memory_core"), options or {})
     found = shutil.which("memory-core")
     if found and Path(found).resolve() == script.resolve():
         # A link of pipx stays what it is when its environment moves.
@@ -82,10 +83,14 @@ def check_server() -> None:
 def find_problem(name: str, home: Path) -> str:
     """Return why memory-core does not work in a host although its parts are in place; "" if it does."""
     for part in PROGRAMS[name].plan(home, find_start()):
-        text = part.path.read_text(encoding="utf-8")
-        if isinstance(part, OwnFile) and part.path.name == "plugin.json" and json.loads(text)["version"] != __version__:
-            return f"its plugin is not of version {__version__}"
-        command = _read_command(part, text)
+        try:
+            text = part.path.read_text(encoding="utf-8")
+            is_manifest = isinstance(part, OwnFile) and part.path.name == "plugin.json"
+            if is_manifest and json.loads(text)["version"] != __version__:
+                return f"its plugin is not of version {__version__}"
+            command = _read_command(part, text)
+        except (ValueError, LookupError, TypeError, OSError):
+            return f"{part.path} is damaged"
         if command and shutil.which(command) is None:
             return f"it starts {command}, which is no program"
     return ""
