@@ -18,7 +18,7 @@ from typing import Literal
 
 from memory_core.config.agent import AgentConfig
 from memory_core.sources import session_logs
-from memory_core.sources.mounts import MOUNTS, is_local
+from memory_core.sources.mounts import MOUNTS, find_mount_below, is_local, is_mount, read_mounts
 from memory_core.sources.roots import SUFFIX, Root, find_roots
 from memory_core.sync.inotify import EventQueue
 from memory_core.sync.watcher import MAX_FOLDERS
@@ -42,7 +42,7 @@ class ChangeTracker:
         config: The agent's.
         clock: Seconds that never go back.
         max_folders: More are not watched.
-        mounts: The system's table of mounts, see `mounts.is_local`.
+        mounts: The system's table of mounts, see `mounts.read_mounts`.
     """
 
     def __init__(
@@ -62,6 +62,7 @@ class ChangeTracker:
         self._places: dict[
             str, tuple[_Identity, _Identity]
         ] = {}  # of the queue: folders that may be replaced as a whole
+        self._table = ""  # of mounts, when the queue was opened
         self._generation: str | None = None  # of the index that agrees with the files; None while nobody knows of one
         self._changes = 0  # goes up when something has changed
         self._begun = 0
@@ -127,7 +128,7 @@ class ChangeTracker:
         if self._queue is None:
             return False
         changed, structural = self._queue.drain()
-        if structural or any(_identify(path) != held for path, held in self._places.items()):
+        if structural or self._have_places_changed():
             self._forget()
             return True
         if changed:
@@ -135,29 +136,54 @@ class ChangeTracker:
             self._changes += 1
         return changed
 
+    def _have_places_changed(self) -> bool:
+        if read_mounts(self._mounts) != self._table:
+            return True
+        return any(_identify(path) != held for path, held in self._places.items())
+
     def _watch_all(self) -> None:
         """Open a queue; without one where not everything can be watched, or changes may come from other machines."""
         if not sys.platform.startswith("linux"):
             return
-        roots = find_roots(self._config)
         try:
-            self._queue = EventQueue(self._concerns)
+            self._table = read_mounts(self._mounts)
+            roots = find_roots(self._config)
             self._places = {path: _identify(path) for path in self._list_places(roots)}
-            local: set[int] = set()  # devices
-            for number, folder in enumerate(self._list_folders(roots)):
-                if number >= self._max_folders:
-                    raise OSError(f"there are more than {self._max_folders} folders")
-                try:
-                    self._queue.watch(folder)
-                    device = Path(folder).stat().st_dev
-                except (FileNotFoundError, NotADirectoryError):
-                    continue  # where it appears, a folder above it says so, or its identity
-                if device not in local and not is_local(posixpath.realpath(folder), self._mounts):
-                    raise OSError(f"{folder} is on no local file system")
-                local.add(device)
+            if find_roots(self._config) != roots:
+                raise OSError("a folder was replaced meanwhile")
+            self._refuse_mounts(roots)
+            self._queue = EventQueue(self._concerns)
+            self._watch_folders(self._queue, roots)
         except OSError as error:
             log.debug("files are looked at before each search: %s", error)
             self._forget()
+        except BaseException:
+            self._forget()  # a queue of some of the folders would be taken for whole
+            raise
+
+    def _watch_folders(self, queue: EventQueue, roots: list[Root]) -> None:
+        local: set[int] = set()  # devices
+        for number, folder in enumerate(self._list_folders(roots)):
+            if number >= self._max_folders:
+                raise OSError(f"there are more than {self._max_folders} folders")
+            try:
+                queue.watch(folder)
+                device = Path(folder).stat().st_dev
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # where it appears, a folder above it says so, or its identity
+            if device not in local and not is_local(posixpath.realpath(folder), self._table):
+                raise OSError(f"{folder} is on no local file system")
+            local.add(device)
+
+    def _refuse_mounts(self, roots: list[Root]) -> None:
+        """Refuse mounts below a folder, and on a file: events of a folder tell nothing of what is mounted on what it holds."""
+        folders = [root.real for root in roots if not root.is_file]
+        if session_logs.SOURCE in self._config.search.sources:
+            folders.append(posixpath.realpath(self._config.sessions_dir))
+        found = [point for folder in folders if (point := find_mount_below(folder, self._table)) is not None]
+        found += [root.real for root in roots if root.is_file and is_mount(root.real, self._table)]
+        if found:
+            raise OSError(f"{found[0]} is a mount of its own")
 
     def _concerns(self, name: bytes) -> bool:
         return name.endswith((os.fsencode(SUFFIX), os.fsencode(session_logs.SUFFIX)))

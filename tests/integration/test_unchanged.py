@@ -18,7 +18,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SearchSettings, SyncSettings
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Query
-from memory_core.sources.mounts import is_local
+from memory_core.sources.mounts import is_local, read_mounts
 
 
 class Searched:
@@ -64,7 +64,7 @@ def syncs(caplog: pytest.LogCaptureFixture) -> int:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each search looks at the files")
 def test_nothing_changed_is_known_without_a_sync(searched: Searched, caplog: pytest.LogCaptureFixture) -> None:
-    if not is_local(str(searched.folder.resolve())):
+    if not is_local(str(searched.folder.resolve()), read_mounts()):
         pytest.skip("the folder for temporary files is on no local file system")
     caplog.set_level(logging.INFO, "memory_core.sync")
     for _ in range(10):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_core.sources.mounts import find_file_system, is_local
+from memory_core.sources.mounts import find_file_system, find_mount_below, is_local, is_mount, read_mounts
 
 TABLE = r"""22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
 30 22 0:26 / /home/ann/share rw - nfs4 server:/export rw
@@ -27,13 +27,30 @@ TABLE = r"""22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
         ("/mnt/over/notes", "tmpfs"),
     ],
 )
-def test_the_innermost_mount_counts(path: str, kind: str, tmp_path: Path) -> None:
-    table = tmp_path / "mountinfo"
-    table.write_text(TABLE)
-    assert find_file_system(path, table) == kind
-    assert is_local(path, table) == (kind in {"ext4", "tmpfs"})
+def test_the_innermost_mount_counts(path: str, kind: str) -> None:
+    assert find_file_system(path, TABLE) == kind
+    assert is_local(path, TABLE) == (kind in {"ext4", "tmpfs"})
 
 
 def test_a_system_that_does_not_say_is_not_trusted(tmp_path: Path) -> None:
-    assert find_file_system("/", tmp_path / "none") is None
-    assert not is_local("/", tmp_path / "none")
+    table = read_mounts(tmp_path / "none")
+    assert find_file_system("/", table) is None
+    assert not is_local("/", table)
+
+
+@pytest.mark.parametrize("end", ["\x0b", "\x1c", "\x85", "\u2028", "\r", "\udc80"])
+def test_a_mount_may_have_line_ends_in_its_name(end: str, tmp_path: Path) -> None:
+    table = tmp_path / "mountinfo"
+    line = f"34 22 0:30 / /mnt/a{end}b rw - nfs4 server:/x rw\n"
+    table.write_bytes((TABLE + line + "broken\n").encode("utf-8", "surrogateescape"))
+    assert find_file_system(f"/mnt/a{end}b/c.md", read_mounts(table)) == "nfs4"
+    assert find_file_system("/mnt/over/notes", read_mounts(table)) == "tmpfs"
+
+
+def test_a_mount_is_found_at_a_path_and_below_it() -> None:
+    assert find_mount_below("/home/ann", TABLE) == "/home/ann/share"
+    assert find_mount_below("/home/ann/share", TABLE) is None
+    assert find_mount_below("/home/an", TABLE) is None
+    assert find_mount_below("/", TABLE) == "/home/ann/share"
+    assert is_mount("/mnt/with space", TABLE)
+    assert not is_mount("/mnt/with", TABLE)

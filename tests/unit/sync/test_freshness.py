@@ -7,14 +7,17 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import ExtraPath, SearchSettings
-from memory_core.sources.mounts import is_local
+from memory_core.sources.mounts import is_local, read_mounts
+from memory_core.sources.roots import Root
 from memory_core.sync.freshness import LOOK_SECONDS, ChangeTracker
+from memory_core.sync.inotify import EventQueue
 from tests.waiting import Clock
 
 pytestmark = pytest.mark.skipif(
@@ -26,7 +29,7 @@ class Notes:
     """A workspace and its tracker, which has confirmed it once."""
 
     def __init__(self, folder: Path) -> None:
-        if not is_local(str(folder.resolve())):
+        if not is_local(str(folder.resolve()), read_mounts()):
             pytest.skip("the folder for temporary files is on no local file system")
         self.elsewhere = folder / "elsewhere"
         self.memory = folder / "ws" / "memory"
@@ -194,6 +197,81 @@ def test_folders_of_a_network_are_not_trusted(notes: Notes, tmp_path: Path) -> N
         tracker.confirm(tracker.begin(), "1")
         assert tracker.check("1") == expected
         tracker.close()
+
+
+def test_mounts_on_notes_and_below_folders_are_not_trusted(notes: Notes, tmp_path: Path) -> None:
+    table = tmp_path / "mountinfo"
+    for point, expected in (
+        (notes.memory, "fresh"),
+        (notes.elsewhere, "fresh"),
+        (notes.memory / "a.md", "stale"),
+        (notes.memory / "deep" / "er", "stale"),
+        (notes.config.workspace / "MEMORY.md", "stale"),
+    ):
+        table.write_text(f"1 0 0:1 / / rw - ext4 x rw\n2 1 0:1 /x {point} rw - ext4 x rw\n")
+        tracker = ChangeTracker(notes.config, mounts=table)
+        tracker.begin()
+        tracker.confirm(tracker.begin(), "1")
+        assert tracker.check("1") == expected, point
+        tracker.close()
+
+
+def test_a_new_mount_is_a_change(notes: Notes, tmp_path: Path) -> None:
+    table = tmp_path / "mountinfo"
+    table.write_text("1 0 0:1 / / rw - ext4 x rw\n")
+    tracker = ChangeTracker(notes.config, mounts=table)
+    tracker.begin()
+    tracker.confirm(tracker.begin(), "1")
+    assert tracker.check("1") == "fresh"
+    with table.open("a") as file:
+        file.write(f"2 1 0:1 /x {notes.memory}/deep rw - ext4 x rw\n")
+    assert tracker.check("1") == "stale"
+    tracker.close()
+
+
+def test_a_queue_of_some_folders_only_is_not_taken_for_whole(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error that nobody expects ends the first attempt halfway."""
+    before = descriptors()
+    tracker = ChangeTracker(notes.config)
+    tracker.begin()
+    with monkeypatch.context() as patched:
+        patched.setattr(EventQueue, "watch", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            tracker.begin()
+    assert descriptors() == before
+    tracker.confirm(tracker.begin(), "1")
+    assert tracker.check("1") == "fresh"
+    (notes.memory / "deep" / "er" / "b.md").write_text("A quokka.\n")
+    assert tracker.check("1") == "stale"
+    tracker.close()
+
+
+def interrupt(queue: EventQueue, folder: str) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_root_that_is_replaced_while_folders_are_found_is_noticed(
+    notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = notes.extra.with_name("link")
+    link.symlink_to(notes.extra)
+    search = SearchSettings(extra_paths=(ExtraPath(path=str(link)),))
+    tracker = ChangeTracker(replace(notes.config, search=search))
+    tracker.begin()
+    places = ChangeTracker._list_places
+
+    def swap(self: ChangeTracker, roots: list[Root]) -> Iterator[str]:
+        link.unlink()
+        link.symlink_to(notes.elsewhere)
+        return places(self, roots)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ChangeTracker, "_list_places", swap)
+        mark = tracker.begin()
+    tracker.confirm(mark, "1")
+    (notes.elsewhere / "x.md").write_text("x\n")
+    assert tracker.check("1") == "stale"
+    tracker.close()
 
 
 def descriptors() -> int:
