@@ -6,7 +6,7 @@ written an old state of the file than a person deleted it all. What was forgotte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 
 from memory_core.items.mirror.section import MirrorSection
@@ -57,15 +57,20 @@ def merge(
     rows: Mapping[str, RecordedLine],
     items: Mapping[str, str],
     *,
+    elsewhere: Container[str],
     digest: Digest,
     is_forgotten: Callable[[str], bool],
 ) -> MirrorChanges:
     """Compare a note with what is known of it.
 
+    Anything that can write a note can put lines into it. So a new line counts only in a list that memory-core began and closed
+    in this note, and a line with the id of an item that another note mirrors is a copy, of which nothing is learned.
+
     Args:
         section: Of the note.
         rows: What is recorded of the note, by item.
         items: The texts of the items as their lines would have them, by id; those that are gone are missing.
+        elsewhere: The items that other notes mirror.
         digest: The keyed hash of a text.
         is_forgotten: True for the text of an item that was forgotten.
     """
@@ -77,11 +82,15 @@ def merge(
         if line.id is not None and line.id in items:
             changes.seen.add(line.id)
             row = rows.get(line.id)
+            if row is None and line.id in elsewhere:
+                continue
             if row is None or row.digest != digest(line.text):
                 (changes.agreed if line.text == items[line.id] else changes.edited)[line.id] = line.text
         elif (known := by_text.get(digest(line.text))) is not None:
             changes.seen.add(known)
-        elif not is_forgotten(line.text):
+        elif any(each in items and each in rows and rows[each].marked for each in line.beside) and not is_forgotten(
+            line.text
+        ):
             changes.added.append(line.text)
     if section.is_there:
         missing = [item for item in rows if item in items and item not in changes.seen]

@@ -54,7 +54,8 @@ class MirrorRecords:
                 return mirror_rows.make_digest(connection, text)
 
             changes = merge(
-                section, known, {each: show(item) for each, item in items.items()}, digest=digest,
+                section, known, {each: show(item) for each, item in items.items()},
+                elsewhere=mirror_rows.find_elsewhere(connection, note), digest=digest,
                 is_forgotten=lambda text: mirror_rows.find_forgotten(connection, fold(text)) is not None,
             )  # fmt: skip
             now = self._clock()
@@ -68,7 +69,10 @@ class MirrorRecords:
                     rows.edit(connection, item_id, draft, index_text(draft), now=now)
             rows.hide(connection, [*changes.hidden, *changes.refused], now=now)
             said = changes.agreed | changes.edited
-            mirror_rows.put(connection, note, {each: RecordedLine(digest(text), True) for each, text in said.items()})
+            lines = {
+                each: RecordedLine(digest(text), True) for each, text in said.items() if each not in changes.refused
+            }
+            mirror_rows.put(connection, note, lines)  # what was refused is an edit again next time
             return changes
 
     def record_lines(self, note: str, lines: Mapping[str, str], *, marked: bool) -> None:

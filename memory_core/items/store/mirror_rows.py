@@ -44,6 +44,11 @@ def load(connection: Connection, note: str) -> dict[str, RecordedLine]:
     return {str(row[0]): RecordedLine(bytes(row[1]), bool(row[2])) for row in found}
 
 
+def find_elsewhere(connection: Connection, note: str) -> set[str]:
+    """Return the items of which other notes have a line."""
+    return {str(row[0]) for row in connection.execute("SELECT item FROM mirror WHERE note <> ?", (note,))}
+
+
 def put(connection: Connection, note: str, rows: Mapping[str, RecordedLine]) -> None:
     """Record lines of a note."""
     connection.executemany(
