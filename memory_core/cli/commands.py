@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_core.cli import output
 from memory_core.cli.adopting import run_adopt
-from memory_core.cli.installing import diagnose_hosts, run_install, run_uninstall
+from memory_core.cli.installing import diagnose_hosts, list_options, run_install, run_uninstall
 from memory_core.cli.items import ItemCommands
 from memory_core.cli.notes import run_add, run_completion, run_open, run_watch
 from memory_core.cli.opening import explain_empty, open_memory, open_notes
@@ -165,16 +166,25 @@ def _run_hook(options: Options) -> int:
     hook.prepare_process()
     try:
         with closing(MemorySlot(options.config, workspace=options.workspace, state_dir=options.state_dir)) as slot:
-            hook.answer_hook(sys.stdin, sys.stdout, slot, options.agent, index=lambda: _index_quietly(options))
+            hook.answer_hook(sys.stdin, sys.stdout, slot, options.agent, index=lambda: _start_index(options))
     except MemoryCoreError as error:
         output.complain(str(error), error.action)
         return 1  # to Claude Code, 2 means that the prompt or the compaction is forbidden
     return 0
 
 
-def _index_quietly(options: Options) -> None:
-    with open_memory(options) as memory:
-        memory.sync()
+def _start_index(options: Options) -> None:
+    """Index in a process of its own, of which nothing is heard: Claude Code ends what a session's end starts after 1.5 s."""
+    from memory_core.hosts.install.programs import find_start
+
+    nothing = subprocess.DEVNULL
+    subprocess.Popen(  # noqa: S603  # memory-core itself
+        find_start(list_options(options)).write("index"),
+        stdin=nothing,
+        stdout=nothing,
+        stderr=nothing,
+        start_new_session=True,
+    )
 
 
 def _run_chat(options: Options) -> int:

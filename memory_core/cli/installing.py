@@ -26,7 +26,7 @@ def run_install(options: Options) -> int:
     program = _find_program(options.host)
     if program.serves:
         programs.check_server()
-    parts = program.plan(program.find_home(), programs.find_start(_list_options(options)))
+    parts = program.plan(program.find_home(), programs.find_start(list_options(options)))
     planned = changes.plan_install(parts)
     if not options.dry_run:
         changes.make_changes(planned, parts)
@@ -86,7 +86,7 @@ def _find_program(name: str) -> Program:
     return PROGRAMS[name]
 
 
-def _list_options(options: Options) -> dict[str, str]:
+def list_options(options: Options) -> dict[str, str]:
     """Return the options that the host has to pass on; folders and files by their whole path."""
     named = {"config": options.config, "workspace": options.workspace, "state-dir": options.state_dir}
     given = {name: str(Path(value).expanduser().absolute()) for name, value in named.items() if value}

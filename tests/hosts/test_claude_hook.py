@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from memory_core.__about__ import __version__
 from memory_core.hosts.claude_code import saving
 from tests.command import REPOSITORY, Command, Outcome, run
+from tests.waiting import eventually
 
 PLUGIN = REPOSITORY / "memory_core" / "hosts" / "claude_code" / "plugin"
 
@@ -63,7 +65,40 @@ def test_the_copy_that_saves_gets_no_hooks(command: Command) -> None:
 
 def test_the_end_of_a_session_indexes_what_has_changed(command: Command) -> None:
     assert give(command, {"hook_event_name": "SessionEnd", "session_id": "s1"}) == Outcome(0, "", "")
-    assert command("status", "--json").json["files"]
+    assert eventually(lambda: command("status", "--json").json["files"])
+
+
+def test_the_end_of_a_session_is_not_delayed_by_the_index(command: Command, tmp_path: Path) -> None:
+    """The address never answers; who waited for the index would have closed its connection when the hook has ended."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        config = tmp_path / "config.json5"
+        remote = {"baseUrl": f"http://127.0.0.1:{silent.getsockname()[1]}", "apiKey": "placeholder"}
+        search = {"provider": "openai", "model": "text-embedding-3-small", "remote": remote}
+        config.write_text(json.dumps({"memorySearch": search}), encoding="utf-8")
+        given = {"MEMORY_CORE_CONFIG": str(config), "MEMORY_CORE_PROVIDER": "openai"}
+        event = {"hook_event_name": "SessionEnd", "session_id": "s1"}
+        assert give(command, event, **given) == Outcome(0, "", "")
+        silent.settimeout(60)
+        asking, _ = silent.accept()
+        with asking:
+            asking.setblocking(False)
+            assert eventually(lambda: is_asking(asking))
+
+
+def is_asking(asking: socket.socket) -> bool:
+    """Something is said on a connection; fails if it has been closed."""
+    try:
+        return bool(asking.recv(1 << 16))
+    except BlockingIOError:
+        return False
+
+
+@pytest.mark.parametrize("name", ["SessionStart", "UserPromptSubmit", "PreCompact", "SessionEnd"])
+def test_hooks_say_nothing_while_memory_is_off(command: Command, tmp_path: Path, name: str) -> None:
+    config = tmp_path / "config.json5"
+    config.write_text("{memorySearch: {enabled: false}}", encoding="utf-8")
+    event = {"hook_event_name": name, "session_id": "s1", "prompt": "What does PRS-2209 complain about?"}
+    assert give(command, event, MEMORY_CORE_CONFIG=str(config)) == Outcome(0, "", "")
 
 
 @pytest.mark.parametrize("given", ["", "no JSON", "[]", "{}"])

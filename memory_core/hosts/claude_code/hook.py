@@ -34,7 +34,7 @@ def answer_hook(given: IO[str], said: IO[str], slot: MemorySlot, agent: str, *, 
         said: Takes the answer, as JSON.
         slot: The memory.
         agent: The id of its agent.
-        index: Indexes what has changed in the notes, at the end of a session.
+        index: Starts to index what has changed in the notes, at the end of a session.
 
     Raises:
         InvalidArgument: The input is no event.
