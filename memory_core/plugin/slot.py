@@ -60,7 +60,7 @@ class MemorySlot(SlotText, SlotNotes, SlotEvents, SlotCompaction):
     ) -> None:
         source = ConfigSource(config, workspace=workspace, state_dir=state_dir, other_slots=other_slots)
         self._agents = AgentMemories(source, today=today, keys=KeySources(resolve=resolve_api_key))
-        self._greeted = set()
+        self._greeted = {}
 
     def __enter__(self) -> Self:
         self.start()

@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from memory_core.completions import AsyncComplete, Complete, Message
 
 
+MAX_SESSIONS = 1024  # whose start is remembered; an older one that starts again costs one more sync
+
+
 class SlotEvents:
     """The methods of `MemorySlot` that take events of sessions, and their hooks. None of them raises or waits for a sync."""
 
     _agents: AgentMemories
-    _greeted: set[str]  # sessions whose start has been reported
+    _greeted: dict[str, None]  # sessions whose start has been reported, the last one last
 
     @never_raises(lambda _: None)
     def session_started(self, context: CallContext | None = None) -> None:
@@ -33,7 +36,9 @@ class SlotEvents:
         key = f"{config.agent}\0{context.session_key or ''}"
         if key in self._greeted:
             return
-        self._greeted.add(key)  # a second thread at this moment costs one more sync, which finds nothing to do
+        self._greeted[key] = None  # a second thread at this moment costs one more sync, which finds nothing to do
+        for oldest in [*self._greeted][:-MAX_SESSIONS]:
+            self._greeted.pop(oldest, None)
         memory.sync_soon(config)
 
     @never_raises(lambda _: None)

@@ -129,6 +129,9 @@ def test_elsewhere_it_serves_with_a_secret_only(command: Command) -> None:
 
 def test_an_address_that_cannot_be_used_is_named(command: Command) -> None:
     assert command("mcp", "--http", "nonsense:x").code == 2
+    dotted = command("mcp", "--http", "..:80", environment={"MEMORY_CORE_MCP_TOKEN": "placeholder" * 4})
+    assert dotted.code == 1
+    assert "cannot serve at ..:80: " in dotted.error
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = command("mcp", "--http", f"127.0.0.1:{port}")

@@ -144,8 +144,8 @@ def _listen(address: Address) -> Iterator[socket.socket]:
     try:
         family, _, _, _, place = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
         listener = socket.create_server(place[:2], family=family, backlog=256)
-    except OSError as error:
-        reason = error.strerror or str(error)
+    except (OSError, UnicodeError) as error:  # no name of a host may have an empty or a long part
+        reason = getattr(error, "strerror", None) or str(error)
         action = "name another port: --http 127.0.0.1:0 takes a free one"
         raise MemoryCoreError(f"cannot serve at {address.host}:{address.port}: {reason}", action=action) from error
     with listener:

@@ -40,6 +40,9 @@ class MemoryPrompts:
         params: types.PaginatedRequestParams | None,  # noqa: ARG002
     ) -> types.ListPromptsResult:
         """List the prompts that can be used now; none while memory is off."""
+        return await anyio.to_thread.run_sync(self._list)
+
+    def _list(self) -> types.ListPromptsResult:
         due = self._slot.should_flush(self._context, compacting=True).due
         on = bool(self._slot.tool_schemas(self._context))
         return types.ListPromptsResult(prompts=[*([FLUSH] if due else []), *([RECALL] if on else [])])

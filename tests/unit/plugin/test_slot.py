@@ -18,7 +18,7 @@ from memory_core.config.names import SLOTS_GROUP
 from memory_core.flush.policy import FlushTurn, Session
 from memory_core.hookspecs import PROJECT
 from memory_core.hosts.hookspecs import HostHooks
-from memory_core.plugin import MemorySlot
+from memory_core.plugin import MemorySlot, slot_events
 from memory_core.tools import recalled as recalled_module
 from memory_core.tools.recalled import Recalled
 from tests.fakes.installed import install
@@ -396,6 +396,15 @@ def test_the_file_that_the_environment_names_is_watched_too(host: Host, monkeypa
 
 def wrong() -> dict[str, Any]:
     raise RuntimeError("sk-planted-key")
+
+
+def test_the_sessions_that_have_started_are_not_kept_for_ever(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slot_events, "MAX_SESSIONS", 3)
+    slot = host.slot(None)
+    for number in range(10):
+        slot.session_started(CallContext.local(f"s{number}"))
+    slot.session_started(CallContext.local("s9"))
+    assert [key.partition("\0")[2] for key in slot._greeted] == ["s7", "s8", "s9"]
 
 
 WRONG = [{"memory": {"citation": "on"}}, {"agents": 5}, wrong, lambda: 5, lambda: {"memory": {"backend": ""}}]
