@@ -73,8 +73,8 @@ class Notifier:
             self._listen.close()
             group.cancel_scope.cancel()
 
-    async def initialized(self, ctx: ServerRequestContext[Any], _: types.NotificationParams | None) -> None:
-        """Take up a client."""
+    async def add_client(self, ctx: ServerRequestContext[Any], _: types.NotificationParams | None) -> None:
+        """Tell a client that is initialized of changes from now on."""
         self._client(ctx)
 
     async def subscribe(
@@ -87,7 +87,7 @@ class Notifier:
     async def unsubscribe(
         self, ctx: ServerRequestContext[Any], params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
-        """Take that back."""
+        """Tell a client no more of the changes of a note."""
         self._client(ctx).uris.discard(str(params.uri))
         return types.EmptyResult()
 

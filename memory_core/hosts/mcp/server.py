@@ -87,7 +87,7 @@ def make_server(slot: MemorySlot, context: CallContext, *, instructions: str) ->
         on_list_prompts=prompts.list_prompts,
         on_get_prompt=prompts.get,
     )
-    server.add_notification_handler("notifications/initialized", types.NotificationParams, notifier.initialized)
+    server.add_notification_handler("notifications/initialized", types.NotificationParams, notifier.add_client)
     return server
 
 

@@ -155,7 +155,7 @@ async def open_streams(
 
     async def finish() -> None:
         with anyio.move_on_after(LAST_ANSWERS_SECONDS):
-            await open_requests.settled()
+            await open_requests.wait_for_answers()
         await to_server.aclose()
         await refusals.aclose()
 
@@ -219,7 +219,7 @@ class _OpenRequests:
         if isinstance(message, JSONRPCResponse | JSONRPCError):
             self._discard(message.id)
 
-    async def settled(self) -> None:
+    async def wait_for_answers(self) -> None:
         """Wait until no request is open."""
         import anyio
 
