@@ -86,6 +86,7 @@ class SyncRunner:
             self._writer.set_target(self._writer.add_space(replace(serving, dimensions=dimensions)))
         except MemoryCoreError as error:
             log.warning("the dimensions of %s cannot be recorded: %s", serving.model, error)
+        self._tracker.expire()  # no file has changed
 
     def run(
         self,
@@ -160,6 +161,7 @@ class SyncRunner:
             report = Syncer(sync).run(force=force)
         except BaseException:
             self._sessions_compared &= not every_session
+            self._tracker.expire()
             raise
         counts = sync.counts
         self._providers.record_result(active, embedded=counts.embedded, problem=active.problem or counts.problem)
@@ -167,7 +169,9 @@ class SyncRunner:
             self._pauses[active.role].record_failure()
         if active.warning:
             report = replace(report, warnings=(*report.warnings, active.warning))
-        if not (report.pending or report.warnings or active.problem or sync.has_hard_links):
+        if report.pending or report.warnings or report.failures or active.problem or sync.has_hard_links:
+            self._tracker.expire()
+        else:
             self._tracker.confirm(mark, self._writer.read_generation())
         return report
 

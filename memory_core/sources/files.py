@@ -42,10 +42,12 @@ class Listing:
     Attributes:
         files: Sorted by source, then path; each real path once.
         failures: Folders that cannot be read, extra paths that do not exist, and the like, sorted by path.
+        has_hard_links: Some file has another name, through which it can be changed unnoticed by those who watch its folder.
     """
 
     files: tuple[MemoryFile, ...]
     failures: tuple[FileFailure, ...]
+    has_hard_links: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +73,13 @@ class Survey:
 
     @property
     def has_hard_links(self) -> bool:
-        """True if some file has another name, through which it can be changed unnoticed by those who watch its folder."""
+        """See `Listing.has_hard_links`."""
         return any(each.info.st_nlink > 1 for each in self.found.values())
 
     def list(self) -> Listing:
         """Return the records of all files."""
         files = sorted((each.file for each in self.found.values()), key=lambda file: (file.source, file.path))
-        return Listing(tuple(files), self.failures)
+        return Listing(tuple(files), self.failures, self.has_hard_links)
 
 
 def survey(config: AgentConfig) -> Survey:

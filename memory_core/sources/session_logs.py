@@ -51,16 +51,18 @@ def list_sessions(config: AgentConfig) -> Listing:
         return Listing((), (_failure("", SYMLINK),))
     found: list[MemoryFile] = []
     failures: list[FileFailure] = []
+    has_hard_links = False
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
-                    _add_log(entry, found, failures)
+                    has_hard_links |= _add_log(entry, found, failures) > 1
     except FileNotFoundError:
         pass  # no session yet
     except OSError as error:
         failures.append(_failure("", describe_os_error(error)))
-    return Listing(tuple(sorted(found, key=lambda file: (-file.stamp.mtime_ns, file.path))), tuple(failures))
+    found.sort(key=lambda file: (-file.stamp.mtime_ns, file.path))
+    return Listing(tuple(found), tuple(failures), has_hard_links)
 
 
 def read_session(file: MemoryFile) -> SessionText:
@@ -138,14 +140,15 @@ def refuse_log(path: str) -> None:
         )
 
 
-def _add_log(entry: os.DirEntry[str], found: list[MemoryFile], failures: list[FileFailure]) -> None:
+def _add_log(entry: os.DirEntry[str], found: list[MemoryFile], failures: list[FileFailure]) -> int:
+    """Add a log, or its failure; return how many names the file has, 0 if it was not added."""
     if not entry.name.isprintable() or "\\" in entry.name:
         failures.append(_failure(ascii(entry.name), UNFIT_NAME))
-        return
+        return 0
     try:
         info = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
-        return  # it went since the folder was read
+        return 0  # it went since the folder was read
     found.append(
         MemoryFile(
             source=SOURCE,
@@ -154,6 +157,7 @@ def _add_log(entry: os.DirEntry[str], found: list[MemoryFile], failures: list[Fi
             stamp=read_stamp(info),
         )
     )
+    return info.st_nlink
 
 
 def _failure(name: str, reason: str) -> FileFailure:

@@ -37,8 +37,8 @@ class Sources:
 
     @property
     def has_hard_links(self) -> bool:
-        """See `Survey.has_hard_links`."""
-        return self._notes.has_hard_links
+        """See `Listing.has_hard_links`."""
+        return self._notes.has_hard_links or self._logs.has_hard_links
 
     def digest(self) -> str:
         """Return a text that is another one whenever a file has come, gone or changed."""
@@ -50,7 +50,7 @@ class Sources:
     def list(self) -> files.Listing:
         """Return the records of all files."""
         notes, logs = self._notes.list(), self._logs
-        return files.Listing(notes.files + logs.files, notes.failures + logs.failures)
+        return files.Listing(notes.files + logs.files, notes.failures + logs.failures, self.has_hard_links)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class SyncContext:
         embeds: Pending embeddings are requested in this sync.
         verifies: The provider is asked for the dimensions of its vectors, even where nothing is pending.
         counts: The result so far.
-        has_hard_links: Some note has a second name, through which it may change where nobody watches.
+        has_hard_links: Some note or session log has a second name, through which it may change where nobody watches.
         fresh: Chunks that this sync has inserted, by id: in an index that was complete, only these lack embeddings. None once
             they are too many to be kept, or where more than these may lack some.
     """

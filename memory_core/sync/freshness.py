@@ -25,7 +25,8 @@ from memory_core.sync.watcher import MAX_FOLDERS
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 60.0  # at most between two looks at all files, while searches come
+LOOK_SECONDS = 60.0  # after a look at all files, the next search causes another one
+TRUST_SECONDS = 2 * LOOK_SECONDS  # after a look, a search waits for the next one
 WATCH_FROM = 2  # syncs of one process: a command that searches once would watch in vain
 
 Freshness = Literal["fresh", "due", "stale"]
@@ -67,13 +68,14 @@ class ChangeTracker:
         self._changes = 0  # goes up when something has changed
         self._begun = 0
         self._looked_at = 0.0
+        self._due_said = False  # since the last look
         self._closed = False
 
     def begin(self) -> int:
         """Watch all folders from now on, if that is possible; return a mark for `confirm`."""
         with self._lock:
             self._begun += 1
-            self._looked_at = self._clock()
+            self._looked_at, self._due_said = self._clock(), False
             if self._begun >= WATCH_FROM and not self._closed:
                 self._drain()
                 if self._queue is None:
@@ -98,18 +100,27 @@ class ChangeTracker:
             generation: Of the content of the index now: another process may have changed it.
 
         Returns:
-            "stale" if something has changed, or nobody knows; "due" if it is fresh, and time for a look at all files, which is
-            said once.
+            "stale" if something has changed, or nobody knows, or the last look was long ago; "due" if it is fresh, and time for
+            a look at all files, which is said once.
         """
         with self._lock:
             if self._queue is None or self._generation != generation:
                 return "stale"
             if self._drain():
                 return "stale"
-            if self._clock() < self._looked_at + LOOK_SECONDS:
+            age = self._clock() - self._looked_at
+            if age >= TRUST_SECONDS:
+                return "stale"
+            if age < LOOK_SECONDS or self._due_said:
                 return "fresh"
-            self._looked_at = self._clock()
+            self._due_said = True
             return "due"
+
+    def expire(self) -> None:
+        """Record that the next sync has something to do; a sync that runs now cannot confirm otherwise."""
+        with self._lock:
+            self._generation = None
+            self._changes += 1
 
     def close(self) -> None:
         """Stop watching, for good; may be called twice."""

@@ -67,6 +67,17 @@ def test_a_search_notices_and_the_next_one_is_whole_again(opened: Open) -> None:
         assert (memory.status().pending, memory.status().warnings) == (0, ())
 
 
+def test_searches_of_one_process_are_whole_again(opened: Open, server: OpenAIServer) -> None:
+    server.dimensions = 8
+    with opened() as memory:
+        for _ in range(3):  # until it is known that nothing changes
+            assert memory.call_tool("memory_search", QUESTION)["mode"] == "hybrid"
+        server.dimensions = 12
+        question = {**QUESTION, "query": "Where is the violin?"}  # the vector of the other one is kept
+        assert "12 dimensions now" in memory.call_tool("memory_search", question)["warning"]
+        assert memory.call_tool("memory_search", question)["mode"] == "hybrid"
+
+
 def test_probe_and_doctor_say_so(opened: Open) -> None:
     with opened(on_search=False) as memory:
         probe = memory.probe()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
+import os
 import shutil
 import sys
 import time
@@ -106,6 +108,34 @@ def test_a_note_is_changed_through_another_name_of_it(searched: Searched) -> Non
     for n in range(3):
         (searched.folder / "other.md").write_text(f"A quokka{n}.\n")
         assert searched.find(f"quokka{n}") == {"memory/a.md"}
+
+
+def test_a_read_that_fails_once_is_tried_again(searched: Searched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when a process has too many files open: no event tells that it has fewer now."""
+
+    def refuse(*_: object, **__: object) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    (searched.memory / "a.md").write_text("A kettle whistles.\n")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", refuse)
+        report = searched.backend.memory_sync(force=False, progress=None)
+    assert [failure.path for failure in report.failures] == ["memory/a.md"]
+    assert searched.find("kettle") == {"memory/a.md"}
+
+
+def test_a_session_log_is_changed_through_another_name_of_it(tmp_path: Path) -> None:
+    searched = Searched(tmp_path, sources=("memory", "sessions"))
+    searched.config.sessions_dir.mkdir(parents=True)
+    log = searched.config.sessions_dir / "one.jsonl"
+    line = '{"type":"message","message":{"role":"user","content":"The quokka sleeps."}}\n'
+    log.write_text(line * 60)
+    (tmp_path / "other").hardlink_to(log)
+    searched.settle()
+    with (tmp_path / "other").open("a") as file:
+        file.write(line.replace("quokka", "wombat") * 60)
+    assert searched.find("wombat") == {"sessions/one.jsonl"}
+    searched.backend.memory_close()
 
 
 def test_a_session_log_that_grows_is_found(tmp_path: Path) -> None:

@@ -165,6 +165,32 @@ def test_an_index_that_another_process_changed_is_not_taken_for_ours(notes: Note
 def test_now_and_then_a_look_is_due_and_said_once(notes: Notes) -> None:
     notes.clock.now += LOOK_SECONDS + 1
     assert [notes.state, notes.state] == ["due", "fresh"]
+    notes.sync()
+    assert notes.state == "fresh"
+    notes.clock.now += LOOK_SECONDS + 1
+    assert [notes.state, notes.state] == ["due", "fresh"]
+
+
+def test_a_search_long_after_the_last_look_looks_first(notes: Notes) -> None:
+    notes.clock.now += LOOK_SECONDS + 1
+    assert notes.state == "due"  # of which nothing came
+    notes.clock.now += LOOK_SECONDS
+    assert [notes.state, notes.state] == ["stale", "stale"]
+    notes.sync()
+    assert notes.state == "fresh"
+    notes.clock.now += 3 * 86_400
+    assert notes.state == "stale"
+
+
+def test_what_a_sync_left_to_do_is_done_by_the_next(notes: Notes) -> None:
+    notes.tracker.expire()
+    assert notes.state == "stale"
+    mark = notes.tracker.begin()
+    notes.tracker.expire()
+    notes.tracker.confirm(mark, "1")
+    assert notes.state == "stale"
+    notes.sync()
+    assert notes.state == "fresh"
 
 
 def test_lost_events_are_a_change(notes: Notes) -> None:
