@@ -20,7 +20,7 @@ MILLISECONDS = 1e11  # times above are no seconds: they would lie in the year 51
 _ROLES = frozenset({"user", "assistant", "tool", "function", "system", "developer"})
 # Blocks that hosts put into a user's message: their tags name memory, context or the system.
 _TAGGED = re.compile(
-    r"<(?P<tag>[\w-]*(?:memor|recall|context|system|reminder|instruction|document|attachment|tool)[\w-]*)\b[^>]*>"
+    r"<(?P<tag>[\w-]{0,40}(?:memor|recall|context|system|reminder|instruction|document|attachment|tool)[\w-]{0,40})\b[^>]*>"
     r".*?(?:</(?P=tag)\s*>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )

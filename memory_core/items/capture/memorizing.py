@@ -32,7 +32,7 @@ QUESTION_CHARS = 600
 REFUSED_CHARS = 200  # of a message with a secret, in the result
 REPEATED_SHARE = 0.8  # of a fact's words that stand in what nobody said, from which the fact is taken from there
 OWN_SHARE = 0.5  # of them that stand in the user's words, from which it is the user's all the same
-_RECALLED_MARK = re.compile(r"^\s*(?:>\s*)?(?:[\w-]{1,16}:|\d+[.)]|[-*+])?\s*")
+_RECALLED_MARK = re.compile(r"\A\s*+(?:>\s*+)?(?:[\w-]{1,16}:|\d++[.)]|[-*+])?\s*+")
 
 
 def memorize(

@@ -69,5 +69,6 @@ PASSING = compile_one(
     |hello|thanks)|is (?:calling|ringing|barking|crying|waiting|asking|coming over|sleeping|loading|running|going to)|
     (?:are|were) screaming|(?:is|was|'s) (?:raining|snowing|slow|boring|terrible|great|nice) today|what now)\b"""
 )
-DATE = compile_one(r"(?!.*\b(?:noon|midnight|at \d{1,2})\b)<DATE>")
+# From a date to the end of the sentence, in which no hour follows.
+DATE = compile_one(r"(?=<DATE>)(?!.*\b(?:noon|midnight|at \d{1,2})\b).+")
 JOKE = compile_one(r"\b(?:lol|haha\w*|rofl|lmao|jk|kidding|joking)\b")

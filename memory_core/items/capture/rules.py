@@ -25,7 +25,7 @@ from memory_core.items.capture.sentences import (
 from memory_core.items.capture.short_corrections import read_short_correction
 
 MIN_WORDS = 3  # of a sentence that nobody asked to keep
-_FIRST_NAME = re.compile(r"[A-Z][\w'-]+(?= (?:is|was|has|does|runs|lives|works|likes|hates|loves|comes|can)\b)")
+_FIRST_NAME = re.compile(r"\A[A-Z][\w'-]++(?= (?:is|was|has|does|runs|lives|works|likes|hates|loves|comes|can)\b)")
 _FULL_NAME = re.compile(r"[A-ZÄÖÜÉ][\w'-]+(?: [A-ZÄÖÜÉ][\w'-]+)*")
 _SUBJECT_PRONOUN = re.compile(r"^(?:he|she|they)\b", re.IGNORECASE)
 _WORD = re.compile(r"\w+")

@@ -40,10 +40,10 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _TAIL = re.compile(
-    r"(?:[\s,;–—-]+(?:btw|by the way|though|fyi|please|thanks|thank you|ok|okay|just so you know|just saying|in case it matters"
-    r"|if (?:that|it) (?:helps|matters)(?: \w+){0,3}|remember that|remember (?:it|this)|keep (?:that"
-    r"|this) in mind(?: for [\w ]+| when [\w ]+)?|bitte|danke|por favor"
-    r"))+(?P<stop>[.!]*)$",
+    r"(?<![\s,;–—-])(?:[\s,;–—-]++(?:btw|by the way|though|fyi|please|thanks|thank you|ok|okay|just so you know"
+    r"|just saying|in case it matters|if (?:that|it) (?:helps|matters)(?: \w+){0,3}|remember that"
+    r"|remember (?:it|this)|keep (?:that|this) in mind(?: for [\w ]{1,80}| when [\w ]{1,80})?|bitte|danke|por favor"
+    r")){1,8}(?P<stop>[.!]*)$",
     re.IGNORECASE,
 )
 _ASKS_TO_KEEP = re.compile(

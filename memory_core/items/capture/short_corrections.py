@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _SHORT = re.compile(
-    r"^(?P<cue>(?:(?:no|nope|sorry|actually|wait|correction|nein|oops)\b[\s,:;.!–—-]*"
-    r"|(?:I|we)(?:'ve| have)? changed (?:my|our) minds?[\s,:;.!–—-]+|I meant?[\s,:]+)*)"
+    r"^(?P<cue>(?:(?:no|nope|sorry|actually|wait|correction|nein|oops)\b[\s,:;.!–—-]*+"
+    r"|(?:I|we)(?:'ve| have)? changed (?:my|our) minds?[\s,:;.!–—-]++|I meant?[\s,:]++)*)"
     r"(?:it's |make (?:it|that) |I meant? |rather |we said )?(?:the |an? |in |on |at |with )*"
-    r"(?P<new>[\w.:€$£%'-]+(?: (?-i:[A-Z])[\w-]+)?)(?P<one> one)?"
-    r"(?:,? (?:and )?not (?:the |an? |in |on |at |with )*(?P<old>[\w.:€$£%'-]+)(?: one)?)?(?: (?:instead|please|now))?\s*[.!]*$",
+    r"(?P<new>[\w.:€$£%'-]++(?: (?-i:[A-Z])[\w-]++)?)(?P<one> one)?"
+    r"(?:,? (?:and )?not (?:the |an? |in |on |at |with )*(?P<old>[\w.:€$£%'-]++)(?: one)?)?(?: (?:instead|please|now))?\s*[.!]*$",
     re.IGNORECASE,
 )
 _NO_VALUE = frozenset(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from memory_core.items.capture.extraction import STORE_FACTS
 from memory_core.items.items import Items
 from memory_core.text.paragraphs import fingerprint_recalled
 from tests.unit.items.test_items import configure
+from tests.waiting import eventually
 
 Messages = list[dict[str, Any]]
 
@@ -123,12 +125,16 @@ def test_an_answer_that_cannot_be_used_leaves_the_exchange_to_the_rules(
 
 
 def test_a_slow_model_is_not_waited_for(items: Items) -> None:
+    released = threading.Event()
+
     async def complete(*_: object, **__: object) -> Mapping[str, Any]:
-        await asyncio.sleep(3600)
+        await asyncio.to_thread(released.wait, 60)
         return {}
 
     done = items.memorize([user("Remember that the gate opens at 7.")], complete, max_seconds=0.05)
     assert (done.by, len(done.stored)) == ("rules", 1)
+    released.set()
+    assert eventually(lambda: not any(thread.name == "memory-completion" for thread in threading.enumerate()))
 
 
 def test_a_model_may_not_store_secrets_nor_what_tools_and_memory_said(items: Items) -> None:
