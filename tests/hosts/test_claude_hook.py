@@ -12,6 +12,7 @@ import pytest
 from memory_core.__about__ import __version__
 from memory_core.hosts.claude_code import saving
 from tests.command import REPOSITORY, Command, Outcome, run
+from tests.hosts.mcp_server import Server
 from tests.waiting import eventually
 
 PLUGIN = REPOSITORY / "memory_core" / "hosts" / "claude_code" / "plugin"
@@ -61,6 +62,19 @@ def test_the_copy_that_saves_gets_no_hooks(command: Command) -> None:
     for name in ("SessionStart", "UserPromptSubmit", "PreCompact", "SessionEnd"):
         event = {"hook_event_name": name, "session_id": "s1", "prompt": "What does PRS-2209 complain about?"}
         assert give(command, event, **{saving.SAVING: "1"}) == Outcome(0, "", "")
+
+
+def test_the_copy_that_saves_writes_the_note_of_the_day_only(command: Command) -> None:
+    said = "The boiler was serviced."
+    with Server(command, **{saving.SAVING: "1"}) as server:
+        server.greet()
+        server.send("tools/call", 2, name="memory_append", arguments={"text": said, "target": "longterm"})
+        refused = server.receive_until(2)["result"]["structuredContent"]
+        server.send("tools/call", 3, name="memory_append", arguments={"text": said})
+        stored = server.receive_until(3)["result"]["structuredContent"]
+    assert refused["error"].startswith("MEMORY.md: is written in the main private session only")
+    assert said in (command.workspace / stored["path"]).read_text(encoding="utf-8")
+    assert not any(said in note.read_text("utf-8") for note in command.workspace.glob("*.md"))
 
 
 def test_the_end_of_a_session_indexes_what_has_changed(command: Command) -> None:

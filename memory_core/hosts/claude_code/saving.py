@@ -19,7 +19,9 @@ from memory_core.records import CallContext
 if TYPE_CHECKING:
     from memory_core.flush.policy import FlushTurn
 
-SAVING = "MEMORY_CORE_SAVING"  # is set in the copy, whose hooks then do nothing
+SAVING = (
+    "MEMORY_CORE_SAVING"  # is set in the copy, whose hooks then do nothing, and whose server writes daily notes only
+)
 APPEND = "mcp__plugin_memory-core_memory-core__memory_append"  # what Claude Code calls the tool of the plugin's server
 MAX_SECONDS = 150.0  # below the timeout of the hook, in hooks.json
 MAX_TURNS = 6
@@ -27,7 +29,7 @@ POLL_SECONDS = 0.5
 
 
 def is_saving() -> bool:
-    """Return True in the hooks of a copy that saves notes."""
+    """Return True in the hooks and the server of a copy that saves notes."""
     return bool(os.environ.get(SAVING))
 
 
