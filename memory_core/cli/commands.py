@@ -167,6 +167,9 @@ def _run_hook(options: Options) -> int:
 
     hook.prepare_process()
     try:
+        open_memory(
+            options
+        ).close()  # raises where the configuration cannot be used, of which a slot only writes to the log
         with closing(MemorySlot(options.config, workspace=options.workspace, state_dir=options.state_dir)) as slot:
             hook.answer_hook(sys.stdin, sys.stdout, slot, options.agent, index=lambda: _start_index(options))
     except MemoryCoreError as error:

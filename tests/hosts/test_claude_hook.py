@@ -151,3 +151,14 @@ def test_a_copy_does_not_outlive_claude_code(monkeypatch: pytest.MonkeyPatch, tm
 def test_the_plugin_has_our_version() -> None:
     manifest = json.loads((PLUGIN / ".claude-plugin" / "plugin.json").read_text(encoding="utf-8"))
     assert manifest["version"] == __version__
+
+
+@pytest.mark.parametrize("name", ["SessionStart", "UserPromptSubmit", "SessionEnd"])
+def test_a_configuration_that_cannot_be_used_is_told(command: Command, tmp_path: Path, name: str) -> None:
+    """Else nobody knows why the notes are missing; 2 would forbid the prompt."""
+    config = tmp_path / "wrong.json5"
+    config.write_text("{ memorySerch: {} }")
+    event = {"hook_event_name": name, "session_id": "s1", "prompt": "What does PRS-2209 complain about?"}
+    done = give(command, event, MEMORY_CORE_CONFIG=str(config))
+    assert (done.code, done.out) == (1, "")
+    assert "memorySerch" in done.err
