@@ -189,9 +189,9 @@ class AgentMemory:
         """
         self.refuse_closed()
         refuse_off(config)
-        self.capture.read_notes(config)
+        found = self.capture.read_notes(config)
         report = self._selector(config, "rw").sync(force=force, progress=progress)
-        return replace(report, warnings=(*_warn_of_workspace(config), *report.warnings))
+        return replace(report, warnings=(*_warn_of_workspace(config), *found, *report.warnings))
 
     def finish_sync(self, config: AgentConfig, backend: str, *, progress: ProgressCallback | None) -> bool:
         """Finish the sync that a search has left to the background; see `Selector.finish_sync`.

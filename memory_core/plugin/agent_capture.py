@@ -208,16 +208,20 @@ class AgentCapture:
         else:
             log.info("capture: %d turns read, %d items are new", batch.turns, new)
 
-    def read_notes(self, config: AgentConfig) -> None:
-        """Change items as a person has changed the notes that mirror them, where notes do; what goes wrong is logged."""
+    def read_notes(self, config: AgentConfig) -> list[str]:
+        """Change items as a person has changed the notes that mirror them, where notes do; what goes wrong is logged.
+
+        Return what the person should know, in sentences.
+        """
         capture = config.search.items.capture
         if capture.enabled and capture.notes:
             try:
-                self._items.get(config).mirror.take_over(self._today())
+                return self._items.get(config).mirror.take_over(self._today())
             except (MemoryCoreError, OSError) as error:
                 log.warning("capture: the notes that mirror items are not read: %s", error)
             except Exception:  # a defect of ours must not cost the turns that are read next
                 log.exception("capture: the notes that mirror items are not read")
+        return []
 
     def _memorize(self, key: str | None, batch: _Waiting, before: list[Message], piece: list[Message]) -> int:
         """Turn some messages into items, and return how many are new."""

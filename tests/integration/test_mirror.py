@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from memory_core.items.items import Items
+from memory_core.items.mirror import mirror
 from memory_core.items.mirror.section import END, HEADING
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
@@ -218,6 +220,85 @@ def test_an_agent_learns_nothing_from_the_list_of_another(desk: Desk, tmp_path: 
     other.close()
 
 
+def test_hidden_items_are_not_forgotten_later_and_stay_when_promoted(desk: Desk) -> None:
+    desk.capture(*FACTS)
+    desk.save(
+        "\n".join(line for line in desk.text.splitlines() if "Lind" in line or "gate" in line or line[:1] != "-") + "\n"
+    )
+    assert len(contents(desk.items)) == len(FACTS)
+    desk.capture("The pump is red.", "The shed is blue.")
+    desk.save(desk.text + "\nA word of mine.\n")
+    assert len(contents(desk.items)) == len(FACTS) + 2
+    desk.items.promote([item.id for item in desk.items.export() if item.pending])
+    desk.save(desk.text + "\nAnother word.\n")
+    assert desk.found == sorted([*FACTS, "The pump is red.", "The shed is blue."])
+
+
+def test_a_line_that_is_moved_into_another_note_keeps_its_item(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    desk.capture(*FACTS)
+    (line,) = [line for line in desk.text.splitlines() if "Lind" in line]
+    (desk.note.parent / "2026-02-01.md").write_text(f"# Old\n\n{line}\n", encoding="utf-8")
+    desk.save(desk.text.replace(f"{line}\n", ""))
+    assert desk.found == sorted(FACTS)
+    assert "stand in another note" in caplog.text
+
+
+def test_nothing_is_forgotten_while_a_note_is_being_saved(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.capture(*FACTS[:2])
+    whole = desk.text
+    monkeypatch.setattr(time, "sleep", lambda _: desk.note.write_text(whole, encoding="utf-8"))
+    desk.save("\n".join(line for line in whole.splitlines() if "Lind" not in line))
+    desk.take_over()
+    assert desk.found == sorted(FACTS[:2])
+
+
+def test_a_line_that_repeats_an_item_is_taken_over_once(desk: Desk) -> None:
+    desk.capture(FACTS[0])
+    desk.add_line(f"- {FACTS[0]}")
+    (item,) = desk.items.export()
+    new = desk.items.write("The gate opens at 9.").item
+    with desk.items._file._store.write() as connection:
+        connection.execute("UPDATE items SET superseded_by = ? WHERE id = ?", (new.id, item.id))
+    desk.items.mirror.append([new], DAY)
+    desk.take_over()
+    assert desk.found == ["The gate opens at 9."]
+
+
+def test_a_line_edited_to_what_was_superseded_makes_it_hold_again(desk: Desk) -> None:
+    desk.capture(FACTS[0])
+    old, new = (desk.items.write(text).item for text in ("The pump is red.", "The pump is blue."))
+    with desk.items._file._store.write() as connection:
+        connection.execute("UPDATE items SET superseded_by = ? WHERE id = ?", (new.id, old.id))
+    desk.save(desk.text.replace(FACTS[0], "The pump is red."))
+    assert "The pump is red." in desk.found
+
+
+def test_a_forgotten_fact_with_a_comment_in_it_does_not_come_back(desk: Desk) -> None:
+    desk.capture(*FACTS[:2])
+    desk.add_line("- A note begins with <! -- here.")
+    desk.forget("A note begins with <! -- here.")
+    desk.items.write("A page begins with <!-- now.")
+    desk.forget("A page begins with <!-- now.")
+    desk.add_line("- A page begins with <! -- now.")
+    assert desk.found == sorted(FACTS[:2])
+
+
+def test_what_a_later_fact_of_the_turn_corrects_is_not_appended(desk: Desk) -> None:
+    old, new = (desk.items.write(text).item for text in ("The pump is red.", "The pump is blue."))
+    with desk.items._file._store.write() as connection:
+        connection.execute("UPDATE items SET superseded_by = ? WHERE id = ?", (new.id, old.id))
+    desk.items.mirror.append([old, new], DAY)
+    assert "red" not in desk.text
+
+
+def test_a_refused_edit_is_refused_each_time(desk: Desk) -> None:
+    desk.capture(*FACTS[:2])
+    desk.save(desk.text.replace("opens at 7", "opens with password: hunter2hunter2"))
+    for _ in range(3):
+        desk.save(desk.text + "\nA word of mine.\n")
+        assert desk.found == [FACTS[1]]
+
+
 def test_a_line_that_an_editor_wraps_is_one_item(desk: Desk) -> None:
     desk.capture(FACTS[0])
     desk.add_line("- The spare fuse\n  is in the tea tin.")
@@ -275,7 +356,8 @@ def test_processes_that_write_and_are_killed_leave_every_item_with_one_line(desk
     assert desk.found == sorted(item.content for item in kept)
 
 
-def test_two_hundred_steps_of_people_captures_and_old_editors(desk: Desk) -> None:
+def test_two_hundred_steps_of_people_captures_and_old_editors(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mirror, "SAVE_SECONDS", 0.0)
     dice = random.Random(5)
     forgotten: set[str] = set()
     desk.capture("Fact number 0 is about topic 0.")

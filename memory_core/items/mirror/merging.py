@@ -6,10 +6,10 @@ written an old state of the file than a person deleted it all. What was forgotte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from memory_core.items.mirror.section import MirrorSection
+from memory_core.items.mirror.section import MirrorLine, MirrorSection
 
 MANY = 3  # lines that are gone at once, and more than half of all: they are hidden and asked about
 
@@ -39,6 +39,7 @@ class MirrorChanges:
         added: Texts that no item has.
         gone: Items to forget.
         hidden: Items to hide and to ask about.
+        moved: Items whose lines are gone from this note and stand in another one.
         refused: Edited items whose new texts cannot be items; the merge itself refuses none.
         seen: Items that have a line.
     """
@@ -48,6 +49,7 @@ class MirrorChanges:
     added: list[str] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
+    moved: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
 
@@ -57,6 +59,8 @@ def merge(
     rows: Mapping[str, RecordedLine],
     items: Mapping[str, str],
     *,
+    pending: Collection[str],
+    others: Iterable[MirrorLine],
     elsewhere: Container[str],
     digest: Digest,
     is_forgotten: Callable[[str], bool],
@@ -70,6 +74,8 @@ def merge(
         section: Of the note.
         rows: What is recorded of the note, by item.
         items: The texts of the items as their lines would have them, by id; those that are gone are missing.
+        pending: The items that are hidden: no line of theirs is missed.
+        others: The lines of the other notes: what stands there was moved, and is not gone.
         elsewhere: The items that other notes mirror.
         digest: The keyed hash of a text.
         is_forgotten: True for the text of an item that was forgotten.
@@ -93,8 +99,13 @@ def merge(
         ):
             changes.added.append(line.text)
     if section.is_there:
-        missing = [item for item in rows if item in items and item not in changes.seen]
-        if len(missing) >= MANY and 2 * len(missing) > sum(item in items for item in rows):
+        awaited = [item for item, row in rows.items() if item in items and item not in pending and row.digest]
+        missing = [item for item in awaited if item not in changes.seen]
+        if missing:
+            moved = {line.id or by_text.get(digest(line.text)) for line in others}
+            changes.moved = [item for item in missing if item in moved]
+            missing = [item for item in missing if item not in moved]
+        if len(missing) >= MANY and 2 * len(missing) > len(awaited):
             changes.hidden = missing
         else:
             changes.gone = missing

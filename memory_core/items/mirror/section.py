@@ -47,12 +47,12 @@ class MirrorSection:
 
 def write_section(items: Iterable[Item]) -> str:
     """Return the Markdown that is appended for items."""
-    return "\n".join([f"## {HEADING}", "", *(f"- {show(item)} <!--m:{item.id}-->" for item in items), END])
+    return "\n".join([f"## {HEADING}", "", *(f"- {show(item.content)} <!--m:{item.id}-->" for item in items), END])
 
 
-def show(item: Item) -> str:
+def show(content: str) -> str:
     """Return the text of an item as its line has it: nothing in it opens a comment."""
-    return item.content.replace("<!--", "<! --")
+    return content.replace("<!--", "<! --")
 
 
 def read_section(note: str) -> MirrorSection:

@@ -17,7 +17,7 @@ from memory_core.items.store.outage_log import ItemOutageLog
 from memory_core.items.store.salvage import ASIDE
 from memory_core.items.store.snapshots import Snapshot, Snapshots
 from memory_core.items.store.store import ItemStore
-from memory_core.items.store.texts import fold, index_text
+from memory_core.items.store.texts import index_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -139,7 +139,7 @@ class ItemsFile:
                 rows.reinforce(connection, relations.repeated, draft, now=now)
                 same = rows.load_one(connection, relations.repeated)
                 return Change(same, "reinforced", self._supersede(connection, named, same.id))
-            mirror_rows.allow_again(connection, fold(draft.content))
+            mirror_rows.allow_again(connection, draft.content)
             item = rows.insert(connection, draft, text, agent=agent, now=now)
             if vector is not None:
                 vectors.put(connection, vector[0], [text.text_hash], vector[1][None])
@@ -159,7 +159,7 @@ class ItemsFile:
             where = Filter().to_condition()
             before = rows.count(connection, *where)
             for item in items:
-                mirror_rows.allow_again(connection, fold(item.content))
+                mirror_rows.allow_again(connection, item.content)
                 rows.restore(connection, item, index_text(Draft(content=item.content, tags=item.tags)))
             return rows.count(connection, *where) - before
 
@@ -210,8 +210,10 @@ class ItemsFile:
 
     def promote(self, ids: Iterable[str]) -> int:
         """Turn pending items into settled ones; return how many were pending."""
+        wanted = list(ids)
         with self._store.write() as connection:
-            return rows.promote(connection, ids, now=self._clock())
+            mirror_rows.let_go(connection, wanted)  # else the next change of the note would hide them again
+            return rows.promote(connection, wanted, now=self._clock())
 
     def mark_recalled(self, ids: Iterable[str]) -> None:
         """Record that items were put in front of a model now."""
@@ -230,7 +232,7 @@ class ItemsFile:
         with self._store.write() as connection:
             alone = rows.leave_session(connection, session) if session is not None else []
             gone = rows.delete(connection, [*ids, *alone])
-            mirror_rows.remember_forgotten(connection, [fold(item.content) for item in gone], now=self._clock())
+            mirror_rows.remember_forgotten(connection, [item.content for item in gone], now=self._clock())
             return gone
 
     def wipe(self) -> bool:

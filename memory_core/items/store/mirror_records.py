@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from memory_core.errors import InvalidArgument, NotIndexed
 from memory_core.items.drafts import check_draft
 from memory_core.items.mirror.merging import MirrorChanges, RecordedLine, merge
-from memory_core.items.mirror.section import MirrorSection, show
+from memory_core.items.mirror.section import MirrorLine, MirrorSection, show
 from memory_core.items.records import Draft
 from memory_core.items.store import mirror_rows, rows
 from memory_core.items.store.store import ItemStore
-from memory_core.items.store.texts import fold, index_text
+from memory_core.items.store.texts import index_text
 
 
 class MirrorRecords:
@@ -30,7 +30,7 @@ class MirrorRecords:
         """Return True if a fact was forgotten at that time, in Unix seconds, or after it."""
         try:
             with self._store.read() as connection:
-                at = mirror_rows.find_forgotten(connection, fold(content))
+                at = mirror_rows.find_forgotten(connection, content)
         except NotIndexed:
             return False
         return at is not None and at >= since
@@ -43,8 +43,22 @@ class MirrorRecords:
         except NotIndexed:
             return []
 
-    def merge_note(self, note: str, section: MirrorSection) -> MirrorChanges:
-        """Take over what a person has changed in a note; texts without an item, and what is gone, are left to the caller."""
+    def lacks_lines(self, note: str, section: MirrorSection) -> bool:
+        """Return True if lines that were recorded of a note are gone from it, or other ones."""
+        with self._store.read() as connection:
+            known = mirror_rows.load(connection, note)
+            texts = {mirror_rows.make_digest(connection, line.text) for line in section.lines if line.id is None}
+        ids = {line.id for line in section.lines}
+        return any(item not in ids and (row.marked or row.digest not in texts) for item, row in known.items())
+
+    def merge_note(self, note: str, section: MirrorSection, others: Sequence[MirrorLine]) -> MirrorChanges:
+        """Take over what a person has changed in a note; texts without an item, and what is gone, are left to the caller.
+
+        Args:
+            note: Its path.
+            section: What it says.
+            others: The lines of the other notes, where lines of this one are gone.
+        """
         with self._store.write() as connection:
             known = mirror_rows.load(connection, note)
             ids = [*known, *(line.id for line in section.lines if line.id is not None)]
@@ -54,9 +68,10 @@ class MirrorRecords:
                 return mirror_rows.make_digest(connection, text)
 
             changes = merge(
-                section, known, {each: show(item) for each, item in items.items()},
+                section, known, {each: show(item.content) for each, item in items.items()},
+                pending={each for each, item in items.items() if item.pending}, others=others,
                 elsewhere=mirror_rows.find_elsewhere(connection, note), digest=digest,
-                is_forgotten=lambda text: mirror_rows.find_forgotten(connection, fold(text)) is not None,
+                is_forgotten=lambda text: mirror_rows.find_forgotten(connection, text) is not None,
             )  # fmt: skip
             now = self._clock()
             rows.promote(connection, changes.seen, now=now)  # lines that were gone are back
@@ -75,12 +90,24 @@ class MirrorRecords:
             mirror_rows.put(connection, note, lines)  # what was refused is an edit again next time
             return changes
 
-    def record_lines(self, note: str, lines: Mapping[str, str], *, marked: bool) -> None:
-        """Record the lines that a note has, by item."""
+    def record_added(self, note: str, added: Sequence[tuple[str, str]]) -> None:
+        """Record lines that a person has written, each with its item.
+
+        A line that says what an item with a line says already is recorded, too, under a name of its own: nothing follows from
+        it later.
+        """
         with self._store.write() as connection:
-            held = {
-                each: RecordedLine(mirror_rows.make_digest(connection, text), marked) for each, text in lines.items()
-            }
+            for item, text in added:
+                digest = mirror_rows.make_digest(connection, text)
+                held = not mirror_rows.find_unmirrored(connection, [item])
+                mirror_rows.put(
+                    connection, note, {f"line:{digest.hex()}" if held else item: RecordedLine(digest, False)}
+                )
+
+    def record_lines(self, note: str, lines: Mapping[str, str]) -> None:
+        """Record the lines with ids that a note has, by item."""
+        with self._store.write() as connection:
+            held = {each: RecordedLine(mirror_rows.make_digest(connection, text), True) for each, text in lines.items()}
             mirror_rows.put(connection, note, held)
 
     def find_unmirrored(self, ids: Iterable[str]) -> list[str]:

@@ -118,6 +118,9 @@ def edit(connection: Connection, item_id: str, draft: Draft, text: ItemText, *, 
     other = None if equal is None else load_one(connection, equal)
     if other is not None and other.id != item_id:
         connection.execute("UPDATE items SET superseded_by = ?, updated = ? WHERE id = ?", (other.id, now, item_id))
+        connection.execute(
+            "UPDATE items SET superseded_by = NULL, pending = 0, updated = ? WHERE id = ?", (now, other.id)
+        )
         return True
     former = connection.execute("SELECT terms, folded, hash, text_hash FROM items WHERE id = ?", (item_id,)).fetchone()
     assert former is not None
