@@ -52,6 +52,21 @@ _ASKS_TO_KEEP = re.compile(
     r"|(?:^|[\s,;–—-])(?:for future reference|for the record|just so you know|fyi)[.!]*$",
     re.IGNORECASE,
 )
+# Sentences that are not to be kept, by their first words; and what takes back the sentence before it.
+_NOT_TO_KEEP = re.compile(
+    r"\A(?:please )?(?:do not|don't) (?:remember|memori[sz]e|(?:note|save|store|keep|record) (?:this|that|it)\b)",
+    re.IGNORECASE,
+)
+_TAKEN_BACK = re.compile(
+    r"\A(?:(?:actually|no|wait|oh|please),? ){0,3}forget (?:that|this|it|what i (?:just )?said)[.!]*\Z", re.IGNORECASE
+)
+# A day with a dot, behind which its month follows: no sentence ends between them.
+_DAY = re.compile(r"(?<!\w)\d{1,2}\.\s\Z")
+_MONTH = re.compile(
+    r"(?:jan(?:uary?|uar)?|feb(?:ruary?|ruar)?|mar(?:ch)?|märz|apr(?:il)?|may|mai|jun[ei]?|jul[yi]?|aug(?:ust)?"
+    r"|sep(?:t(?:ember)?)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?)\b",
+    re.IGNORECASE,
+)
 _PRONOUN_START = re.compile(r"^(?:he|she|they|it|his|her|their|its)(?:'\w+)?\b", re.IGNORECASE)
 _CLAUSE = re.compile(
     r"(?:,| [–—-]|;|:)\s+(?:and |so |but |because |since |as )?(?=(?:I|we|he|she|they|my|our|it's|his|her)\b)"
@@ -85,7 +100,8 @@ def split_sentences(message: str) -> Iterator[Sentence]:
         following = texts[number + 1] if number + 1 < len(texts) else ""
         kept = _ASKS_TO_KEEP.search(text) is not None or re.fullmatch(_ASKS_TO_KEEP, following) is not None
         bare = _bare(text)
-        if bare and not re.fullmatch(_ASKS_TO_KEEP, text):
+        unwanted = _NOT_TO_KEEP.match(text) or _TAKEN_BACK.match(text) or _TAKEN_BACK.match(following)
+        if bare and not unwanted and not re.fullmatch(_ASKS_TO_KEEP, text):
             yield Sentence(bare, before, text, kept)
             before = bare
 
@@ -113,7 +129,8 @@ def _list_texts(message: str) -> Iterator[str]:
         line = " ".join(_LIST_MARK.sub("", raw).replace("’", "'").split())
         if PASTE.search(line):
             continue
-        cuts = [0, *find_sentence_starts(line, 0, len(line)), len(line)]
+        starts = (start for start in find_sentence_starts(line, 0, len(line)) if not _is_in_date(line, start))
+        cuts = [0, *starts, len(line)]
         for start, end in pairwise(cuts):
             text = line[start:end].strip()
             if not text:
@@ -126,6 +143,10 @@ def _list_texts(message: str) -> Iterator[str]:
             quoted = sum(len(found[0]) for found in _QUOTED.finditer(text))
             if len(text) <= MAX_CHARS and quoted <= 0.4 * len(text) and not _ELLIPSIS_END.search(text):
                 yield text
+
+
+def _is_in_date(line: str, place: int) -> bool:
+    return _MONTH.match(line, place) is not None and _DAY.search(line[max(place - 5, 0) : place]) is not None
 
 
 def _bare(text: str) -> str:

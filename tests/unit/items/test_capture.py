@@ -272,3 +272,9 @@ def test_a_correction_leaves_other_facts_of_its_subject_alone(items: Items) -> N
         user("No, the launch party is at the harbour in Genoa."),
     ]
     assert items.memorize(talk, session="s2").superseded == ()
+
+
+def test_a_fact_without_text_costs_no_other(items: Items, caplog: pytest.LogCaptureFixture) -> None:
+    done = items.memorize(TALK, Scripted(facts(GHENT, ("", "fact", True))))
+    assert (done.by, [item.content for item in done.stored]) == ("model", ["The user lives in Ghent"])
+    assert "1 of 2 facts of the model have no text" in caplog.text

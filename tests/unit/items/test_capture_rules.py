@@ -128,3 +128,17 @@ def test_hostile_messages_take_no_quadratic_time(piece: str) -> None:
 
     small = max(measure(4), 0.01)
     assert measure(40) < 60 * small
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Mein Geburtstag ist am 4. Juli 1980.", ["Mein Geburtstag ist am 4. Juli 1980."]),
+        ("Merke dir: Der Termin ist am 3. Mai.", ["Der Termin ist am 3. Mai."]),
+        ("Don't remember this: I hate my boss.", []),
+        ("Remember that I don't like dogs. Actually forget that.", []),
+    ],
+)
+def test_dates_stay_whole_and_what_is_not_to_be_kept_is_not(said: str, kept: list[str]) -> None:
+    exchange = read_exchange([{"role": "user", "content": said}], max_tokens=4000)
+    assert [fact.content for fact in find_facts(exchange.turns, now=1_770_000_000)] == kept
