@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 
 from memory_core.concurrency.backoff import Backoff, Cooldown
 from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
@@ -27,7 +28,8 @@ class ItemBackfill:
     def __init__(self, file: ItemsFile, embedder: ItemEmbedder) -> None:
         self._file = file
         self._embedder = embedder
-        self._stop = threading.Event()
+        self._stop = threading.Event()  # of the run in the background
+        self._refused = False
         self._lock = threading.Lock()
         self._running: Future[int] | None = None
         self._cooldown = Cooldown(PAUSE)
@@ -36,9 +38,10 @@ class ItemBackfill:
         """Run in the background, unless it runs already or has a pause."""
         with self._lock:
             busy = self._running is not None and not self._running.done()
-            if busy or self._stop.is_set() or self._cooldown.left_seconds:
+            if busy or self._refused or self._cooldown.left_seconds:
                 return
-            self._running = start_call(self._run_quietly, name="memory-core-items-backfill")
+            self._stop = threading.Event()
+            self._running = start_call(partial(self._run_quietly, self._stop), name="memory-core-items-backfill")
 
     def run(self, progress: ProgressCallback | None = None, *, stop: Callable[[], bool] | None = None) -> int:
         """Embed all items that lack an embedding in the space of the provider that serves.
@@ -82,10 +85,15 @@ class ItemBackfill:
             self._cooldown.record_success()
         return left
 
-    def close(self) -> bool:
-        """End the run in the background; return False if it is still waiting for its provider."""
-        self._stop.set()
+    def refuse(self) -> None:
+        """Start no run in the background from now on."""
         with self._lock:
+            self._refused = True
+
+    def close(self) -> bool:
+        """End the run in the background, until one is started again; return False if it still waits for its provider."""
+        with self._lock:
+            self._stop.set()
             running = self._running
         if running is None:
             return True
@@ -95,11 +103,11 @@ class ItemBackfill:
             return False
         return True
 
-    def _run_quietly(self) -> int:
+    def _run_quietly(self, stop: threading.Event) -> int:
         try:
-            return self.run(stop=self._stop.is_set)
+            return self.run(stop=stop.is_set)
         except MemoryCoreError as error:
-            if not self._stop.is_set():
+            if not stop.is_set():
                 log.warning("items wait for their embedding: %s", error)
                 self._cooldown.record_failure()
         return 0

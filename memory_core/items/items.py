@@ -412,6 +412,7 @@ class Items:
 
         Every call after that raises `MemoryClosed`. May be called twice.
         """
+        self._backfill.refuse()
         ended = self.release()
         self._file.refuse()
         return ended

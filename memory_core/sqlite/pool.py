@@ -51,6 +51,7 @@ class ConnectionPool:
         self._lock = threading.Lock()
         self._write_lock = threading.RLock()
         self._closed = False
+        self._releases = 0  # a connection that was borrowed before one is closed when it comes back
         self._idle: list[Connection] = []
         self._writer: Connection | None = None
         self._idle_file: files.FileId | None = None  # that the idle connections have open
@@ -65,6 +66,7 @@ class ConnectionPool:
             StoreError: The file cannot be used.
         """
         with translate_errors(self.path, self._kind):
+            releases = self._releases
             connection, file = self._borrow()
             try:
                 connection.execute("BEGIN")
@@ -73,7 +75,7 @@ class ConnectionPool:
             except BaseException:
                 connection.close()
                 raise
-            self._give_back(connection, file)
+            self._give_back(connection, file, releases)
 
     @contextlib.contextmanager
     def hold_writer(self) -> Iterator[Connection]:
@@ -100,12 +102,18 @@ class ConnectionPool:
             self._close_writer()
             yield
 
-    def close(self) -> None:
-        """Close all connections, those in use when they come back; may be called twice."""
+    def release(self) -> None:
+        """Close all connections until one is needed again, those in use when they come back; may be called twice."""
         with self._lock:
-            self._closed = True
+            self._releases += 1
         with self.closed():
             pass
+
+    def close(self) -> None:
+        """Close all connections as `release` does, and keep none open from now on; may be called twice."""
+        with self._lock:
+            self._closed = True
+        self.release()
 
     def _close_writer(self) -> None:
         if self._writer is not None:
@@ -143,9 +151,9 @@ class ConnectionPool:
     def _check_version(self, connection: Connection) -> int:
         return schema.check_version(connection, self.path, len(self._migrations), self._kind)
 
-    def _give_back(self, connection: Connection, file: files.FileId | None) -> None:
+    def _give_back(self, connection: Connection, file: files.FileId | None, releases: int) -> None:
         with self._lock:
-            if not self._closed and file == self._idle_file:
+            if not self._closed and releases == self._releases and file == self._idle_file:
                 self._idle.append(connection)
                 return
         connection.close()

@@ -98,7 +98,7 @@ class ItemStore:
 
     def close(self) -> None:
         """Close all connections until one is needed again; may be called twice."""
-        self._pool.close()
+        self._pool.release()
 
     def refuse(self) -> None:
         """Refuse every call from now on: their memory was closed."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
+import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import astuple, replace
 from pathlib import Path
@@ -17,6 +21,7 @@ from memory_core.items.items import Items
 from memory_core.items.records import Draft, Provenance
 from memory_core.items.store import vectors
 from memory_core.records import Progress
+from tests.waiting import eventually
 
 DAY = 86_400.0
 
@@ -250,6 +255,48 @@ def test_the_backfill_embeds_what_a_model_change_left_without(tmp_path: Path) ->
     assert seen == [50, 100, 120]
     assert after.query("what does room 77 look out on?").strategy == "embedding"
     after.close()
+
+
+def is_embedded(folder: Path) -> bool:
+    with contextlib.closing(sqlite3.connect(configure(folder).items_path)) as connection:
+        return bool(connection.execute("SELECT count(*) FROM embeddings").fetchone()[0])
+
+
+def test_the_backfill_goes_on_after_a_release(tmp_path: Path) -> None:
+    plain = Items(configure(tmp_path, "none"))
+    plain.write("The dentist is Dr. Okafor.")
+    plain.close()
+    opened = Items(configure(tmp_path))
+    assert opened.release()
+    opened.start()
+    seen: list[Progress] = []
+    assert eventually(lambda: is_embedded(tmp_path))
+    opened.backfill(seen.append)
+    assert not seen  # nothing was left to it
+    opened.close()
+    opened.start()
+    assert "memory-core-items-backfill" not in [thread.name for thread in threading.enumerate()]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts in /proc")
+def test_a_released_file_is_closed_and_then_kept_open_again(tmp_path: Path) -> None:
+    def count_open() -> int:
+        found = 0
+        for fd in Path("/proc/self/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):  # the one that lists them
+                found += fd.readlink() == opened.path
+        return found
+
+    plain = Items(configure(tmp_path, "none"))
+    plain.write("The dentist is Dr. Okafor.")
+    plain.close()
+    opened = Items(configure(tmp_path, "none"))
+    for _ in range(2):
+        assert opened.count() == 1
+        assert count_open() > 0
+        opened.release()
+        assert count_open() == 0
+    opened.close()
 
 
 def test_items_leave_and_return_as_they_were(items: Items, tmp_path: Path, clock: Clock) -> None:
