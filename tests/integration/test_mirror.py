@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
+import sqlite3
 import subprocess
 import sys
 import time
@@ -18,6 +20,7 @@ import pytest
 from memory_core.items.items import Items
 from memory_core.items.mirror import mirror
 from memory_core.items.mirror.section import END, HEADING
+from memory_core.items.records import Provenance
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
 from memory_core.sources import writer
@@ -297,6 +300,25 @@ def test_a_refused_edit_is_refused_each_time(desk: Desk) -> None:
     for _ in range(3):
         desk.save(desk.text + "\nA word of mine.\n")
         assert desk.found == [FACTS[1]]
+
+
+def test_a_rescue_keeps_who_said_what_and_what_was_forgotten(desk: Desk, tmp_path: Path) -> None:
+    desk.capture(*FACTS[:3])
+    desk.forget(FACTS[1])
+    desk.items.write("The pump is red.", provenance=Provenance(session="one"))
+    path = desk.items.path
+    desk.items.close()
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DROP TABLE items_fts_idx")  # damage that is found, and that costs no row
+    other = open_items(tmp_path)
+    other.write("The first fact after the damage.")
+    assert other.warning is not None
+    other.mirror.take_over(DAY)
+    assert [item.content for item in other.list(limit=9) if item.content == FACTS[1]] == []
+    assert other._file.mirror.was_forgotten(FACTS[1], 0.0)
+    assert other._file.mirror.list_notes()
+    assert [each.content for each in other.forget(session="one").items] == ["The pump is red."]
+    other.close()
 
 
 def test_a_line_that_an_editor_wraps_is_one_item(desk: Desk) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,13 @@ COLUMNS = (
     "key", "id", "content", "terms", "folded", "hash", "text_hash", "scope", "tags", "agent", "kind", "pending", "created",
     "updated", "said", "recalled", "reinforced", "session", "speaker", "superseded_by",
 )  # fmt: skip
+
+# What else is saved, with the types of the columns, in the order of the primary keys.
+TABLES: dict[str, dict[str, type]] = {
+    "sayings": {"item": int, "session": str, "said": float},
+    "forgotten": {"hash": bytes, "at": float},
+    "mirror": {"note": str, "item": str, "digest": bytes, "marked": int},
+}
 
 Row = tuple[object, ...]
 
@@ -83,15 +91,40 @@ def read_rows(aside: Path) -> Iterator[Row]:
             yield row
 
 
+def read_table(aside: Path, table: str) -> list[Row]:
+    """Return the rows of one of `TABLES` that can be read from its ends up to the damage, each once."""
+    kinds = TABLES[table]
+    rows = _query(aside, *(f"SELECT {', '.join(kinds)} FROM {table} ORDER BY 1 {way}" for way in ("ASC", "DESC")))
+    return [
+        row
+        for row in dict.fromkeys(rows)
+        if all(isinstance(value, kind) for value, kind in zip(row, kinds.values(), strict=True))
+    ]
+
+
+def read_digest_key(aside: Path) -> str | None:
+    """Return the key of the hashes in `forgotten` and `mirror`, which are worth nothing without it; None if it is lost."""
+    for (value,) in _query(aside, "SELECT value FROM meta WHERE key = 'digest_key'"):
+        if isinstance(value, str) and re.fullmatch(r"(?:[0-9A-Fa-f]{2})+", value):
+            return value
+    return None
+
+
 def _query_rows(aside: Path) -> Iterator[Row]:
+    columns = ", ".join(COLUMNS)
+    return _query(aside, *(f"SELECT {columns} FROM items ORDER BY key {way}" for way in ("ASC", "DESC")))
+
+
+def _query(aside: Path, *statements: str) -> Iterator[Row]:
+    """Yield the rows of each statement up to the first that cannot be read."""
     try:
         connection = sqlite.open_reader(aside, ITEMS)
     except StoreError:
         return
     with contextlib.closing(connection):
-        for direction in ("ASC", "DESC"):
+        for statement in statements:
             with contextlib.suppress(StoreError), sqlite.translate_errors(aside, ITEMS):
-                yield from connection.execute(f"SELECT {', '.join(COLUMNS)} FROM items ORDER BY key {direction}")
+                yield from connection.execute(statement)
 
 
 def _scan_rows(aside: Path) -> Iterator[Row]:

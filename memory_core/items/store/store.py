@@ -145,11 +145,25 @@ class ItemStore:
                 connection.executemany(
                     f"INSERT OR IGNORE INTO items ({', '.join(salvage.COLUMNS)}) VALUES ({marks})", rows
                 )
+                _restore_others(connection, aside, {row[0] for row in rows})
             self._checked = sqlite.identify(self.path)
             self.rescued = (
                 f"the items file was damaged ({problem}); {len(rows)} items were saved, the old file is {aside.name}"
             )
             log.warning("%s: %s", self.path, self.rescued)
+
+
+def _restore_others(connection: Connection, aside: Path, keys: set[object]) -> None:
+    """Save who said what, what was forgotten, and what notes mirror, from a damaged file."""
+    digest_key = salvage.read_digest_key(aside)
+    if digest_key is not None:
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('digest_key', ?)", (digest_key,))
+    for table, columns in salvage.TABLES.items():
+        if table != "sayings" and digest_key is None:
+            continue
+        found = [row for row in salvage.read_table(aside, table) if table != "sayings" or row[0] in keys]
+        marks = ", ".join("?" * len(columns))
+        connection.executemany(f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({marks})", found)
 
 
 def _prepare(connection: Connection) -> None:
