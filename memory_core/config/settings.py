@@ -66,6 +66,7 @@ __all__ = [
 Source = Literal["memory", "workspace", "sessions"]
 # Bounds of durations: longer ones are slips, and far longer ones overflow the timers of the operating system.
 DAY_SECONDS, DAY_MS, WEEK_MINUTES = 86_400, 86_400_000, 10_080
+MAX_URL_CHARS = 2_000  # of an endpoint; nobody has a longer one
 
 _EmbeddingProviderId = Literal[
     "local",
@@ -127,7 +128,9 @@ class Remote(Section):
     __ignored_keys__: ClassVar[Mapping[str, str]] = {"nonBatchConcurrency": ""}
 
     base_url: str | None = field(
-        default=None, repr=False, metadata=about("The endpoint, instead of the provider's own.")
+        default=None,
+        repr=False,
+        metadata=about("The endpoint, instead of the provider's own.", max_length=MAX_URL_CHARS),
     )
     api_key: Secret | None = field(
         default=None,
@@ -458,7 +461,9 @@ class ProviderAccount(Section):
         default=None,
         metadata=about("The key; `${NAME}` reads an environment variable, and OpenClaw's secret references work."),
     )
-    base_url: str | None = field(default=None, repr=False, metadata=about("The provider's endpoint."))
+    base_url: str | None = field(
+        default=None, repr=False, metadata=about("The provider's endpoint.", max_length=MAX_URL_CHARS)
+    )
     headers: Mapping[str, Secret] = field(
         default_factory=dict, metadata=about("Headers added to every request to this provider.")
     )

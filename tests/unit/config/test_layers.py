@@ -585,3 +585,10 @@ def test_a_configured_index_may_name_the_workspace(tmp_path: Path) -> None:
     config = load_config(document, environ=HOME, workspace=tmp_path).agent("alice")
 
     assert config.store_path == tmp_path / "alice" / f"{make_workspace_key(tmp_path)}.db"
+
+
+def test_an_endless_endpoint_is_refused_and_not_repeated() -> None:
+    """To strike a key of 180,000 characters out of each message about it took a search six seconds."""
+    with pytest.raises(ConfigError, match="baseUrl: String should have at most 2000 characters") as caught:
+        load_config(search(remote={"baseUrl": "http://127.0.0.1:9/" + "hunter22" * 20_000}), environ={})
+    assert "hunter" not in str(caught.value)
