@@ -29,6 +29,8 @@ _FIRST_NAME = re.compile(r"\A[A-Z][\w'-]++(?= (?:is|was|has|does|runs|lives|work
 _FULL_NAME = re.compile(r"[A-ZÄÖÜÉ][\w'-]+(?: [A-ZÄÖÜÉ][\w'-]+)*")
 _SUBJECT_PRONOUN = re.compile(r"^(?:he|she|they)\b", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
+# Whoever says so wants it kept, though its words may be those of the work of the moment, such as "hangs" and "breaks".
+_WISHED = re.compile(r"(?:please |also )?(?:remember|don't forget|keep in mind)\b", re.IGNORECASE)
 _ASKED_POLITELY = re.compile(r"^(?:can|could|would) you\b", re.IGNORECASE)
 _CJK = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 
@@ -109,9 +111,10 @@ def _read_explicit(text: str) -> FoundFact | None:
     fact = asked["fact"].strip()
     if _ASKED_POLITELY.match(text):
         fact = fact.rstrip("? ")
-    vague = _find_any((noise.DEIXIS, noise.QUESTION, noise.WORK, noise.JOKE), fact) or (
-        noise.PASSING.search(fact) and not noise.DATE.search(fact)
-    )
+    noises = [noise.DEIXIS, noise.QUESTION, noise.JOKE]
+    if not _WISHED.match(text):
+        noises.append(noise.WORK)
+    vague = _find_any(noises, fact) or (noise.PASSING.search(fact) and not noise.DATE.search(fact))
     if vague or (len(fact.split()) < 2 and not _CJK.search(fact)):
         return None
     return FoundFact(content=capitalize(fact), kind=_name_kind(fact))

@@ -23,6 +23,8 @@ def learn(*said: str) -> list[tuple[str, str, str]]:
     ("said", "kept", "kind"),
     [
         ("Remember that bins go out early.", "Bins go out early.", "fact"),
+        ("Remember that the key hangs in the shed.", "The key hangs in the shed.", "fact"),
+        ("Remember: the spare key hangs behind the door.", "The spare key hangs behind the door.", "fact"),
         ("could you remember that I park in row F?", "I park in row F", "fact"),
         ("The boiler is serviced by Lund & Sons, remember that.", "The boiler is serviced by Lund & Sons.", "fact"),
         ("Vergiss nicht, dass Oma keine Nüsse isst.", "Oma keine Nüsse isst.", "fact"),
