@@ -199,11 +199,12 @@ class Items:
             max_seconds: How long the model may take.
 
         Raises:
-            InvalidArgument: A message has no known role.
+            InvalidArgument: The conversation is no list, the session's key no text, or a message has no known role.
             StoreError: The file cannot be written.
         """
         from memory_core.items.capture.memorizing import memorize
 
+        _check_conversation(conversation, session)
         if not self._writable:
             raise StoreReadOnly(self.path, READ_ONLY)
         return memorize(
@@ -428,3 +429,10 @@ class Items:
 def _check_limit(limit: int) -> None:
     if not 1 <= limit <= MAX_LIMIT:
         raise InvalidArgument("limit", f"expected 1 to {MAX_LIMIT}, not {limit}")
+
+
+def _check_conversation(conversation: object, session: object) -> None:
+    if isinstance(conversation, str) or not isinstance(conversation, Sequence):
+        raise InvalidArgument("conversation", f"expected a list of messages, not {type(conversation).__name__}")
+    if not isinstance(session, str | None):
+        raise InvalidArgument("session", f"expected a session key, not {type(session).__name__}")

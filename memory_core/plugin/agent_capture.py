@@ -236,7 +236,10 @@ class AgentCapture:
             max_seconds=LAST_MODEL_SECONDS if self._closed else MODEL_SECONDS,
         )
         if settings.notes:
-            items.mirror.append([written.item for written in learned.written], self._today())
+            try:
+                items.mirror.append([written.item for written in learned.written], self._today())
+            except (MemoryCoreError, OSError) as error:  # the items are kept, and what comes next can be learned
+                log.warning("capture: what was learned is not in the daily note: %s", error)
         return len(learned.stored)
 
 

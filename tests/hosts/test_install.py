@@ -130,6 +130,12 @@ def test_an_unknown_host_is_named(command: Command) -> None:
     assert "HOST: expected one of claude-code, codex" in done.error
 
 
+def test_an_empty_home_is_no_folder(command: Command) -> None:
+    done = command("install", "codex", "--dry-run", environment={"HOME": ""})
+    assert (done.code, done.out) == (2, "")
+    assert "HOME: is empty" in done.error
+
+
 KEY = "sk-planted-7f3a"
 
 

@@ -214,6 +214,17 @@ def test_a_damaged_items_file_is_logged_and_harmless(tmp_path: Path, caplog: pyt
         assert slot.call_tool("memory_search", {"query": "cellar"}, MAIN)["results"] == []
 
 
+def test_items_are_kept_where_the_daily_note_cannot_be_written(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "memory").write_text("no folder")
+    with open_slot(tmp_path, notes=True) as slot:
+        slot.turn_ended(MAIN, turn())
+    assert contents(tmp_path) == [LEARNED]
+    assert "what was learned is not in the daily note" in caplog.text
+    assert "could not be learned from" not in caplog.text
+
+
 def test_a_model_that_hangs_delays_neither_a_turn_nor_the_end_for_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from memory_core.__about__ import __version__, explain_install
+from memory_core.config.home import expand_home, find_home
 from memory_core.config.names import SLOT_ID
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts.install.changes import Entry, OwnFile, Part
@@ -113,7 +114,7 @@ def _read_command(part: Part, text: str) -> str:
 def _home(variable: str, *usual: str) -> Callable[[], Path]:
     def find() -> Path:
         named = os.environ.get(variable)
-        return Path(named).expanduser() if named else Path.home().joinpath(*usual)
+        return Path(expand_home(named)) if named else Path(find_home()).joinpath(*usual)
 
     return find
 
@@ -152,7 +153,7 @@ def _plan_opencode(home: Path, start: Start) -> list[Part]:
 
 def _plan_openclaw(home: Path, start: Start) -> list[Part]:
     named = os.environ.get("OPENCLAW_CONFIG_PATH")
-    path = Path(named).expanduser() if named else home / "openclaw.json"
+    path = Path(expand_home(named)) if named else home / "openclaw.json"
     return [Entry(path, ("mcp", "servers", SLOT_ID), _serve(start))]
 
 

@@ -278,3 +278,11 @@ def test_a_fact_without_text_costs_no_other(items: Items, caplog: pytest.LogCapt
     done = items.memorize(TALK, Scripted(facts(GHENT, ("", "fact", True))))
     assert (done.by, [item.content for item in done.stored]) == ("model", ["The user lives in Ghent"])
     assert "1 of 2 facts of the model have no text" in caplog.text
+
+
+@pytest.mark.parametrize("conversation", [None, 5, "Remember that the vet is Dr. Lind.", {"role": "user"}])
+def test_what_is_no_conversation_is_named(items: Items, conversation: Any) -> None:
+    with pytest.raises(InvalidArgument, match="conversation: expected a list of messages"):
+        items.memorize(conversation)
+    with pytest.raises(InvalidArgument, match="session: expected a session key, not int"):
+        items.memorize([user("hi")], session=5)  # type: ignore[arg-type]
