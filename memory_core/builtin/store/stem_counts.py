@@ -34,6 +34,6 @@ class StemCounts:
                 "SELECT term, doc FROM chunks_terms WHERE term IN (SELECT value FROM json_each(?))",
                 (json.dumps(missing),),
             )
-            counts.update(dict.fromkeys(missing, 0))
-            counts.update(cast("dict[str, int]", dict(rows)))
+            found = dict.fromkeys(missing, 0) | cast("dict[str, int]", dict(rows))
+            counts.update(found)  # at once: another thread would take a 0 that is not final for the count
         return {stem: counts[stem] for stem in stems if counts[stem]}
