@@ -159,5 +159,5 @@ def test_leaves_no_file_and_no_descriptor(processes: Processes, tmp_path: Path) 
     for _ in range(5):
         run(processes, tmp_path, "print('x')")
         run(processes, tmp_path, "import time; time.sleep(600)", timeout=0.05)
-    assert len(list(Path("/dev/fd").iterdir())) == before
+    assert len(list(Path("/dev/fd").iterdir())) <= before  # fewer where garbage of another test was collected
     assert list(tmp_path.iterdir()) == []
