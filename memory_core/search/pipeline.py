@@ -122,11 +122,10 @@ def _place_units(
     for number, index, matches in ranked:
         chunk = candidates[number].chunk
         unit = chunk.units[index]
-        placed = PlacedUnit(
+        yield PlacedUnit(
             chunk.start_line + unit.first_line, chunk.start_line + unit.last_line, unit.start, unit.end,
             chunk.path, chunk.source, number, index, chunk.text, matches,
-        )  # fmt: skip
-        yield placed if unit.end - unit.start <= max_chars else placed.cut(max_chars, mark)
+        ).cut(max_chars, mark)  # fmt: skip
 
 
 def _keep_best(passages: Sequence[Passage], judged: Sequence[Score], query: Query) -> list[Hit]:

@@ -117,9 +117,8 @@ class VectorIndex:
         cosines = np.einsum("ij,j->i", rows, query)  # `@` wakes BLAS threads, which costs more than it saves
         limit = min(limit, len(cosines))
         least = np.partition(cosines, -limit)[-limit]
-        best = np.flatnonzero(cosines >= least)[
-            : limit + _MOST_EQUAL
-        ]  # equals are not parted by the order of their rows
+        # Equals are not parted by the order of their rows.
+        best = np.flatnonzero(cosines >= least)[: limit + _MOST_EQUAL]
         best = best[np.argsort(-cosines[best], kind="stable")]
         check_cosines(cosines[best].tolist())
         numbers = best if picked is None else picked[best]
