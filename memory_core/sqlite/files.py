@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from memory_core.errors import StoreError
+from memory_core.sqlite import driver
 from memory_core.sqlite.kinds import INDEX, FileKind
 
 FileId: TypeAlias = tuple[int, int]
@@ -59,10 +60,24 @@ def is_ours(path: Path, kind: FileKind = INDEX) -> bool:
 
 
 def read_header(path: Path) -> bytes:
-    """Return the first 100 bytes of a file; fewer of a shorter one, none if it cannot be read."""
-    with contextlib.suppress(OSError), path.open("rb") as file:
-        return file.read(100)
-    return b""
+    """Return the first 100 bytes of a file; fewer of a shorter one, none if it cannot be read.
+
+    SQLite itself opens the file: closing a descriptor of anybody else drops the locks that this process's connections hold on
+    it, so that another process may take itself for the last one and delete their journal
+    (https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).
+    """
+    driver.claim(path)
+    apsw = driver.apsw
+    try:
+        file = apsw.VFSFile("", os.path.realpath(path), [apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB, 0])
+    except apsw.Error:
+        return b""
+    try:
+        return file.xRead(100, 0).ljust(min(100, path.stat().st_size), b"\0")  # apsw cuts zeros off a short file's end
+    except (apsw.Error, OSError):
+        return b""
+    finally:
+        file.xClose()
 
 
 def find_foreign_size(path: Path) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 import sys
 import threading
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from memory_core import sqlite
 from memory_core.config.agent import AgentConfig
 from memory_core.config.item_settings import ItemSettings, RecallSettings, Salience
 from memory_core.config.settings import ProviderId, SearchSettings
@@ -258,8 +258,8 @@ def test_the_backfill_embeds_what_a_model_change_left_without(tmp_path: Path) ->
 
 
 def is_embedded(folder: Path) -> bool:
-    with contextlib.closing(sqlite3.connect(configure(folder).items_path)) as connection:
-        return bool(connection.execute("SELECT count(*) FROM embeddings").fetchone()[0])
+    with contextlib.closing(sqlite.open_reader(configure(folder).items_path)) as connection:
+        return bool(connection.execute("SELECT count(*) FROM embeddings").get)
 
 
 def test_the_backfill_goes_on_after_a_release(tmp_path: Path) -> None:

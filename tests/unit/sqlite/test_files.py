@@ -1,0 +1,60 @@
+"""Database files on disk: what is read of them beside SQLite's own connections."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from memory_core.sqlite import open_reader, open_writer, read_header
+
+# SQLite's lock of a reader: https://www.sqlite.org/src/file/src/os.h (SHARED_FIRST, SHARED_SIZE)
+_TAKE_READERS_LOCK = """
+import fcntl, sys
+with open(sys.argv[1], "r+b") as file:
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 510, 0x40000002)
+    except OSError:
+        print("held")
+"""
+
+
+def is_locked(path: Path) -> bool:
+    done = subprocess.run(
+        [sys.executable, "-c", _TAKE_READERS_LOCK, str(path)], capture_output=True, text=True, check=True, timeout=60
+    )
+    return done.stdout == "held\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="locks there belong to a descriptor")
+def test_a_look_at_the_header_keeps_the_locks_of_connections(tmp_path: Path) -> None:
+    path = tmp_path / "index.sqlite"
+    with closing(open_writer(path)) as writer:
+        writer.execute("CREATE TABLE notes (path)")
+        with closing(open_reader(path)) as reader:
+            assert reader.execute("SELECT count(*) FROM notes").get == 0
+            assert is_locked(path)
+            assert read_header(path)
+            assert is_locked(path)
+    assert not is_locked(path)
+
+
+def test_the_header_of_a_file_behind_a_link(tmp_path: Path) -> None:
+    path, link = tmp_path / "index?.sqlite", tmp_path / "link.sqlite"
+    with closing(open_writer(path)) as writer:
+        writer.execute("CREATE TABLE notes (path)")
+    link.symlink_to(path)
+    assert len(read_header(link)) == 100
+    assert read_header(link) == read_header(path) == path.read_bytes()[:100]
+
+
+def test_a_short_file_has_a_short_header(tmp_path: Path) -> None:
+    (tmp_path / "short").write_bytes(b"abc")
+    (tmp_path / "zeros").write_bytes(bytes(7))
+    (tmp_path / "zero").write_bytes(b"\0")
+    (tmp_path / "empty").touch()
+    found = [read_header(tmp_path / name) for name in ("short", "zeros", "zero", "empty", "none", ".")]
+    assert found == [b"abc", bytes(7), bytes(1), b"", b"", b""]
