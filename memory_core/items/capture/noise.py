@@ -28,7 +28,7 @@ DEIXIS = compile_one(
     |way|time)\b)|(?:the|your) (?:first|second|third|fourth|last|latest|previous|other|same|next|former|latter
     |following)(?! (?:week|month|year|day|weekend|of \w+|floor|name|time|quarter|half|semester|<DAY>|team|kids?|child
     |daughter|son|baby|trimester|grade|language)\b)|(?:options?|version|step|variant|choice|example|question|point|approach
-    |suggestion) (?:\d+|[a-d]|one|two|three)|(?:above|below)(?! \d)|here|line \d+|such a|as before|the (?:idea|tone|ending
+    |suggestion) (?:\d+(?!\.\d)|[a-d]|one|two|three)|(?:above|below)(?! \d)|here|line \d+|such a|as before|the (?:idea|tone|ending
     |part|intro|wording|paragraph|sentence|section|draft|layout|answer|results?|look|example|summary|phrasing|heading
     |shorter|longer|original|output|button|header|footer|background|font|diagram|chart|picture|image)|your (?:answer
     |suggestion|version|idea|plan|code|draft|reply|response|list|output|example|last|point|explanation|solution|story|poem

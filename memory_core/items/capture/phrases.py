@@ -18,7 +18,9 @@ EXPLICIT = compile_one(
     |must)) )*(?:"""
     + _KEEP_WORDS
     + r"""(?: (?:for (?:later|next time|the future|me)|somewhere|please|down|in your memory|to memory|well|this
-    |the following)){0,2}(?:\s*[:,–—-]\s*(?:that )?| (?:that|the fact that) | (?=(?:my|our|i|i'm|we|we're)\b))|(?:keep
+    |the following)){0,2}(?:\s*[:,–—-]\s*(?:that )?| (?:that|the fact that) | (?=(?:my|our|i|i'm|we|we're)\b))|remember[ ]
+    (?=the (?:(?!that\b|which\b|who\b|when\b|time|day\b|we\b|i\b|you\b|he\b|she\b|they\b)[\w'-]+ ){1,3}(?:is|are|has|have
+    |will|starts?|ends?|opens?|closes?)\b)|(?:keep
     |bear) this in mind\s*[:,–—-]\s*|(?:a )?note to self\s*[:,–—-]?\s*|(?:a )?(?:reminder|note|memo|nb|psa
     |ps)\s*[:,–—-]\s*(?:that )?|fyi[\s,:–—-]+|just so you know[\s,:–—-]+(?:that )?|for (?:future reference|the record
     |your (?:information|records|notes|memory)|next time|later)[\s,:–—-]+(?:that )?|(?:it's )?(?:important|worth (?:knowing

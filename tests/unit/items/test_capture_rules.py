@@ -25,6 +25,8 @@ def learn(*said: str) -> list[tuple[str, str, str]]:
         ("Remember that bins go out early.", "Bins go out early.", "fact"),
         ("Remember that the key hangs in the shed.", "The key hangs in the shed.", "fact"),
         ("Remember: the spare key hangs behind the door.", "The spare key hangs behind the door.", "fact"),
+        ("Remember that version 2.0 breaks the API.", "Version 2.0 breaks the API.", "fact"),
+        ("Remember the meeting is on Tuesdays now.", "The meeting is on Tuesdays now.", "fact"),
         ("could you remember that I park in row F?", "I park in row F", "fact"),
         ("The boiler is serviced by Lund & Sons, remember that.", "The boiler is serviced by Lund & Sons.", "fact"),
         ("Vergiss nicht, dass Oma keine Nüsse isst.", "Oma keine Nüsse isst.", "fact"),
