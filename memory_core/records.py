@@ -197,6 +197,7 @@ class Fallback:
     reason: str
 
 
+ITEM_KINDS = ("fact", "preference", "decision")  # that a user or an agent may give to an item
 NOTHING_INDEXED = "No memories indexed yet"  # `SearchResult.warning` of a backend whose index is empty
 
 

@@ -15,6 +15,7 @@ from memory_core.cli import output
 from memory_core.cli.parser import Argument, Command, Options
 from memory_core.config.fields import to_camel
 from memory_core.errors import InvalidArgument
+from memory_core.records import ITEM_KINDS
 from memory_core.text.quoting import quote_safely
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class ItemCommands:
                     Argument.of("text", metavar="TEXT", nargs="+", help="the fact, one or two sentences"),
                     Argument.of("--scope", metavar="NAME", help="where it belongs (memorySearch.items.scope)"),
                     tag,
+                    Argument.of("--kind", choices=ITEM_KINDS, default="fact", help="fact, preference or decision"),
                     Argument.of(
                         "--corrects", action="store_true", help="it takes the place of the fact that it corrects"
                     ),
@@ -168,8 +170,8 @@ class ItemCommands:
 
         with self._open(options) as items:
             done = items.write(
-                " ".join(options.text), scope=options.scope, tags=options.tags or [], corrects=options.corrects,
-                provenance=Provenance(speaker="user"),
+                " ".join(options.text), scope=options.scope, tags=options.tags or [], kind=options.kind,
+                corrects=options.corrects, provenance=Provenance(speaker="user"),
             )  # fmt: skip
         if options.json:
             output.print_json(done)

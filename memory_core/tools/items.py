@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core.errors import InvalidArgument
 from memory_core.items.records import Provenance
+from memory_core.records import ITEM_KINDS
 from memory_core.text.paragraphs import is_recalled
 from memory_core.text.quoting import quote_safely
 from memory_core.tools.arguments import make_optional
@@ -35,7 +36,7 @@ STORE: Mapping[str, Any] = {
         "properties": {
             "text": {"type": "string", "minLength": 1, "description": "The fact"},
             "kind": make_optional(
-                {"type": "string", "enum": ["fact", "preference", "decision"]},
+                {"type": "string", "enum": list(ITEM_KINDS)},
                 "fact (default); preference: stands in the context of every session; decision",
             ),
             "tags": make_optional(_TAGS, "Words to filter by"),

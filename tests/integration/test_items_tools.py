@@ -165,6 +165,9 @@ def test_the_commands(command: Command, tmp_path: Path) -> None:
     assert command("items", "list", "--tag", "work").out == "No items yet.\n"
     assert command("items", "list", "where", "do", "I", "sit?").out.startswith(f"{item_id}  0.")
     assert "scope" in command("items", "show", item_id).out
+    liked = command("items", "add", "I like it dark.", "--kind", "preference", "--json").json["item"]
+    assert liked["kind"] == "preference"
+    assert command("items", "forget", liked["id"]).code == 0
     missing = command("items", "show", "nothing")
     assert (missing.code, "there is no item 'nothing'" in missing.err) == (1, True)
     exported = tmp_path / "items.jsonl"
