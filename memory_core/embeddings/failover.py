@@ -205,7 +205,7 @@ class Providers:
         return replace(embedded, problem=self._open_role(CONFIGURED).problem or self.outages.outage_error())
 
     def close(self) -> None:
-        """Close all that were opened; may be called twice. Failures from now on are not recorded."""
+        """Close all that were opened; may be called twice. Failures are not recorded until one is opened again."""
         with self._lock:
             self._closed = True
             opened, self._opened = list(self._opened.values()), {}
@@ -269,5 +269,5 @@ class Providers:
                 provider = open_it()
                 if provider is None:
                     return None
-                self._opened[role] = provider
+                self._opened[role], self._closed = provider, False
             return self._opened[role]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core.backends.selector import Selector
 from memory_core.concurrency import forks
-from memory_core.concurrency.threads import start_call
 from memory_core.config.agent import AgentConfig
 from memory_core.config.switch import explain_off, refuse_off
 from memory_core.errors import BackendUnavailable, InvalidArgument, MemoryClosed, MemoryCoreError
@@ -208,7 +207,7 @@ class AgentMemory:
         if config.enabled:
             self._selector(config, "rw").sync_soon()
             if config.search.items.capture.notes:
-                start_call(lambda: self.capture.read_notes(config), name="memory-core-mirror")
+                self.capture.read_notes_soon(config)
 
     def session_updated(self, config: AgentConfig, session_key: str) -> None:
         """Tell the backends that a session's log has grown."""

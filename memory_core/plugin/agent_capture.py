@@ -6,14 +6,14 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from memory_core.completions import Message, join_text
 from memory_core.concurrency import forks
-from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
+from memory_core.concurrency.threads import start_call
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.plugin.agent_items import AgentItems
@@ -92,6 +92,7 @@ class AgentCapture:
         self._changed = threading.Condition()
         self._sessions: dict[str | None, _Waiting] = {}
         self._running: Future[None] | None = None
+        self._reading: Future[list[str]] | None = None  # of notes
         self._closed = False
 
     def add(
@@ -146,13 +147,9 @@ class AgentCapture:
             for waiting in self._sessions.values():
                 waiting.ended = True
             self._wake()
-            running = self._running
-        try:
-            if running is not None:
-                wait_for(running, CLOSE_SECONDS)
-        except NoAnswer:
-            return (_STILL_RUNNING,)
-        return ()
+            running: list[Future[Any]] = [future for future in (self._reading, self._running) if future is not None]
+        _, unfinished = wait(running, timeout=CLOSE_SECONDS)
+        return (_STILL_RUNNING,) if unfinished else ()
 
     def _wake(self) -> None:
         """Start the thread, or let it look again; the lock is held."""
@@ -207,6 +204,12 @@ class AgentCapture:
             log.exception("capture: %d turns could not be learned from", batch.turns)
         else:
             log.info("capture: %d turns read, %d items are new", batch.turns, new)
+
+    def read_notes_soon(self, config: AgentConfig) -> None:
+        """Do as `read_notes` does in the background, unless that runs already."""
+        with self._changed:
+            if not self._closed and (self._reading is None or self._reading.done()):
+                self._reading = start_call(lambda: self.read_notes(config), name="memory-core-mirror")
 
     def read_notes(self, config: AgentConfig) -> list[str]:
         """Change items as a person has changed the notes that mirror them, where notes do; what goes wrong is logged.

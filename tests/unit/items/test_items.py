@@ -15,7 +15,7 @@ import pytest
 from memory_core import sqlite
 from memory_core.config.agent import AgentConfig
 from memory_core.config.item_settings import ItemSettings, RecallSettings, Salience
-from memory_core.config.settings import ProviderId, SearchSettings
+from memory_core.config.settings import ProviderId, Remote, SearchSettings, Secret
 from memory_core.errors import InvalidArgument, MemoryClosed, StoreReadOnly
 from memory_core.items.items import Items
 from memory_core.items.records import Draft, Provenance
@@ -276,6 +276,19 @@ def test_the_backfill_goes_on_after_a_release(tmp_path: Path) -> None:
     opened.close()
     opened.start()
     assert "memory-core-items-backfill" not in [thread.name for thread in threading.enumerate()]
+
+
+def test_an_outage_is_remembered_also_after_a_release(tmp_path: Path) -> None:
+    plain = Items(configure(tmp_path, "none"))
+    plain.write("The dentist is Dr. Okafor.")
+    plain.close()
+    remote = Remote(base_url="http://127.0.0.1:9/v1", api_key=Secret("sk-loopback"))
+    search = SearchSettings(provider="openai-compatible", model="any", remote=remote)
+    opened = Items(replace(configure(tmp_path), search=search))
+    opened.release()
+    opened.query("the dentist")
+    assert "it is tried again in" in str(opened.query("the dentist").warning)
+    opened.close()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts in /proc")
