@@ -84,10 +84,10 @@ bench: .venv/dev
 # Eight minutes with a local model, all-MiniLM-L6-v2 or MODEL=file.gguf (and once those to compile llama.cpp); three with MODEL=
 MODEL := $(QMD)/all-MiniLM-L6-v2.gguf
 bench-retrieval: data-is-named .venv/$(if $(MODEL),local,dev) $(MODEL)
-	$(BIN)/python -m tests.benchmarks.retrieval $(DATA) $(if $(MODEL),--model $(MODEL))
+	$(BIN)/python -m tests.benchmarks.retrieval $(DATA) $(if $(MODEL),--model $(MODEL)) $(OPTIONS)
 
 data-is-named:
-	@test -d '$(DATA)' || { echo 'say where the judged conversations are: make bench-retrieval DATA=folder' >&2; exit 2; }
+	@test -d '$(DATA)' || { echo 'say where the judged sets are: make bench-retrieval DATA=folder' >&2; exit 2; }
 
 $(QMD)/all-MiniLM-L6-v2.gguf: | .venv/qmd
 	$(BIN)/python tests/qmd/install.py $(QMD) --model-only

@@ -14,6 +14,7 @@ import numpy as np
 from memory_core.embeddings.static import StaticProvider
 from memory_core.records import Hit, Query
 from memory_core.sqlite import Connection, open_reader
+from memory_core.text.terms import cut_cjk
 
 DEPTH = 100
 RRF_K = 60  # Cormack, Clarke and Buettcher, SIGIR 2009
@@ -50,7 +51,7 @@ class Baselines:
         }
 
     def _bm25(self, query: Query, joint: str) -> Ranked:
-        match = joint.join(f'"{word}"' for word in re.findall(r"\w+", query.text))
+        match = joint.join(f'"{word}"' for word in re.findall(r"\w+", cut_cjk(query.text)))
         rows = self._db.execute(
             "SELECT rowid, -bm25(chunks_fts) AS score FROM chunks_fts WHERE chunks_fts MATCH ? ORDER BY score DESC LIMIT ?",
             (match, DEPTH),

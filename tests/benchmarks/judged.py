@@ -1,44 +1,55 @@
-"""Judged questions of a folder of conversations, and workspaces made of them."""
+"""Judged questions of a folder of workspaces, and workspaces made of them."""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+_LIST_MARK = re.compile(r"^[ \t]*(?:[-*+]|\d+[.)])[ \t]+", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Judged:
-    """One question with its evidence: (path, line, text without the list mark, white space collapsed)."""
+    """One question with its evidence.
+
+    Attributes:
+        id: Of the question.
+        text: Of the question.
+        gold: The lines that answer it: path, number from 1, text without the list mark, white space collapsed.
+        evidence: The texts that must be shown, collapsed alike: those lines, or the parts of them that the set names.
+    """
 
     id: str
     text: str
     gold: tuple[tuple[str, int, str], ...]
+    evidence: tuple[str, ...]
 
 
 def collapsed(text: str) -> str:
-    return " ".join(text.split())
+    """A text without list marks, its white space collapsed."""
+    return " ".join(_LIST_MARK.sub("", text).split())
 
 
 def load_questions(folder: Path, prefix: str = "") -> list[Judged]:
-    """The judged questions of one conversation; `prefix` is put before every path."""
+    """The judged questions of one workspace that have an answer; `prefix` is put before every path."""
     judged = []
     for row in json.loads((folder / "questions.json").read_text(encoding="utf-8")):
         if row["category"] in (1, 2, 3, 4) and row["gold"]:
             gold = []
             for path, line in row["gold"]:
                 text = (folder / path).read_text(encoding="utf-8").split("\n")[line - 1]
-                gold.append(
-                    (f"{path[:7]}{prefix}{path[7:]}" if prefix else path, line, collapsed(text.removeprefix("- ")))
-                )
-            judged.append(Judged(row["id"], row["question"], tuple(gold)))
+                gold.append((f"{path[:7]}{prefix}{path[7:]}" if prefix else path, line, collapsed(text)))
+            evidence = tuple(map(collapsed, row.get("gold_text", ()))) or tuple(text for _, _, text in gold)
+            judged.append(Judged(row["id"], row["question"], tuple(gold), evidence))
     return judged
 
 
 def merge(folders: Sequence[Path], target: Path) -> list[Judged]:
-    """All conversations in one workspace, every one in a folder of its own below memory/."""
+    """All workspaces in one, every one in a folder of its own below memory/."""
     judged = []
     for folder in folders:
         shutil.copytree(folder / "memory", target / "memory" / folder.name)
@@ -46,9 +57,19 @@ def merge(folders: Sequence[Path], target: Path) -> list[Judged]:
     return judged
 
 
+def find_sets(data: Path) -> Mapping[str, Sequence[Path]]:
+    """The workspaces below a folder that have judged questions, by their set: the folder in which they stand."""
+    sets: dict[str, list[Path]] = {}
+    for path in sorted(data.rglob("questions.json")):
+        sets.setdefault(path.parent.parent.name, []).append(path.parent)
+    return sets
+
+
 def conversations(data: Path) -> list[Path]:
-    """The folders that hold judged questions."""
-    return sorted(path for path in data.iterdir() if (path / "questions.json").is_file())
+    """The workspaces of the set of conversations, `locomo`; of a folder without it, those that stand in it."""
+    return sorted(
+        path.parent for path in (data / "locomo" if (data / "locomo").is_dir() else data).glob("*/questions.json")
+    )
 
 
 def excerpt(notes: Sequence[tuple[Path, str]], target: Path) -> list[Judged]:

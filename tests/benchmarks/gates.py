@@ -1,0 +1,103 @@
+"""What passes the default minScore in the workspaces of every set: a line for each set and system.
+
+own       share of the judged questions that find nothing
+lists     the same of their bare words, without those that only build sentences
+foreign   share of questions of the other sets in the same script that find something; at most 200 for all workspaces
+          of a set, but 10 for each
+shuffled  the same of 60 texts of CJK characters of the set, in any order (CJK sets only)
+letters   the same of 60 texts of pseudo-words and of letters of other alphabets
+salad     the same of 60 texts of unconnected everyday words
+
+A list of words in CJK is the question without its hiragana and the characters of `FUNCTIONAL`.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+
+from memory_core.text.terms import extract_words
+from tests.benchmarks.judged import Judged
+from tests.benchmarks.nonsense import EVERYDAY_WORDS, gibberish, pseudo_words, word_salad
+
+FOREIGN, LEAST, ODD = 200, 10, 60
+FUNCTIONAL = re.compile("[的了是在什么哪谁几多少何为怎样吗呢吧个\\u3041-\\u309f？?。、，,]+")
+_CJK = re.compile("[\\u3041-\\u30ff\\u3400-\\u9fff]")
+
+
+@dataclass(frozen=True)
+class Probes:
+    """Texts to ask in one workspace, by kind."""
+
+    lists: Sequence[str]
+    foreign: Sequence[str]
+    shuffled: Sequence[str]
+    letters: Sequence[str]
+    salad: Sequence[str]
+
+
+@dataclass
+class Passed:
+    """For every kind of text, how many were asked and how many found something."""
+
+    own: tuple[int, int] = (0, 0)
+    lists: tuple[int, int] = (0, 0)
+    foreign: tuple[int, int] = (0, 0)
+    shuffled: tuple[int, int] = (0, 0)
+    letters: tuple[int, int] = (0, 0)
+    salad: tuple[int, int] = (0, 0)
+
+    def add(self, kind: str, asked: int, found: int) -> None:
+        before = getattr(self, kind)
+        setattr(self, kind, (before[0] + asked, before[1] + found))
+
+    def __str__(self) -> str:
+        return "  ".join(f"{each.name} {self._share(each.name)}" for each in fields(self))
+
+    def _share(self, kind: str) -> str:
+        asked, found = getattr(self, kind)
+        if not asked:
+            return "   -"
+        return f"{(asked - found if kind in {'own', 'lists'} else found) / asked:.3f}"
+
+
+def is_cjk(questions: Sequence[Judged]) -> bool:
+    """True if most of the questions are written in CJK characters."""
+    return 2 * sum(bool(_CJK.search(each.text)) for each in questions) > len(questions)
+
+
+def probes(
+    name: str, number: int, workspaces: int, sets: Mapping[str, Sequence[Judged]], own: Sequence[Judged]
+) -> Probes:
+    """The texts for one workspace of a set; the same in every run.
+
+    Args:
+        name: Of the set.
+        number: Of the workspace in it.
+        workspaces: Of the set.
+        sets: All questions of every set.
+        own: The questions of the workspace.
+    """
+    rng = random.Random(f"{name}/{number}")
+    cjk = is_cjk(sets[name])
+    others = [each.text for other in sets if other != name and is_cjk(sets[other]) is cjk for each in sets[other]]
+    odd = -(-ODD // workspaces)
+    marks = [mark for each in own for mark in _CJK.findall(each.text)] if cjk else []
+    return Probes(
+        lists=[word_list(each.text) for each in own],
+        foreign=rng.sample(others, min(max(FOREIGN // workspaces, LEAST), len(others))),
+        shuffled=["".join(rng.choices(marks, k=rng.randint(8, 20))) for _ in range(odd)] if marks else [],
+        letters=[(pseudo_words, gibberish)[index % 2](rng) for index in range(odd)],
+        salad=[word_salad(rng, EVERYDAY_WORDS) for _ in range(odd)],
+    )
+
+
+@cache
+def word_list(text: str) -> str:
+    """The bare words of a question."""
+    if _CJK.search(text):
+        return " ".join(part for part in FUNCTIONAL.split(text) if part)
+    return " ".join(word for word in re.findall(r"\w+", text) if extract_words(word))
