@@ -8,6 +8,7 @@ from typing import Any
 
 import apsw
 
+from memory_core.builtin.store.counts import summarise
 from memory_core.builtin.store.spaces import find_space
 from memory_core.builtin.store.store import Store
 from memory_core.builtin.store.vectors import VectorIndex
@@ -15,7 +16,8 @@ from memory_core.builtin.store.writer import StoreWriter
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import Chunking, SearchSettings
 from memory_core.embeddings.protocols import EmbeddingProvider
-from memory_core.records import SyncReport
+from memory_core.records import KeySources, Status, SyncReport
+from memory_core.serving.status import report_status
 from memory_core.sync.context import SyncContext
 from memory_core.sync.syncer import Syncer
 
@@ -69,6 +71,17 @@ class Index:
         with self.writer.lock():
             context = SyncContext(config=self.config, store=self.writer, provider=provider, **options)
             return Syncer(context).run(force=force)
+
+    def report_status(self) -> Status:
+        """The status, as the builtin backend reports it."""
+        return report_status(
+            "builtin",
+            self.config,
+            self.config.store_path,
+            lambda: summarise(self.store),
+            KeySources(),
+            writable=True,
+        )
 
     def set(self, **search: Any) -> None:
         """Configure something else."""

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from memory_core.builtin.ownership import refuse_other_workspace
 from memory_core.builtin.store.counts import verify
 from memory_core.builtin.store.store import Store
 from memory_core.builtin.store.vectors import find_vec0_problem
@@ -14,6 +13,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.switch import explain_off
 from memory_core.errors import NotIndexed, OtherWorkspace, StoreError
 from memory_core.records import Finding, Probe
+from memory_core.serving.ownership import refuse_other_workspace
 from memory_core.sources import files
 from memory_core.sources.roots import list_watched_paths
 from memory_core.sync.watcher import Watcher

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from memory_core.builtin.status import report_status
 from memory_core.builtin.store.retrieval import StoreReader
 from memory_core.builtin.store.vectors import VectorIndex
-from memory_core.records import KeySources, Query
+from memory_core.records import Query
 from memory_core.search.pipeline import search
 from memory_core.sources import files, notes
 from tests.index import Index
@@ -57,7 +56,7 @@ def test_an_odd_time_harms_no_file(index: Index, mtime_ns: int) -> None:
     file = files.resolve(index.config, "memory/odd.md")
     assert file is not None
     assert notes.find_note_day(file, "").year in range(1600, 2300)
-    assert not report_status(index.config, index.store, KeySources(), writable=True).dirty
+    assert not index.report_status().dirty
 
 
 def test_other_text_behind_the_same_size_and_time_is_found(index: Index) -> None:
@@ -67,7 +66,7 @@ def test_other_text_behind_the_same_size_and_time_is_found(index: Index) -> None
     file.write_text("The gate is brown.\n", encoding="utf-8")
     set_mtime(file, before.st_mtime_ns)
     assert file.stat().st_size == before.st_size
-    assert report_status(index.config, index.store, KeySources(), writable=True).dirty
+    assert index.report_status().dirty
     assert index.sync().changed == 1
     assert shown(index, "gate") == [("MEMORY.md", "The gate is brown.")]
 
@@ -98,4 +97,4 @@ def test_another_inode_of_the_same_text_costs_a_hash(index: Index) -> None:
     report = index.sync()
     assert (report.changed, report.unchanged) == (0, 1)
     assert index.content()["chunks"] == kept
-    assert not report_status(index.config, index.store, KeySources(), writable=True).dirty
+    assert not index.report_status().dirty

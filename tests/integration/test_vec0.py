@@ -17,12 +17,10 @@ import numpy as np
 import pytest
 
 import memory_core
-from memory_core.builtin.status import report_status
 from memory_core.builtin.store.spaces import find_space
 from memory_core.builtin.store.vectors import VectorIndex
 from memory_core.config.settings import Cache, SearchSettings, Vector
 from memory_core.embeddings.static import StaticProvider
-from memory_core.records import KeySources
 from memory_core.sqlite import load_vec0
 from tests.command import REPOSITORY
 from tests.fakes.providers import CountingProvider
@@ -72,7 +70,7 @@ def test_status_says_by_what_vectors_are_searched(tmp_path: Path) -> None:
 
     def look() -> tuple[str, str | None]:
         index.store.vectors = vectors
-        status = report_status(index.config, index.store, KeySources(), writable=True)
+        status = index.report_status()
         return status.vector, status.vector_reason
 
     index.note("a.md", "oak")  # is no note of memory: the index stays empty

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 from memory_core.builtin.store import meta
@@ -13,51 +13,9 @@ from memory_core.builtin.store.pending import count_pending
 from memory_core.builtin.store.repair import find_problem
 from memory_core.builtin.store.spaces import load_serving_space, load_space
 from memory_core.builtin.store.store import Store
-from memory_core.builtin.store.vectors import VectorSearch
-from memory_core.embeddings.outage import Outage
-from memory_core.embeddings.protocols import Space
 from memory_core.records import FileFailure, FileStamp
+from memory_core.serving.status import IndexSummary
 from memory_core.sqlite import Connection
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexSummary:
-    """The content of an index and what it remembers.
-
-    Attributes:
-        workspace: The real path of the folder whose notes it holds; None if it does not say.
-        files: The number of indexed files of each source.
-        chunks: The number of chunks.
-        embeddings: The number of embeddings in the serving space that some window refers to.
-        pending: The number of texts without an embedding: in the space that syncs fill, else in the one that serves.
-        pending_reason: Why the last sync that needed embeddings could not have them all; None if it could.
-        serving: The space whose vectors answer; None when keywords answer alone.
-        is_moving: Syncs fill another space than the one that serves.
-        target: That space; None where there is none, or its dimensions are unknown yet.
-        outage: The recorded outage of a provider, of whichever one.
-        failures: Files that the last sync left as they were.
-        last_sync: Unix seconds; None before the first.
-        stamps: The stamp of each note as it was indexed, by (source, path); no session logs, and
-            none of the failures.
-        vector: By what the vectors of the serving space are searched: "vec0", "signs", "exact" or "off".
-        vector_reason: Why it is not "vec0"; None if it is.
-    """
-
-    workspace: str | None
-    files: Mapping[str, int]
-    chunks: int
-    embeddings: int
-    pending: int
-    pending_reason: str | None
-    serving: Space | None
-    is_moving: bool
-    target: Space | None
-    outage: Outage | None
-    failures: tuple[FileFailure, ...]
-    last_sync: float | None
-    stamps: Mapping[tuple[str, str], FileStamp]
-    vector: VectorSearch
-    vector_reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +60,7 @@ def summarise(store: Store) -> IndexSummary:
             stamps=_read_stamps(connection),
             vector=vector,
             vector_reason=reason,
+            store_bytes=_measure(store.path),
         )
 
 
@@ -115,6 +74,13 @@ def verify(store: Store) -> Integrity:
     with store.read() as connection:
         files = sum(_count_files(connection).values())
         return Integrity(meta.get_value(connection, meta.WORKSPACE), files, find_problem(connection, VERSION))
+
+
+def _measure(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # it may go at any moment
+        return 0
 
 
 def _count_files(connection: Connection) -> dict[str, int]:

@@ -1,43 +1,95 @@
-"""The status of the builtin backend: read from the index file and the configuration, without a model or the network."""
+"""The status of a backend with an index of its own: read from the index and the configuration, without a model."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memory_core.builtin.ownership import refuse_other_workspace
-from memory_core.builtin.store.counts import IndexSummary, summarise
-from memory_core.builtin.store.store import Store
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.choice import choose_provider
-from memory_core.embeddings.outage import explain_fallback, fingerprint_settings, may_fall_back
+from memory_core.embeddings.outage import Outage, explain_fallback, fingerprint_settings, may_fall_back
+from memory_core.embeddings.protocols import Space
 from memory_core.errors import NotIndexed, OtherWorkspace
-from memory_core.records import KeySources, Status
+from memory_core.records import FileFailure, FileStamp, KeySources, Status
+from memory_core.serving.ownership import refuse_other_workspace
 from memory_core.sources import files
 
 
-def report_status(config: AgentConfig, store: Store, keys: KeySources, *, writable: bool) -> Status:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexSummary:
+    """The content of an index and what it remembers.
+
+    Attributes:
+        workspace: The real path of the folder whose notes it holds; None if it does not say.
+        files: The number of indexed files of each source.
+        chunks: The number of chunks.
+        embeddings: The number of embeddings in the serving space that some window refers to.
+        pending: The number of texts without an embedding: in the space that syncs fill, else in the one that serves.
+        pending_reason: Why the last sync that needed embeddings could not have them all; None if it could.
+        serving: The space whose vectors answer; None when keywords answer alone.
+        is_moving: Syncs fill another space than the one that serves.
+        target: That space; None where there is none, or its dimensions are unknown yet.
+        outage: The recorded outage of a provider, of whichever one.
+        failures: Files that the last sync left as they were.
+        last_sync: Unix seconds; None before the first.
+        stamps: The stamp of each note as it was indexed, by (source, path); no session logs, and
+            none of the failures.
+        vector: By what the vectors of the serving space are searched: see `Status.vector`.
+        vector_reason: See `Status.vector_reason`.
+        store_bytes: The size of the index.
+    """
+
+    workspace: str | None
+    files: Mapping[str, int]
+    chunks: int
+    embeddings: int
+    pending: int
+    pending_reason: str | None
+    serving: Space | None
+    is_moving: bool
+    target: Space | None
+    outage: Outage | None
+    failures: tuple[FileFailure, ...]
+    last_sync: float | None
+    stamps: Mapping[tuple[str, str], FileStamp]
+    vector: str
+    vector_reason: str | None
+    store_bytes: int = 0
+
+
+def report_status(
+    name: str,
+    config: AgentConfig,
+    store: Path | None,
+    summarise: Callable[[], IndexSummary],
+    keys: KeySources,
+    *,
+    writable: bool,
+) -> Status:
     """Report counts and states of one index.
 
     Args:
+        name: The backend's.
         config: The agent's.
-        store: Its index.
+        store: The index file; None if it is no file.
+        summarise: Summarises the index; raises NotIndexed where there is none.
         keys: The sources of keys for remote providers.
         writable: This session may write the index.
 
     Raises:
-        StoreError: The file exists but cannot be used.
+        StoreError: The index exists but cannot be used.
     """
     choice = choose_provider(config, keys)
     blank = Status(
-        backend="builtin", agent=config.agent, workspace=config.workspace, store=config.store_path,
+        backend=name, agent=config.agent, workspace=config.workspace, store=store,
         provider=choice.provider, model=choice.model,
         warnings=(*config.warnings, *([choice.missing] if choice.missing else [])),
         vector_reason=None if choice.provider == "none" else "there are no embeddings yet",
         details={"provider reason": choice.reason, "access": "rw" if writable else "ro"},
     )  # fmt: skip
     try:
-        summary = summarise(store)
+        summary = summarise()
         if summary.files:
             refuse_other_workspace(config, summary.workspace)
     except OtherWorkspace as error:
@@ -45,13 +97,6 @@ def report_status(config: AgentConfig, store: Store, keys: KeySources, *, writab
     except NotIndexed:
         return blank
     return _add_outage(_fill(blank, config, summary), config, summary)
-
-
-def _measure(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:  # it may go at any moment
-        return 0
 
 
 def _fill(blank: Status, config: AgentConfig, summary: IndexSummary) -> Status:
@@ -71,7 +116,7 @@ def _fill(blank: Status, config: AgentConfig, summary: IndexSummary) -> Status:
         details=details,
         warnings=warnings,
         indexed=True,
-        store_bytes=_measure(config.store_path),
+        store_bytes=summary.store_bytes,
         files=sum(summary.files.values()),
         chunks=summary.chunks,
         embeddings=summary.embeddings,

@@ -7,14 +7,13 @@ import threading
 from collections import defaultdict
 from dataclasses import replace
 
-from memory_core.builtin.store.store import Store
-from memory_core.builtin.store.writer import StoreWriter
 from memory_core.concurrency.backoff import Backoff, Cooldown
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import ActiveProvider, Providers
 from memory_core.embeddings.protocols import Space
 from memory_core.errors import MemoryCoreError, StoreError
 from memory_core.records import ProgressCallback, SyncReport
+from memory_core.serving.index import Index, IndexWriter
 from memory_core.sync.freshness import ChangeTracker, Freshness
 
 log = logging.getLogger(__name__)
@@ -38,7 +37,7 @@ class SyncRunner:
     """
 
     def __init__(
-        self, config: AgentConfig, store: Store, writer: StoreWriter, providers: Providers, *, standby: bool
+        self, config: AgentConfig, store: Index, writer: IndexWriter, providers: Providers, *, standby: bool
     ) -> None:
         self._config = config
         self._store = store

@@ -1,4 +1,4 @@
-"""Answers of the builtin backend: wait for a sync, embed the question, search, and warn of what failed on the way."""
+"""Answers of one backend: wait for a sync, embed the question, search, and warn of what failed on the way."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from concurrent.futures import wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from memory_core.builtin.ownership import refuse_other_workspace
-from memory_core.builtin.store.store import Store
-from memory_core.builtin.syncing import REBUILDING, SyncRunner
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import Providers
 from memory_core.embeddings.protocols import Space, TokenModel
@@ -26,6 +23,9 @@ from memory_core.errors import (
     SyncStopped,
 )
 from memory_core.records import NOTHING_INDEXED, Fallback, Hit, Mode, Query, SearchResult
+from memory_core.serving.index import Index
+from memory_core.serving.ownership import refuse_other_workspace
+from memory_core.serving.syncing import REBUILDING, SyncRunner
 from memory_core.sync.background import BackgroundSync
 from memory_core.text.terms import split_question
 
@@ -83,16 +83,20 @@ class Answerer:
         providers: Embed questions.
         syncs: Runs the syncs.
         background: Runs them without the caller.
+        name: The backend's.
     """
 
     def __init__(
         self,
         config: AgentConfig,
-        store: Store,
+        store: Index,
         providers: Providers,
         syncs: SyncRunner,
         background: BackgroundSync,
+        *,
+        name: str,
     ) -> None:
+        self._name = name
         self._config = config
         self._store = store
         self._providers = providers
@@ -125,7 +129,7 @@ class Answerer:
                 return self._explain_no_index(error, degradation)
             except StoreError:
                 if degradation.rebuilding:
-                    return _to_result((), "keyword", None, degradation)
+                    return self._to_result((), "keyword", None, degradation)
                 if damaged or not self._store.writable or not self._store.is_suspect:
                     raise
                 damaged = True  # the next sync makes the index anew
@@ -143,7 +147,7 @@ class Answerer:
 
     def _explain_no_index(self, error: NotIndexed, degradation: _Degradation) -> SearchResult:
         if degradation.rebuilding:
-            return _to_result((), "keyword", None, degradation)
+            return self._to_result((), "keyword", None, degradation)
         if degradation.problem is not None:
             raise degradation.problem from None  # says why there is no index
         if not self._store.writable:
@@ -152,7 +156,7 @@ class Answerer:
             degradation.warn(str(error), error.action)
         else:
             degradation.warn(NOTHING_INDEXED)
-        return _to_result((), "keyword", None, degradation)
+        return self._to_result((), "keyword", None, degradation)
 
     def _sync(self, until: float, degradation: _Degradation) -> None:
         """Wait for a sync as long as the search may."""
@@ -190,7 +194,7 @@ class Answerer:
         with self._store.reading() as reader:
             if reader.is_empty():
                 degradation.warn(NOTHING_INDEXED)
-                return _to_result((), "keyword", None, degradation)
+                return self._to_result((), "keyword", None, degradation)
             refuse_other_workspace(self._config, reader.load_workspace())
             serving = reader.load_serving_space()
             if serving is None and not self._explain_missing(query, degradation):
@@ -198,7 +202,7 @@ class Answerer:
             vectors = None if serving is None else self._embed(serving, query, degradation)
             hits, mode = search(reader, query, self._config.search.query.hybrid, vectors=vectors)
             hits = cite(reader, hits)
-        return _to_result(tuple(hits), mode, serving.space if serving and vectors else None, degradation)
+        return self._to_result(tuple(hits), mode, serving.space if serving and vectors else None, degradation)
 
     def _embed(self, serving: ServingSpace, query: Query, degradation: _Degradation) -> VectorQuery | None:
         """Embed the question for the space that serves; None, with a warning, where that fails."""
@@ -265,16 +269,17 @@ class Answerer:
             return seconds
         return min(seconds, max(query.deadline - time.monotonic(), MIN_EMBED_SECONDS))
 
-
-def _to_result(hits: tuple[Hit, ...], mode: Mode, space: Space | None, degradation: _Degradation) -> SearchResult:
-    return SearchResult(
-        hits=hits,
-        provider=space.provider if space else "none",
-        model=space.model if space else None,
-        mode=mode,
-        backend="builtin",
-        fallback=degradation.fallback,
-        stale=degradation.stale,
-        warning="; ".join(degradation.warnings) or None,
-        action=degradation.action or None,
-    )
+    def _to_result(
+        self, hits: tuple[Hit, ...], mode: Mode, space: Space | None, degradation: _Degradation
+    ) -> SearchResult:
+        return SearchResult(
+            hits=hits,
+            provider=space.provider if space else "none",
+            model=space.model if space else None,
+            mode=mode,
+            backend=self._name,
+            fallback=degradation.fallback,
+            stale=degradation.stale,
+            warning="; ".join(degradation.warnings) or None,
+            action=degradation.action or None,
+        )

@@ -1,0 +1,58 @@
+"""The interface of an index to the backend that serves it. A store implements it beside those of search and sync."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from memory_core.search.reader import Reader
+from memory_core.sync.store import SyncStore
+
+
+class Index(Protocol):
+    """One agent's index: hands out readers, and knows its health."""
+
+    @property
+    def writable(self) -> bool:
+        """False if this session may only read."""
+        ...
+
+    @property
+    def path(self) -> Path:
+        """The index as messages name it."""
+        ...
+
+    @property
+    def is_suspect(self) -> bool:
+        """True once something has failed that may be damage, until `repair` has looked."""
+        ...
+
+    def needs_check(self) -> bool:
+        """Return True if `repair` should look although nothing has failed yet."""
+        ...
+
+    def repair(self) -> str | None:
+        """Make way for a new index if this one is damaged; return how it was damaged, None if nothing was done."""
+        ...
+
+    def reading(self) -> AbstractContextManager[Reader]:
+        """Hand out a reader for one search: all of its answers come from one moment of the index.
+
+        Raises:
+            NotIndexed: There is no index yet.
+            MemoryCoreError: It cannot be read.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close all connections; may be called twice."""
+        ...
+
+
+class IndexWriter(SyncStore, Protocol):
+    """The index as sync writes it, and what tells that somebody has written."""
+
+    def read_generation(self) -> str:
+        """Return what changes whenever files, chunks or embeddings do, in whichever process."""
+        ...
