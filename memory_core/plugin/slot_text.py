@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from memory_core.items.recall import Recall
 
 
+PASSAGES = 3  # that a message calls to mind
+
+
 class SlotText:
     """The methods of `MemorySlot` that return text for a session. None of them raises."""
 
@@ -42,8 +45,14 @@ class SlotText:
         return memory.recall.quote_context(config, context, self._agents.today(), budget_chars=budget_chars)
 
     @never_raises(lambda _: "")
-    def system_text(self, context: CallContext | None = None) -> str:
-        """Return all that the system prompt of a session says of memory: `prompt_section`, then `session_context`."""
+    def system_text(self, context: CallContext | None = None, message: str = "") -> str:
+        """Return all that the system prompt of a session says of memory: `prompt_section`, then `session_context`.
+
+        Args:
+            context: The session.
+            message: What the user says now; `recall` adds what it calls to mind. "" adds nothing.
+        """
+        check_kind("message", message, str)
         context = check_context(context)
         found = self._agents.resolve_if_on(context)
         if found is None:
@@ -51,7 +60,8 @@ class SlotText:
         memory, config = found
         readable = memory.allows(config, context)
         quoted = memory.recall.quote_context(config, context, self._agents.today()) if readable else ""
-        return "\n\n".join(filter(None, [_explain_memory(config, context), quoted]))
+        recalled = memory.quote_recalled(config, message, context, max_results=PASSAGES) if message else ""
+        return "\n\n".join(filter(None, [_explain_memory(config, context), quoted, recalled]))
 
     @never_raises(lambda _: recall_nothing())
     def recall_for_message(self, message: str, context: CallContext | None = None) -> Recall:
@@ -61,7 +71,7 @@ class SlotText:
         return memory.recall_for_message(config, message, context)
 
     @never_raises(lambda _: "")
-    def recall(self, context: CallContext | None, text: str, *, max_results: int = 3) -> str:
+    def recall(self, context: CallContext | None, text: str, *, max_results: int = PASSAGES) -> str:
         """Return the passages of notes that a message calls to mind, or the text of `recall_for_message` where that is on.
 
         Args:

@@ -17,8 +17,9 @@ pytest.importorskip("google.adk", reason="make test-hosts installs ADK")
 
 
 def test_it_finds_appends_and_saves_once_before_each_compaction(
-    slot: MemorySlot, server: ChatServer, notes: Path
+    slot: MemorySlot, server: ChatServer, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else it asks the network for prices
     asyncio.run(_chat(slot, server, notes))
 
 
@@ -31,7 +32,7 @@ async def _chat(slot: MemorySlot, server: ChatServer, notes: Path) -> None:
     from google.adk.tools.base_tool import BaseTool
     from google.genai.types import Content, FunctionDeclaration, Part
 
-    from tests.frameworks.recipes import FACTS, run_recipe
+    from tests.frameworks.recipes import FACTS, assert_recalled, run_recipe, write_old_note
 
     model = LiteLlm(model="openai/rules", api_base=server.url, api_key="placeholder")
     names: dict[str, Any] = {"BaseTool": BaseTool, "FunctionDeclaration": FunctionDeclaration, "LlmAgent": LlmAgent}
@@ -55,10 +56,14 @@ async def _chat(slot: MemorySlot, server: ChatServer, notes: Path) -> None:
             )
         return said
 
+    write_old_note(notes)
     assert "31 May" in await say("When does the lease of the boat house end?")
     assert NOTE in str(server.requests[0]["messages"])
     await say(f"{REMEMBER}the cat is called Minka")
     assert "the cat is called Minka" in read_daily(notes)
+    number = len(server.requests)
+    await say("Where does the anchor lie?")
+    assert_recalled(server, number)
     for number, fact in enumerate(FACTS, start=1):
         server.stores = fact
         for _ in range(30):

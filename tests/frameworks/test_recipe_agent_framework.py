@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ def test_it_finds_appends_and_saves_once_before_each_compaction(
 async def _chat(slot: MemorySlot, server: ChatServer, notes: Path) -> None:
     from agent_framework.openai import OpenAIChatCompletionClient
 
-    from tests.frameworks.recipes import FACTS, run_recipe
+    from tests.frameworks.recipes import FACTS, assert_recalled, run_recipe, write_old_note
 
     class SmallStrategy(agent_framework.TruncationStrategy):  # type: ignore[misc]  # untyped where it is not installed
         """The strategy of the recipe, with a size that a test reaches."""
@@ -35,17 +34,21 @@ async def _chat(slot: MemorySlot, server: ChatServer, notes: Path) -> None:
 
     client = OpenAIChatCompletionClient("rules", api_key="placeholder", base_url=server.url)
     names = {name: getattr(agent_framework, name) for name in ("Agent", "ContextProvider", "FunctionTool")}
-    names |= {"TruncationStrategy": SmallStrategy, "client": client, "asyncio": asyncio, "functools": functools}
+    names |= {"TruncationStrategy": SmallStrategy, "client": client, "asyncio": asyncio}
     agent = run_recipe("Microsoft Agent Framework", slot, server, **names)["agent"]
     session = agent.create_session()
 
     async def say(text: str) -> str:
         return str((await agent.run(text, session=session)).text)
 
+    write_old_note(notes)
     assert "31 May" in await say("When does the lease of the boat house end?")
     assert NOTE in str(server.requests[0]["messages"])
     await say(f"{REMEMBER}the cat is called Minka")
     assert "the cat is called Minka" in read_daily(notes)
+    number = len(server.requests)
+    await say("Where does the anchor lie?")
+    assert_recalled(server, number)
     for number, fact in enumerate(FACTS, start=1):
         server.stores = fact
         for _ in range(30):

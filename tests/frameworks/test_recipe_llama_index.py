@@ -27,7 +27,7 @@ async def _chat(slot: MemorySlot, server: ChatServer, notes: Path) -> None:
     from llama_index.core.tools import FunctionTool, ToolMetadata
     from llama_index.llms.openai_like import OpenAILike
 
-    from tests.frameworks.recipes import FACTS, run_recipe
+    from tests.frameworks.recipes import FACTS, assert_recalled, run_recipe, write_old_note
 
     llm = OpenAILike(
         model="rules", api_base=server.url, api_key="placeholder", is_chat_model=True, is_function_calling_model=True
@@ -47,10 +47,14 @@ async def _chat(slot: MemorySlot, server: ChatServer, notes: Path) -> None:
     async def say(text: str) -> str:
         return str(await space["agent"].run(text, memory=space["memory"]))
 
+    write_old_note(notes)
     assert "31 May" in await say("When does the lease of the boat house end?")
     assert NOTE in str(server.requests[0]["messages"])
     await say(f"{REMEMBER}the cat is called Minka")
     assert "the cat is called Minka" in read_daily(notes)
+    number = len(server.requests)
+    await say("Where does the anchor lie?")
+    assert_recalled(server, number)
     for number, fact in enumerate(FACTS, start=1):
         server.stores = fact
         for _ in range(30):

@@ -114,6 +114,17 @@ def test_the_system_text_explains_memory_and_quotes_the_notes(slot: MemorySlot, 
     assert slot.system_text(CallContext(access="none")) == ""
 
 
+def test_the_system_text_for_a_message_adds_what_it_calls_to_mind(slot: MemorySlot, tmp_path: Path) -> None:
+    (tmp_path / "notes" / "memory").mkdir()
+    (tmp_path / "notes" / "memory" / "2020-01-01.md").write_text("The anchor lies in the barn.\n", encoding="utf-8")
+    plain = slot.system_text(SESSION)
+    assert "anchor" not in plain
+    text = slot.system_text(SESSION, "Where does the anchor lie?")
+    assert text.startswith(plain)
+    assert "> The anchor lies in the barn." in text.removeprefix(plain)
+    assert slot.system_text(CallContext(access="none"), "Where does the anchor lie?") == ""
+
+
 def test_a_message_calls_passages_of_notes_to_mind(slot: MemorySlot, tmp_path: Path) -> None:
     (tmp_path / "notes" / "MEMORY.md").write_text("The fence is green.\n", encoding="utf-8")
     text = slot.recall(SESSION, "Which colour has the fence?")
