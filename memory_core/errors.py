@@ -11,6 +11,7 @@ MemoryCoreError
 ├── MemoryClosed                the memory or the slot was closed, and opens nothing again
 ├── NotIndexed                  there is no index, and the session may not write one
 │   └── OtherWorkspace          the index file holds the notes of another workspace
+├── HistoryUnavailable          the history does not reach back to the time asked for, or none is kept
 ├── StoreError                  the index file cannot be used
 │   ├── StoreCorrupt            it is no database of memory-core, or damaged
 │   ├── StoreTooNew             a newer version of memory-core wrote it
@@ -182,6 +183,10 @@ class OtherWorkspace(NotIndexed):
         )
         self.path = path
         self.held = held
+
+
+class HistoryUnavailable(MemoryCoreError):
+    """The history does not reach back to the time that was asked for, or none is kept."""
 
 
 class StoreError(MemoryCoreError):

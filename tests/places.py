@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memory_core.config.resolution import make_workspace_key
+from memory_core.config.agent import make_workspace_key
 
 
 def index_path(state_dir: Path | str, workspace: Path | str, agent: str = "main") -> Path:

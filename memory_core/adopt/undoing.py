@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memory_core.adopt.record import Adoption, hash_file
 from memory_core.config.adopted import find_adopted_config
-from memory_core.config.resolution import make_workspace_key
+from memory_core.config.agent import make_workspace_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def undo(adoption: Adoption, state_dir: Path) -> Undone:
             folder.rmdir()
             if folder.parent == config.parent:
                 indexed = bool(adoption.copies)
-                for file in config.parent.glob(f"*-{key}.sqlite*"):
+                for file in config.parent.glob(f"*-{key}.*"):  # the index and the history
                     file.unlink()
     adoption.served.clear()
     adoption.copies.clear()

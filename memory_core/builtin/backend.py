@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from memory_core.builtin.recording import HistoryRecorder
 from memory_core.builtin.store.outage_log import StoredOutage
 from memory_core.builtin.store.store import Store
 from memory_core.builtin.store.vectors import VectorIndex
@@ -12,6 +13,7 @@ from memory_core.builtin.store.writer import StoreWriter
 from memory_core.concurrency.backoff import Clock
 from memory_core.config.agent import AgentConfig
 from memory_core.config.names import BUILTIN
+from memory_core.history.history import History
 from memory_core.hookspecs import BackendContext, BackendPlugin
 from memory_core.records import Finding
 from memory_core.serving.backend import IndexBackend
@@ -42,13 +44,15 @@ class BuiltinBackend(IndexBackend):
 
             return counts.summarise(store)
 
+        writer = StoreWriter(store)
         super().__init__(
             BUILTIN,
             context,
             store,
-            StoreWriter(store),
+            writer,
             StoredOutage(store),
             summarise=summarise,
+            recorder=HistoryRecorder(config, writer, History(config, writable=store.writable)),
             file=config.store_path,
             clock=clock,
         )

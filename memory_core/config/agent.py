@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2s
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,11 @@ from memory_core.config.names import SLOT_ID
 from memory_core.config.settings import Compaction, MemorySettings, ProviderAccount, SearchSettings, Source
 
 GET_LINES = 120
+
+
+def make_workspace_key(workspace: Path) -> str:
+    """Return eight hex digits that tell a workspace from others by its real path, whatever links lead to it."""
+    return blake2s(os.fsencode(os.path.realpath(workspace)), digest_size=4).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +82,11 @@ class AgentConfig:
     def items_path(self) -> Path:
         """The file of this agent's items, beside the index; no other agent has the same."""
         return self.store_path.parent / f"{self.agent}.items.sqlite"
+
+    @property
+    def history_path(self) -> Path:
+        """The file of old versions of this workspace's notes, beside the index; no other agent or workspace has the same."""
+        return self.store_path.parent / f"{self.agent}-{make_workspace_key(self.workspace)}.history.sqlite"
 
     @property
     def sessions_dir(self) -> Path:

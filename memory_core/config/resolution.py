@@ -6,10 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from hashlib import blake2s
 from pathlib import Path
 
-from memory_core.config.agent import AgentConfig
+from memory_core.config.agent import AgentConfig, make_workspace_key
 from memory_core.config.environment import Variables, expand, find_ref_source
 from memory_core.config.fields import is_framing_header
 from memory_core.config.home import expand_home
@@ -61,11 +60,6 @@ def _find_current_folder() -> Path | None:
         return Path.cwd()
     except OSError:  # it has been removed
         return None
-
-
-def make_workspace_key(workspace: Path) -> str:
-    """Return eight hex digits that tell a workspace from others by its real path, whatever links lead to it."""
-    return blake2s(os.fsencode(os.path.realpath(workspace)), digest_size=4).hexdigest()
 
 
 class Resolver:

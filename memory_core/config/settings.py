@@ -21,6 +21,7 @@ from memory_core.config.fields import (
     parse_size_bytes,
     to_camel,
 )
+from memory_core.config.history_settings import HistorySettings
 from memory_core.config.item_settings import ItemSettings, RecallSettings, Salience
 from memory_core.config.names import BUILTIN
 
@@ -34,6 +35,7 @@ __all__ = [
     "Experimental",
     "ExtraPath",
     "FallbackId",
+    "HistorySettings",
     "Hybrid",
     "InvalidField",
     "ItemSettings",
@@ -360,6 +362,7 @@ class SearchSettings(Section):
     sync: SyncSettings = field(default_factory=SyncSettings)
     query: QuerySettings = field(default_factory=QuerySettings)
     cache: Cache = field(default_factory=Cache)
+    history: HistorySettings = field(default_factory=HistorySettings)
     items: ItemSettings = field(default_factory=ItemSettings)
     recall: RecallSettings = field(default_factory=RecallSettings)
     experimental: Experimental = field(default_factory=Experimental)

@@ -16,7 +16,7 @@ from memory_core.errors import MemoryCoreError, ProviderError, StoreReadOnly
 from memory_core.hookspecs import BackendContext, hookimpl
 from memory_core.records import Document, Probe, ProgressCallback, Query, SearchResult, Status, SyncReport
 from memory_core.serving.answering import Answerer
-from memory_core.serving.index import Index, IndexWriter
+from memory_core.serving.index import Index, IndexWriter, Recorder
 from memory_core.serving.syncing import SyncRunner
 from memory_core.sync.background import BackgroundSync
 from memory_core.sync.triggers import SyncTriggers, wants_sync
@@ -38,6 +38,7 @@ class IndexBackend:
         writer: Writes to it.
         outages: Keeps the record of the provider's outage.
         summarise: Summarises the index; raises NotIndexed where there is none.
+        recorder: Is told what syncs have changed; None if nobody records it.
         file: The index file; None if the index is no file.
         clock: Unix seconds, by which outages of the provider are measured.
     """
@@ -51,6 +52,7 @@ class IndexBackend:
         outages: OutageLog,
         *,
         summarise: Callable[[], IndexSummary],
+        recorder: Recorder | None = None,
         file: Path | None = None,
         clock: Clock = time.time,
     ) -> None:
@@ -61,9 +63,10 @@ class IndexBackend:
         self._store = store
         self._writer = writer
         self._summarise = summarise
+        self._recorder = recorder
         self._file = file
         self._providers = Providers(config, outages, self._keys, clock=clock)
-        self._syncs = SyncRunner(config, store, writer, self._providers, standby=context.standby)
+        self._syncs = SyncRunner(config, store, writer, self._providers, recorder=recorder, standby=context.standby)
         debounce_seconds = config.search.sync.watch_debounce_ms / 1000
         self._background = BackgroundSync(self._syncs.run, debounce_seconds=debounce_seconds)
         self._triggers = SyncTriggers(config, self._background)
@@ -153,6 +156,8 @@ class IndexBackend:
         if not self._background.close():
             return False  # the connections that the sync uses are left to it
         self._store.close()
+        if self._recorder is not None:
+            self._recorder.close()
         return True
 
     def _explain_change(self, space: Space, dimensions: int) -> str | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
+from memory_core.records import MemoryFile
 from memory_core.search.reader import Reader
 from memory_core.sync.store import SyncStore
 
@@ -47,6 +49,22 @@ class Index(Protocol):
 
     def close(self) -> None:
         """Close all connections; may be called twice."""
+        ...
+
+
+class Recorder(Protocol):
+    """Keeps what a sync has changed."""
+
+    def record(self, listed: Sequence[MemoryFile] | None) -> None:
+        """Record the index as a sync has left it; called under the lock of the syncs, must not fail the sync.
+
+        Args:
+            listed: The files as the sync listed them; None if it listed none, as nothing had changed.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close all files; may be called twice."""
         ...
 
 

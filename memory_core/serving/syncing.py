@@ -13,7 +13,7 @@ from memory_core.embeddings.failover import ActiveProvider, Providers
 from memory_core.embeddings.protocols import Space
 from memory_core.errors import MemoryCoreError, StoreError
 from memory_core.records import ProgressCallback, SyncReport
-from memory_core.serving.index import Index, IndexWriter
+from memory_core.serving.index import Index, IndexWriter, Recorder
 from memory_core.sync.freshness import ChangeTracker, Freshness
 
 log = logging.getLogger(__name__)
@@ -33,16 +33,25 @@ class SyncRunner:
         store: Its index.
         writer: Writes to it.
         providers: Make the embeddings.
+        recorder: Is told what changed, at the end of every sync; None if nobody records it.
         standby: Another backend serves, and this one is kept ready.
     """
 
     def __init__(
-        self, config: AgentConfig, store: Index, writer: IndexWriter, providers: Providers, *, standby: bool
+        self,
+        config: AgentConfig,
+        store: Index,
+        writer: IndexWriter,
+        providers: Providers,
+        *,
+        recorder: Recorder | None = None,
+        standby: bool,
     ) -> None:
         self._config = config
         self._store = store
         self._writer = writer
         self._providers = providers
+        self._recorder = recorder
         self._standby = standby
         self._lock = threading.Lock()
         self._pauses: defaultdict[str, Cooldown] = defaultdict(
@@ -162,6 +171,8 @@ class SyncRunner:
             self._sessions_compared &= not every_session
             self._tracker.expire()
             raise
+        if self._recorder is not None:
+            self._recorder.record(sync.files)
         counts = sync.counts
         self._providers.record_result(active, embedded=counts.embedded, problem=active.problem or counts.problem)
         if embeds and report.pending:

@@ -52,14 +52,32 @@ def read_note(file: MemoryFile) -> NoteText:
     Raises:
         FileUnreadable: It is gone, not permitted, no regular file, too large, or no text.
     """
-    with open_file(file, max_bytes=MAX_NOTE_BYTES) as (info, stream):
-        data = stream.read()
+    data, stamp = read_bytes(file)
     if problem := refuse_encoding(data):
         raise FileUnreadable(file.path, problem)
+    return to_text(data, stamp, in_vault=file.in_vault)
+
+
+def read_bytes(file: MemoryFile) -> tuple[bytes, FileStamp]:
+    """Read the bytes of a note, and its stamp from before it was read.
+
+    Raises:
+        FileUnreadable: See `read_note`; the bytes may be no text.
+    """
+    with open_file(file, max_bytes=MAX_NOTE_BYTES) as (info, stream):
+        return stream.read(), read_stamp(info)
+
+
+def to_text(data: bytes, stamp: FileStamp, *, in_vault: bool) -> NoteText:
+    """Return the bytes of a note as the text that is indexed and shown. Pure."""
     text, replaced = _decode(data)
-    text = leave_out_separators(leave_out_comments(text) if file.in_vault else text)
-    digest = blake2b(data, digest_size=16).digest()
-    return NoteText(text, digest, replaced, read_stamp(info))
+    text = leave_out_separators(leave_out_comments(text) if in_vault else text)
+    return NoteText(text, hash_bytes(data), replaced, stamp)
+
+
+def hash_bytes(data: bytes) -> bytes:
+    """Return the hash by which the bytes of a note are known."""
+    return blake2b(data, digest_size=16).digest()
 
 
 def find_note_date(path: str, text: str) -> str | None:

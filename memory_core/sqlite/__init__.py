@@ -16,9 +16,11 @@ from memory_core.sqlite.kinds import INDEX, REBUILD, FileKind
 from memory_core.sqlite.locks import hold_lock, remove_obstacle
 from memory_core.sqlite.opening import PAGE_SIZE, open_reader, open_writer
 from memory_core.sqlite.pool import ConnectionPool
+from memory_core.sqlite.rescue import ASIDE, find_damage, set_aside
 from memory_core.sqlite.schema import check_version, find_wrong_table, run_migrations, transaction
 
 __all__ = [
+    "ASIDE",
     "INDEX",
     "PAGE_SIZE",
     "REBUILD",
@@ -29,6 +31,7 @@ __all__ = [
     "check_version",
     "delete_files",
     "exists",
+    "find_damage",
     "find_foreign_size",
     "find_wrong_table",
     "hold_lock",
@@ -43,6 +46,7 @@ __all__ = [
     "read_header",
     "remove_obstacle",
     "run_migrations",
+    "set_aside",
     "transaction",
     "translate_errors",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memory_core.config.agent import AgentConfig
@@ -51,6 +51,7 @@ class SyncContext:
         verifies: The provider is asked for the dimensions of its vectors, even where nothing is pending.
         counts: The result so far.
         has_hard_links: Some note or session log has a second name, through which it may change where nobody watches.
+        files: The files as they were listed, for whoever records what changed; None where nothing was listed.
         fresh: Chunks that this sync has inserted, by id: in an index that was complete, only these lack embeddings. None once
             they are too many to be kept, or where more than these may lack some.
     """
@@ -66,6 +67,7 @@ class SyncContext:
     verifies: bool = False
     counts: SyncCounts = field(default_factory=SyncCounts)
     has_hard_links: bool = False
+    files: Sequence[MemoryFile] | None = None
     fresh: dict[int, PreparedChunk] | None = None
 
     def report_progress(self, progress: Progress) -> None:

@@ -88,6 +88,7 @@ class Syncer:
             return False
         listing = sources.list()
         self._counts.failures += listing.failures
+        self._context.files = listing.files
         changes = Changes.between(listing, self._store.list_files())
         if not changes.is_first and (force or state.identity != wanted):
             Rebuild(self._context, self._read_and_cut).run(listing.files, changes.list_hidden_files(), wanted)

@@ -30,6 +30,10 @@ ELSEWHERE = {
     "memory.citations": "tests/unit/plugin/test_slot.py::test_citations_by_chat_type",
     "memory.scope.default": "tests/unit/plugin/test_slot.py::test_scope_covers_every_tool_and_the_opening_notes",
     "memory.scope.rules": "tests/unit/plugin/test_slot.py::test_scope_covers_every_tool_and_the_opening_notes",
+    "memorySearch.history.enabled": "tests/integration/test_history.py::test_off_keeps_nothing",
+    "memorySearch.history.retentionDays": "tests/integration/test_history.py"
+    "::test_old_versions_are_dropped_and_the_others_stay_whole",
+    "memorySearch.history.maxBytes": "tests/integration/test_history.py::test_the_largest_size_is_kept",
     "memorySearch.fallback": "tests/integration/test_outage.py"
     "::test_after_ten_minutes_the_fallback_takes_over_with_its_own_model",
     "memorySearch.model": "tests/integration/test_embedding_providers.py::test_the_key_the_headers_and_the_model_are_sent",

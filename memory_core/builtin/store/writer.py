@@ -127,6 +127,15 @@ class StoreWriter(_Text):
         with self._store.read() as connection:
             return meta.read_generation(connection)
 
+    def is_recorded(self) -> bool:
+        """Return True if nothing has changed since the history recorded the notes."""
+        with self._store.read() as connection:
+            return meta.get_value(connection, meta.HISTORY) == meta.read_generation(connection)
+
+    def set_recorded(self, generation: str) -> None:
+        """Remember that the history has recorded the notes of a generation."""
+        self._update({meta.HISTORY: generation})
+
     def set_identity(self, identity: str) -> None:
         self._update({meta.IDENTITY: identity})
 

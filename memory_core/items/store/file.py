@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memory_core import sqlite
 from memory_core.embeddings.protocols import Space
 from memory_core.errors import NotIndexed
 from memory_core.items.records import Draft, Item, Outcome
 from memory_core.items.store import matching, mirror_rows, rows, vectors
 from memory_core.items.store.mirror_records import MirrorRecords
 from memory_core.items.store.outage_log import ItemOutageLog
-from memory_core.items.store.salvage import ASIDE
 from memory_core.items.store.snapshots import Snapshot, Snapshots
 from memory_core.items.store.store import ItemStore
 from memory_core.items.store.texts import index_text
@@ -102,7 +102,7 @@ class ItemsFile:
 
     def list_asides(self) -> list[Path]:
         """Return the damaged files that were set aside and are still there."""
-        return sorted(self.path.parent.glob(f"{self.path.name}{ASIDE}-*"))
+        return sorted(self.path.parent.glob(f"{self.path.name}{sqlite.ASIDE}-*"))
 
     def write(
         self,

@@ -1,20 +1,17 @@
-"""A damaged items file: found, set aside under a name of its own, and read as far as it can be read."""
+"""A damaged items file: found, and read as far as it can be read."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from memory_core import sqlite
-from memory_core.errors import StoreCorrupt, StoreError, StoreReadOnly
+from memory_core.errors import StoreError
 from memory_core.items.store import pages
 from memory_core.items.store.schema import ITEMS, MIGRATIONS
 
-ASIDE = ".damaged"  # and the time behind it: what was set aside before is kept, since nothing can make it anew
 COLUMNS = (
     "key", "id", "content", "terms", "folded", "hash", "text_hash", "scope", "tags", "agent", "kind", "pending", "created",
     "updated", "said", "recalled", "reinforced", "session", "speaker", "superseded_by",
@@ -31,51 +28,8 @@ Row = tuple[object, ...]
 
 
 def find_damage(path: Path) -> str | None:
-    """Return how an items file is damaged, in a few words; None if it is sound, empty or missing.
-
-    Raises:
-        StoreError: It cannot be read for another reason.
-    """
-    try:
-        if not path.stat().st_size:
-            return None
-    except OSError:
-        return None
-    try:
-        with contextlib.closing(sqlite.open_reader(path, ITEMS)) as connection, sqlite.translate_errors(path, ITEMS):
-            version = sqlite.check_version(connection, path, len(MIGRATIONS), ITEMS)
-            found = str(connection.execute("PRAGMA quick_check(1)").get)
-            wrong = sqlite.find_wrong_table(connection, MIGRATIONS[:version])
-    except StoreCorrupt as error:
-        return error.reason
-    except StoreError as error:
-        if not sqlite.is_refused_statement(error):
-            raise
-        return error.reason
-    if found != "ok":
-        return found.splitlines()[-1]
-    return wrong
-
-
-def set_aside(path: Path) -> Path:
-    """Rename a damaged items file and its side files; return the new name.
-
-    Raises:
-        StoreReadOnly: It cannot be renamed.
-    """
-    stamp = time.strftime("%Y%m%d-%H%M%S")
-    names = (Path(f"{path}{ASIDE}-{stamp}{suffix}") for suffix in ("", *(f"-{number}" for number in range(1, 100))))
-    aside = next(name for name in names if not name.exists())
-    try:
-        os.replace(path, aside)  # noqa: PTH105 -- beside the others
-        for suffix in ("-wal", "-shm"):
-            with contextlib.suppress(FileNotFoundError):
-                os.replace(f"{path}{suffix}", f"{aside}{suffix}")  # noqa: PTH105
-    except OSError as error:
-        raise StoreReadOnly(
-            path, f"it is damaged and cannot be moved aside ({error.strerror})", action=f"move {path} elsewhere"
-        ) from error
-    return aside
+    """Return how an items file is damaged; see `sqlite.find_damage`."""
+    return sqlite.find_damage(path, ITEMS, MIGRATIONS)
 
 
 def read_rows(aside: Path) -> Iterator[Row]:

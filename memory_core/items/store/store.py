@@ -138,7 +138,7 @@ class ItemStore:
                 return  # another process has done it
             if "another program" in problem:
                 raise StoreCorrupt(self.path, problem, action=ITEMS.elsewhere)
-            aside = salvage.set_aside(self.path)
+            aside = sqlite.set_aside(self.path)
             rows = list(salvage.read_rows(aside))
             marks = ", ".join("?" * len(salvage.COLUMNS))
             with self._pool.hold_writer() as connection, sqlite.transaction(connection, self.path, ITEMS):

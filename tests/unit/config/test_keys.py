@@ -150,6 +150,18 @@ KEYS = [
     number("memorySearch.query.hybrid.temporalDecay.floor", 0.5, 0, 1),
     switch("memorySearch.cache.enabled", default=True),
     whole("memorySearch.cache.maxEntries", 50_000, 0),
+    switch("memorySearch.history.enabled", default=True),
+    number("memorySearch.history.retentionDays", None, 0, above=True),
+    Key(
+        "memorySearch.history.maxBytes",
+        "200mb",
+        [0, 1_000_000, "500kb", "1.5 GB"],
+        [
+            (True, "a whole number or a string, not a boolean"),
+            (-1, "a number of bytes"),
+            ("2 apples", 'such as "500kb"'),
+        ],
+    ),
     switch("memorySearch.items.enabled", False),
     text("memorySearch.items.scope", "default", empty=False),
     choice("memorySearch.items.similarity", "cosine", "inverseDistance"),
@@ -389,7 +401,7 @@ def test_any_set_of_valid_settings_loads_and_round_trips(data: st.DataObject) ->
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 JUNK = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5)
-BEYOND_SCHEMA = {*RELATED, "compaction.memoryFlush.forceFlushTranscriptBytes"}
+BEYOND_SCHEMA = {*RELATED, "memorySearch.history.maxBytes", "compaction.memoryFlush.forceFlushTranscriptBytes"}
 
 
 @settings(deadline=None)  # every key at once

@@ -1,0 +1,57 @@
+"""Records in the history what a sync has changed in the index."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from memory_core.builtin.store.writer import StoreWriter
+from memory_core.config.agent import AgentConfig
+from memory_core.errors import MemoryCoreError
+from memory_core.history.history import History
+from memory_core.history.records import IndexedNote, NoteKey
+from memory_core.records import MemoryFile
+from memory_core.sources.files import list_files
+
+log = logging.getLogger(__name__)
+
+
+class HistoryRecorder:
+    """Implements `serving.index.Recorder`.
+
+    Args:
+        config: The agent's.
+        writer: Of the index, which remembers what was recorded of it.
+        history: Where it is recorded.
+    """
+
+    def __init__(self, config: AgentConfig, writer: StoreWriter, history: History) -> None:
+        self._config = config
+        self._writer = writer
+        self._history = history
+
+    def record(self, listed: Sequence[MemoryFile] | None) -> None:
+        """Record the notes of the index if they have changed since the last time; a failure is logged, not raised."""
+        if not self._history.enabled or self._writer.is_recorded():
+            return
+        generation = self._writer.read_generation()
+        try:
+            if self._history.record(self._collect_notes(listed)):
+                self._writer.set_recorded(generation)
+        except (MemoryCoreError, OSError) as error:
+            log.warning("the history is not recorded, the next sync tries again: %s", error)
+
+    def close(self) -> None:
+        """Close the history until it is needed again."""
+        self._history.close()
+
+    def _collect_notes(self, listed: Sequence[MemoryFile] | None) -> dict[NoteKey, IndexedNote]:
+        """Return the notes of the index, without session logs, with their files as they were listed."""
+        if listed is None:
+            listed = list_files(self._config).files
+        files = {(file.source, file.path): file for file in listed}
+        return {
+            NoteKey(row.source, row.path): IndexedNote(row.hash, files.get((row.source, row.path)))
+            for row in self._writer.list_files()
+            if row.hash and row.source != "sessions"
+        }

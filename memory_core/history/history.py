@@ -1,0 +1,200 @@
+"""`History`: old versions of one workspace's notes, recorded at the end of a sync and asked for by time."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from memory_core.config.agent import AgentConfig
+from memory_core.errors import FileUnreadable, HistoryUnavailable, NotIndexed
+from memory_core.history.moments import Moment, find_moment
+from memory_core.history.records import IndexedNote, NoteKey, Version
+from memory_core.history.store import retention, rows
+from memory_core.history.store.store import HistoryStore
+from memory_core.records import FileStamp
+from memory_core.sources.notes import NoteText, hash_bytes, read_bytes, to_text
+
+log = logging.getLogger(__name__)
+
+OFF = "no history is kept: memorySearch.history.enabled is false"
+NONE_YET = "there is no history yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The size of a history.
+
+    Attributes:
+        moments: Their number.
+        first: Of them; None where there is none.
+        last: Of them; None where there is none.
+        versions: Their number.
+        size_bytes: Of the file.
+    """
+
+    moments: int
+    first: datetime | None
+    last: datetime | None
+    versions: int
+    size_bytes: int
+
+
+class History:
+    """The history of one workspace. The constructor opens nothing. May be used from several threads.
+
+    Args:
+        config: The agent's.
+        writable: False never makes or changes the file.
+        clock: Unix seconds.
+    """
+
+    def __init__(self, config: AgentConfig, *, writable: bool = True, clock: Callable[[], float] = time.time) -> None:
+        self._settings = config.search.history
+        self._store = HistoryStore(config.history_path, writable=writable)
+        self._clock = clock
+
+    @property
+    def enabled(self) -> bool:
+        """True if syncs are recorded."""
+        return self._settings.enabled
+
+    def record(self, notes: Mapping[NoteKey, IndexedNote]) -> bool:
+        """Record the notes as a sync has left them in the index, as a new moment if any differs from the last one.
+
+        All that changed is one transaction. The caller holds the lock of the syncs.
+
+        Args:
+            notes: All notes of the index.
+
+        Returns:
+            False if a note could not be read as it was indexed, so that the next sync has to record it.
+
+        Raises:
+            MemoryCoreError: The history cannot be written.
+        """
+        with self._store.write() as connection:
+            standing = rows.load_standing(connection)
+            ended = [number for key, (number, _) in standing.items() if key not in notes]
+            changed: list[tuple[NoteKey, IndexedNote, bytes, FileStamp]] = []
+            whole = True
+            for key, note in notes.items():
+                if key in standing and standing[key][1] == note.hash:
+                    continue
+                found = _read(note)
+                if found is None:
+                    whole = False
+                    continue
+                changed.append((key, note, *found))
+            if not changed and not ended:
+                return whole
+            moment = rows.add_moment(connection, int(self._clock() * 1000), "sync")
+            ended += [standing[key][0] for key, *_ in changed if key in standing]
+            rows.end_versions(connection, ended, moment)
+            for key, note, data, stamp in changed:
+                rows.add_version(
+                    connection, key, data, content=note.hash, mtime_ns=stamp.mtime_ns,
+                    in_vault=note.file is not None and note.file.in_vault, since=moment,
+                    base=rows.find_base(connection, key, note.hash),
+                )  # fmt: skip
+            dropped = retention.drop_old(connection, self._settings, now_ms=int(self._clock() * 1000))
+        if dropped:
+            with self._store.maintain() as connection:
+                retention.give_back_space(connection)
+        return whole
+
+    def list_moments(self) -> list[Moment]:
+        """Return all moments, the earliest first; none without a history."""
+        try:
+            with self._store.read() as connection:
+                return rows.load_moments(connection)
+        except NotIndexed:
+            return []
+
+    def find_moment(self, instant: datetime) -> Moment:
+        """Return the last moment that is not later than an instant.
+
+        Raises:
+            HistoryUnavailable: It is before the first moment, or there is no history.
+        """
+        moments = self.list_moments()
+        found = find_moment(moments, int(instant.timestamp() * 1000))
+        if found is not None:
+            return found
+        if not moments:
+            raise HistoryUnavailable(
+                NONE_YET if self.enabled else OFF,
+                action="run: memory-core index" if self.enabled else "set memorySearch.history.enabled to true",
+            )
+        raise HistoryUnavailable(
+            f"nothing is known of {show(instant)}: the history begins at {show(moments[0].at)}",
+            action="ask for a later time; of a workspace under git: memory-core history import-git",
+        )
+
+    def list_alive(self, moment: Moment) -> dict[NoteKey, Version]:
+        """Return the versions that stood at a moment, by note."""
+        with self._store.read() as connection:
+            return {version.key: version for version in rows.load_alive(connection, moment.id)}
+
+    def list_versions(self, path: str) -> list[Version]:
+        """Return the versions of a note, the oldest first; none of a note that never was."""
+        try:
+            with self._store.read() as connection:
+                return rows.load_versions(connection, path)
+        except NotIndexed:
+            return []
+
+    def find_version(self, path: str, moment: Moment) -> Version | None:
+        """Return the version of a note that stood at a moment; None if there was no such note."""
+        for version in self.list_versions(path):
+            if version.since <= moment.id and (version.until is None or version.until > moment.id):
+                return version
+        return None
+
+    def load_bytes(self, version: Version) -> bytes:
+        """Return the bytes of a version as they were on disk.
+
+        Raises:
+            StoreCorrupt: They are damaged.
+        """
+        with self._store.read() as connection:
+            return rows.load_bytes(connection, version.id)
+
+    def load_text(self, version: Version) -> NoteText:
+        """Return a version as it is indexed and shown."""
+        data = self.load_bytes(version)
+        return to_text(data, FileStamp(len(data), version.mtime_ns), in_vault=version.in_vault)
+
+    def measure(self) -> Extent:
+        """Return the size of the history; all 0 without one."""
+        try:
+            with self._store.read() as connection:
+                moments = rows.load_moments(connection)
+                versions, size = rows.count(connection)
+        except NotIndexed:
+            return Extent(0, None, None, 0, 0)
+        first, last = (moments[0].at, moments[-1].at) if moments else (None, None)
+        return Extent(len(moments), first, last, versions, size)
+
+    def close(self) -> None:
+        """Close the file until it is needed again; may be called twice."""
+        self._store.close()
+
+
+def show(instant: datetime) -> str:
+    """Return an instant in local time, as ISO 8601 to the second."""
+    return instant.astimezone().isoformat(timespec="seconds")
+
+
+def _read(note: IndexedNote) -> tuple[bytes, FileStamp] | None:
+    """Return the bytes of a note if they are still those that were indexed."""
+    if note.file is None:
+        return None
+    with contextlib.suppress(FileUnreadable):
+        data, stamp = read_bytes(note.file)
+        if hash_bytes(data) == note.hash:
+            return data, stamp
+    return None

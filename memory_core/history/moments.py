@@ -1,0 +1,92 @@
+"""Moments in the order in which they happened, with times repaired where a clock was wrong. Pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A sync that changed something, or a commit that was imported.
+
+    Attributes:
+        id: Higher is later, whatever the clock said.
+        at_ms: Unix milliseconds, repaired: never falls from one moment to the next.
+        origin: "sync" or "git".
+    """
+
+    id: int
+    at_ms: int
+    origin: str
+
+    @property
+    def at(self) -> datetime:
+        """The time in UTC."""
+        return datetime.fromtimestamp(self.at_ms / 1000, UTC)
+
+
+def repair_times(recorded: Sequence[int]) -> list[int]:
+    """Return times that never fall, given those of a clock that may have been wrong for a while.
+
+    The longest run of times that never falls is taken as right. What stands between two of its times was recorded with a wrong
+    clock: it keeps the distances between its own times where they fit, and is put into the middle of the gap.
+
+    Args:
+        recorded: Milliseconds, in the order of the moments.
+    """
+    right = _find_longest_run(recorded)
+    times = list(recorded)
+    edges = [-1, *right, len(recorded)]
+    for before, behind in pairwise(edges):
+        if behind - before > 1:
+            low = times[before] if before >= 0 else None
+            high = recorded[behind] if behind < len(recorded) else None
+            times[before + 1 : behind] = _place(recorded[before + 1 : behind], low, high)
+    return times
+
+
+def find_moment(moments: Sequence[Moment], instant_ms: int) -> Moment | None:
+    """Return the last moment that is not later than an instant; None before the first."""
+    number = bisect_right(moments, instant_ms, key=lambda moment: moment.at_ms)
+    return moments[number - 1] if number else None
+
+
+def _find_longest_run(values: Sequence[int]) -> list[int]:
+    """Return the places of a longest subsequence that never falls."""
+    ends: list[int] = []  # for every length the least last value of a run of that length
+    places: list[int] = []
+    previous: list[int] = []
+    for place, value in enumerate(values):
+        length = bisect_right(ends, value)
+        previous.append(places[length - 1] if length else -1)
+        if length == len(ends):
+            ends.append(value)
+            places.append(place)
+        else:
+            ends[length], places[length] = value, place
+    run = []
+    place = places[-1] if places else -1
+    while place >= 0:
+        run.append(place)
+        place = previous[place]
+    return run[::-1]
+
+
+def _place(wrong: Sequence[int], low: int | None, high: int | None) -> list[int]:
+    """Return times between two right ones for moments whose clock was wrong."""
+    steps = [max(later - earlier, 0) for earlier, later in pairwise(wrong)]
+    span = sum(steps)
+    if low is None or high is None:
+        first = low if low is not None else (high or 0) - span
+    elif span <= high - low:
+        first = low + (high - low - span) // 2
+    else:  # the clock jumped more than once: spread evenly
+        return [low + (high - low) * (number + 1) // (len(wrong) + 1) for number in range(len(wrong))]
+    times = [first]
+    for step in steps:
+        times.append(times[-1] + step)
+    return times

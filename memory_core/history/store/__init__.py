@@ -1,0 +1,1 @@
+"""The file of old versions of notes: all of its SQL."""

@@ -1,0 +1,185 @@
+"""Rows of moments and versions, read and written inside a transaction of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from memory_core.history.moments import Moment, repair_times
+from memory_core.history.records import NoteKey, Version
+from memory_core.history.store import deltas
+from memory_core.sqlite import Connection
+
+MOST_DEPTH = 64  # versions that are unpacked for one: a few milliseconds
+_COLUMNS = "id, source, path, hash, mtime_ns, in_vault, since, until"
+_CHAIN = (  # a version and all that it builds upon, the first of them first
+    "WITH RECURSIVE chain (id, base, depth, body) AS (SELECT id, base, depth, body FROM versions WHERE id = ?"
+    " UNION ALL SELECT v.id, v.base, v.depth, v.body FROM versions v JOIN chain c ON v.id = c.base)"
+    " SELECT body FROM chain ORDER BY depth"
+)
+
+
+def load_moments(connection: Connection) -> list[Moment]:
+    """Return all moments in order, their times repaired."""
+    found = cast(
+        "list[tuple[int, int, str]]", connection.execute("SELECT id, at_ms, origin FROM moments ORDER BY id").fetchall()
+    )
+    times = repair_times([at for _, at, _ in found])
+    return [Moment(number, at, origin) for (number, _, origin), at in zip(found, times, strict=True)]
+
+
+def load_standing(connection: Connection) -> dict[NoteKey, tuple[int, bytes]]:
+    """Return id and hash of the versions that stand, by note."""
+    rows = connection.execute("SELECT source, path, id, hash FROM versions WHERE until IS NULL")
+    return {NoteKey(source, path): (number, content) for source, path, number, content in rows}
+
+
+def load_alive(connection: Connection, moment: int) -> list[Version]:
+    """Return the versions that stood at a moment."""
+    return _load(
+        connection, "WHERE since <= :at AND (until IS NULL OR until > :at) ORDER BY source, path", {"at": moment}
+    )
+
+
+def load_versions(connection: Connection, path: str) -> list[Version]:
+    """Return the versions of the notes with a path, the oldest first."""
+    return _load(connection, "WHERE path = :path ORDER BY since, source", {"path": path})
+
+
+def load_all(connection: Connection) -> list[Version]:
+    """Return all versions, the oldest first."""
+    return _load(connection, "ORDER BY since, source, path", {})
+
+
+def _load(connection: Connection, condition: str, values: dict[str, Any]) -> list[Version]:
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM versions {condition}", values)
+    return [
+        Version(number, NoteKey(source, path), content, mtime, bool(vault), since, until)
+        for number, source, path, content, mtime, vault, since, until in rows
+    ]
+
+
+def load_bytes(connection: Connection, version: int) -> bytes:
+    """Return the bytes of a version.
+
+    Raises:
+        DamagedBody: They are damaged.
+    """
+    data = b""
+    for (body,) in connection.execute(_CHAIN, (version,)):
+        data = deltas.unpack(body, data)
+    return data
+
+
+def find_base(connection: Connection, key: NoteKey, content: bytes) -> int | None:
+    """Return the version that a new one of a note should build upon: its last one, or one of equal bytes elsewhere."""
+    found = connection.execute(
+        "SELECT id FROM versions WHERE source = ? AND path = ? ORDER BY since DESC LIMIT 1", key
+    ).get
+    if found is None:
+        found = connection.execute("SELECT id FROM versions WHERE hash = ? LIMIT 1", (content,)).get
+    return None if found is None else int(found)
+
+
+def add_moment(connection: Connection, at_ms: int, origin: str, number: int | None = None) -> int:
+    """Insert a moment behind all others, or with a number of its own; return its id."""
+    if number is None:
+        number = int(connection.execute("SELECT max(coalesce(max(id), 0), 0) + 1 FROM moments").get)
+    connection.execute("INSERT INTO moments VALUES (?, ?, ?)", (number, at_ms, origin))
+    return number
+
+
+def add_version(
+    connection: Connection, key: NoteKey, data: bytes, *, content: bytes, mtime_ns: int, in_vault: bool,
+    since: int, until: int | None = None, base: int | None,
+) -> int:  # fmt: skip
+    """Insert a version.
+
+    Args:
+        connection: Inside a write transaction.
+        key: Of the note.
+        data: Its bytes.
+        content: Their hash.
+        mtime_ns: See `Version`, as for `in_vault`, `since` and `until`.
+        in_vault: See above.
+        since: See above.
+        until: See above.
+        base: The version that it may build upon; None stores it whole.
+    """
+    depth, body = 0, deltas.pack(data)
+    if base is not None:
+        deeper = 1 + int(connection.execute("SELECT depth FROM versions WHERE id = ?", (base,)).get)
+        delta = _pack_upon(connection, base, data) if deeper <= MOST_DEPTH else body
+        if len(delta) < len(body):
+            depth, body = deeper, delta
+    connection.execute(
+        "INSERT INTO versions (source, path, hash, mtime_ns, in_vault, since, until, base, depth, body)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (*key, content, mtime_ns, in_vault, since, until, base if depth else None, depth, body),
+    )
+    return connection.last_insert_rowid()
+
+
+def _pack_upon(connection: Connection, base: int, data: bytes) -> bytes:
+    """Pack bytes by what distinguishes them from another version; whole if that one is damaged."""
+    try:
+        return deltas.pack(data, load_bytes(connection, base))
+    except deltas.DamagedBody:
+        return deltas.pack(data)
+
+
+def end_versions(connection: Connection, ids: Sequence[int], moment: int) -> None:
+    """Record that versions stood only until a moment."""
+    connection.executemany("UPDATE versions SET until = ? WHERE id = ?", ((moment, each) for each in ids))
+
+
+def drop_before(connection: Connection, moment: int) -> int:
+    """Forget all moments before one, and the versions that did not stand any more at it; return how many those were."""
+    gone = [row[0] for row in connection.execute("SELECT id FROM versions WHERE until <= ?", (moment,))]
+    drop_versions(connection, gone)
+    connection.execute("UPDATE versions SET since = ?1 WHERE since < ?1", (moment,))
+    connection.execute("DELETE FROM moments WHERE id < ?", (moment,))
+    return len(gone)
+
+
+def drop_versions(connection: Connection, ids: Sequence[int]) -> None:
+    """Drop versions; those that build upon them are stored anew first."""
+    connection.execute("CREATE TEMP TABLE dropped (id INTEGER PRIMARY KEY)")
+    try:
+        connection.executemany("INSERT INTO dropped VALUES (?)", ((each,) for each in ids))
+        found = connection.execute(
+            "SELECT id FROM versions WHERE base IN (SELECT id FROM dropped) AND id NOT IN (SELECT id FROM dropped)"
+            " ORDER BY depth DESC"
+        )
+        for orphan in [cast("int", row[0]) for row in found]:
+            rewrite(connection, orphan, load_bytes(connection, orphan))
+        connection.execute("UPDATE versions SET base = NULL WHERE id IN (SELECT id FROM dropped)")
+        connection.execute("DELETE FROM versions WHERE id IN (SELECT id FROM dropped)")
+    finally:
+        connection.execute("DROP TABLE temp.dropped")
+
+
+def rewrite(connection: Connection, version: int, data: bytes) -> None:
+    """Store the bytes of a version whole; the depths of those that build upon it follow."""
+    depth = int(connection.execute("SELECT depth FROM versions WHERE id = ?", (version,)).get)
+    connection.execute(
+        "WITH RECURSIVE above (id) AS (SELECT ?1 UNION ALL SELECT v.id FROM versions v JOIN above a ON v.base = a.id)"
+        " UPDATE versions SET depth = depth - ?2 WHERE id IN (SELECT id FROM above)",
+        (version, depth),
+    )
+    connection.execute("UPDATE versions SET base = NULL, body = ? WHERE id = ?", (deltas.pack(data), version))
+
+
+def count(connection: Connection) -> tuple[int, int]:
+    """Return the number of versions, and the bytes of the file that are in use."""
+    versions = int(connection.execute("SELECT count(*) FROM versions").get)
+    pages = int(connection.pragma("page_count")) - int(connection.pragma("freelist_count"))
+    return versions, pages * int(connection.pragma("page_size"))
+
+
+def iterate_sizes(connection: Connection) -> Iterator[tuple[int, int]]:
+    """Yield (moment, bytes of the versions that ended with it), the earliest first."""
+    rows = connection.execute(
+        "SELECT until, sum(length(body)) FROM versions WHERE until IS NOT NULL GROUP BY until ORDER BY until"
+    )
+    return iter(cast("list[tuple[int, int]]", rows.fetchall()))

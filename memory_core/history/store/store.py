@@ -1,0 +1,110 @@
+"""Connections to the history file of one workspace: read and write transactions; a damaged file is set aside."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+from memory_core import sqlite
+from memory_core.atomic import locked
+from memory_core.errors import StoreCorrupt
+from memory_core.history.store.deltas import DamagedBody
+from memory_core.history.store.schema import HISTORY, MIGRATIONS
+from memory_core.sqlite import Connection, ConnectionPool
+from memory_core.sqlite.files import FileId
+
+log = logging.getLogger(__name__)
+
+LOCK_SECONDS = 10.0  # that one process waits for another to set a damaged file aside
+
+
+class HistoryStore:
+    """Pooled connections to one history file. The constructor opens nothing. May be used from several threads.
+
+    Args:
+        path: The file, made by the first write.
+        writable: False opens the file for reading only, and never makes, mends or changes it.
+    """
+
+    def __init__(self, path: Path, *, writable: bool = True) -> None:
+        self.path = path
+        self.writable = writable
+        self._pool = ConnectionPool(path, HISTORY, MIGRATIONS, writable=writable, prepare=_prepare)
+        self._checked: FileId | None = None  # the file that was looked at for damage
+
+    def exists(self) -> bool:
+        """Return True if the file exists."""
+        return sqlite.exists(self.path)
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Yield a connection inside one read transaction.
+
+        Raises:
+            NotIndexed: There is no file yet.
+            StoreError: The file cannot be used.
+        """
+        with self._watch(), self._pool.read() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[Connection]:
+        """Yield a connection inside one write transaction: committed after the block, rolled back by any error.
+
+        Raises:
+            StoreError: The file cannot be used.
+            SyncBusy: Another process writes.
+        """
+        with (
+            self._watch(),
+            self._pool.hold_writer() as connection,
+            sqlite.transaction(connection, self.path, HISTORY),
+        ):
+            yield connection
+
+    @contextlib.contextmanager
+    def maintain(self) -> Iterator[Connection]:
+        """Yield the writing connection outside a transaction, and close the idle readers."""
+        with self._watch(), self._pool.hold_writer() as connection:
+            self._pool.close_idle()
+            yield connection
+
+    def close(self) -> None:
+        """Close all connections until one is needed again; may be called twice."""
+        self._pool.release()
+
+    @contextlib.contextmanager
+    def _watch(self) -> Iterator[None]:
+        """Set a damaged file aside, so that the next write begins a new one; this call still fails."""
+        file = sqlite.identify(self.path)
+        if self.writable and file is not None and file != self._checked:
+            if sqlite.needs_check(self.path):
+                self._set_aside()
+            self._checked = sqlite.identify(self.path)
+        try:
+            yield
+        except DamagedBody as error:
+            raise StoreCorrupt(self.path, f"the history file is damaged: {error}", action=HISTORY.repair) from error
+        except StoreCorrupt:
+            if self.writable:
+                self._set_aside()
+            raise
+
+    def _set_aside(self) -> None:
+        if sqlite.find_damage(self.path, HISTORY, MIGRATIONS) is None:
+            return
+        with self._pool.closed(), locked(Path(f"{self.path}.lock"), timeout_seconds=LOCK_SECONDS):
+            problem = sqlite.find_damage(self.path, HISTORY, MIGRATIONS)
+            if problem is None:
+                return  # another process has done it
+            if not sqlite.is_ours(self.path, HISTORY) and "another program" in problem:
+                raise StoreCorrupt(self.path, problem, action=HISTORY.elsewhere)
+            aside = sqlite.set_aside(self.path)
+        log.warning("%s was damaged (%s); a new history begins, and the old file is %s", self.path, problem, aside.name)
+
+
+def _prepare(connection: Connection) -> None:
+    connection.pragma("secure_delete", True)
+    connection.set_busy_timeout(500)  # a sync does not wait for a purge; the next one records what it missed
