@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
@@ -231,6 +231,19 @@ class SearchResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AsOf:
+    """The time of which an answer tells.
+
+    Attributes:
+        instant: The time that was asked for.
+        moment: The last sync before it that changed something: the notes are those that stood then.
+    """
+
+    instant: datetime
+    moment: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     """Lines of one note.
 
@@ -242,6 +255,8 @@ class Document:
         truncated: More lines follow, or the last one is cut.
         next_from: The line to go on from; None if nothing follows.
         status: "ok" or "not_found".
+        as_of: Set if the note is shown as it stood once.
+        now: What became of it since then; None for the current text.
     """
 
     path: str
@@ -251,6 +266,8 @@ class Document:
     truncated: bool = False
     next_from: int | None = None
     status: Literal["ok", "not_found"] = "ok"
+    as_of: AsOf | None = None
+    now: Literal["unchanged", "changed", "gone"] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_core.cli import output
 from memory_core.cli.adopting import run_adopt
+from memory_core.cli.history import run_diff, run_history, run_restore
 from memory_core.cli.installing import diagnose_hosts, list_options, run_install, run_uninstall
 from memory_core.cli.items import ItemCommands
 from memory_core.cli.notes import run_add, run_completion, run_open, run_watch
@@ -96,7 +97,7 @@ def _finish_sync(memory: Memory, backend: str) -> bool:
 
 
 def _run_get(options: Options) -> int:
-    asked = {"path": options.path, "from": options.start, "lines": options.lines}
+    asked = {"path": options.path, "from": options.start, "lines": options.lines, "asOf": options.as_of}
     with open_notes(options) as memory:
         result = memory.call_tool("memory_get", asked)
     whole = options.lines is None and read_citation(options.path).lines is None
@@ -120,7 +121,13 @@ def _print_result(options: Options, result: Mapping[str, Any], show: Callable[[M
     if "error" in result:
         output.complain(result["error"], result.get("action"))
     elif result.get("status") == "not_found":
-        output.complain(f"{result['path']}: there is no such note", "`memory-core status` names the workspace.")
+        if "asOf" in result:
+            output.complain(
+                f"{result['path']}: there was no such note at {result['asOf']['moment']}",
+                f"See its versions: memory-core history {result['path']}",
+            )
+        else:
+            output.complain(f"{result['path']}: there is no such note", "`memory-core status` names the workspace.")
     return output.find_code(result)
 
 
@@ -276,7 +283,35 @@ COMMANDS = (
             Argument.of("path", metavar="PATH", help="path as a hit names it, such as memory/2026-01-05.md"),
             Argument.of("--from", dest="start", type=int, metavar="N", help="begin at line N"),
             Argument.of("--lines", type=int, metavar="N", help="print at most N lines"),
+            Argument.of("--as-of", metavar="TIME", help="as it stood then: YYYY-MM-DD (its end), or a date and time"),
             SOURCES,
+        ),
+    ),
+    Command(
+        name="history",
+        help="List the versions of a note, or what changed last.",
+        run=run_history,
+        arguments=(Argument.of("path", metavar="PATH", nargs="?", help="path of the note; it may be gone by now"),),
+    ),
+    Command(
+        name="diff",
+        help="Show what differs in a note between two times.",
+        run=run_diff,
+        arguments=(
+            Argument.of("path", metavar="PATH", help="path of the note; it may be gone by now"),
+            Argument.of(
+                "--from", dest="start", metavar="TIME", required=True, help="the earlier time, as of get --as-of"
+            ),
+            Argument.of("--to", dest="end", metavar="TIME", help="the later time (the last sync)"),
+        ),
+    ),
+    Command(
+        name="restore",
+        help="Write a copy of a note as it stood beside it; the note itself is left alone.",
+        run=run_restore,
+        arguments=(
+            Argument.of("path", metavar="PATH", help="path of the note; it may be gone by now"),
+            Argument.of("--as-of", metavar="TIME", required=True, help="YYYY-MM-DD (its end), or a date and time"),
         ),
     ),
     Command(

@@ -131,6 +131,9 @@ def _join_sentences(what: str, action: str | None) -> str:
     return f"{ended} {action[:1].upper()}{action[1:]}" if action else ended
 
 
+TODAY = {"unchanged": "it is the same today", "changed": "it has changed since", "gone": "it is gone today"}
+
+
 def print_document(result: Mapping[str, Any], *, whole: bool) -> None:
     """Print the text of a note, and on standard error where it ends or goes on.
 
@@ -143,6 +146,8 @@ def print_document(result: Mapping[str, Any], *, whole: bool) -> None:
     elif result["status"] == "ok":
         first = result["from"]
         print_aside("The note is empty." if first == 1 else f"The note ends before line {first}.")
+    if "asOf" in result and result["status"] == "ok":
+        print_aside(f"As of {result['asOf']['moment']}; {TODAY[result['now']]}.")
     if whole and result.get("nextFrom") is not None:
         print_aside(f"The note goes on: --from {result['nextFrom']}")
 

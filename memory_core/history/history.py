@@ -131,7 +131,7 @@ class History:
             )
         raise HistoryUnavailable(
             f"nothing is known of {show(instant)}: the history begins at {show(moments[0].at)}",
-            action="ask for a later time; of a workspace under git: memory-core history import-git",
+            action="ask for a later time",
         )
 
     def list_alive(self, moment: Moment) -> dict[NoteKey, Version]:
@@ -167,6 +167,16 @@ class History:
         """Return a version as it is indexed and shown."""
         data = self.load_bytes(version)
         return to_text(data, FileStamp(len(data), version.mtime_ns), in_vault=version.in_vault)
+
+    def list_changes(self) -> dict[int, list[str]]:
+        """Return the paths of the notes that came, changed or went at each moment, by its id."""
+        changed: dict[int, set[str]] = {}
+        with self._store.read() as connection:
+            for version in rows.load_all(connection):
+                for moment in (version.since, version.until):
+                    if moment is not None:
+                        changed.setdefault(moment, set()).add(version.key.path)
+        return {moment: sorted(paths) for moment, paths in changed.items()}
 
     def measure(self) -> Extent:
         """Return the size of the history; all 0 without one."""

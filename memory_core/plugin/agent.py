@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from memory_core.backends.selector import Selector
 from memory_core.concurrency import forks
 from memory_core.config.agent import AgentConfig
+from memory_core.config.names import BUILTIN
 from memory_core.config.switch import explain_off, refuse_off
 from memory_core.errors import BackendUnavailable, InvalidArgument, MemoryClosed, MemoryCoreError
 from memory_core.plugin.agent_capture import AgentCapture
@@ -120,8 +122,21 @@ class AgentMemory:
         if schema is schemas.GET:
             cited = read_citation(checked["path"])
             first, lines = checked.get("from", cited.first or 1), checked.get("lines", cited.lines or config.get_lines)
+            if "asOf" in checked:
+                return self._get_past(config, cited.path, checked["asOf"], int(first), int(lines))
             return results.shape_document(selector.get(cited.path, int(first), int(lines)))
         return self._append(config, checked, context)
+
+    def _get_past(self, config: AgentConfig, path: str, as_of: str, first: int, lines: int) -> dict[str, Any]:
+        """Run memory_get for a note as it stood once."""
+        from memory_core.history.history import History
+        from memory_core.history.instants import parse_instant
+        from memory_core.history.notes import get_document
+
+        refuse_past(config)
+        with closing(History(config, writable=False)) as history:
+            found = get_document(config, history, path, parse_instant(as_of), from_line=first, lines=lines)
+        return results.shape_document(found)
 
     def recall_for_message(self, config: AgentConfig, message: str, context: CallContext) -> Recall:
         """Return what is worth putting in front of a message; nothing where memory is off or its scope forbids it.
@@ -323,6 +338,17 @@ class AgentMemory:
         with self._lock:
             selectors, self._selectors = list(self._selectors.values()), {}
         return tuple(problem for _, selector in selectors for problem in selector.close())
+
+
+def refuse_past(config: AgentConfig) -> None:
+    """Raise InvalidArgument where the chosen backend answers no questions about the past."""
+    backend = config.memory.backend
+    if backend != BUILTIN:
+        raise InvalidArgument(
+            "asOf",
+            f"the backend {backend!r} keeps no history",
+            action='leave it out, or set memory.backend to "builtin"',
+        )
 
 
 def _advise_on_scope(selector: Selector, context: CallContext) -> str:

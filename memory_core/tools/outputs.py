@@ -25,6 +25,13 @@ _STAND_IN: Output = {
         },
     ]
 }
+_AS_OF: Output = {
+    "type": "object",
+    "properties": {"instant": _TEXT, "moment": _TEXT},
+    "required": ["instant", "moment"],
+    "description": "The time asked for, and the sync whose notes answer; the result is past",
+}
+_NOW: Output = {"enum": ["unchanged", "changed", "gone"], "description": "What became of it since then"}
 _ERROR: Output = {
     "error": {**_TEXT, "description": "Why there is no result"},
     "action": {**_TEXT, "description": "What to do about an error or a warning"},
@@ -85,7 +92,7 @@ OUTPUTS: Mapping[str, Output] = {
             "lines": {"type": "integer", "minimum": 0},
             "status": {"enum": ["ok", "not_found"]},
         },
-        {"truncated": _TRUE, "nextFrom": _LINE},
+        {"truncated": _TRUE, "nextFrom": _LINE, "asOf": _AS_OF, "now": _NOW},
     ),
     "memory_append": _make(
         {"path": _TEXT, "status": {"enum": ["appended", "nothing new"]}, "appended": {"type": "integer", "minimum": 0}},

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, PathRefused
 
 if TYPE_CHECKING:
-    from memory_core.records import Document, Fallback, Hit, SearchResult
+    from memory_core.records import AsOf, Document, Fallback, Hit, SearchResult
 
 log = logging.getLogger(__name__)
 
@@ -132,7 +132,19 @@ def shape_document(found: Document) -> dict[str, Any]:
         shaped["truncated"] = True
     if found.next_from is not None:
         shaped["nextFrom"] = found.next_from
+    if found.as_of is not None:
+        shaped["asOf"] = shape_as_of(found.as_of)
+    if found.now is not None:
+        shaped["now"] = found.now
     return shaped
+
+
+def shape_as_of(as_of: AsOf) -> dict[str, str]:
+    """Return the time of which an answer tells, in local time."""
+    return {
+        "instant": as_of.instant.astimezone().isoformat(timespec="seconds"),
+        "moment": as_of.moment.astimezone().isoformat(timespec="seconds"),
+    }
 
 
 def shape_disabled(reason: str, action: str) -> dict[str, Any]:

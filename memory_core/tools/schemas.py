@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Form = Literal["bare", "openai", "anthropic", "mcp"]
 
+AS_OF = "The note as it stood then, and not now: a day, YYYY-MM-DD (its end), or a date and time"
+
 SEARCH: Schema = {
     "name": "memory_search",
     "description": (
@@ -65,6 +67,7 @@ GET: Schema = {
             },
             "from": make_optional({"type": "integer", "minimum": 1}, "First line, from 1"),
             "lines": make_optional({"type": "integer", "minimum": 1}, "How many lines"),
+            "asOf": make_optional({"type": "string", "minLength": 1}, AS_OF),
         },
         "required": ["path"],
         "additionalProperties": False,

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import multiprocessing
 import os
 import signal
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import memory_core
+from memory_core.cli import commands
 from memory_core.config.agent import AgentConfig
+from memory_core.errors import NoteNotWritten
 from memory_core.history.history import History
+from memory_core.history.instants import parse_instant
 from memory_core.plugin.memory import Memory
 from tests.history import Writer, write_notes
 
@@ -193,3 +199,81 @@ def test_a_killed_sync_leaves_a_history_that_is_not_torn(memory: Memory) -> None
             file.relative_to(config.workspace).as_posix(): file.read_text() for file in config.workspace.rglob("*.md")
         }
         assert read_notes(history, moments[-1].id) == now
+
+
+def _edit(memory: Memory, path: str, *texts: str | None) -> list[str]:
+    """Write the versions of a note one after the other, None for no note; return a time at which each stood."""
+    times = []
+    for text in texts:
+        file = memory.config().workspace / path
+        if text is None:
+            file.unlink()
+        else:
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text)
+        memory.sync()
+        times.append(datetime.now().astimezone().isoformat(timespec="milliseconds"))
+        time.sleep(0.01)
+    return times
+
+
+def test_memory_get_reads_a_note_as_it_stood(memory: Memory) -> None:
+    path = "memory/house.md"
+    first, second, gone, again = _edit(memory, path, "- rent 700\n", "- rent 800\n", None, "- rent 700\n")
+    answers = [memory.call_tool("memory_get", {"path": path, "asOf": at}) for at in (first, second, again)]
+    assert [answer["text"] for answer in answers] == ["- rent 700", "- rent 800", "- rent 700"]
+    assert [answer["now"] for answer in answers] == ["unchanged", "changed", "unchanged"]
+    assert all(answer["asOf"]["moment"] <= answer["asOf"]["instant"] for answer in answers)
+    absent = memory.call_tool("memory_get", {"path": path, "asOf": gone})
+    assert absent["status"] == "not_found"
+    _edit(memory, path, None)
+    assert memory.call_tool("memory_get", {"path": path, "asOf": second})["now"] == "gone"
+    assert "asOf" not in memory.call_tool("memory_get", {"path": path})
+
+
+def test_before_the_first_moment_the_error_names_it(memory: Memory) -> None:
+    unknown = memory.call_tool("memory_get", {"path": "MEMORY.md", "asOf": "2020-01-01"})
+    assert "there is no history yet" in unknown["error"]
+    (first,) = _edit(memory, "MEMORY.md", "- one\n")
+    early = memory.call_tool("memory_get", {"path": "MEMORY.md", "asOf": "2020-01-01"})
+    assert f"the history begins at {first[:16]}" in early["error"]
+    assert early["unavailable"]
+    wrong = memory.call_tool("memory_get", {"path": "MEMORY.md", "asOf": "last week"})
+    assert wrong["code"] == "invalid_argument"
+
+
+def test_another_backend_refuses(tmp_path: Path) -> None:
+    config = {"memory": {"backend": "qmd"}}
+    with memory_core.open_memory(config, workspace=tmp_path, state_dir=tmp_path / "state") as qmd:
+        answer = qmd.call_tool("memory_get", {"path": "MEMORY.md", "asOf": "2026-01-01"})
+    assert answer["error"] == "asOf: the backend 'qmd' keeps no history"
+
+
+def _run(memory: Memory, *arguments: str) -> tuple[int, str]:
+    config, out = memory.config(), io.StringIO()
+    with contextlib.redirect_stdout(out):
+        code = commands.run([*arguments, "--workspace", str(config.workspace), "--state-dir", str(config.state_dir)])
+    return code, out.getvalue()
+
+
+def test_the_commands_list_compare_and_restore(memory: Memory) -> None:
+    path = "memory/house.md"
+    first, *_ = _edit(memory, path, "# House\n\n- rent 700\n", "# House\n\n- rent 800\n", None)
+    code, listed = _run(memory, "history", path)
+    assert code == 0
+    assert [line.split()[1] for line in listed.splitlines()] == ["added", "changed", "gone"]
+    assert path in _run(memory, "history")[1]
+    assert _run(memory, "history", "memory/never.md")[0] == 1
+    assert "-- rent 700" in _run(memory, "diff", path, "--from", first)[1]
+    _run(memory, "restore", path, "--as-of", first)
+    (copy,) = (memory.config().workspace / "memory").glob("*.md")
+    assert copy.name == f"house.as-of-{first[:10]}.md"
+    assert copy.read_text() == "# House\n\n- rent 700\n"
+    with pytest.raises(NoteNotWritten, match="exists already"):
+        _run(memory, "restore", path, "--as-of", first)
+
+
+def test_a_day_means_its_local_end() -> None:
+    end = parse_instant("2026-03-01")
+    assert (end.hour, end.minute, end.second) == (23, 59, 59)
+    assert parse_instant("2026-03-01T10:00:00Z") == datetime(2026, 3, 1, 10, tzinfo=UTC)

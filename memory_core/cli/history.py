@@ -1,0 +1,149 @@
+"""The commands for the past: the versions of a note, the difference between two, a copy of one."""
+
+from __future__ import annotations
+
+import difflib
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from memory_core.cli import output
+from memory_core.cli.opening import open_notes
+from memory_core.cli.parser import Options
+
+if TYPE_CHECKING:
+    from memory_core.history.history import History
+    from memory_core.history.records import Version
+
+MOST_MOMENTS = 20  # that are listed, the last ones
+
+
+def run_history(options: Options) -> int:
+    """List the versions of a note, or the last moments."""
+    from memory_core.history.history import History
+
+    with open_notes(options) as memory, closing(History(memory.config(), writable=False)) as history:
+        if options.path is None:
+            return _list_moments(options, history)
+        from memory_core.history.notes import name_note
+
+        path = name_note(memory.config(), options.path)
+        rows = _describe_versions(history, history.list_versions(path))
+    if not rows:
+        output.complain(f"{path}: no version of such a note is known", "`memory-core history` lists what changed.")
+        return 1
+    if options.json:
+        output.print_json({"path": path, "versions": rows})
+        return 0
+    for row in rows:
+        changes = "" if row["event"] == "gone" else f"  +{row['added']} -{row['removed']} lines"
+        print(f"{row['at']}  {row['event']:<7}{changes}")
+    return 0
+
+
+def run_diff(options: Options) -> int:
+    """Show what differs in a note between two times."""
+    from memory_core.errors import HistoryUnavailable
+    from memory_core.history.history import History, show
+    from memory_core.history.instants import parse_instant
+    from memory_core.history.notes import name_note
+
+    with open_notes(options) as memory, closing(History(memory.config(), writable=False)) as history:
+        path = name_note(memory.config(), options.path)
+        first = history.find_moment(parse_instant(options.start, "--from"))
+        end = options.end
+        last = history.find_moment(parse_instant(end, "--to")) if end else history.list_moments()[-1]
+        versions = [history.find_version(path, moment) for moment in (first, last)]
+        if versions == [None, None]:
+            raise HistoryUnavailable(
+                f"there was no note {path} at {show(first.at)}, nor at {show(last.at)}",
+                action=f"see its versions: memory-core history {path}",
+            )
+        old, new = ([] if each is None else history.load_text(each).text.splitlines() for each in versions)
+    times = show(first.at), show(last.at)
+    lines = difflib.unified_diff(old, new, f"{path} {times[0]}", f"{path} {times[1]}", lineterm="", n=1)
+    if options.json:
+        output.print_json({"path": path, "from": times[0], "to": times[1], "diff": "\n".join(lines)})
+        return 0
+    text = "\n".join(lines)
+    output.write(text or f"{path} stood at {times[1]} as at {times[0]}.")
+    return 0
+
+
+def run_restore(options: Options) -> int:
+    """Write a copy of a note as it stood beside it."""
+    from memory_core.history.history import History
+    from memory_core.history.instants import parse_instant
+    from memory_core.history.notes import restore
+
+    with open_notes(options) as memory, closing(History(memory.config(), writable=False)) as history:
+        file = restore(memory.config(), history, options.path, parse_instant(options.as_of, "--as-of"))
+    if options.json:
+        output.print_json({"path": str(file)})
+    else:
+        print(f"Written to {file}")
+    return 0
+
+
+def _list_moments(options: Options, history: History) -> int:
+    """List the last moments with the notes that changed in them."""
+    from memory_core.history.history import NONE_YET, show
+
+    moments, extent = history.list_moments(), history.measure()
+    changed = history.list_changes() if moments else {}
+    rows = [
+        {"at": show(moment.at), "origin": moment.origin, "notes": changed.get(moment.id, [])}
+        for moment in moments[-MOST_MOMENTS:]
+    ]
+    if options.json:
+        output.print_json(
+            {"moments": len(moments), "versions": extent.versions, "bytes": extent.size_bytes, "last": rows}
+        )
+        return 0
+    if not moments:
+        output.complain(NONE_YET, "Run: memory-core index")
+        return 0
+    for row in rows:
+        print(f"{row['at']}  {_shorten(row['notes'])}")
+    since = show(moments[0].at)
+    output.print_aside(
+        f"{output.count(extent.versions, 'version')} of notes at {output.count(len(moments), 'moment')} since {since},"
+        f" {extent.size_bytes:,} bytes"
+    )
+    return 0
+
+
+def _shorten(paths: Any) -> str:
+    shown = ", ".join(paths[:4])
+    return shown if len(paths) <= 4 else f"{shown} and {len(paths) - 4} more"
+
+
+def _describe_versions(history: History, versions: list[Version]) -> list[dict[str, Any]]:
+    """Return what happened to a note, the first event first; equal versions that follow each other are one."""
+    from memory_core.history.history import show
+
+    times = {moment.id: show(moment.at) for moment in history.list_moments()}
+    rows: list[dict[str, Any]] = []
+    earlier: Version | None = None
+    lines: list[str] = []
+    for version in versions:
+        stood = earlier is not None and earlier.until == version.since
+        if earlier is not None and not stood:
+            rows.append({"at": times[earlier.until or 0], "event": "gone"})
+            lines = []
+        new = history.load_text(version).text.splitlines()
+        if not (stood and new == lines):
+            added, removed = _count_changes(lines, new)
+            event = "changed" if stood else "added"
+            rows.append({"at": times[version.since], "event": event, "added": added, "removed": removed})
+        earlier, lines = version, new
+    if earlier is not None and earlier.until is not None:
+        rows.append({"at": times[earlier.until], "event": "gone"})
+    return rows
+
+
+def _count_changes(old: list[str], new: list[str]) -> tuple[int, int]:
+    added = removed = 0
+    for line in [*difflib.unified_diff(old, new, n=0)][2:]:  # behind the two names
+        added += line.startswith("+")
+        removed += line.startswith("-")
+    return added, removed

@@ -1,0 +1,30 @@
+"""Points in time as people and models write them."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time, timedelta
+
+from memory_core.errors import InvalidArgument
+
+_LAST = timedelta(milliseconds=1)  # moments are told to the millisecond
+
+
+def parse_instant(value: str, argument: str = "asOf") -> datetime:
+    """Return the instant that a text names: a day means its end in local time; a time without an offset is local.
+
+    Args:
+        value: ISO 8601, such as 2026-03-01, 2026-03-01T18:30 or 2026-03-01T17:30:00Z.
+        argument: The name of the argument, for the error.
+
+    Raises:
+        InvalidArgument: It is no such text.
+    """
+    text = value.strip()
+    try:
+        if len(text) == len("2026-03-01"):
+            return datetime.combine(date.fromisoformat(text) + timedelta(days=1), time.min).astimezone() - _LAST
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError, OSError) as error:
+        raise InvalidArgument(
+            argument, f"expected a day or a time, such as 2026-03-01 or 2026-03-01T18:30, not {value!r:.60}"
+        ) from error
