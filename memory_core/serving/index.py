@@ -59,7 +59,8 @@ class Recorder(Protocol):
         """Record the index as a sync has left it; called under the lock of the syncs, must not fail the sync.
 
         Args:
-            listed: The files as the sync listed them; None if it listed none, as nothing had changed.
+            listed: The files as the sync listed them, all or those that changed; None if it listed none, as nothing had
+                changed.
         """
         ...
 

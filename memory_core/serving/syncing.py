@@ -11,10 +11,11 @@ from memory_core.concurrency.backoff import Backoff, Cooldown
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import ActiveProvider, Providers
 from memory_core.embeddings.protocols import Space
-from memory_core.errors import MemoryCoreError, StoreError
+from memory_core.errors import MemoryCoreError, NotIndexed, StoreError
 from memory_core.records import ProgressCallback, SyncReport
 from memory_core.serving.index import Index, IndexWriter, Recorder
-from memory_core.sync.freshness import ChangeTracker, Freshness
+from memory_core.sources import session_logs
+from memory_core.sync.freshness import ChangeTracker, Freshness, Look
 
 log = logging.getLogger(__name__)
 
@@ -163,7 +164,8 @@ class SyncRunner:
             embeds=embeds,
             verifies=embeds and stop is None,
         )
-        mark = self._tracker.begin()
+        look = self._begin_look(every_session=every_session, force=force)
+        sync.paths = look.paths
         self._sessions_compared |= every_session  # before it runs: a session that begins meanwhile takes it back
         try:
             report = Syncer(sync).run(force=force)
@@ -179,11 +181,20 @@ class SyncRunner:
             self._pauses[active.role].record_failure()
         if active.warning:
             report = replace(report, warnings=(*report.warnings, active.warning))
-        if report.pending or report.warnings or report.failures or active.problem or sync.has_hard_links:
+        if report.pending or report.warnings or active.problem or sync.may_change_unseen:
             self._tracker.expire()
         else:
-            self._tracker.confirm(mark, self._writer.read_generation())
+            self._tracker.confirm(look, self._writer.read_generation(), unread=sync.unread)
         return report
+
+    def _begin_look(self, *, every_session: bool, force: bool) -> Look:
+        """Watch from now on, and return what to look at: all files where session logs that grew a little count, too."""
+        if force or (every_session and session_logs.SOURCE in self._config.search.sources):
+            return self._tracker.begin()
+        try:
+            return self._tracker.begin(self._writer.read_generation())
+        except NotIndexed:
+            return self._tracker.begin()
 
     def _may_embed(self, active: ActiveProvider, *, asked: bool) -> bool:
         """Return True if a sync may request embeddings now; one that somebody asked for may at any time."""

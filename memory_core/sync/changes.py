@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Sequence
+import posixpath
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -13,10 +14,13 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SessionDeltas
 from memory_core.records import MemoryFile
 from memory_core.sources import files, session_logs
-from memory_core.sources.refusals import describe_os_error
+from memory_core.sources.refusals import SYMLINK, UNFIT_NAME, describe_os_error
+from memory_core.sources.roots import find_roots
 from memory_core.sync.prepared import IndexedFile
 
 MISSING = describe_os_error(FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)))  # of an extra path that is gone
+
+_TOLD_BY_EVENTS = frozenset({MISSING, SYMLINK, UNFIT_NAME})  # failures that last until a name or a folder changes
 
 
 class Sources:
@@ -34,6 +38,12 @@ class Sources:
     def has_failures(self) -> bool:
         """True if something could not be looked at."""
         return bool(self._notes.failures or self._logs.failures)
+
+    @property
+    def may_change_unseen(self) -> bool:
+        """True if something may change, or may be looked at again, without an event in the folders that are watched."""
+        failures = self._notes.failures + self._logs.failures
+        return self.has_hard_links or any(failure.reason not in _TOLD_BY_EVENTS for failure in failures)
 
     @property
     def has_hard_links(self) -> bool:
@@ -79,6 +89,41 @@ class Changes:
         for row in absent:
             (hidden if _is_hidden(row, listing) else gone).append(row)
         return cls(listing, gone, hidden, by_key)
+
+    @classmethod
+    def of_paths(
+        cls, config: AgentConfig, paths: Collection[str], find_indexed: Callable[[str, str], IndexedFile | None]
+    ) -> Changes:
+        """Compare some files with the index, and no others.
+
+        Args:
+            config: The agent's.
+            paths: Real paths of the files.
+            find_indexed: Returns the file that the index holds under a source and a path.
+
+        Raises:
+            OSError: The system does not say what is there.
+        """
+        roots, logs = find_roots(config), files.Listing((), ())
+        if any(posixpath.dirname(path) == str(config.sessions_dir) for path in paths):
+            logs = session_logs.list_sessions(config)
+        found: dict[tuple[str, str], MemoryFile] = {}
+        rows: dict[tuple[str, str], IndexedFile | None] = {}
+        has_hard_links = False
+        for path in sorted(paths):
+            folder, name = posixpath.split(path)
+            if folder == str(config.sessions_dir) and name.endswith(session_logs.SUFFIX):
+                keys = [(session_logs.SOURCE, session_logs.SHOWN + name)]
+                file = next((log for log in logs.files if log.path == keys[0][1]), None)
+                has_hard_links |= logs.has_hard_links
+            else:
+                file, keys, linked = files.look_up(roots, path)
+                has_hard_links |= linked
+            rows.update({key: find_indexed(*key) for key in keys})
+            if file is not None:
+                found[file.source, file.path] = file
+        listing = files.Listing(tuple(found.values()), logs.failures, has_hard_links)
+        return cls.between(listing, [row for row in rows.values() if row is not None])
 
     @property
     def is_first(self) -> bool:

@@ -50,7 +50,9 @@ class SyncContext:
         embeds: Pending embeddings are requested in this sync.
         verifies: The provider is asked for the dimensions of its vectors, even where nothing is pending.
         counts: The result so far.
-        has_hard_links: Some note or session log has a second name, through which it may change where nobody watches.
+        paths: Real paths of the files to look at; None looks at all.
+        may_change_unseen: Something may change, or may be looked at again, without an event in the folders that are watched.
+        unread: Real paths of files that could not be read.
         files: The files as they were listed, for whoever records what changed; None where nothing was listed.
         fresh: Chunks that this sync has inserted, by id: in an index that was complete, only these lack embeddings. None once
             they are too many to be kept, or where more than these may lack some.
@@ -66,7 +68,9 @@ class SyncContext:
     embeds: bool = True
     verifies: bool = False
     counts: SyncCounts = field(default_factory=SyncCounts)
-    has_hard_links: bool = False
+    paths: frozenset[str] | None = None
+    may_change_unseen: bool = False
+    unread: set[str] = field(default_factory=set)
     files: Sequence[MemoryFile] | None = None
     fresh: dict[int, PreparedChunk] | None = None
 
@@ -96,6 +100,7 @@ class SyncContext:
         """Report a file that stays as it was; return False for one that went after it was listed: the next sync sees that."""
         if isinstance(error.__cause__, FileNotFoundError):
             return False
+        self.unread.add(str(file.real_path))
         log.warning("%s stays as it was: %s", file.path, error.reason)
         self.counts.failures.append(FileFailure(path=file.path, reason=error.reason))
         return True

@@ -1,4 +1,4 @@
-"""Tells, without looking at files, that nothing has changed since the last sync: where the system can be trusted to say so.
+"""Tells, without looking at files, which of them have changed since the last sync: where the system can be trusted to say so.
 
 That is Linux, with all folders on local file systems: see `inotify`. Everywhere else a sync looks at the files. What no event
 tells, such as a write through a memory map or through a hard link made since, is found by a look in the background now and then.
@@ -12,7 +12,8 @@ import posixpath
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -28,16 +29,30 @@ log = logging.getLogger(__name__)
 LOOK_SECONDS = 60.0  # after a look at all files, the next search causes another one
 TRUST_SECONDS = 2 * LOOK_SECONDS  # after a look, a search waits for the next one
 WATCH_FROM = 2  # syncs of one process: a command that searches once would watch in vain
+MOST_PATHS = 1000  # that are looked at one by one; a look at all files is not dearer than at more of them
 
 Freshness = Literal["fresh", "due", "stale"]
 _Identity = tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The files that a sync has to look at.
+
+    Attributes:
+        mark: A moment, for `confirm`.
+        paths: Real paths of files that may have changed; None is every file.
+    """
+
+    mark: int
+    paths: frozenset[str] | None
 
 
 class ChangeTracker:
     """Tracks the files of one agent between syncs. The constructor opens nothing; used from several threads.
 
     A sync calls `begin` before it looks at files, and `confirm` when it has left nothing to do. From then on `check` reads the
-    events that came meanwhile.
+    events that came meanwhile, and the next `begin` names the files that they were about.
 
     Args:
         config: The agent's.
@@ -64,34 +79,50 @@ class ChangeTracker:
             str, tuple[_Identity, _Identity]
         ] = {}  # of the queue: folders that may be replaced as a whole
         self._table = ""  # of mounts, when the queue was opened
-        self._generation: str | None = None  # of the index that agrees with the files; None while nobody knows of one
-        self._changes = 0  # goes up when something has changed
+        self._roots: list[Root] = []  # of the queue
+        # Of the index that agrees with all files but `_changed`; None while nobody knows of one.
+        self._generation: str | None = None
+        self._changed: dict[str, int] = {}  # real paths, with the moment after which they changed
+        self._moment = 0  # goes up when something has changed
+        self._lost = 0  # the last moment at which more may have changed than events tell
         self._begun = 0
         self._looked_at = 0.0
         self._due_said = False  # since the last look
         self._closed = False
 
-    def begin(self) -> int:
-        """Watch all folders from now on, if that is possible; return a mark for `confirm`."""
-        with self._lock:
-            self._begun += 1
-            self._looked_at, self._due_said = self._clock(), False
-            if self._begun >= WATCH_FROM and not self._closed:
-                self._drain()
-                if self._queue is None:
-                    self._watch_all()
-            return self._changes
-
-    def confirm(self, mark: int, generation: str) -> None:
-        """Record that an index agrees with the files as they were at a mark, and that nothing is left to do for it.
+    def begin(self, generation: str | None = None) -> Look:
+        """Watch all folders from now on, if that is possible.
 
         Args:
-            mark: Of the `begin` before the files were looked at.
-            generation: Of the content of the index.
+            generation: Of the content of the index now; None looks at all files in any case.
+
+        Returns:
+            What the sync has to look at.
         """
         with self._lock:
-            if self._queue is not None and mark == self._changes:
-                self._generation = generation
+            self._begun += 1
+            if self._begun >= WATCH_FROM and not self._closed:
+                self._drain()
+                if self._knows_paths(generation):
+                    return Look(self._moment, frozenset(self._changed))
+                self._watch_all()
+            self._looked_at, self._due_said = self._clock(), False
+            return Look(self._moment, None)
+
+    def confirm(self, look: Look, generation: str, *, unread: Iterable[str] = ()) -> None:
+        """Record that an index agrees with the files as they were at a look, and that nothing else is left to do for it.
+
+        Args:
+            look: Of the `begin` before the files were looked at.
+            generation: Of the content of the index.
+            unread: Real paths of files that could not be read: each sync tries them again.
+        """
+        with self._lock:
+            if self._queue is None or self._lost > look.mark:
+                return
+            self._generation = generation
+            self._changed = {path: moment for path, moment in self._changed.items() if moment > look.mark}
+            self._changed.update(dict.fromkeys(unread, self._moment))
 
     def check(self, generation: str) -> Freshness:
         """Tell if the index agrees with the files.
@@ -104,9 +135,10 @@ class ChangeTracker:
             a look at all files, which is said once.
         """
         with self._lock:
-            if self._queue is None or self._generation != generation:
+            if not self._agrees(generation):
                 return "stale"
-            if self._drain():
+            self._drain()
+            if self._changed or not self._agrees(generation):
                 return "stale"
             age = self._clock() - self._looked_at
             if age >= TRUST_SECONDS:
@@ -119,8 +151,7 @@ class ChangeTracker:
     def expire(self) -> None:
         """Record that the next sync has something to do; a sync that runs now cannot confirm otherwise."""
         with self._lock:
-            self._generation = None
-            self._changes += 1
+            self._lose_track()
 
     def close(self) -> None:
         """Stop watching, for good; may be called twice."""
@@ -131,21 +162,40 @@ class ChangeTracker:
     def _forget(self) -> None:
         if self._queue is not None:
             self._queue.close()
-        self._queue = self._generation = None
-        self._changes += 1
+        self._queue = None
+        self._lose_track()
 
-    def _drain(self) -> bool:
-        """Take the events that came; return True if there were any. After some of folders, the next sync watches all anew."""
-        if self._queue is None:
+    def _lose_track(self) -> None:
+        self._moment += 1
+        self._lost = self._moment
+        self._generation = None
+        self._changed.clear()
+
+    def _agrees(self, generation: str | None) -> bool:
+        """Return True if an index of this generation agrees with all files but `_changed`."""
+        return self._generation is not None and self._generation == generation
+
+    def _knows_paths(self, generation: str | None) -> bool:
+        """Return True if the next sync need look at nothing but `_changed`."""
+        if not self._agrees(generation):
             return False
+        if self._due_said or self._clock() - self._looked_at >= TRUST_SECONDS or len(self._changed) > MOST_PATHS:
+            return False
+        if find_roots(self._config) == self._roots:
+            return True
+        self._forget()  # a link or a vault was made, which a root is by
+        return False
+
+    def _drain(self) -> None:
+        """Take the events that came. After some of folders, the next sync watches all anew."""
+        if self._queue is None:
+            return
         changed, structural = self._queue.drain()
         if structural or self._have_places_changed():
             self._forget()
-            return True
-        if changed:
-            self._generation = None
-            self._changes += 1
-        return changed
+        elif changed:
+            self._moment += 1
+            self._changed.update(dict.fromkeys(changed, self._moment))
 
     def _have_places_changed(self) -> bool:
         if read_mounts(self._mounts) != self._table:
@@ -153,8 +203,8 @@ class ChangeTracker:
         return any(_identify(path) != held for path, held in self._places.items())
 
     def _watch_all(self) -> None:
-        """Open a queue; without one where not everything can be watched, or changes may come from other machines."""
-        if not sys.platform.startswith("linux"):
+        """Open a queue unless there is one; none where not everything can be watched, or changes may come from other machines."""
+        if self._queue is not None or not sys.platform.startswith("linux"):
             return
         try:
             self._table = read_mounts(self._mounts)
@@ -163,6 +213,7 @@ class ChangeTracker:
             if find_roots(self._config) != roots:
                 raise OSError("a folder was replaced meanwhile")
             self._refuse_mounts(roots)
+            self._roots = roots
             self._queue = EventQueue(self._concerns)
             self._watch_folders(self._queue, roots)
         except OSError as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import posixpath
 import struct
 import weakref
 from collections.abc import Callable
@@ -43,6 +44,7 @@ class EventQueue:
         self._concerns = concerns
         self._add = _load_call("inotify_add_watch", ctypes.c_int, ctypes.c_char_p, ctypes.c_uint32)
         self._fd = _load_call("inotify_init1", ctypes.c_int)(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._folders: dict[int, set[str]] = {}  # by the number of their watch
         self.close = weakref.finalize(self, os.close, self._fd)  # also when it is forgotten; at most once
         self.close.atexit = False
         forks.renew_in_children(self, EventQueue._renew)
@@ -53,36 +55,40 @@ class EventQueue:
         Raises:
             OSError: It is no folder, or the system grants no further watch.
         """
-        self._add(self._fd, os.fsencode(folder), _MASK)
+        number = self._add(self._fd, os.fsencode(folder), _MASK)
+        self._folders.setdefault(number, set()).add(folder)
 
     def _renew(self) -> None:
         """Let go of the queue in a forked child: what it read there would be missing in the parent."""
         self.close()
         self._fd = -1
 
-    def drain(self) -> tuple[bool, bool]:
+    def drain(self) -> tuple[set[str], bool]:
         """Forget all events that were queued.
 
         Returns:
-            True if some file that matters may have changed, and True if folders came or went, or events were lost.
+            The paths of files that matter and may have changed, below the folders as they were given; and True if more may have
+            changed than these, since folders came, went or got other permissions, or events were lost.
         """
-        changed = structural = False
+        changed: set[str] = set()
+        structural = False
         while True:
             try:
                 data = os.read(self._fd, _BUFFER_BYTES)
             except BlockingIOError:
                 return changed, structural
             except OSError:  # it was closed
-                return True, True
+                return set(), True
             at = 0
             while at < len(data):
-                _, mask, _, length = _HEAD.unpack_from(data, at)
+                number, mask, _, length = _HEAD.unpack_from(data, at)
                 at += _HEAD.size
-                if mask & _STRUCTURAL or (mask & _IS_FOLDER and mask & ~_IS_FOLDER & ~_ATTRIB):
-                    structural = True
-                elif mask & _IS_FOLDER or self._concerns(data[at : at + length].rstrip(b"\0")):
-                    changed = True
+                name = data[at : at + length].rstrip(b"\0")
                 at += length
+                if mask & (_STRUCTURAL | _IS_FOLDER):
+                    structural = True
+                elif self._concerns(name):
+                    changed.update(posixpath.join(folder, os.fsdecode(name)) for folder in self._folders[number])
 
 
 @functools.cache

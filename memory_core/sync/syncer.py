@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import time
+from collections.abc import Sequence
 
 from memory_core.config.settings import Chunking
 from memory_core.errors import FileUnreadable
@@ -77,12 +78,20 @@ class Syncer:
         config = self._context.config
         if not config.workspace.is_dir():
             self._counts.warnings.append(f"{config.workspace}: there is no such workspace")
-        sources = Sources(config)
-        self._context.has_hard_links = sources.has_hard_links
-        digest = None if sources.has_failures else sources.digest()
         state = self._store.load_state()
-        taken_over = self._take_over(state)
         wanted = make_identity(config.search.chunking)
+        if self._context.paths is not None and state.identity == wanted and not (force or self._is_other(state)):
+            try:
+                changes = Changes.of_paths(config, self._context.paths, self._store.find_file)
+            except OSError as error:
+                log.debug("all files are looked at: %s", error)
+            else:
+                self._index_paths(changes, state)
+                return False
+        sources = Sources(config)
+        self._context.may_change_unseen = sources.may_change_unseen
+        digest = None if sources.has_failures else sources.digest()
+        taken_over = self._take_over(state)
         if digest is not None and state.digest == digest and state.identity == wanted and not (force or taken_over):
             self._counts.unchanged, self._digest = len(sources), digest
             return False
@@ -97,14 +106,25 @@ class Syncer:
             return True
         if state.identity != wanted:
             self._store.set_identity(wanted)
-        is_whole = self._update(changes, every_session=self._context.every_session or taken_over)
+        is_whole = self._update(
+            changes, changes.find_changed(), every_session=self._context.every_session or taken_over
+        )
         self._digest = digest if is_whole and not self._counts.failures else None
         return False
 
+    def _index_paths(self, changes: Changes, state: SyncState) -> None:
+        """Store the text of some files, which are read whatever their stamps: two changes may fall into one tick of the clock."""
+        self._context.may_change_unseen = changes.listing.has_hard_links
+        if self._context.paths:
+            self._context.files = changes.listing.files
+        self._update(changes, changes.listing.files, every_session=self._context.every_session)
+        self._counts.unchanged = self._store.count_files() - self._counts.added - self._counts.changed
+        self._digest = None if self._context.paths else state.digest
+
     def _take_over(self, state: SyncState) -> bool:
         """Drop the notes of another workspace; two that share an index push each other out of it."""
-        workspace = os.path.realpath(self._context.config.workspace)
-        if state.workspace == workspace:
+        workspace = self._resolve_workspace()
+        if not self._is_other(state):
             return False
         if state.workspace is not None and self._store.list_files():
             self._counts.warnings.append(
@@ -114,13 +134,18 @@ class Syncer:
         self._store.take_over(workspace)
         return True
 
-    def _update(self, changes: Changes, *, every_session: bool) -> bool:
+    def _is_other(self, state: SyncState) -> bool:
+        return state.workspace != self._resolve_workspace()
+
+    def _resolve_workspace(self) -> str:
+        return os.path.realpath(self._context.config.workspace)
+
+    def _update(self, changes: Changes, changed: Sequence[MemoryFile], *, every_session: bool) -> bool:
         """Index what changed, one transaction a file; return False if some changed file was left for later."""
         if changes.gone:
             self._store.drop_files([row.id for row in changes.gone])
             self._counts.removed = len(changes.gone)
         deltas = self._context.config.search.sync.sessions
-        changed = changes.find_changed()
         todo = changes.select_files(changed, every_session=every_session, deltas=deltas)
         self._counts.unchanged = len(changes.listing.files) - len(todo)
         for number, file in enumerate(todo):
@@ -139,7 +164,8 @@ class Syncer:
             return
         if row is not None and row.hash == note.hash:
             self._counts.unchanged += 1
-            self._store.touch_file(row.id, note.stamp)
+            if row.stamp != note.stamp or row.error is not None:
+                self._store.touch_file(row.id, note.stamp)
             return
         self._context.record_fresh(self._store.put_file(self._cut(file, note)))
         if row is None or not row.hash:

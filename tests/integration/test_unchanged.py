@@ -77,6 +77,37 @@ def test_nothing_changed_is_known_without_a_sync(searched: Searched, caplog: pyt
     assert syncs(caplog) == 1
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each search looks at the files")
+def test_an_edit_costs_a_look_at_one_file(searched: Searched) -> None:
+    if not is_local(str(searched.folder.resolve()), read_mounts()):
+        pytest.skip("the folder for temporary files is on no local file system")
+    listed: list[str] = []
+    counting = True
+
+    def record(event: str, arguments: tuple[Any, ...]) -> None:
+        if counting and event in {"os.scandir", "os.listdir"} and str(arguments[0]).startswith(str(searched.folder)):
+            listed.append(arguments[0])
+
+    sys.addaudithook(record)  # for good, so that it is switched off below
+    (searched.memory / "a.md").write_text("A kettle whistles.\n")
+    (searched.memory / "c.md").write_text("A quokka sleeps.\n")
+    assert searched.find("kettle") == {"memory/a.md"}
+    assert searched.find("quokka") == {"memory/c.md"}
+    (searched.memory / "a.md").unlink()
+    assert searched.find("kettle") == set()
+    assert searched.find("lantern") == {"memory/b.md"}
+    (searched.memory / "c.md").rename(searched.memory / "d.md")
+    assert searched.find("quokka") == {"memory/d.md"}
+    (searched.memory / "bad.md").write_bytes(b"\0")
+    (searched.config.workspace / "MEMORY.md").write_text("A wombat digs.\n")
+    assert searched.find("wombat") == {"MEMORY.md"}
+    assert searched.find("lantern") == {"memory/b.md"}
+    (searched.memory / "bad.md").write_text("A badger, too.\n")
+    assert searched.find("badger") == {"memory/bad.md"}
+    counting = False
+    assert listed == []
+
+
 def test_each_of_many_edits_is_found_by_the_next_search(searched: Searched) -> None:
     """Of one length within one second, so that only the finest times tell them apart."""
     for n in range(100, 140):
@@ -103,7 +134,7 @@ def test_files_and_folders_that_come_go_and_come_back(searched: Searched) -> Non
 
 def test_a_note_is_changed_through_another_name_of_it(searched: Searched) -> None:
     (searched.folder / "other.md").hardlink_to(searched.memory / "a.md")
-    (searched.memory / "c.md").touch()  # the look that follows meets the second name
+    (searched.memory / "new").mkdir()  # all files are looked at, and the second name is met
     searched.settle()
     for n in range(3):
         (searched.folder / "other.md").write_text(f"A quokka{n}.\n")

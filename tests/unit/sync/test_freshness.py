@@ -16,7 +16,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import ExtraPath, SearchSettings
 from memory_core.sources.mounts import is_local, read_mounts
 from memory_core.sources.roots import Root
-from memory_core.sync.freshness import LOOK_SECONDS, ChangeTracker
+from memory_core.sync.freshness import LOOK_SECONDS, MOST_PATHS, TRUST_SECONDS, ChangeTracker
 from memory_core.sync.inotify import EventQueue
 from tests.waiting import Clock
 
@@ -148,6 +148,72 @@ def test_a_change_while_a_sync_runs_is_kept(notes: Notes) -> None:
     assert notes.state == "stale"
     notes.tracker.confirm(mark, "1")
     assert notes.state == "stale"
+
+
+def test_the_next_sync_is_told_which_files_changed(notes: Notes) -> None:
+    assert notes.tracker.begin("1").paths == frozenset()
+    (notes.memory / "a.md").write_text("A violet.\n")
+    (notes.memory / "deep" / "er" / "b.md").unlink()
+    (notes.config.workspace / "MEMORY.md").write_text("long\n")
+    changed = frozenset(
+        str(path.resolve())
+        for path in (
+            notes.memory / "a.md",
+            notes.memory / "deep" / "er" / "b.md",
+            notes.config.workspace / "MEMORY.md",
+        )
+    )
+    look = notes.tracker.begin("1")
+    assert look.paths == changed
+    assert notes.tracker.begin("1").paths == changed  # as the one before has not been confirmed
+    (notes.memory / "a.md").write_text("again\n")
+    assert notes.state == "stale"
+    notes.tracker.confirm(look, "2")
+    assert notes.tracker.check("2") == "stale"
+    look = notes.tracker.begin("2")
+    assert look.paths == frozenset({str((notes.memory / "a.md").resolve())})
+    notes.tracker.confirm(look, "3")
+    assert notes.tracker.check("3") == "fresh"
+
+
+def test_all_files_are_looked_at_where_more_may_have_changed(notes: Notes) -> None:
+    def expect_all(generation: str | None = "1") -> None:
+        look = notes.tracker.begin(generation)
+        assert look.paths is None
+        notes.tracker.confirm(look, "1")
+        assert notes.tracker.begin("1").paths == frozenset()
+
+    expect_all(None)
+    expect_all("another process wrote")
+    (notes.memory / "new").mkdir()
+    expect_all()
+    (notes.memory / "new").chmod(0o700)
+    expect_all()
+    (notes.config.workspace / "memory.md").symlink_to(notes.memory / "a.md")
+    expect_all()
+    notes.tracker.expire()
+    expect_all()
+    for number in range(MOST_PATHS + 1):
+        (notes.memory / f"{number}.md").touch()
+    expect_all()
+    notes.clock.now += LOOK_SECONDS + 1
+    assert notes.tracker.begin("1").paths == frozenset()
+    assert notes.state == "due"
+    expect_all()
+    notes.clock.now += TRUST_SECONDS
+    expect_all()
+
+
+def test_a_file_that_could_not_be_read_is_tried_by_each_sync(notes: Notes) -> None:
+    path = str((notes.memory / "a.md").resolve())
+    notes.tracker.confirm(notes.tracker.begin("1"), "1", unread=[path])
+    for _ in range(2):
+        assert notes.state == "stale"
+        look = notes.tracker.begin("1")
+        assert look.paths == frozenset({path})
+        notes.tracker.confirm(look, "1", unread=[path])
+    notes.tracker.confirm(notes.tracker.begin("1"), "1")
+    assert notes.state == "fresh"
 
 
 def test_files_in_a_folder_that_appeared_are_watched_after_the_next_sync(notes: Notes) -> None:
