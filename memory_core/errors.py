@@ -36,8 +36,9 @@ MemoryCoreError
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from memory_core.lazy_dataclasses import dataclass
 
 
 class MemoryCoreError(Exception):

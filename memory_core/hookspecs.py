@@ -13,7 +13,7 @@ Everything in `__all__` is public; the modules in which these names are defined 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pluggy
@@ -58,6 +58,7 @@ from memory_core.errors import (
     SyncBusy,
     SyncStopped,
 )
+from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import (
     NOTHING_INDEXED,
     Access,

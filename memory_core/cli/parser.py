@@ -6,12 +6,13 @@ import argparse
 import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NoReturn, Self
 
 from memory_core.__about__ import __version__
 from memory_core.cli import output
 from memory_core.config.names import DEFAULT_AGENT
+from memory_core.lazy_dataclasses import dataclass
 
 Options = argparse.Namespace
 _CHOICE = re.compile(r"(COMMAND)?: invalid choice: '([^']*)' \(choose from (.*)\)")

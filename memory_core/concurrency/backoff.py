@@ -6,7 +6,8 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from memory_core.lazy_dataclasses import dataclass
 
 Clock = Callable[[], float]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from memory_core.config.names import DEFAULT_AGENT, SHIPPED_BACKENDS
 from memory_core.config.normal_form import Sections, normalize_agent_id
 from memory_core.config.resolution import Places, Resolver, make_absolute
 from memory_core.errors import ConfigError, ConfigProblem
+from memory_core.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

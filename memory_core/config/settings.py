@@ -8,7 +8,7 @@ names are the document's keys in snake case.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Literal
 
 from memory_core.config.fields import (
@@ -24,6 +24,7 @@ from memory_core.config.fields import (
 from memory_core.config.history_settings import HistorySettings
 from memory_core.config.item_settings import ItemSettings, RecallSettings, Salience
 from memory_core.config.names import BUILTIN
+from memory_core.lazy_dataclasses import dataclass
 
 __all__ = [
     "STRICT",

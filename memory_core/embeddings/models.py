@@ -7,8 +7,10 @@ runs `nomic-embed-text` gets that model's prefixes.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from memory_core.lazy_dataclasses import dataclass
 
 Route = Literal["openai", "gemini", "litellm", "local"]
 

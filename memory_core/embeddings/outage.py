@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -25,6 +25,7 @@ from memory_core.errors import (
     ProviderUnavailable,
     RateLimited,
 )
+from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import Fallback
 
 log = logging.getLogger(__name__)

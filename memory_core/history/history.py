@@ -6,7 +6,6 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from memory_core.config.agent import AgentConfig
@@ -15,6 +14,7 @@ from memory_core.history.moments import Moment, find_moment
 from memory_core.history.records import IndexedNote, NoteKey, Version
 from memory_core.history.store import retention, rows
 from memory_core.history.store.store import HistoryStore
+from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileStamp
 from memory_core.sources.notes import NoteText, hash_bytes, read_bytes, to_text
 

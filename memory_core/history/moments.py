@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
+
+from memory_core.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 from memory_core.embeddings.protocols import Calibration
+from memory_core.lazy_dataclasses import dataclass
 
 # BM25 with FTS5's own constants: https://www.sqlite.org/fts5.html#the_bm25_function
 K1, B = 1.2, 0.75

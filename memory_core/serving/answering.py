@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from concurrent.futures import wait
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
@@ -22,6 +22,7 @@ from memory_core.errors import (
     SyncBusy,
     SyncStopped,
 )
+from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import NOTHING_INDEXED, Fallback, Hit, Mode, Query, SearchResult
 from memory_core.serving.index import Index
 from memory_core.serving.ownership import refuse_other_workspace

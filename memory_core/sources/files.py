@@ -10,13 +10,13 @@ import os
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.home import expand_home
 from memory_core.errors import PathRefused
+from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources.refusals import OUTSIDE, SYMLINK, describe_os_error, refuse_type
 from memory_core.sources.roots import Root, Sighting, find_roots

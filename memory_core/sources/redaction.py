@@ -8,7 +8,8 @@ stays, since people search for those.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from memory_core.lazy_dataclasses import dataclass
 
 REDACTED = "[redacted]"
 _REFERENCE = re.compile(

@@ -7,13 +7,13 @@ import posixpath
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.home import expand_home
 from memory_core.config.settings import ExtraPath
+from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources.globs import compile_glob
 from memory_core.sources.refusals import (

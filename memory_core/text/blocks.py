@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, NamedTuple
+
+from memory_core.lazy_dataclasses import dataclass
 
 MAX_NESTING = 100  # of quotes and list items; what is nested deeper is text
 

@@ -6,8 +6,9 @@ do no harm, as their ids lead nowhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from memory_core.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

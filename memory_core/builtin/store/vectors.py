@@ -11,13 +11,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from memory_core.builtin.store import meta
 from memory_core.builtin.store.damage import check_cosines, stack_embeddings
 from memory_core.builtin.store.signs import Signs, find_alike, pack, to_words
 from memory_core.config.settings import Vector
+from memory_core.lazy_dataclasses import dataclass
 from memory_core.sqlite import Connection, load_vec0
 
 if TYPE_CHECKING:

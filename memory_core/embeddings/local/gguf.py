@@ -15,7 +15,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from memory_core.__about__ import explain_install
 from memory_core.embeddings.error_mapping import mark_permanent
 from memory_core.errors import ProviderUnavailable
+from memory_core.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

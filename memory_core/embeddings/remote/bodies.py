@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import zlib
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from memory_core.lazy_dataclasses import dataclass
 
 # What every request accepts; an answer that is packed otherwise was not asked for.
 ACCEPTED = "gzip, deflate"

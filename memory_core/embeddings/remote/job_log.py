@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol
 
 from memory_core.atomic import replace_file
 from memory_core.embeddings.protocols import Space
+from memory_core.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ import difflib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from memory_core.atomic import locked, replace_file
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts.install.documents import NotEditable, find_entry, put_entry, read_document, take_entry
+from memory_core.lazy_dataclasses import dataclass
 
 KEPT = ".before-memory-core"  # behind the name of the copy
 LOCK_SECONDS = 30.0

@@ -12,7 +12,6 @@ import socket
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
@@ -20,6 +19,7 @@ from urllib.parse import urlsplit
 from memory_core.__about__ import explain_install
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.hosts.mcp.greeting import instruct
+from memory_core.lazy_dataclasses import dataclass
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
 

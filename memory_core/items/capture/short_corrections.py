@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from memory_core.lazy_dataclasses import dataclass
 
 _SHORT = re.compile(
     r"^(?P<cue>(?:(?:no|nope|sorry|actually|wait|correction|nein|oops)\b[\s,:;.!–—-]*+"
