@@ -198,9 +198,18 @@ class Answerer:
                 return self._to_result((), "keyword", None, degradation)
             refuse_other_workspace(self._config, reader.load_workspace())
             serving = reader.load_serving_space()
-            if serving is None and not self._explain_missing(query, degradation):
-                self._warn_without_embeddings(degradation)
-            vectors = None if serving is None else self._embed(serving, query, degradation)
+        # While the provider works, the index is not held: its write-ahead log could not be emptied.
+        if serving is None and not self._explain_missing(query, degradation):
+            self._warn_without_embeddings(degradation)
+        vectors = None if serving is None else self._embed(serving, query, degradation)
+        with self._store.reading() as reader:
+            refuse_other_workspace(self._config, reader.load_workspace())
+            serves = reader.load_serving_space()
+            if vectors is not None and (serves is None or serves.id != vectors.space_id):
+                degradation.warn(
+                    "the embeddings were replaced during this search; keyword search answers", "search again"
+                )
+                vectors = None
             hits, mode = search(reader, query, self._config.search.query.hybrid, vectors=vectors)
             hits = cite(reader, hits)
         return self._to_result(tuple(hits), mode, serving.space if serving and vectors else None, degradation)

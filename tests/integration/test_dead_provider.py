@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -16,13 +17,14 @@ from typing import Any
 import pytest
 
 from memory_core.builtin.backend import BuiltinBackend
+from memory_core.builtin.store.store import Store
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import QuerySettings, Remote, SearchSettings, Secret, SyncSettings
 from memory_core.embeddings.outage import AWAITED, REPLACED, Outage
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Access, Query, SearchResult
 from tests.command import Command
-from tests.servers.loopback import Reply, openai_error
+from tests.servers.loopback import Reply, Request, openai_error
 from tests.servers.openai import OpenAIServer
 from tests.servers.port import Port
 from tests.waiting import Clock, eventually
@@ -144,6 +146,39 @@ def test_an_index_that_has_embeddings_is_searched_by_keyword_meanwhile(tmp_path:
     assert_keywords(world.ask(), "no embeddings since")
     assert len(server.requests) == seen
     assert world.ask(Query(text="ferry noon", min_score=0.0)).hits[0].path == "memory/2026-02-02.md"
+
+
+class HoldingServer(OpenAIServer):
+    """Answers no request for a question before it is released."""
+
+    def __init__(self) -> None:
+        super().__init__(dimensions=1536)
+        self.held, self.released = threading.Event(), threading.Event()
+
+    def answer(self, request: Request) -> Reply:
+        if QUESTION.text in request.json()["input"]:
+            self.held.set()
+            assert self.released.wait(60)
+        return super().answer(request)
+
+
+def test_the_index_is_not_held_while_the_provider_works(tmp_path: Path) -> None:
+    """A write-ahead log can be emptied only while nobody reads what was written before it."""
+    with HoldingServer() as server, ThreadPoolExecutor() as threads:
+        world = made(tmp_path, server.url)
+        world.sync()
+        try:
+            answer = threads.submit(world.ask)
+            assert server.held.wait(60)
+            with closing(Store(tmp_path / "main.sqlite")) as store:
+                with store.write() as connection:
+                    connection.execute("INSERT INTO meta VALUES ('test', '1')")
+                with store.maintain() as connection:
+                    busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
+        finally:
+            server.released.set()
+        assert answer.result(60).mode == "hybrid"
+        assert busy == 0
 
 
 def test_recovery_is_noticed_at_the_next_try(tmp_path: Path, server: OpenAIServer) -> None:

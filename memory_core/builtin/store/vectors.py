@@ -346,7 +346,8 @@ def _fill_bits(connection: Connection, space_id: int, *, create: bool) -> None:
     last = int(meta.get_value(connection, meta.BITS_LAST) or 0)
     connection.execute(
         "INSERT INTO chunks_vec (rowid, embedding) SELECT id, vec_quantize_binary(embedding) FROM embedding_cache"
-        " WHERE space_id = ? AND id > ?",  # no ORDER BY: a sorter drops the subtype by which vec0 knows bits
+        # The + as in `_grow`; no ORDER BY: a sorter drops the subtype by which vec0 knows bits.
+        " WHERE +space_id = ? AND id > ?",
         (space_id, last),
     )
     newest = connection.execute("SELECT max(id) FROM embedding_cache").get
