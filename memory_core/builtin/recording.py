@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from memory_core.builtin.store.writer import StoreWriter
 from memory_core.config.agent import AgentConfig
@@ -11,6 +11,7 @@ from memory_core.errors import MemoryCoreError
 from memory_core.history.history import History
 from memory_core.history.records import IndexedNote, NoteKey
 from memory_core.records import MemoryFile
+from memory_core.serving.index import Changed
 from memory_core.sources.files import list_files
 
 log = logging.getLogger(__name__)
@@ -30,13 +31,20 @@ class HistoryRecorder:
         self._writer = writer
         self._history = history
 
-    def record(self, listed: Sequence[MemoryFile] | None) -> None:
+    def record(self, listed: Sequence[MemoryFile] | None, changed: Changed | None) -> None:
         """Record the notes of the index if they have changed since the last time; a failure is logged, not raised."""
-        if not self._history.enabled or self._writer.is_recorded():
+        if not self._history.enabled:
             return
-        generation = self._writer.read_generation()
+        generation, recorded = self._writer.read_generation(), self._writer.read_recorded()
+        if recorded == generation:
+            return
         try:
-            if self._history.record(self._collect_notes(listed)):
+            if changed is not None and changed.since == recorded:
+                keys = [NoteKey(*key) for key in changed.files if key[0] != "sessions"]
+                whole = self._history.record(self._find_notes(keys, changed.files), only=keys)
+            else:
+                whole = self._history.record(self._collect_notes(listed))
+            if whole:
                 self._writer.set_recorded(generation)
         except (MemoryCoreError, OSError) as error:
             log.warning("the history is not recorded, the next sync tries again: %s", error)
@@ -44,6 +52,12 @@ class HistoryRecorder:
     def close(self) -> None:
         """Close the history until it is needed again."""
         self._history.close()
+
+    def _find_notes(
+        self, keys: Iterable[NoteKey], files: Mapping[tuple[str, str], MemoryFile | None]
+    ) -> dict[NoteKey, IndexedNote]:
+        rows = {key: self._writer.find_file(*key) for key in keys}
+        return {key: IndexedNote(row.hash, files[key]) for key, row in rows.items() if row is not None and row.hash}
 
     def _collect_notes(self, listed: Sequence[MemoryFile] | None) -> dict[NoteKey, IndexedNote]:
         """Return the notes of the index, without session logs, with their files as they were listed."""

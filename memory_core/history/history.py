@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 
 from memory_core.config.agent import AgentConfig
@@ -62,22 +62,30 @@ class History:
         """True if syncs are recorded."""
         return self._settings.enabled
 
-    def record(self, notes: Mapping[NoteKey, IndexedNote]) -> bool:
+    def record(self, notes: Mapping[NoteKey, IndexedNote], *, only: Collection[NoteKey] | None = None) -> bool:
         """Record the notes as a sync has left them in the index, as a new moment if any differs from the last one.
 
         All that changed is one transaction. The caller holds the lock of the syncs.
 
         Args:
-            notes: All notes of the index.
+            notes: All notes of the index; with `only`, those of them.
+            only: Notes that may have changed since the last moment; None is every note.
 
         Returns:
-            False if a note could not be read as it was indexed, so that the next sync has to record it.
+            False if a note could not be read as it was indexed, or `only` was given before the first moment, so that the next
+            sync has to record all notes.
 
         Raises:
             MemoryCoreError: The history cannot be written.
         """
         with self._store.write() as connection:
-            standing = rows.load_standing(connection)
+            if only is None:
+                standing = rows.load_standing(connection)
+            elif rows.is_empty(connection):
+                return False
+            else:
+                found_standing = ((key, rows.find_standing(connection, key)) for key in only)
+                standing = {key: version for key, version in found_standing if version is not None}
             ended = [number for key, (number, _) in standing.items() if key not in notes]
             changed: list[tuple[NoteKey, IndexedNote, bytes, FileStamp]] = []
             whole = True

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
+from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import MemoryFile
 from memory_core.search.reader import Reader
 from memory_core.sync.store import SyncStore
@@ -52,15 +53,28 @@ class Index(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The files of an index that may have changed.
+
+    Attributes:
+        since: The generation of the index before.
+        files: Those files by (source, path); None where it holds one no more.
+    """
+
+    since: str
+    files: Mapping[tuple[str, str], MemoryFile | None]
+
+
 class Recorder(Protocol):
     """Keeps what a sync has changed."""
 
-    def record(self, listed: Sequence[MemoryFile] | None) -> None:
+    def record(self, listed: Sequence[MemoryFile] | None, changed: Changed | None) -> None:
         """Record the index as a sync has left it; called under the lock of the syncs, must not fail the sync.
 
         Args:
-            listed: The files as the sync listed them, all or those that changed; None if it listed none, as nothing had
-                changed.
+            listed: All files as the sync listed them; None if it did not list them.
+            changed: What may have changed; None if that may be every file.
         """
         ...
 

@@ -13,9 +13,9 @@ from memory_core.embeddings.failover import ActiveProvider, Providers
 from memory_core.embeddings.protocols import Space
 from memory_core.errors import MemoryCoreError, NotIndexed, StoreError
 from memory_core.records import ProgressCallback, SyncReport
-from memory_core.serving.index import Index, IndexWriter, Recorder
+from memory_core.serving.index import Changed, Index, IndexWriter, Recorder
 from memory_core.sources import session_logs
-from memory_core.sync.freshness import ChangeTracker, Freshness, Look
+from memory_core.sync.freshness import ChangeTracker, Freshness
 
 log = logging.getLogger(__name__)
 
@@ -164,7 +164,9 @@ class SyncRunner:
             embeds=embeds,
             verifies=embeds and stop is None,
         )
-        look = self._begin_look(every_session=every_session, force=force)
+        generation = self._read_generation()
+        trusted = not (force or (every_session and session_logs.SOURCE in self._config.search.sources))
+        look = self._tracker.begin(generation if trusted else None)
         sync.paths = look.paths
         self._sessions_compared |= every_session  # before it runs: a session that begins meanwhile takes it back
         try:
@@ -174,7 +176,8 @@ class SyncRunner:
             self._tracker.expire()
             raise
         if self._recorder is not None:
-            self._recorder.record(sync.files)
+            changed = None if generation is None or sync.changed is None else Changed(generation, sync.changed)
+            self._recorder.record(sync.files, changed)
         counts = sync.counts
         self._providers.record_result(active, embedded=counts.embedded, problem=active.problem or counts.problem)
         if embeds and report.pending:
@@ -187,14 +190,11 @@ class SyncRunner:
             self._tracker.confirm(look, self._writer.read_generation(), unread=sync.unread)
         return report
 
-    def _begin_look(self, *, every_session: bool, force: bool) -> Look:
-        """Watch from now on, and return what to look at: all files where session logs that grew a little count, too."""
-        if force or (every_session and session_logs.SOURCE in self._config.search.sources):
-            return self._tracker.begin()
+    def _read_generation(self) -> str | None:
         try:
-            return self._tracker.begin(self._writer.read_generation())
+            return self._writer.read_generation()
         except NotIndexed:
-            return self._tracker.begin()
+            return None
 
     def _may_embed(self, active: ActiveProvider, *, asked: bool) -> bool:
         """Return True if a sync may request embeddings now; one that somebody asked for may at any time."""

@@ -115,8 +115,8 @@ class Syncer:
     def _index_paths(self, changes: Changes, state: SyncState) -> None:
         """Store the text of some files, which are read whatever their stamps: two changes may fall into one tick of the clock."""
         self._context.may_change_unseen = changes.listing.has_hard_links
-        if self._context.paths:
-            self._context.files = changes.listing.files
+        present = {(file.source, file.path): file for file in changes.listing.files}
+        self._context.changed = {**dict.fromkeys((row.source, row.path) for row in changes.gone), **present}
         self._update(changes, changes.listing.files, every_session=self._context.every_session)
         self._counts.unchanged = self._store.count_files() - self._counts.added - self._counts.changed
         self._digest = None if self._context.paths else state.digest

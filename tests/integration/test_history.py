@@ -50,6 +50,36 @@ def read_notes(history: History, moment: int) -> dict[str, str]:
     return {key.path: history.load_text(version).text for key, version in history.list_alive(found).items()}
 
 
+def test_a_note_is_recorded_by_itself_where_events_name_it(memory: Memory) -> None:
+    """As each sync of a running process does; the first ones look at everything."""
+    history, notes = History(memory.config()), memory.config().workspace / "memory"
+    notes.mkdir()
+    (notes / "a.md").write_text("violin\n")
+    (notes / "b.md").write_text("lantern\n")
+    for _ in range(3):
+        memory.sync()
+    (notes / "a.md").write_text("kettle\n")
+    memory.sync()
+    (notes / "b.md").rename(notes / "c.md")
+    memory.sync()
+    (notes / "a.md").unlink()
+    memory.sync()
+    assert [read_notes(history, moment.id) for moment in history.list_moments()] == [
+        {"memory/a.md": "violin\n", "memory/b.md": "lantern\n"},
+        {"memory/a.md": "kettle\n", "memory/b.md": "lantern\n"},
+        {"memory/a.md": "kettle\n", "memory/c.md": "lantern\n"},
+        {"memory/c.md": "lantern\n"},
+    ]
+    for file in memory.config().history_path.parent.glob(f"{memory.config().history_path.name}*"):
+        file.unlink()
+    for word in ("quokka", "wombat"):
+        (notes / "c.md").write_text(f"{word}\n")
+        (notes / "d.md").write_text(f"{word}, too\n")
+        memory.sync()
+    last = history.list_moments()[-1]
+    assert read_notes(history, last.id) == {"memory/c.md": "wombat\n", "memory/d.md": "wombat, too\n"}
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_every_moment_gives_back_the_notes_as_they_stood(memory: Memory, seed: int) -> None:
     writer, stood = Writer(memory.config().workspace, seed), {}

@@ -127,10 +127,10 @@ class StoreWriter(_Text):
         with self._store.read() as connection:
             return meta.read_generation(connection)
 
-    def is_recorded(self) -> bool:
-        """Return True if nothing has changed since the history recorded the notes."""
+    def read_recorded(self) -> str | None:
+        """Return the generation whose notes the history has recorded last; None before."""
         with self._store.read() as connection:
-            return meta.get_value(connection, meta.HISTORY) == meta.read_generation(connection)
+            return meta.get_value(connection, meta.HISTORY)
 
     def set_recorded(self, generation: str) -> None:
         """Remember that the history has recorded the notes of a generation."""

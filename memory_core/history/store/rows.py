@@ -34,6 +34,17 @@ def load_standing(connection: Connection) -> dict[NoteKey, tuple[int, bytes]]:
     return {NoteKey(source, path): (number, content) for source, path, number, content in rows}
 
 
+def find_standing(connection: Connection, key: NoteKey) -> tuple[int, bytes] | None:
+    """Return id and hash of the version of a note that stands; None if there is none."""
+    query = "SELECT id, hash FROM versions WHERE source = ? AND path = ? AND until IS NULL"
+    return cast("tuple[int, bytes] | None", connection.execute(query, key).fetchone())
+
+
+def is_empty(connection: Connection) -> bool:
+    """Return True before the first moment."""
+    return not connection.execute("SELECT EXISTS (SELECT 1 FROM moments)").get
+
+
 def load_alive(connection: Connection, moment: int) -> list[Version]:
     """Return the versions that stood at a moment."""
     return _load(
