@@ -100,11 +100,13 @@ class PathRefused(MemoryCoreError):
 
     Attributes:
         path: The path as the caller spelt it.
+        reason: Why, without the path.
     """
 
     def __init__(self, path: str, reason: str, *, action: str = "") -> None:
         super().__init__(f"{path}: {reason}", action=action)
         self.path = path
+        self.reason = reason
 
 
 class FileUnreadable(MemoryCoreError):

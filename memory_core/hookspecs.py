@@ -58,6 +58,7 @@ from memory_core.errors import (
     SyncBusy,
     SyncStopped,
 )
+from memory_core.explanation import Explanation, Place
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import (
     NOTHING_INDEXED,
@@ -116,6 +117,7 @@ __all__ = [
     "ConfigProblem",
     "Document",
     "EmbeddingProvider",
+    "Explanation",
     "Fallback",
     "FileFailure",
     "FileStamp",
@@ -137,6 +139,7 @@ __all__ = [
     "NotIndexed",
     "NoteText",
     "PathRefused",
+    "Place",
     "Probe",
     "Progress",
     "ProgressCallback",
@@ -151,6 +154,7 @@ __all__ = [
     "Scope",
     "ScopeMatch",
     "ScopeRule",
+    "SearchExplainer",
     "SearchResult",
     "Secret",
     "Section",
@@ -270,6 +274,15 @@ class SessionFollower(Protocol):
     @hookspec(firstresult=True)
     def memory_session_updated(self, session_key: str) -> bool:
         """Index a session's log in the background once it has grown enough. Returns True at once."""
+        raise NotImplementedError
+
+
+class SearchExplainer(Protocol):
+    """An optional hook for backends that can tell why a search found what it found; of others only the hits are explained."""
+
+    @hookspec(firstresult=True)
+    def memory_explain(self, query: Query, place: Place | None) -> Explanation:
+        """Search as `memory_search` does, and tell where every passage, and a place if one is given, stood after each stage."""
         raise NotImplementedError
 
 

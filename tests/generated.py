@@ -22,7 +22,7 @@ from memory_core import errors
 from memory_core.cli import commands, parser
 from memory_core.config import render_environment_table, render_settings_table
 from memory_core.config.fields import to_camel
-from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend, SessionFollower
+from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend, SearchExplainer, SessionFollower
 from memory_core.hosts.hookspecs import HostHooks
 from memory_core.records import CallContext
 from memory_core.tools import items
@@ -89,7 +89,8 @@ def error_tree() -> str:
 
 def operations() -> str:
     """Return a table of the hooks that a backend implements."""
-    return _hooks(MemoryBackend) + "".join(_hooks(SessionFollower).splitlines(keepends=True)[2:])
+    optional = (_hooks(hooks).splitlines(keepends=True)[2:] for hooks in (SessionFollower, SearchExplainer))
+    return _hooks(MemoryBackend) + "".join(row for rows in optional for row in rows)
 
 
 def host_hooks() -> str:

@@ -11,7 +11,16 @@ from memory_core.backends.reasons import explain_error
 from memory_core.config.agent import AgentConfig
 from memory_core.config.names import SHIPPED_BACKENDS
 from memory_core.errors import BackendError, ConfigError, ConfigProblem, MemoryCoreError
-from memory_core.hookspecs import BACKENDS_GROUP, PROJECT, BackendContext, BackendPlugin, MemoryBackend, SessionFollower
+from memory_core.explanation import Explanation, Place
+from memory_core.hookspecs import (
+    BACKENDS_GROUP,
+    PROJECT,
+    BackendContext,
+    BackendPlugin,
+    MemoryBackend,
+    SearchExplainer,
+    SessionFollower,
+)
 from memory_core.records import Document, Hit, Probe, ProgressCallback, Query, SearchResult, Status, SyncReport
 
 Answer = TypeVar("Answer")
@@ -100,6 +109,7 @@ def build_manager() -> pluggy.PluginManager:
     manager = pluggy.PluginManager(PROJECT)
     manager.add_hookspecs(MemoryBackend)
     manager.add_hookspecs(SessionFollower)
+    manager.add_hookspecs(SearchExplainer)
     return manager
 
 
@@ -168,10 +178,22 @@ class RegisteredBackend:
 
     def memory_session_updated(self, session_key: str) -> bool:
         """See `SessionFollower`; False when the backend does not follow sessions."""
-        mine = self._manager.get_plugin(self.name)
-        if all(impl.plugin is not mine for impl in self._manager.hook.memory_session_updated.get_hookimpls()):
+        if not self._implements("memory_session_updated"):
             return False
         return self._call("memory_session_updated", bool, session_key=session_key)
+
+    def memory_explain(self, query: Query, place: Place | None) -> Explanation:
+        """See `SearchExplainer`; of a backend that does not implement it, the hits are explained."""
+        if self._implements("memory_explain"):
+            return self._call("memory_explain", Explanation, query=query, place=place)
+        from memory_core.backends.hit_explanation import explain_hits
+
+        return explain_hits(self.memory_search, query, place)
+
+    def _implements(self, operation: str) -> bool:
+        mine = self._manager.get_plugin(self.name)
+        caller: pluggy.HookCaller = getattr(self._manager.hook, operation)
+        return any(impl.plugin is mine for impl in caller.get_hookimpls())
 
     def _call(self, operation: str, expected: type[Answer], **arguments: Any) -> Answer:
         """Call this backend and no other: any registered plugin with a `tryfirst` implementation would answer instead."""

@@ -17,6 +17,7 @@ from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.names import BUILTIN
 from memory_core.config.settings import Scope
 from memory_core.errors import BackendError, ConfigError, MemoryCoreError
+from memory_core.explanation import Explanation, Place
 from memory_core.hookspecs import BackendContext, BackendPlugin
 from memory_core.records import (
     Access,
@@ -35,7 +36,7 @@ from memory_core.text.quoting import quote_safely
 
 log = logging.getLogger(__name__)
 
-Answer = TypeVar("Answer", SearchResult, Document, SyncReport, Status, Probe, bool)
+Answer = TypeVar("Answer", SearchResult, Document, Explanation, SyncReport, Status, Probe, bool)
 
 # Time for builtin's answer after the chosen backend's deadline: too short to wait for a sync besides.
 GRACE_SECONDS = 0.4
@@ -103,6 +104,18 @@ class Selector:
             return _make_safe(replace(answer, backend_fallback=None))
         result = _make_safe(self._builtin.memory_search(hurried))
         return result if reason is None else replace(result, backend_fallback=self._make_fallback(reason))
+
+    def explain(self, query: Query, place: Place | None) -> Explanation:
+        """Return the explanation of the backend that answers this query; a warning names the one that could not."""
+        query = replace(query, text=query.text[:MAX_QUERY_CHARS])
+        answer, reason = self._ask(lambda backend: backend.memory_explain(query, place), long=True)
+        if answer is not None:
+            return _quote_passages(answer)
+        found = _quote_passages(self._builtin.memory_explain(query, place))
+        if reason is None:
+            return found
+        why = f"{BUILTIN} answers instead of {self._config.memory.backend}: {reason}"
+        return replace(found, warning="; ".join(filter(None, (why, found.warning))))
 
     def get(self, path: str, from_line: int, lines: int) -> Document:
         """Return lines of a note, from the chosen backend or else from builtin."""
@@ -283,6 +296,15 @@ def _find_left_out(name: str, problem: Exception) -> Finding:
 def _make_safe(result: SearchResult) -> SearchResult:
     """Return an answer whose snippets, of whatever backend, are safe to show."""
     return replace(result, hits=tuple(replace(hit, snippet=quote_safely(hit.snippet)) for hit in result.hits))
+
+
+def _quote_passages(found: Explanation) -> Explanation:
+    """Return an explanation whose texts of notes are safe to show."""
+    passages = tuple(replace(each, text=quote_safely(each.text)) for each in found.passages)
+    place = found.place
+    if place is not None and place.examined is not None:
+        place = replace(place, examined=replace(place.examined, text=quote_safely(place.examined.text)))
+    return replace(found, passages=passages, place=place)
 
 
 def _warn_of_cut(result: SearchResult, asked_chars: int) -> SearchResult:

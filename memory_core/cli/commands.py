@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_core.cli import output
 from memory_core.cli.adopting import run_adopt
+from memory_core.cli.explaining import run_explain
 from memory_core.cli.history import run_diff, run_history, run_restore
 from memory_core.cli.installing import diagnose_hosts, list_options, run_install, run_uninstall
 from memory_core.cli.items import ItemCommands
@@ -270,6 +271,22 @@ COMMANDS = (
             Argument.of("query", metavar="QUERY", nargs="+", help="question or words to look for"),
             Argument.of("--max-results", type=int, metavar="N", help="show at most N hits, 1 to 100"),
             Argument.of("--min-score", type=float, metavar="X", help="leave out hits below X, 0 to 1"),
+            Argument.of("--after", metavar="DATE", help="only notes of this date or later, YYYY-MM-DD"),
+            Argument.of("--before", metavar="DATE", help="only notes of this date or earlier"),
+            SOURCES,
+        ),
+    ),
+    Command(
+        name="explain",
+        help="Tell why a search finds what it finds, and why it does not find one note or line.",
+        run=run_explain,
+        arguments=(
+            Argument.of("query", metavar="QUERY", help="question as one argument, in quotation marks"),
+            Argument.of(
+                "place", metavar="PLACE", nargs="?", help="note or line that was missed: MEMORY.md, or MEMORY.md#L3"
+            ),
+            Argument.of("--max-results", type=int, metavar="N", help="as if N hits were asked for, 1 to 100"),
+            Argument.of("--min-score", type=float, metavar="X", help="as if the gate were X, 0 to 1"),
             Argument.of("--after", metavar="DATE", help="only notes of this date or later, YYYY-MM-DD"),
             Argument.of("--before", metavar="DATE", help="only notes of this date or earlier"),
             SOURCES,

@@ -290,6 +290,9 @@ class QuerySettings(Section):
     max_results: int = field(default=6, metadata=about("Hits of a search, at most.", ge=1, le=100))
     min_score: float = field(default=0.35, metadata=about("Hits with a lower score are left out.", ge=0, le=1))
     max_snippet_chars: int = field(default=700, metadata=about("Characters of a snippet, at most.", ge=50))
+    explain: bool = field(
+        default=False, metadata=about("Offer agents `memory_explain`, which tells why a search found what it found.")
+    )
     embed_timeout_ms: int = field(
         default=4000,
         metadata=about("Milliseconds for the query's embedding; then keywords answer alone.", gt=0, le=DAY_MS),

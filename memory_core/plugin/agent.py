@@ -19,7 +19,17 @@ from memory_core.errors import BackendUnavailable, InvalidArgument, MemoryClosed
 from memory_core.plugin.agent_capture import AgentCapture
 from memory_core.plugin.agent_items import AgentItems
 from memory_core.plugin.agent_recall import AgentRecall
-from memory_core.records import Access, CallContext, Finding, KeySources, Probe, ProgressCallback, Status, SyncReport
+from memory_core.records import (
+    Access,
+    CallContext,
+    Finding,
+    KeySources,
+    Probe,
+    ProgressCallback,
+    Query,
+    Status,
+    SyncReport,
+)
 from memory_core.sources.workspace import MAKE_IT, find_workspace_problem
 from memory_core.tools import prompts, results, schemas, scope
 from memory_core.tools.append import Writing, memory_append
@@ -29,6 +39,7 @@ from memory_core.tools.recalled import Recalled
 
 if TYPE_CHECKING:
     from memory_core.completions import AsyncComplete, Complete
+    from memory_core.explanation import Explanation, Place
     from memory_core.items.recall import Recall
 
 log = logging.getLogger(__name__)
@@ -119,6 +130,8 @@ class AgentMemory:
         """Run a tool for notes, whose arguments are checked."""
         if schema is schemas.SEARCH:
             return self._search(selector, config, checked, context)
+        if schema is schemas.EXPLAIN:
+            return self._explain(selector, config, checked)
         if schema is schemas.GET:
             cited = read_citation(checked["path"])
             first, lines = checked.get("from", cited.first or 1), checked.get("lines", cited.lines or config.get_lines)
@@ -193,6 +206,21 @@ class AgentMemory:
     def recalled(self, session_key: str | None) -> frozenset[str]:
         """Return fingerprints of what memory_search has shown in a session; see `append.Writing`."""
         return self._recalled.of(session_key)
+
+    def explain(
+        self, config: AgentConfig, others: Sequence[AgentConfig], query: Query, place: Place | None
+    ) -> Explanation:
+        """Tell where every passage, and a place if one is given, stood after each stage of a search.
+
+        Raises:
+            MemoryOff: Memory is off.
+            MemoryCoreError: Memory cannot be read.
+        """
+        from memory_core.plugin.explaining import explain
+
+        self.refuse_closed()
+        refuse_off(config)
+        return explain(self._selector(config, "rw"), config, others, query, place)
 
     def sync(self, config: AgentConfig, *, force: bool, progress: ProgressCallback | None) -> SyncReport:
         """Index what has changed in the files; `force` rebuilds the index.
@@ -292,6 +320,16 @@ class AgentMemory:
         self._recalled.add(context.session_key, [hit.snippet for hit in result.hits])
         citations = config.memory.citations
         return results.shape_search(result, cite_hits=scope.cites(citations, context), citations=citations)
+
+    def _explain(self, selector: Selector, config: AgentConfig, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        if not config.search.query.explain:
+            raise InvalidArgument("name", "memory_explain is off; memorySearch.query.explain turns it on")
+        from memory_core.plugin.explaining import explain, read_place
+
+        path = arguments.get("path")
+        place = None if path is None else read_place(path, arguments.get("line"))
+        query = schemas.read_query({"query": arguments["query"]}, config.search.query)
+        return results.shape_explanation(explain(selector, config, (), query, place))
 
     def _append(self, config: AgentConfig, arguments: Mapping[str, Any], context: CallContext) -> dict[str, Any]:
         writing = Writing(

@@ -29,8 +29,10 @@ from memory_core.records import (
     SyncReport,
 )
 from memory_core.tools import results, schemas
+from memory_core.tools.arguments import check_arguments
 
 if TYPE_CHECKING:
+    from memory_core.explanation import Explanation
     from memory_core.items.items import Items
     from memory_core.items.recall import Recall
 
@@ -158,6 +160,45 @@ class Memory:
             MemoryCoreError: Memory cannot be read.
         """
         return self._memory.recall_for_message(self.config(), message, check_context(context))
+
+    def explain(
+        self,
+        query: str,
+        path: str | None = None,
+        line: int | None = None,
+        *,
+        max_results: int | None = None,
+        min_score: float | None = None,
+        after: date | None = None,
+        before: date | None = None,
+    ) -> Explanation:
+        """Tell why a search finds what it finds, and why it does not find one note or line.
+
+        Args:
+            query: The question, as `memory_search` takes it.
+            path: The note that was missed, or a citation such as `MEMORY.md#L3`; None explains the search alone.
+            line: Its line that was missed, from 1.
+            max_results, min_score, after, before: As those of `memory_search`; None is what the configuration says.
+
+        Raises:
+            InvalidArgument: An argument is out of its bounds.
+            MemoryOff: Memory is off.
+            MemoryCoreError: Memory cannot be read.
+        """
+        from memory_core.plugin.explaining import read_place
+
+        given = {"query": query, "maxResults": max_results, "minScore": min_score, "after": after, "before": before}
+        arguments: dict[str, object] = {
+            name: value.isoformat() if isinstance(value, date) else value
+            for name, value in given.items()
+            if value is not None
+        }
+        checked = check_arguments(schemas.SEARCH, arguments, name="explain")
+        whole = self._source.current()
+        config = whole.agent(self._agent)
+        others = [whole.agent(each) for each in whole.agents if each != config.agent]
+        place = None if path is None else read_place(path, line)
+        return self._memory.explain(config, others, schemas.read_query(checked, config.search.query), place)
 
     def sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
         """Index what has changed in the files; `force` rebuilds the index.

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memory_core.search.recorder import Recorder
+
 MIN_DEPTH = 32  # chunks of each side, even for few results
 RANKED_CHUNKS = 16  # ranking the units of 64 changes nothing (R4000 .843 and .845)
 
@@ -35,18 +37,22 @@ def find_candidates(
     *,
     multiplier: int,
     near: Mapping[int, float],
+    recorder: Recorder | None = None,
 ) -> list[Candidate]:
     """Find the chunks to rank, as `sort_equals` orders them: of units that rank alike, those of the first stay first.
 
     Args:
         multiplier: Chunks looked at for each result asked for.
         near: Cosines of the nearest chunks, by chunk id; empty without vectors.
+        recorder: Records what keywords find.
     """  # fmt: skip
     dates = DateRange(query.after, query.before)
     by_text: Mapping[int, float] = {}
     terms = sorted((term for term in question.terms if term.documents), key=lambda term: term.documents)
     if weights.text and terms:
         by_text = reader.find_by_keyword(terms, dates, _depth(query, multiplier))
+    if recorder is not None:
+        recorder.by_text = by_text
     count = max(RANKED_CHUNKS, query.max_results)
     named = dict.fromkeys(chunk_id for name in question.names for chunk_id in reader.find_by_name(name, dates, count))
     ids = list({**named, **best_of(reader, _merge(by_text, near, weights), count)})[:count]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from memory_core.config.settings import Hybrid, TemporalDecay
 from memory_core.ranking import scores
@@ -20,6 +21,9 @@ from memory_core.search.term_counts import Stem, TermCounts
 from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.text.terms import cut_cjk
 
+if TYPE_CHECKING:
+    from memory_core.search.recorder import Recorder
+
 _DIGITS = 4  # of scores
 
 
@@ -30,6 +34,7 @@ def search(
     *,
     vectors: VectorQuery | None,
     today: date | None = None,
+    recorder: Recorder | None = None,
 ) -> tuple[list[Hit], Mode]:
     """Search one moment of the index; hits are best first.
 
@@ -39,6 +44,7 @@ def search(
         hybrid: The weights of the two sides.
         vectors: None searches by keyword alone.
         today: The day from which "yesterday" is counted; None is the local date.
+        recorder: Records what `explaining` tells of the search; it changes nothing.
 
     Returns:
         The hits, each scoring at least `query.min_score`, no unit of a note twice; and the evidence that was used.
@@ -46,6 +52,8 @@ def search(
     today = today or datetime.now().astimezone().date()
     question = analyse(reader, query.text, today)
     mode: Mode = "keyword" if vectors is None else "hybrid" if hybrid.enabled else "vector"
+    if recorder is not None:
+        recorder.question = question
     if not question.words or not question.chunks:
         return [], mode
     weights = _weights(mode, hybrid)
@@ -53,12 +61,15 @@ def search(
     near: dict[int, float] = {}
     if vectors is not None and weights.vector:
         near = find_nearest(reader, vectors.space_id, vectors.vector, query, multiplier=multiplier)
-    candidates = find_candidates(reader, question, query, weights, multiplier=multiplier, near=near)
+    candidates = find_candidates(reader, question, query, weights, multiplier=multiplier, near=near, recorder=recorder)
     counts = TermCounts(question, candidates, reader.stem)
-    ranks, judged = judge(reader, question, candidates, counts, weights=weights, vectors=vectors)
+    ranks, judged = judge(reader, question, candidates, counts, weights=weights, vectors=vectors, recorder=recorder)
     if hybrid.temporal_decay.enabled:
         left = [_recency(candidate.chunk, today, hybrid.temporal_decay) for candidate in candidates]
         ranks = [rank * left[chunk] for rank, (chunk, _) in zip(ranks, counts.units, strict=True)]
+    if recorder is not None:
+        recorder.near, recorder.weights, recorder.candidates = near, weights, candidates
+        recorder.counts, recorder.ranks, recorder.judged = counts, ranks, judged
     enough = scores.NEAR_BEST * max(ranks, default=0.0) if vectors is not None else math.inf
 
     def pack_best(numbers: Iterable[int]) -> list[Hit]:
@@ -69,7 +80,10 @@ def search(
             passages = pack(units, count=max(query.max_results, SHARED), max_chars=query.max_snippet_chars)
         else:
             passages = [Passage([unit], query.max_snippet_chars) for unit in islice(units, query.max_results)]
-        return _keep_best(passages, judged, query)
+        hits = _keep_best(passages, judged, query)
+        if recorder is not None:
+            recorder.shown = passages[: len(hits)]
+        return hits
 
     passes = [round(score.whole, _DIGITS) >= query.min_score for score in judged]
     passing = [i for i, (chunk, _) in enumerate(counts.units) if passes[chunk]]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memory_core.embeddings.protocols import Calibration, EmbeddingProvider, TokenEmbedding, TokenModel
+    from memory_core.search.recorder import Recorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ def judge(
     *,
     weights: scores.Weights,
     vectors: VectorQuery | None,
+    recorder: Recorder | None = None,
 ) -> tuple[list[float], list[Score]]:
     """Return the rank value of every unit and the score of every candidate.
 
@@ -71,8 +73,11 @@ def judge(
         counts: Of the candidates.
         weights: Of the two sides.
         vectors: None judges by keyword alone.
+        recorder: Records the parts of the ranks.
     """
     ranks = _rank_by_text(question, candidates, counts, weights)
+    if recorder is not None:
+        recorder.text_ranks = ranks
     covered = [scores.coverage(question.weights, held) for held in counts.found]
     least = [scores.IDENTIFIED * identified for identified in counts.identified]
     texts = [
@@ -90,6 +95,10 @@ def judge(
         tokens, (window_share, token_share) = _compare_tokens(reader, question, chunks, vectors)
     near = scores.spread(cosines.units)
     alike = scores.scale(tokens or [0.0] * len(near))
+    if recorder is not None:
+        recorder.cosines = cosines.chunks
+        recorder.window_shares = [weights.vector * window_share * window for window in near]
+        recorder.token_shares = [weights.vector * token_share * token for token in alike]
     ranks = [
         text + weights.vector * (window_share * window + token_share * token)
         for text, window, token in zip(ranks, near, alike, strict=True)

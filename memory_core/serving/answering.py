@@ -31,6 +31,7 @@ from memory_core.sync.background import BackgroundSync
 from memory_core.text.terms import split_question
 
 if TYPE_CHECKING:
+    from memory_core.search.explaining import Explainer
     from memory_core.search.reader import ServingSpace
     from memory_core.search.scoring import VectorQuery
 
@@ -104,8 +105,12 @@ class Answerer:
         self._syncs = syncs
         self._background = background
 
-    def answer(self, query: Query) -> SearchResult:
+    def answer(self, query: Query, explainer: Explainer | None = None) -> SearchResult:
         """Sync, embed the question and search; when the provider fails, search by keyword.
+
+        Args:
+            query: The question.
+            explainer: Learns where every passage stood after each stage.
 
         Raises:
             NotIndexed: There is no index, and this session may not write one.
@@ -120,7 +125,7 @@ class Answerer:
             if damaged or (self._syncs_first and not self._is_fresh()):
                 self._sync(until, degradation)
             try:
-                return self._search(query, degradation)
+                return self._search(query, degradation, explainer)
             except OtherWorkspace as error:
                 if self._syncs_first and time.monotonic() < until:
                     time.sleep(RETAKE_SECONDS)  # another process took the file over meanwhile, or is doing so
@@ -188,7 +193,7 @@ class Answerer:
             seconds = min(seconds, max(query.deadline - time.monotonic(), 0.0) / 2)
         return seconds
 
-    def _search(self, query: Query, degradation: _Degradation) -> SearchResult:
+    def _search(self, query: Query, degradation: _Degradation, explainer: Explainer | None) -> SearchResult:
         from memory_core.search.citations import cite
         from memory_core.search.pipeline import search
 
@@ -210,7 +215,11 @@ class Answerer:
                     "the embeddings were replaced during this search; keyword search answers", "search again"
                 )
                 vectors = None
-            hits, mode = search(reader, query, self._config.search.query.hybrid, vectors=vectors)
+            recorder = None if explainer is None else explainer.recorder
+            hits, mode = search(reader, query, self._config.search.query.hybrid, vectors=vectors, recorder=recorder)
+            if explainer is not None:
+                wanted = self._providers.choice.provider != "none"
+                explainer.read(reader, vectors, lacks_embeddings=serving is None and wanted)
             hits = cite(reader, hits)
         return self._to_result(tuple(hits), mode, serving.space if serving and vectors else None, degradation)
 

@@ -42,6 +42,12 @@ _ERROR: Output = {
     "denied": {**_TRUE, "description": "Memory may not be used here, or not for this path"},
 }
 
+_VERDICT: Output = {
+    "type": "object",
+    "properties": {"stage": _TEXT, "cause": _TEXT, "reason": _TEXT, "action": _TEXT},
+    "required": ["stage", "cause", "reason", "action"],
+}
+
 
 def _make(always: Mapping[str, Output], sometimes: Mapping[str, Output] | None = None) -> Output:
     """Return the schema of a result: its keys that are always there without an error, and those that are sometimes."""
@@ -93,6 +99,20 @@ OUTPUTS: Mapping[str, Output] = {
             "status": {"enum": ["ok", "not_found"]},
         },
         {"truncated": _TRUE, "nextFrom": _LINE, "asOf": _AS_OF, "now": _NOW},
+    ),
+    "memory_explain": _make(
+        {
+            "verdict": _VERDICT,
+            "asked": {"type": "object"},
+            "passages": _list(
+                {"path": _TEXT, "startLine": _LINE, "endLine": _LINE, "text": _TEXT, "verdict": _VERDICT}
+            ),
+            "place": {"anyOf": [{"type": "null"}, {"type": "object", "properties": {"verdict": _VERDICT}}]},
+            "backend": _TEXT,
+            "mode": _TEXT,
+            "minScore": _SHARE,
+            "maxResults": _LINE,
+        }
     ),
     "memory_append": _make(
         {"path": _TEXT, "status": {"enum": ["appended", "nothing new"]}, "appended": {"type": "integer", "minimum": 0}},

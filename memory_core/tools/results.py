@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from memory_core.config.fields import to_camel
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, PathRefused
 
 if TYPE_CHECKING:
+    from memory_core.explanation import Explanation
     from memory_core.records import AsOf, Document, Fallback, Hit, SearchResult
 
 log = logging.getLogger(__name__)
@@ -145,6 +148,18 @@ def shape_as_of(as_of: AsOf) -> dict[str, str]:
         "instant": as_of.instant.astimezone().isoformat(timespec="seconds"),
         "moment": as_of.moment.astimezone().isoformat(timespec="seconds"),
     }
+
+
+def shape_explanation(found: Explanation) -> dict[str, Any]:
+    """Return the result of memory_explain; a warning and its action stand in it where there are any."""
+    shaped = {to_camel(name): _to_plain(value) for name, value in asdict(found).items()}
+    return {key: value for key, value in shaped.items() if value is not None or key not in ("warning", "action")}
+
+
+def _to_plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {to_camel(key): _to_plain(child) for key, child in value.items()}
+    return [_to_plain(child) for child in value] if isinstance(value, list | tuple) else value
 
 
 def shape_disabled(reason: str, action: str) -> dict[str, Any]:

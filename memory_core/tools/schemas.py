@@ -74,9 +74,29 @@ GET: Schema = {
     },
 }
 
+EXPLAIN: Schema = {
+    "name": "memory_explain",
+    "description": (
+        "Tell why memory_search found what it found, or why it did not find one note or line: where that stood after each"
+        " stage of the search, and what can be done. For questions about the memory itself."
+    ),
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "minLength": 1, "description": "The question, as memory_search was asked it"},
+            "path": make_optional(
+                {"type": "string", "minLength": 1}, "The note that was missed, or a citation, such as MEMORY.md#L3"
+            ),
+            "line": make_optional({"type": "integer", "minimum": 1}, "Its line that was missed"),
+        },
+        "required": ["query"],
+        "additionalProperties": False,
+    },
+}
+
 READING: tuple[Schema, ...] = (SEARCH, GET)
 WRITING: tuple[Schema, ...] = (*READING, APPEND)
-ALL: tuple[Schema, ...] = (*WRITING, items.STORE, items.RECALL, items.FORGET)
+ALL: tuple[Schema, ...] = (*WRITING, EXPLAIN, items.STORE, items.RECALL, items.FORGET)
 BY_NAME: Mapping[str, Schema] = {schema["name"]: schema for schema in ALL}
 
 ALIASES: Mapping[str, str] = {"search_memory": "memory_search", "get_memory": "memory_get"}
@@ -101,6 +121,8 @@ def list_tools(config: AgentConfig, access: Access, *, main: bool = True) -> lis
         main: It is the agent's main private session, which alone reaches items.
     """
     offered = WRITING if access == "rw" else READING
+    if config.search.query.explain:
+        offered += (EXPLAIN,)
     if config.search.items.enabled and main:
         offered += (items.STORE, items.RECALL, items.FORGET) if access == "rw" else (items.RECALL,)
     return [adapt(schema, config) for schema in offered]

@@ -1,0 +1,147 @@
+"""The command `explain`: the reason first, in one sentence, then what can be done, then the stages."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING
+
+from memory_core.cli import opening, output
+from memory_core.cli.parser import Options
+from memory_core.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from memory_core.explanation import Asked, AskedTerm, Examined, Explanation
+
+SHOWN = 8  # passages that are listed; --json lists all
+LINE = 100  # characters of the passage that are quoted
+BAR = 10  # characters of a full bar
+
+
+def run_explain(options: Options) -> int:
+    """Explain a search, and why a place is not in it."""
+    with opening.open_notes(options) as memory:
+        found = memory.explain(
+            options.query,
+            options.place,
+            max_results=options.max_results,
+            min_score=options.min_score,
+            after=_read_day("--after", options.after),
+            before=_read_day("--before", options.before),
+        )
+    if options.json:
+        output.print_json(found)
+        return 0
+    if found.warning:
+        output.complain(found.warning, found.action)
+    output.write(describe(found))
+    return 0
+
+
+def describe(found: Explanation) -> str:
+    """Return an explanation as text for a person."""
+    verdict, lines = found.verdict, [_begin(found)]
+    if verdict.action:
+        lines.append(f"What you can do: {verdict.action}.")
+    lines += ["", *_describe_question(found.asked)]
+    examined = None if found.place is None else found.place.examined
+    if examined is not None:
+        lines += ["", *_describe_passage(examined, found)]
+    if found.passages:
+        lines += ["", *_list_passages(found)]
+    return "\n".join(lines)
+
+
+def _begin(found: Explanation) -> str:
+    reason = found.verdict.reason
+    if found.place is None:
+        return f"{reason[:1].upper()}{reason[1:]}."
+    state = "came" if found.verdict.stage == "shown" else "did not come"
+    return f"{found.place.place} {state}: {reason}."
+
+
+def _describe_question(asked: Asked) -> list[str]:
+    pairs = {
+        "looked for": ", ".join(map(_describe_term, asked.terms)),
+        "left out": ", ".join(asked.left_out),
+        "names": ", ".join(asked.names),
+        "period": asked.first if asked.first == asked.last else f"{asked.first} to {asked.last}",
+        "language": asked.language,
+    }
+    return [f"{name:<11} {value}" for name, value in pairs.items() if value]
+
+
+def _describe_term(term: AskedTerm) -> str:
+    forms = f", also as {', '.join(term.forms)}" if term.forms else ""
+    return f"{term.text} (in {output.count(term.documents, 'passage') if term.documents else 'none'}{forms})"
+
+
+def _describe_passage(passage: Examined, found: Explanation) -> list[str]:
+    """Return the stages of the place that was asked for."""
+    ranks = {
+        "by keyword": _describe_rank(passage.keyword_rank),
+        "by meaning": _describe_meaning(passage, found),
+        "looked at": f"yes, {_ordinal(passage.unit_rank)} of all lines" if passage.unit_rank else "no",
+        "score": f"{passage.score or 0:.2f} {_draw(passage.score)}  gate {found.min_score:.2f}"
+        + (f"; words {passage.text_score:.2f}" if passage.text_score is not None else "")
+        + (f", meaning {passage.vector_score:.2f}" if passage.vector_score is not None else ""),
+        "shown": f"in result {passage.shown_as}" if passage.shown_as else "no",
+    }
+    if not passage.holds and not passage.lacks:  # of a backend that does not tell
+        ranks = {name: ranks[name] for name in ("score", "shown")}
+    return [f"{name:<11} {value}" for name, value in {"text": _cut(passage.text), **ranks}.items()]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LINE else f"{text[: LINE - 1].rstrip()}…"
+
+
+def _describe_rank(rank: int | None) -> str:
+    return "not found" if rank is None else f"rank {rank}"
+
+
+def _describe_meaning(passage: Examined, found: Explanation) -> str:
+    if passage.is_embedded is None:
+        return "not compared" if found.mode == "keyword" else "unknown"
+    if not passage.is_embedded:
+        return "no embedding yet"
+    cosine = "" if passage.cosine is None else f", cosine {passage.cosine:.2f}"
+    return f"{_describe_rank(passage.vector_rank)}{cosine}"
+
+
+def _list_passages(found: Explanation) -> list[str]:
+    rows = [("", "score", "words", "meaning", "passage")]
+    for passage in found.passages[:SHOWN]:
+        mark = (
+            str(passage.shown_as) if passage.shown_as else {"gate": "-", "packing": "."}.get(passage.verdict.stage, "?")
+        )
+        place = f"{passage.path}#L{passage.start_line}"
+        rows.append(
+            (mark, _format(passage.score), _format(passage.text_score), _format(passage.vector_score), place)
+        )  # fmt: skip
+    lines = [f"{mark:>2}  {score:>5}  {words:>5}  {meaning:>7}  {place}" for mark, score, words, meaning, place in rows]
+    more = len(found.passages) - SHOWN
+    legend = "number: the result it is in; -: below the gate; .: ranked behind"
+    return [*lines, f"    ({legend}{f'; {more} more with --json' if more > 0 else ''})"]
+
+
+def _format(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _draw(value: float | None) -> str:
+    full = round(BAR * min(max(value or 0.0, 0.0), 1.0))
+    return "█" * full + "░" * (BAR - full)
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def _read_day(option: str, value: str | None) -> date | None:
+    if value is None:
+        return None
+    try:
+        return date.fromisoformat(value)
+    except ValueError as error:
+        raise InvalidArgument(option, f"expected a date as YYYY-MM-DD, not {value!r}") from error

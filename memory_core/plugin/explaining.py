@@ -1,0 +1,124 @@
+"""Explain a search to the end: the backend tells of its stages, and the files tell why a note is not in the index at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memory_core.backends.selector import Selector
+from memory_core.config.agent import AgentConfig
+from memory_core.errors import FileUnreadable, PathRefused
+from memory_core.explanation import Explanation, Place, PlaceReport, Verdict
+from memory_core.records import MemoryFile, Query
+from memory_core.sources import files, notes
+from memory_core.sources.refusals import OUTSIDE
+from memory_core.sources.session_logs import SHOWN
+
+INDEX_IT = "run: memory-core index"
+CHANGED = Verdict(
+    stage="index", cause="changed", reason="the note has changed since it was indexed, and the index lacks this line",
+    action=INDEX_IT,
+)  # fmt: skip
+
+
+def explain(
+    selector: Selector, config: AgentConfig, others: Sequence[AgentConfig], query: Query, place: Place | None
+) -> Explanation:
+    """Search, and tell where every passage, and a place if one is given, stood after each stage.
+
+    Args:
+        selector: The agent's backends.
+        config: The agent's.
+        others: The other agents of the same configuration, to which a note may belong.
+        query: The query.
+        place: The place, by a path as a hit or a user names it.
+    """
+    if place is None:
+        return selector.explain(query, None)
+    if place.path.startswith(SHOWN):
+        return selector.explain(query, place)  # of the files of session logs nothing is told
+    file, verdict = _look_up(config, others, place)
+    if file is None:
+        assert verdict is not None
+        return _replace_verdict(selector.explain(query, None), place, verdict)
+    place = replace(place, path=file.path)
+    found = selector.explain(query, place)
+    if found.place is not None and found.place.verdict.stage in ("index", "unknown"):
+        told = _read(file, place.line)
+        if told is None and found.place.verdict.cause == "no_text" and selector.status().dirty:
+            told = CHANGED
+        if told is not None:
+            return _replace_verdict(found, place, told)
+    return found
+
+
+def read_place(text: str, line: int | None = None) -> Place:
+    """Read a place as a user writes it: a path, a citation such as `MEMORY.md#L3`, or `MEMORY.md:3`."""
+    from memory_core.tools.arguments import read_citation
+
+    cited = read_citation(text)
+    path, first = cited.path, cited.first
+    head, colon, tail = path.rpartition(":")
+    if first is None and colon and tail.isdecimal() and int(tail):
+        path, first = head, int(tail)
+    return Place(path=path, line=first if line is None else line)
+
+
+def _look_up(
+    config: AgentConfig, others: Sequence[AgentConfig], place: Place
+) -> tuple[MemoryFile | None, Verdict | None]:
+    """Return the file of a place; or else the verdict that there is none, or that it is not this agent's."""
+    try:
+        file = files.resolve(config, place.path)
+    except PathRefused as error:
+        reason, action = error.reason, error.action
+    else:
+        if file is not None:
+            return file, None
+        reason, action = "", ""
+    if not reason or reason == OUTSIDE:
+        for other in others:
+            if _serves(other, place.path):
+                return None, Verdict(
+                    stage="file", cause="other_agent",
+                    reason=f"it is a note of the agent {other.agent!r}, and this is the memory of {config.agent!r}",
+                    action=f"ask that one: --agent {other.agent}",
+                )  # fmt: skip
+    if reason:
+        action = action or "move it into memory/, or name its folder: memorySearch.extraPaths"
+        return None, Verdict(stage="file", cause="excluded", reason=f"the file {reason}", action=action)
+    return None, Verdict(
+        stage="file", cause="missing", reason=f"there is no such note in {config.workspace}",
+        action="correct the path; memory-core search names paths as they are to be written",
+    )  # fmt: skip
+
+
+def _serves(config: AgentConfig, path: str) -> bool:
+    try:
+        return files.resolve(config, path) is not None
+    except PathRefused:
+        return False
+
+
+def _read(file: MemoryFile, line: int | None) -> Verdict | None:
+    """Return what the file tells of a note that the index lacks, or of a line; None if nothing is wrong with it."""
+    try:
+        text = notes.read_note(file).text
+    except FileUnreadable as error:
+        return Verdict(
+            stage="file", cause="unreadable", reason=f"the file {error.reason}", action="correct the file; " + INDEX_IT
+        )
+    lines = text.split("\n")
+    if not text.strip():
+        return Verdict(stage="index", cause="no_text", reason="the note holds no text")
+    if line is not None and line > len(lines) - (not lines[-1]):
+        return Verdict(
+            stage="file", cause="no_such_line",
+            reason=f"the note ends before line {line}: it has {len(lines) - (not lines[-1])}",
+            action="look for the text where it stands now: memory-core get",
+        )  # fmt: skip
+    return None
+
+
+def _replace_verdict(found: Explanation, place: Place, verdict: Verdict) -> Explanation:
+    return replace(found, verdict=verdict, place=PlaceReport(place=place, verdict=verdict))

@@ -1,0 +1,335 @@
+"""Explain a search that was recorded: where every passage stood after each stage, and where a place was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from functools import cached_property
+
+from memory_core.explanation import Asked, AskedTerm, Examined, Explanation, Place, PlaceReport, Shares
+from memory_core.lazy_dataclasses import dataclass
+from memory_core.ranking import scores
+from memory_core.records import Query, SearchResult
+from memory_core.search import verdicts
+from memory_core.search.candidates import Candidate
+from memory_core.search.question import Question
+from memory_core.search.reader import DateRange, IndexedChunk, Reader
+from memory_core.search.recorder import Recorder
+from memory_core.search.scoring import VectorQuery, judge
+from memory_core.search.term_counts import TermCounts
+from memory_core.text.terms import split_question
+
+MAX_CHUNKS = 2000  # of one note that are looked through for a place
+MAX_CHARS = 300  # of a unit that are quoted
+_DIGITS = 4
+
+
+@dataclass(slots=True)
+class Explainer:
+    """Explains one search. Pass `recorder` to `search`, then call `read` with the same reader.
+
+    Attributes:
+        query: The query.
+        place: The place that is asked for; None explains the search alone.
+        recorder: Filled by `search`.
+        asked, passages, report: See `Explanation`; filled by `read`.
+    """
+
+    query: Query
+    place: Place | None = None
+    recorder: Recorder = field(default_factory=Recorder)
+    asked: Asked = field(default_factory=lambda: Asked(text=""))
+    passages: tuple[Examined, ...] = ()
+    report: PlaceReport | None = None
+
+    def read(self, reader: Reader, vectors: VectorQuery | None, *, lacks_embeddings: bool) -> None:
+        """Read the record, and look for the place in the index.
+
+        Args:
+            reader: The one that was searched.
+            vectors: As given to `search`.
+            lacks_embeddings: Embeddings are wanted, but no note has one yet.
+        """
+        question = self.recorder.question
+        if question is None:
+            return
+        self.asked = _describe(question, self.query.text)
+        view = _View(
+            reader, self.query, question, self.recorder, vectors=vectors, lacks_embeddings=lacks_embeddings,
+            asked_in=self.asked.language,
+        )  # fmt: skip
+        self.passages = view.list_passages()
+        if self.place is not None:
+            self.report = view.report(self.place)
+
+    def conclude(self, result: SearchResult) -> Explanation:
+        """Return the explanation of an answer.
+
+        Args:
+            result: Of the search that was recorded.
+        """
+        report = self.report
+        if report is None and self.place is not None:  # nothing is indexed
+            report = PlaceReport(place=self.place, verdict=verdicts.NOT_INDEXED)
+        asked = self.asked if self.asked.text else Asked(text=self.query.text)
+        return Explanation(
+            asked=asked, backend=result.backend, mode=result.mode, min_score=self.query.min_score,
+            max_results=self.query.max_results, passages=self.passages, place=report,
+            verdict=verdicts.sum_up(asked, self.passages, self.query) if report is None else report.verdict,
+            warning=result.warning, action=result.action,
+        )  # fmt: skip
+
+
+class _View:
+    """A recorded search with the reader that it used; what is asked for again and again is computed once."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        query: Query,
+        question: Question,
+        recorder: Recorder,
+        *,
+        vectors: VectorQuery | None,
+        lacks_embeddings: bool,
+        asked_in: str | None,
+    ) -> None:
+        self.reader = reader
+        self.query = query
+        self.question = question
+        self.recorder = recorder
+        self.vectors = vectors
+        self.lacks_embeddings = lacks_embeddings
+        self.asked_in = asked_in
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The numbers of all units, the best first."""
+        ranks = self.recorder.ranks
+        return sorted(range(len(ranks)), key=ranks.__getitem__, reverse=True)
+
+    @cached_property
+    def unit_ranks(self) -> dict[int, int]:
+        """The rank of every unit by its number, from 1."""
+        return {at: rank for rank, at in enumerate(self.order, 1)}
+
+    @cached_property
+    def side_ranks(self) -> tuple[dict[int, int], dict[int, int]]:
+        """The ranks of chunks by keyword and by vector, among those that the search looked at."""
+        return _rank(self.recorder.by_text), _rank(self.recorder.near)
+
+    @cached_property
+    def embedded(self) -> frozenset[int] | None:
+        """The ids of the candidates that have an embedding; None without a vector search."""
+        return self._find_embedded([candidate.chunk for candidate in self.recorder.candidates])
+
+    def _find_embedded(self, chunks: Sequence[IndexedChunk]) -> frozenset[int] | None:
+        vectors = self.vectors
+        if vectors is None:
+            return None
+        ids = [chunk.id for chunk in chunks]
+        return frozenset(
+            each.chunk_id for each in self.reader.compare_windows(vectors.space_id, vectors.vector, ids)
+        )  # fmt: skip
+
+    def list_passages(self) -> tuple[Examined, ...]:
+        """Return every candidate, by its best unit; the best first."""
+        counts = self.recorder.counts
+        if counts is None:
+            return ()
+        best: dict[int, int] = {}
+        for at in self.order:
+            best.setdefault(counts.units[at][0], at)
+        return tuple(self._examine_candidate(at) for at in best.values())
+
+    def report(self, place: Place) -> PlaceReport:
+        """Find a place in the index and tell what became of it."""
+        ids = self.reader.find_by_name(place.path.lower(), DateRange(), MAX_CHUNKS)
+        chunks = [chunk for chunk in self.reader.load_chunks(ids) if chunk.path == place.path]
+        if not chunks:
+            return PlaceReport(place=place, verdict=verdicts.NOT_INDEXED)
+        if not self.question.words:
+            return PlaceReport(place=place, verdict=verdicts.find_no_words(_find_left_out(self.query.text)))
+        if place.line is not None:
+            chunks = [chunk for chunk in chunks if _find_unit(chunk, place.line) is not None]
+            if not chunks:
+                return PlaceReport(place=place, verdict=verdicts.NO_TEXT)
+        examined = self._choose(chunks, place.line)
+        return PlaceReport(place=place, verdict=examined.verdict, examined=examined)
+
+    def _choose(self, chunks: Sequence[IndexedChunk], line: int | None) -> Examined:
+        """Examine the chunk of a note that came nearest to being shown; with a line, the unit there."""
+        counts = self.recorder.counts
+        ours = {chunk.id for chunk in chunks}
+        numbers = {n for n, each in enumerate(self.recorder.candidates) if each.chunk.id in ours}
+        if counts is not None and numbers:
+            for at in self.order:
+                number, index = counts.units[at]
+                chunk = self.recorder.candidates[number].chunk
+                if number in numbers and (line is None or index == _find_unit(chunk, line)):
+                    return self._examine_candidate(at)
+        return self._examine_outsiders(chunks, line)
+
+    def _examine_candidate(self, at: int) -> Examined:
+        """Examine one unit of a candidate, given by its number among all units."""
+        recorder, counts = self.recorder, self.recorder.counts
+        assert counts is not None
+        number, index = counts.units[at]
+        candidate = recorder.candidates[number]
+        examined = self._examine(candidate, number, index, recorder, counts)
+        examined = replace(
+            examined,
+            unit_rank=self.unit_ranks[at],
+            shares=self._share(candidate, at),
+            shown_as=self._find_shown(number, index),
+        )
+        return replace(examined, verdict=verdicts.judge_candidate(examined, self.query, self._gather(candidate)))
+
+    def _gather(self, candidate: Candidate) -> verdicts.Circumstances:
+        return verdicts.Circumstances(
+            asked_in=self.asked_in,
+            text=candidate.chunk.text,
+            lacks_embeddings=self.lacks_embeddings,
+            looked_at=len(self.recorder.candidates),
+        )
+
+    def _find_shown(self, number: int, index: int) -> int | None:
+        for place, passage in enumerate(self.recorder.shown, 1):
+            if any(unit.chunk == number and unit.index == index for unit in passage.units):
+                return place
+        return None
+
+    def _share(self, candidate: Candidate, at: int) -> Shares:
+        recorder = self.recorder
+        period = self.question.period
+        named = scores.NAMED_BONUS * candidate.is_named
+        dated = scores.PERIOD_BONUS * (period is not None and candidate.chunk.date in period)
+        window = recorder.window_shares[at] if recorder.window_shares else 0.0
+        tokens = recorder.token_shares[at] if recorder.token_shares else 0.0
+        whole = recorder.text_ranks[at] + window + tokens
+        return Shares(
+            words=_round(recorder.text_ranks[at] - named - dated), window=_round(window), tokens=_round(tokens),
+            named=named, period=dated, recency=_round(recorder.ranks[at] / whole) if whole > 0 else 1.0,
+        )  # fmt: skip
+
+    def _examine_outsiders(self, chunks: Sequence[IndexedChunk], line: int | None) -> Examined:
+        """Examine the best of chunks that were no candidates: what they would have scored, and where they rank."""
+        recorder = Recorder()
+        candidates = [Candidate(chunk) for chunk in chunks]
+        counts = TermCounts(self.question, candidates, self.reader.stem)
+        weights = self.recorder.weights or scores.Weights(0.0, 1.0)
+        recorder.ranks, recorder.judged = judge(
+            self.reader, self.question, candidates, counts, weights=weights, vectors=self.vectors, recorder=recorder
+        )
+        number = max(range(len(chunks)), key=lambda n: recorder.judged[n].whole)
+        own = [(at, index) for at, (chunk, index) in enumerate(counts.units) if chunk == number]
+        index = max(own, key=lambda each: recorder.ranks[each[0]])[1]
+        if line is not None:
+            index = _find_unit(chunks[number], line) or 0
+        examined = self._examine(candidates[number], number, index, recorder, counts, outside=True)
+        chunk = chunks[number]
+        dates = DateRange(self.query.after, self.query.before)
+        if dates.is_limited and chunk.id not in self.reader.find_by_name(chunk.path.lower(), dates, MAX_CHUNKS):
+            return replace(examined, verdict=verdicts.judge_dates(chunk.date, self.query))
+        return replace(
+            examined, verdict=verdicts.judge_outsider(examined, self.query, self._gather(candidates[number]))
+        )
+
+    def _examine(
+        self,
+        candidate: Candidate,
+        number: int,
+        index: int,
+        recorder: Recorder,
+        counts: TermCounts,
+        *,
+        outside: bool = False,
+    ) -> Examined:
+        """Gather what a record tells of a unit; the verdict is still to be found."""
+        chunk, words = candidate.chunk, self.question.words
+        unit = chunk.units[index]
+        by_text, near = self._list_all() if outside else (self.recorder.by_text, self.recorder.near)
+        by_text_ranks, near_ranks = (_rank(by_text), _rank(near)) if outside else self.side_ranks
+        known = self._find_embedded([chunk]) if outside else self.embedded
+        embedded = None if known is None else chunk.id in known
+        score, found = recorder.judged[number], counts.found[number]
+        return Examined(
+            path=chunk.path,
+            source=chunk.source,
+            date=chunk.date,
+            start_line=chunk.start_line + unit.first_line,
+            end_line=chunk.start_line + unit.last_line,
+            text=" ".join(chunk.text[unit.start : unit.end].split())[:MAX_CHARS],
+            holds=tuple(word.text for word, held in zip(words, found, strict=True) if held),
+            lacks=tuple(word.text for word, held in zip(words, found, strict=True) if not held),
+            keyword_rank=by_text_ranks.get(chunk.id),
+            keyword_score=_round_or_none(by_text.get(chunk.id)),
+            vector_rank=near_ranks.get(chunk.id),
+            cosine=_round(recorder.cosines[number]) if recorder.cosines and embedded else None,
+            is_embedded=embedded,
+            is_candidate=not outside,
+            score=_round(score.whole),
+            vector_score=_round_or_none(score.vector),
+            text_score=_round_or_none(score.text),
+            verdict=verdicts.NOT_INDEXED,
+        )
+
+    def _list_all(self) -> tuple[Mapping[int, float], Mapping[int, float]]:
+        """Rank all chunks by keyword and by vector, beyond those that a search looks at."""
+        dates, depth = DateRange(self.query.after, self.query.before), max(self.question.chunks, 1)
+        terms = sorted((term for term in self.question.terms if term.documents), key=lambda term: term.documents)
+        by_text = self.reader.find_by_keyword(terms, dates, depth) if terms else {}
+        vectors = self.vectors
+        if vectors is None:
+            return by_text, {}
+        return by_text, self.reader.find_nearest(vectors.space_id, vectors.vector, dates, depth)
+
+
+def _describe(question: Question, text: str) -> Asked:
+    whole = sum(question.weights) or 1.0
+    shares = [weight / whole for weight in question.weights] + [0.0] * len(question.phrases)
+    period = question.period
+    return Asked(
+        text=text,
+        terms=tuple(
+            AskedTerm(
+                text=term.text, stem=" ".join(term.stems), documents=term.documents,
+                forms=tuple(form.word for form in term.forms), weight=_round(share),
+            )
+            for term, share in zip(question.terms, shares, strict=True)
+        ),
+        left_out=_find_left_out(text),
+        language=verdicts.detect_writing(text),
+        names=question.names,
+        first=None if period is None else period.first.isoformat(),
+        last=None if period is None else period.last.isoformat(),
+        is_sentence=question.is_sentence,
+        chunks=question.chunks,
+    )  # fmt: skip
+
+
+def _find_left_out(text: str) -> tuple[str, ...]:
+    """Return the words of a question that are not looked for, in order, each once."""
+    parts = ((part.strip(" \t\n.,;:!?\"'()").lower(), words) for part, words in split_question(text))
+    return tuple(dict.fromkeys(part for part, words in parts if part and not words))
+
+
+def _find_unit(chunk: IndexedChunk, line: int) -> int | None:
+    """Return the number of the unit on a line of the file; None if no unit of the chunk is there."""
+    for index, unit in enumerate(chunk.units):
+        if chunk.start_line + unit.first_line <= line <= chunk.start_line + unit.last_line:
+            return index
+    return None
+
+
+def _rank(values: Mapping[int, float]) -> dict[int, int]:
+    """Return the ranks of chunks, from 1, of which the best stand first."""
+    return {chunk_id: rank for rank, chunk_id in enumerate(values, 1)}
+
+
+def _round(value: float) -> float:
+    return round(value, _DIGITS)
+
+
+def _round_or_none(value: float | None) -> float | None:
+    return None if value is None else _round(value)

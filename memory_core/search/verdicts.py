@@ -1,0 +1,232 @@
+"""Verdicts: the stage at which a passage was lost, the reason in one sentence, and what can be done. Pure."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+
+from memory_core.explanation import Asked, Examined, Verdict
+from memory_core.lazy_dataclasses import dataclass
+from memory_core.records import Query
+from memory_core.text.terms import detect_language
+
+INDEX_IT = "run: memory-core index"
+LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fr": "French"}
+SCRIPTS = {"CJK": "Chinese", "HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean"}
+
+NOT_INDEXED = Verdict(stage="index", cause="not_indexed", reason="the index does not hold this note", action=INDEX_IT)
+NO_TEXT = Verdict(
+    stage="index",
+    cause="no_text",
+    reason="nothing on this line is searched by itself: it is blank, a heading or a mark, or the note ends before it",
+    action="name the line of the text below it",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What a verdict needs to know besides the passage.
+
+    Attributes:
+        asked_in: The language of the question; None if unknown.
+        text: That of the passage's chunk.
+        lacks_embeddings: Embeddings are wanted, but no note has one yet.
+        looked_at: The number of candidates of the search.
+    """
+
+    asked_in: str | None
+    text: str
+    lacks_embeddings: bool
+    looked_at: int
+
+
+def detect_writing(text: str) -> str | None:
+    """Detect the language of a text by its function words, or else its script if that is not Latin; None if unknown.
+
+    >>> detect_writing("Wann endet der Mietvertrag?"), detect_writing("Когда"), detect_writing("PRS-2209")
+    ('German', 'Cyrillic', None)
+    """
+    foreign = "" if text.isascii() else "".join(filter(str.isalpha, text))
+    scripts = Counter(unicodedata.name(each, "").partition(" ")[0] for each in foreign)
+    script = max(scripts, key=scripts.__getitem__, default="LATIN")
+    if script != "LATIN":
+        japanese = script == "CJK" and (scripts["HIRAGANA"] or scripts["KATAKANA"])
+        return "Japanese" if japanese else SCRIPTS.get(script, script.capitalize())
+    language = detect_language(text)
+    return None if language is None else LANGUAGES[language]
+
+
+def find_no_words(left_out: Sequence[str]) -> Verdict:
+    """Return the verdict on a question without a word to look for."""
+    what = f": {_join(left_out)} {_are(left_out)} in too many questions to be looked for" if left_out else ""
+    return Verdict(
+        stage="question",
+        cause="no_words",
+        reason=f"the question has no word to look for{what}",
+        action="ask with a word that the note may hold",
+    )
+
+
+def judge_candidate(passage: Examined, query: Query, around: Circumstances) -> Verdict:
+    """Return the verdict on a passage whose units were ranked."""
+    if passage.shown_as is not None:
+        return Verdict(stage="shown", cause="shown", reason=f"it is in result {passage.shown_as}")
+    if passage.score is not None and passage.score < query.min_score:
+        return _judge_gate(passage, query, around)
+    return Verdict(
+        stage="packing",
+        cause="behind",
+        reason=f"it ranks {_ordinal(passage.unit_rank or 0)}, behind what the {_results(query)} asked for could show",
+        action="ask for more results (--max-results), or with more of its own words",
+    )
+
+
+def _judge_gate(passage: Examined, query: Query, around: Circumstances) -> Verdict:
+    score = f"its score of {_number(passage.score)} is below the gate of {_number(query.min_score)}"
+    special = _find_special(passage, around)
+    if special is not None:
+        return Verdict(stage="gate", cause=special.cause, reason=f"{score}: {special.reason}", action=special.action)
+    parts = [_say_words(passage)]
+    if passage.vector_score is not None:
+        parts.append(f"by meaning it scores {_number(passage.vector_score)}")
+    return Verdict(
+        stage="gate",
+        cause="low_score",
+        reason=f"{score}: {', and '.join(parts)}",
+        action=f"ask with its own words, or lower the gate: --min-score {max(passage.score or 0.0, 0.0):.2f}"
+        " (memorySearch.query.minScore)",
+    )
+
+
+def judge_outsider(passage: Examined, query: Query, around: Circumstances) -> Verdict:
+    """Return the verdict on a passage whose units were not ranked; its score is what it would have been."""
+    special = _find_special(passage, around)
+    if special is not None:
+        return special
+    if not passage.holds and passage.vector_score is None:
+        return Verdict(
+            stage="candidates",
+            cause="no_words_in_common",
+            reason=f"it holds none of the words asked for ({_join(passage.lacks)}), and nothing was compared by meaning",
+            action="ask with its own words, or choose a provider of embeddings: memorySearch.provider",
+        )
+    ranks = [
+        f"{_ordinal(rank)} by {side}"
+        for rank, side in ((passage.keyword_rank, "keyword"), (passage.vector_rank, "meaning"))
+        if rank is not None
+    ]
+    place = f"it ranks {' and '.join(ranks)}" if ranks else "it is not among the best by keyword or by meaning"
+    gate = (
+        f"; it would score {_number(passage.score)}, below the gate of {_number(query.min_score)}"
+        if passage.score is not None and passage.score < query.min_score
+        else ""
+    )
+    return Verdict(
+        stage="candidates",
+        cause="outranked",
+        reason=f"{place}, and only the best {around.looked_at} passages were looked at{gate}",
+        action="ask with more of its own words, its date or its file name",
+    )
+
+
+def _find_special(passage: Examined, around: Circumstances) -> Verdict | None:
+    """Return the verdict where something other than its worth kept a passage back; None if nothing did."""
+    if passage.is_embedded is False or (around.lacks_embeddings and not passage.holds):
+        return Verdict(
+            stage="candidates",
+            cause="not_embedded",
+            reason=f"it has no embedding yet, so it was not compared by meaning, and {_say_words(passage)}",
+            action=INDEX_IT,
+        )
+    if passage.holds or not around.asked_in:
+        return None
+    asked, written = around.asked_in, detect_writing(around.text)
+    if written and asked != written:
+        return Verdict(
+            stage="candidates",
+            cause="other_language",
+            reason=f"the question is in {asked} and the note in {written}; {_say_words(passage)}",
+            action=f"ask in {written}, or choose a multilingual model: memorySearch.model",
+        )
+    return None
+
+
+def judge_dates(day: str | None, query: Query) -> Verdict:
+    """Return the verdict on a passage of a note outside the days asked for."""
+    limits = [f"{word} {limit}" for word, limit in (("after", query.after), ("before", query.before)) if limit]
+    of = f"is of {day}" if day else "was changed on another day"
+    return Verdict(
+        stage="dates",
+        cause="other_dates",
+        reason=f"the note {of}, and only notes {' and '.join(limits)} were asked for",
+        action="ask without --after and --before",
+    )
+
+
+def sum_up(asked: Asked, passages: Sequence[Examined], query: Query) -> Verdict:
+    """Return the verdict on a whole search: how much came, and where the rest was lost."""
+    if not asked.chunks:
+        return Verdict(stage="index", cause="not_indexed", reason="no note is indexed", action=INDEX_IT)
+    if not any(term.text for term in asked.terms):
+        return find_no_words(asked.left_out)
+    shown = {passage.shown_as for passage in passages if passage.shown_as is not None}
+    below = sum(passage.verdict.stage == "gate" for passage in passages)
+    behind = sum(passage.verdict.stage == "packing" for passage in passages)
+    lost = [
+        text
+        for number, text in (
+            (below, f"{below} scored below the gate of {_number(query.min_score)}"),
+            (behind, f"{behind} ranked behind"),
+        )
+        if number
+    ]
+    reason = f"{len(passages)} of {asked.chunks} passages were looked at" + "".join(f", {text}" for text in lost)
+    if shown:
+        came = f"{len(shown)} {'result' if len(shown) == 1 else 'results'} came; {reason}"
+        return Verdict(stage="shown", cause="shown", reason=came)
+    if not passages:
+        return Verdict(
+            stage="candidates",
+            cause="no_words_in_common",
+            reason=f"nothing came: no passage holds {_join([term.text for term in asked.terms], last='or')}",
+            action="ask with other words",
+        )
+    best = passages[0]
+    return Verdict(
+        stage=best.verdict.stage,
+        cause=best.verdict.cause,
+        reason=f"nothing came: {reason}; of the best, {best.path}#L{best.start_line}, {best.verdict.reason}",
+        action=best.verdict.action,
+    )
+
+
+def _say_words(passage: Examined) -> str:
+    if not passage.holds:
+        return f"it holds none of the words asked for ({_join(passage.lacks)})"
+    lacks = f" but not {_join(passage.lacks, last='or')}" if passage.lacks else ""
+    return f"it holds {_join(passage.holds)}{lacks}"
+
+
+def _join(words: Sequence[str], *, last: str = "and") -> str:
+    shown = list(words[:6]) + ([f"{len(words) - 6} more"] if len(words) > 6 else [])
+    if len(shown) < 2:
+        return "".join(shown)
+    return f"{', '.join(shown[:-1])} {last} {shown[-1]}"
+
+
+def _are(words: Sequence[str]) -> str:
+    return "is" if len(words) == 1 else "are"
+
+
+def _results(query: Query) -> str:
+    return "one result" if query.max_results == 1 else f"{query.max_results} results"
+
+
+def _number(value: float | None) -> str:
+    return f"{value or 0.0:.2f}"
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
