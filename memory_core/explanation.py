@@ -28,7 +28,7 @@ Cause = Literal[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class NotePlace:
     """A note, or a line of it. `line` counts from 1; None means the whole note."""
 
     path: str
@@ -75,7 +75,7 @@ class AskedTerm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AskedQuestion:
     """The question as the index understood it.
 
     Attributes:
@@ -171,7 +171,7 @@ class Examined:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceReport:
-    """What became of the place that was asked for.
+    """The fate of the place that was asked for.
 
     Attributes:
         place: The place.
@@ -179,7 +179,7 @@ class PlaceReport:
         examined: Its passage; None if the index has none there, or if the backend does not tell.
     """
 
-    place: Place
+    place: NotePlace
     verdict: Verdict
     examined: Examined | None = None
 
@@ -194,14 +194,14 @@ class Explanation:
         mode: The evidence that was used.
         min_score: The gate: results that score less are left out.
         max_results: The number of results that was asked for.
-        verdict: What became of the place, or else of the whole search.
+        verdict: On the place, or else on the whole search.
         passages: Every passage that was looked at, in the order of their ranks; of a backend that does not tell, the results.
-        place: What became of the place; None if none was asked for.
+        place: The report on the place; None if none was asked for.
         warning: Why the answer is worse than usual; None if it is not.
         action: What to do about that; None if nothing.
     """
 
-    asked: Asked
+    asked: AskedQuestion
     backend: str
     mode: Mode
     min_score: float

@@ -58,7 +58,18 @@ from memory_core.errors import (
     SyncBusy,
     SyncStopped,
 )
-from memory_core.explanation import Explanation, Place
+from memory_core.explanation import (
+    AskedQuestion,
+    AskedTerm,
+    Cause,
+    Examined,
+    Explanation,
+    NotePlace,
+    PlaceReport,
+    Shares,
+    Stage,
+    Verdict,
+)
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import (
     NOTHING_INDEXED,
@@ -105,6 +116,8 @@ __all__ = [
     "STRICT",
     "Access",
     "AgentConfig",
+    "AskedQuestion",
+    "AskedTerm",
     "AuthenticationFailed",
     "BackendContext",
     "BackendError",
@@ -113,10 +126,12 @@ __all__ = [
     "BackendUnavailable",
     "Calibrated",
     "Calibration",
+    "Cause",
     "ConfigError",
     "ConfigProblem",
     "Document",
     "EmbeddingProvider",
+    "Examined",
     "Explanation",
     "Fallback",
     "FileFailure",
@@ -137,9 +152,10 @@ __all__ = [
     "Mode",
     "NamedFolder",
     "NotIndexed",
+    "NotePlace",
     "NoteText",
     "PathRefused",
-    "Place",
+    "PlaceReport",
     "Probe",
     "Progress",
     "ProgressCallback",
@@ -159,7 +175,9 @@ __all__ = [
     "Secret",
     "Section",
     "SessionFollower",
+    "Shares",
     "Space",
+    "Stage",
     "Status",
     "StoreCorrupt",
     "StoreError",
@@ -172,6 +190,7 @@ __all__ = [
     "TokenEmbedder",
     "TokenEmbedding",
     "TokenModel",
+    "Verdict",
     "about",
     "find_note_day",
     "get_document",
@@ -281,7 +300,7 @@ class SearchExplainer(Protocol):
     """An optional hook for backends that can tell why a search found what it found; of others only the hits are explained."""
 
     @hookspec(firstresult=True)
-    def memory_explain(self, query: Query, place: Place | None) -> Explanation:
+    def memory_explain(self, query: Query, place: NotePlace | None) -> Explanation:
         """Search as `memory_search` does, and tell where every passage, and a place if one is given, stood after each stage."""
         raise NotImplementedError
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from memory_core.explanation import Asked, Examined, Explanation, Place, PlaceReport, Verdict
+from memory_core.explanation import AskedQuestion, Examined, Explanation, NotePlace, PlaceReport, Verdict
 from memory_core.records import Hit, Query, SearchResult
 
 MOST = 100  # hits that are asked for, to see what stands behind those that are shown
 
 
-def explain_hits(search: Callable[[Query], SearchResult], query: Query, place: Place | None) -> Explanation:
+def explain_hits(search: Callable[[Query], SearchResult], query: Query, place: NotePlace | None) -> Explanation:
     """Explain a search by its hits, and by those that come with a longer list and without a gate.
 
     Args:
@@ -24,7 +24,7 @@ def explain_hits(search: Callable[[Query], SearchResult], query: Query, place: P
     passages = tuple(_examine(hit, rank, shown.hits, query) for rank, hit in enumerate(every.hits, 1))
     report = None if place is None else _report(place, passages, shown.hits, every.backend)
     return Explanation(
-        asked=Asked(text=query.text), backend=shown.backend, mode=shown.mode, min_score=query.min_score,
+        asked=AskedQuestion(text=query.text), backend=shown.backend, mode=shown.mode, min_score=query.min_score,
         max_results=query.max_results, passages=passages, place=report,
         verdict=_sum_up(passages, shown, query) if report is None else report.verdict, warning=shown.warning,
         action=shown.action,
@@ -54,7 +54,7 @@ def _examine(hit: Hit, rank: int, shown: Sequence[Hit], query: Query) -> Examine
     )  # fmt: skip
 
 
-def _report(place: Place, passages: Sequence[Examined], shown: Sequence[Hit], backend: str) -> PlaceReport:
+def _report(place: NotePlace, passages: Sequence[Examined], shown: Sequence[Hit], backend: str) -> PlaceReport:
     for number, hit in enumerate(shown, 1):
         if hit.path == place.path and (place.line is None or hit.start_line <= place.line <= hit.end_line):
             verdict = Verdict(stage="shown", cause="shown", reason=f"it is in result {number}")

@@ -11,7 +11,7 @@ from memory_core.backends.reasons import explain_error
 from memory_core.config.agent import AgentConfig
 from memory_core.config.names import SHIPPED_BACKENDS
 from memory_core.errors import BackendError, ConfigError, ConfigProblem, MemoryCoreError
-from memory_core.explanation import Explanation, Place
+from memory_core.explanation import Explanation, NotePlace
 from memory_core.hookspecs import (
     BACKENDS_GROUP,
     PROJECT,
@@ -182,7 +182,7 @@ class RegisteredBackend:
             return False
         return self._call("memory_session_updated", bool, session_key=session_key)
 
-    def memory_explain(self, query: Query, place: Place | None) -> Explanation:
+    def memory_explain(self, query: Query, place: NotePlace | None) -> Explanation:
         """See `SearchExplainer`; of a backend that does not implement it, the hits are explained."""
         if self._implements("memory_explain"):
             return self._call("memory_explain", Explanation, query=query, place=place)

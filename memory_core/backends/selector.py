@@ -17,7 +17,7 @@ from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.names import BUILTIN
 from memory_core.config.settings import Scope
 from memory_core.errors import BackendError, ConfigError, MemoryCoreError
-from memory_core.explanation import Explanation, Place
+from memory_core.explanation import Explanation, NotePlace
 from memory_core.hookspecs import BackendContext, BackendPlugin
 from memory_core.records import (
     Access,
@@ -105,7 +105,7 @@ class Selector:
         result = _make_safe(self._builtin.memory_search(hurried))
         return result if reason is None else replace(result, backend_fallback=self._make_fallback(reason))
 
-    def explain(self, query: Query, place: Place | None) -> Explanation:
+    def explain(self, query: Query, place: NotePlace | None) -> Explanation:
         """Return the explanation of the backend that answers this query; a warning names the one that could not."""
         query = replace(query, text=query.text[:MAX_QUERY_CHARS])
         answer, reason = self._ask(lambda backend: backend.memory_explain(query, place), long=True)

@@ -10,7 +10,7 @@ from memory_core.cli.parser import Options
 from memory_core.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from memory_core.explanation import Asked, AskedTerm, Examined, Explanation
+    from memory_core.explanation import AskedQuestion, AskedTerm, Examined, Explanation
 
 SHOWN = 8  # passages that are listed; --json lists all
 LINE = 100  # characters of the passage that are quoted
@@ -59,7 +59,7 @@ def _begin(found: Explanation) -> str:
     return f"{found.place.place} {state}: {reason}."
 
 
-def _describe_question(asked: Asked) -> list[str]:
+def _describe_question(asked: AskedQuestion) -> list[str]:
     pairs = {
         "looked for": ", ".join(map(_describe_term, asked.terms)),
         "left out": ", ".join(asked.left_out),

@@ -39,7 +39,7 @@ from memory_core.tools.recalled import Recalled
 
 if TYPE_CHECKING:
     from memory_core.completions import AsyncComplete, Complete
-    from memory_core.explanation import Explanation, Place
+    from memory_core.explanation import Explanation, NotePlace
     from memory_core.items.recall import Recall
 
 log = logging.getLogger(__name__)
@@ -208,7 +208,7 @@ class AgentMemory:
         return self._recalled.of(session_key)
 
     def explain(
-        self, config: AgentConfig, others: Sequence[AgentConfig], query: Query, place: Place | None
+        self, config: AgentConfig, others: Sequence[AgentConfig], query: Query, place: NotePlace | None
     ) -> Explanation:
         """Tell where every passage, and a place if one is given, stood after each stage of a search.
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from memory_core.backends.selector import Selector
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable, PathRefused
-from memory_core.explanation import Explanation, Place, PlaceReport, Verdict
+from memory_core.explanation import Explanation, NotePlace, PlaceReport, Verdict
 from memory_core.records import MemoryFile, Query
 from memory_core.sources import files, notes
 from memory_core.sources.refusals import OUTSIDE
@@ -22,7 +22,7 @@ CHANGED = Verdict(
 
 
 def explain(
-    selector: Selector, config: AgentConfig, others: Sequence[AgentConfig], query: Query, place: Place | None
+    selector: Selector, config: AgentConfig, others: Sequence[AgentConfig], query: Query, place: NotePlace | None
 ) -> Explanation:
     """Search, and tell where every passage, and a place if one is given, stood after each stage.
 
@@ -52,7 +52,7 @@ def explain(
     return found
 
 
-def read_place(text: str, line: int | None = None) -> Place:
+def read_place(text: str, line: int | None = None) -> NotePlace:
     """Read a place as a user writes it: a path, a citation such as `MEMORY.md#L3`, or `MEMORY.md:3`."""
     from memory_core.tools.arguments import read_citation
 
@@ -61,11 +61,11 @@ def read_place(text: str, line: int | None = None) -> Place:
     head, colon, tail = path.rpartition(":")
     if first is None and colon and tail.isdecimal() and int(tail):
         path, first = head, int(tail)
-    return Place(path=path, line=first if line is None else line)
+    return NotePlace(path=path, line=first if line is None else line)
 
 
 def _look_up(
-    config: AgentConfig, others: Sequence[AgentConfig], place: Place
+    config: AgentConfig, others: Sequence[AgentConfig], place: NotePlace
 ) -> tuple[MemoryFile | None, Verdict | None]:
     """Return the file of a place; or else the verdict that there is none, or that it is not this agent's."""
     try:
@@ -120,5 +120,5 @@ def _read(file: MemoryFile, line: int | None) -> Verdict | None:
     return None
 
 
-def _replace_verdict(found: Explanation, place: Place, verdict: Verdict) -> Explanation:
+def _replace_verdict(found: Explanation, place: NotePlace, verdict: Verdict) -> Explanation:
     return replace(found, verdict=verdict, place=PlaceReport(place=place, verdict=verdict))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memory_core.search.recorder import Recorder
+    from memory_core.search.recorder import SearchRecorder
 
 MIN_DEPTH = 32  # chunks of each side, even for few results
 RANKED_CHUNKS = 16  # ranking the units of 64 changes nothing (R4000 .843 and .845)
@@ -37,7 +37,7 @@ def find_candidates(
     *,
     multiplier: int,
     near: Mapping[int, float],
-    recorder: Recorder | None = None,
+    recorder: SearchRecorder | None = None,
 ) -> list[Candidate]:
     """Find the chunks to rank, as `sort_equals` orders them: of units that rank alike, those of the first stay first.
 

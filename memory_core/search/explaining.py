@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 
-from memory_core.explanation import Asked, AskedTerm, Examined, Explanation, Place, PlaceReport, Shares
+from memory_core.explanation import AskedQuestion, AskedTerm, Examined, Explanation, NotePlace, PlaceReport, Shares
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.ranking import scores
 from memory_core.records import Query, SearchResult
@@ -14,7 +14,7 @@ from memory_core.search import verdicts
 from memory_core.search.candidates import Candidate
 from memory_core.search.question import Question
 from memory_core.search.reader import DateRange, IndexedChunk, Reader
-from memory_core.search.recorder import Recorder
+from memory_core.search.recorder import SearchRecorder
 from memory_core.search.scoring import VectorQuery, judge
 from memory_core.search.term_counts import TermCounts
 from memory_core.text.terms import split_question
@@ -36,9 +36,9 @@ class Explainer:
     """
 
     query: Query
-    place: Place | None = None
-    recorder: Recorder = field(default_factory=Recorder)
-    asked: Asked = field(default_factory=lambda: Asked(text=""))
+    place: NotePlace | None = None
+    recorder: SearchRecorder = field(default_factory=SearchRecorder)
+    asked: AskedQuestion = field(default_factory=lambda: AskedQuestion(text=""))
     passages: tuple[Examined, ...] = ()
     report: PlaceReport | None = None
 
@@ -71,7 +71,7 @@ class Explainer:
         report = self.report
         if report is None and self.place is not None:  # nothing is indexed
             report = PlaceReport(place=self.place, verdict=verdicts.NOT_INDEXED)
-        asked = self.asked if self.asked.text else Asked(text=self.query.text)
+        asked = self.asked if self.asked.text else AskedQuestion(text=self.query.text)
         return Explanation(
             asked=asked, backend=result.backend, mode=result.mode, min_score=self.query.min_score,
             max_results=self.query.max_results, passages=self.passages, place=report,
@@ -88,7 +88,7 @@ class _View:
         reader: Reader,
         query: Query,
         question: Question,
-        recorder: Recorder,
+        recorder: SearchRecorder,
         *,
         vectors: VectorQuery | None,
         lacks_embeddings: bool,
@@ -142,7 +142,7 @@ class _View:
             best.setdefault(counts.units[at][0], at)
         return tuple(self._examine_candidate(at) for at in best.values())
 
-    def report(self, place: Place) -> PlaceReport:
+    def report(self, place: NotePlace) -> PlaceReport:
         """Find a place in the index and tell what became of it."""
         ids = self.reader.find_by_name(place.path.lower(), DateRange(), MAX_CHUNKS)
         chunks = [chunk for chunk in self.reader.load_chunks(ids) if chunk.path == place.path]
@@ -214,7 +214,7 @@ class _View:
 
     def _examine_outsiders(self, chunks: Sequence[IndexedChunk], line: int | None) -> Examined:
         """Examine the best of chunks that were no candidates: what they would have scored, and where they rank."""
-        recorder = Recorder()
+        recorder = SearchRecorder()
         candidates = [Candidate(chunk) for chunk in chunks]
         counts = TermCounts(self.question, candidates, self.reader.stem)
         weights = self.recorder.weights or scores.Weights(0.0, 1.0)
@@ -240,7 +240,7 @@ class _View:
         candidate: Candidate,
         number: int,
         index: int,
-        recorder: Recorder,
+        recorder: SearchRecorder,
         counts: TermCounts,
         *,
         outside: bool = False,
@@ -285,11 +285,11 @@ class _View:
         return by_text, self.reader.find_nearest(vectors.space_id, vectors.vector, dates, depth)
 
 
-def _describe(question: Question, text: str) -> Asked:
+def _describe(question: Question, text: str) -> AskedQuestion:
     whole = sum(question.weights) or 1.0
     shares = [weight / whole for weight in question.weights] + [0.0] * len(question.phrases)
     period = question.period
-    return Asked(
+    return AskedQuestion(
         text=text,
         terms=tuple(
             AskedTerm(

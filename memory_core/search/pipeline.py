@@ -22,7 +22,7 @@ from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.text.terms import cut_cjk
 
 if TYPE_CHECKING:
-    from memory_core.search.recorder import Recorder
+    from memory_core.search.recorder import SearchRecorder
 
 _DIGITS = 4  # of scores
 
@@ -34,7 +34,7 @@ def search(
     *,
     vectors: VectorQuery | None,
     today: date | None = None,
-    recorder: Recorder | None = None,
+    recorder: SearchRecorder | None = None,
 ) -> tuple[list[Hit], Mode]:
     """Search one moment of the index; hits are best first.
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Recorder:
-    """What a search found out, stage by stage. What it did not come to is left as it is made.
+class SearchRecorder:
+    """The findings of a search, stage by stage. A stage that it did not come to leaves its fields empty.
 
     Attributes:
         question: As the index understood it.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memory_core.embeddings.protocols import Calibration, EmbeddingProvider, TokenEmbedding, TokenModel
-    from memory_core.search.recorder import Recorder
+    from memory_core.search.recorder import SearchRecorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def judge(
     *,
     weights: scores.Weights,
     vectors: VectorQuery | None,
-    recorder: Recorder | None = None,
+    recorder: SearchRecorder | None = None,
 ) -> tuple[list[float], list[Score]]:
     """Return the rank value of every unit and the score of every candidate.
 

@@ -6,7 +6,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
-from memory_core.explanation import Asked, Examined, Verdict
+from memory_core.explanation import AskedQuestion, Examined, Verdict
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import Query
 from memory_core.text.terms import detect_language
@@ -26,7 +26,7 @@ NO_TEXT = Verdict(
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What a verdict needs to know besides the passage.
+    """The circumstances of a passage that a verdict considers.
 
     Attributes:
         asked_in: The language of the question; None if unknown.
@@ -164,7 +164,7 @@ def judge_dates(day: str | None, query: Query) -> Verdict:
     )
 
 
-def sum_up(asked: Asked, passages: Sequence[Examined], query: Query) -> Verdict:
+def sum_up(asked: AskedQuestion, passages: Sequence[Examined], query: Query) -> Verdict:
     """Return the verdict on a whole search: how much came, and where the rest was lost."""
     if not asked.chunks:
         return Verdict(stage="index", cause="not_indexed", reason="no note is indexed", action=INDEX_IT)

@@ -13,7 +13,7 @@ from memory_core.embeddings.failover import Providers
 from memory_core.embeddings.outage import OutageLog
 from memory_core.embeddings.protocols import Space
 from memory_core.errors import MemoryCoreError, ProviderError, StoreReadOnly
-from memory_core.explanation import Explanation, Place
+from memory_core.explanation import Explanation, NotePlace
 from memory_core.hookspecs import BackendContext, hookimpl
 from memory_core.records import Document, Probe, ProgressCallback, Query, SearchResult, Status, SyncReport
 from memory_core.serving.answering import Answerer
@@ -79,7 +79,7 @@ class IndexBackend:
         return self._answerer.answer(query)
 
     @hookimpl
-    def memory_explain(self, query: Query, place: Place | None) -> Explanation:
+    def memory_explain(self, query: Query, place: NotePlace | None) -> Explanation:
         """Search as `memory_search` does, and tell where every passage stood after each stage."""
         from memory_core.search.explaining import Explainer
 

@@ -17,11 +17,11 @@ import pytest
 
 import memory_core
 from memory_core.config.settings import Hybrid
-from memory_core.explanation import Explanation, Place
+from memory_core.explanation import Explanation, NotePlace
 from memory_core.records import Query
 from memory_core.search import candidates, pipeline, scoring
 from memory_core.search.explaining import Explainer
-from memory_core.search.recorder import Recorder
+from memory_core.search.recorder import SearchRecorder
 from memory_core.search.scoring import VectorQuery
 from tests.command import Command
 from tests.fakes.providers import CountingProvider
@@ -221,7 +221,7 @@ def test_a_passage_without_an_embedding_is_named(tmp_path: Path) -> None:
     with index.store.reading() as reader:
         serving = reader.load_serving_space()
         assert serving is not None
-        explainer = Explainer(Query(text="harbour dredging"), Place(path="memory/b.md"))
+        explainer = Explainer(Query(text="harbour dredging"), NotePlace(path="memory/b.md"))
         vectors = VectorQuery(serving.id, provider.embed_query("harbour dredging"), serving.calibration or CALIBRATION)
         pipeline.search(reader, explainer.query, Hybrid(), vectors=vectors, recorder=explainer.recorder)
         explainer.read(reader, vectors, lacks_embeddings=False)
@@ -356,7 +356,7 @@ def test_without_it_a_search_costs_nothing_and_with_it_half_as_much_again_at_mos
             return hits
 
         explained = count_instructions(search(explain_it, "explained"))
-        recorded = count_instructions(search(pipeline.search, "recorded", recorder=Recorder()))
+        recorded = count_instructions(search(pipeline.search, "recorded", recorder=SearchRecorder()))
     index.close()
     assert found["stripped"] == found["plain"] == found["explained"] == found["recorded"]
     assert plain <= 1.002 * stripped

@@ -126,7 +126,12 @@ def test_what_no_schema_says(arguments: dict[str, Any], named: str) -> None:
 def test_mcp_clients_are_told_of_every_tool_what_it_does() -> None:
     told = {schema["name"]: schemas.to_form(schema, "mcp") for schema in schemas.ALL}
     hints = {name: tool["annotations"] for name, tool in told.items()}
-    assert {name for name in hints if hints[name]["readOnlyHint"]} == {"memory_search", "memory_get", "memory_recall"}
+    assert {name for name in hints if hints[name]["readOnlyHint"]} == {
+        "memory_search",
+        "memory_get",
+        "memory_explain",
+        "memory_recall",
+    }
     assert {name for name in hints if hints[name]["destructiveHint"]} == {"memory_forget"}
     for tool in told.values():
         assert tool["title"] == tool["annotations"]["title"]
