@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -19,8 +18,9 @@ from memory_core.cli.installing import diagnose_hosts, list_options, run_install
 from memory_core.cli.items import ItemCommands
 from memory_core.cli.notes import run_add, run_completion, run_open, run_watch
 from memory_core.cli.opening import explain_empty, open_memory, open_notes
-from memory_core.cli.parser import SOURCES, Argument, Command, Options, build_parser
+from memory_core.cli.parser import SOURCES, Argument, Command, Options, parse_options
 from memory_core.errors import InvalidArgument, MemoryCoreError
+from memory_core.records import NOTHING_INDEXED
 from memory_core.tools.arguments import read_citation
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def run(arguments: Sequence[str]) -> int:
         MemoryCoreError: It failed.
         SystemExit: After the help, and after wrong usage.
     """
-    options = build_parser(COMMANDS).parse_args(arguments)
+    options = parse_options(COMMANDS, arguments)
     action: Callable[[Options], int] = options.run
     return action(options)
 
@@ -81,7 +81,7 @@ def _run_search(options: Options) -> int:
         unfinished = result.get("stale") and not (result["results"] and "warning" in result)
         if unfinished and _finish_sync(memory, result["backend"]):
             result = {**memory.call_tool("memory_search", asked), "stale": False}
-        if "error" not in result and not result["results"] and not memory.status().files:
+        if NOTHING_INDEXED in result.get("warning", ""):
             explain_empty(memory)
     return _print_result(options, result, lambda found: output.print_hits(found, str(asked["query"])))
 
@@ -188,6 +188,8 @@ def _run_hook(options: Options) -> int:
 
 def _start_index(options: Options) -> None:
     """Index in a process of its own, of which nothing is heard: Claude Code ends what a session's end starts after 1.5 s."""
+    import subprocess
+
     from memory_core.hosts.install.programs import find_start
 
     nothing = subprocess.DEVNULL

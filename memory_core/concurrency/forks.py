@@ -13,9 +13,7 @@ import importlib.util
 import itertools
 import logging
 import os
-import shutil
 import sys
-import tempfile
 import threading
 import time
 import weakref
@@ -102,6 +100,8 @@ def _copy_to_memory(file: Path) -> Iterator[str]:
     if not hasattr(os, "memfd_create"):
         raise ImportError("this system has no files in memory")
     descriptor = os.memfd_create(file.name)
+    import shutil
+
     try:
         with file.open("rb") as source, os.fdopen(os.dup(descriptor), "wb") as target:
             shutil.copyfileobj(source, target)
@@ -112,6 +112,9 @@ def _copy_to_memory(file: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _copy_to_disk(file: Path) -> Iterator[str]:
+    import shutil
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="memory-core-") as folder:
         yield str(shutil.copy(file, folder))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import email.utils
 import json
 import logging
 import re
@@ -132,6 +131,8 @@ def parse_retry_after(headers: Mapping[str, str], body: str = "") -> float | Non
 
 
 def _seconds_until(date: str) -> float | None:
+    import email.utils
+
     try:
         return max(0.0, email.utils.parsedate_to_datetime(date).timestamp() - time.time())
     except (TypeError, ValueError, OverflowError, IndexError):  # neither number nor date: as if the header were missing

@@ -14,15 +14,17 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from memory_core.config.agent import AgentConfig
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.sources import session_logs
 from memory_core.sources.mounts import MOUNTS, find_mount_below, is_local, is_mount, read_mounts
 from memory_core.sources.roots import SUFFIX, Root, find_roots
-from memory_core.sync.inotify import EventQueue
 from memory_core.sync.watcher import MAX_FOLDERS
+
+if TYPE_CHECKING:
+    from memory_core.sync.inotify import EventQueue
 
 log = logging.getLogger(__name__)
 
@@ -206,6 +208,8 @@ class ChangeTracker:
         """Open a queue unless there is one; none where not everything can be watched, or changes may come from other machines."""
         if self._queue is not None or not sys.platform.startswith("linux"):
             return
+        from memory_core.sync.inotify import EventQueue
+
         try:
             self._table = read_mounts(self._mounts)
             roots = find_roots(self._config)
