@@ -104,7 +104,7 @@ def _find_provider_doubts(agent: AgentConfig) -> Iterator[str]:
             elif provider == "openai-compatible":
                 resolve_endpoint(agent, provider, environ=os.environ, resolve_api_key=None)
         except ProviderUnavailable as error:
-            yield f"{error}; {error.action}"
+            yield f"{error}. {error.action}"
 
 
 def _read_backend(reading: Reading) -> str:

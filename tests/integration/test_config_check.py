@@ -408,8 +408,8 @@ def test_what_a_provider_or_a_folder_lacks_is_a_warning(command: Command, tmp_pa
     shown = command("config", "check", str(path))
     assert shown.code == 0
     other = command("config", "check", str(path), "--agent", "b")
-    assert "modelPath is no file: none.gguf; Name a GGUF file" in other.err
-    assert "no URL is configured; Set memorySearch.remote.baseUrl" in shown.err
+    assert "modelPath is no file: none.gguf. Name a GGUF file" in other.err
+    assert "no URL is configured. Set memorySearch.remote.baseUrl" in shown.err
     assert "gone does not exist" in shown.err
 
 
