@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -246,10 +248,17 @@ def test_close_in_the_middle_ends_the_backfill(model: Path, opened: Open) -> Non
     provider.close()
 
 
-def test_a_query_does_not_wait_for_the_model_longer_than_it_may(model: Path, opened: Open) -> None:
-    provider = opened(model)
+def test_a_query_does_not_wait_for_the_model_longer_than_it_may(model: Path, opened: Open, tmp_path: Path) -> None:
+    path = tmp_path / "slow.gguf"
+    shutil.copy(model, path)
+    provider = opened(path)
+    path.unlink()
+    os.mkfifo(path)  # whoever opens it waits for somebody who writes
     with pytest.raises(RequestTimeout, match="still being opened"):
         provider.embed_query("hello", timeout_seconds=0)
+    with path.open("wb"):
+        path.unlink()
+        shutil.copy(model, path)
     wait_until(lambda: not any(thread.name == "memory-core-local" for thread in threading.enumerate()), 20)
 
     assert provider.embed_query("hello", timeout_seconds=5).any()
