@@ -188,6 +188,13 @@ class OtherWorkspace(NotIndexed):
         self.held = held
 
 
+def refuse_past(backend: str) -> InvalidArgument:
+    """Return the error of a question about the past to a backend that keeps no history."""
+    return InvalidArgument(
+        "asOf", f"the backend {backend!r} keeps no history", action='leave it out, or set memory.backend to "builtin"'
+    )
+
+
 class HistoryUnavailable(MemoryCoreError):
     """The history does not reach back to the time that was asked for, or none is kept."""
 

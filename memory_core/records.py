@@ -145,6 +145,7 @@ class Query:
         after: Only notes of this date or later.
         before: Only notes of this date or earlier.
         deadline: The `time.monotonic()` until which the caller waits; None to wait for ever.
+        as_of: Search the notes as they stood at the last moment before; None searches the present.
         joined: Units of one place are joined into a passage; else each hit is one unit, where the backend can do that.
     """
 
@@ -155,7 +156,26 @@ class Query:
     after: date | None = None
     before: date | None = None
     deadline: float | None = None
+    as_of: datetime | None = None
     joined: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Now:
+    """The fate of the lines of a hit in the past.
+
+    Attributes:
+        status: "unchanged": they stand there today, maybe elsewhere in the note. "changed": others stand in their place.
+            "gone": they, or the whole note, are not there any more.
+        start_line: Of what stands there today, from 1; None if nothing does.
+        end_line: Included.
+        text: What stands there today, where it has changed.
+    """
+
+    status: Literal["unchanged", "changed", "gone"]
+    start_line: int | None = None
+    end_line: int | None = None
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +192,7 @@ class Hit:
         vector_score: The score of its vector evidence alone; None if there was none.
         text_score: The score of its keyword evidence alone; None if there was none.
         snippet: The units shown; a line "…" marks units left out between them.
+        now: What became of it, for a hit in the past.
     """
 
     path: str
@@ -182,6 +203,7 @@ class Hit:
     snippet: str
     vector_score: float | None = None
     text_score: float | None = None
+    now: Now | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +240,7 @@ class SearchResult:
         stale: Changes in the files are not indexed yet.
         warning: Why the answer is worse than usual, one sentence; None if it is not.
         action: What the user can do about it; None if nothing.
+        as_of: Set if the hits are of the past.
     """
 
     hits: tuple[Hit, ...]
@@ -230,6 +253,7 @@ class SearchResult:
     stale: bool = False
     warning: str | None = None
     action: str | None = None
+    as_of: AsOf | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

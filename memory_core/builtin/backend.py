@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from memory_core.builtin.past import IndexStates
 from memory_core.builtin.recording import HistoryRecorder
 from memory_core.builtin.store.outage_log import StoredOutage
 from memory_core.builtin.store.store import Store
@@ -45,6 +46,7 @@ class BuiltinBackend(IndexBackend):
             return counts.summarise(store)
 
         writer = StoreWriter(store)
+        history = History(config, writable=store.writable)
         super().__init__(
             BUILTIN,
             context,
@@ -52,7 +54,8 @@ class BuiltinBackend(IndexBackend):
             writer,
             StoredOutage(store),
             summarise=summarise,
-            recorder=HistoryRecorder(config, writer, History(config, writable=store.writable)),
+            recorder=HistoryRecorder(config, writer, history),
+            past=IndexStates(config, store, history),
             file=config.store_path,
             clock=clock,
         )

@@ -75,6 +75,7 @@ def _run_search(options: Options) -> int:
         "minScore": options.min_score,
         "after": options.after,
         "before": options.before,
+        "asOf": options.as_of,
     }
     with open_notes(options) as memory:
         result = memory.call_tool("memory_search", asked)
@@ -275,6 +276,9 @@ COMMANDS = (
             Argument.of("--min-score", type=float, metavar="X", help="leave out hits below X, 0 to 1"),
             Argument.of("--after", metavar="DATE", help="only notes of this date or later, YYYY-MM-DD"),
             Argument.of("--before", metavar="DATE", help="only notes of this date or earlier"),
+            Argument.of(
+                "--as-of", metavar="TIME", help="as notes stood then: YYYY-MM-DD (its end), or a date and time"
+            ),
             SOURCES,
         ),
     ),

@@ -109,6 +109,8 @@ def print_hits(result: Mapping[str, Any], query: str) -> None:
 
     for fallback in filter(None, (result.get("fallback"), result.get("backendFallback"))):
         complain(f"{fallback['to']} is used instead of {fallback['from']}: {fallback['reason']}")
+    if "asOf" in result:
+        print_aside(f"As of {result['asOf']['moment']}:")
     hits = result["results"]
     warning = result.get("warning")
     if warning:
@@ -120,7 +122,19 @@ def print_hits(result: Mapping[str, Any], query: str) -> None:
         return
     clean = [{**hit, "snippet": _clean(hit["snippet"]), "path": _clean(hit["path"])} for hit in hits]
     columns, colours = find_columns(), shows_colours()
-    print("\n\n".join(format_hit(hit, query, columns=columns, colours=colours) for hit in clean))
+    shown = (format_hit(hit, query, columns=columns, colours=colours) + _describe_now(hit) for hit in clean)
+    print("\n\n".join(shown))
+
+
+def _describe_now(hit: Mapping[str, Any]) -> str:
+    """Return the lines below a hit of the past that say what stands there today; "" for one of the present."""
+    now = hit.get("now")
+    if now is None:
+        return ""
+    if now["status"] != "changed" or "text" not in now:
+        return f"\n    ({TODAY[now['status']]})"
+    lines = "".join(f"\n    > {line}".rstrip() for line in _clean(now["text"]).splitlines())
+    return f"\n    ({TODAY['changed']}, to:){lines}"
 
 
 def _join_sentences(what: str, action: str | None) -> str:

@@ -10,7 +10,9 @@ _LAST = timedelta(milliseconds=1)  # moments are told to the millisecond
 
 
 def parse_instant(value: str, argument: str = "asOf") -> datetime:
-    """Return the instant that a text names: a day means its end in local time; a time without an offset is local.
+    """Return the instant that a text names: the end of a day, or of a second; without an offset in local time.
+
+    Answers show moments to the second, so that what they show can be asked for.
 
     Args:
         value: ISO 8601, such as 2026-03-01, 2026-03-01T18:30 or 2026-03-01T17:30:00Z.
@@ -23,7 +25,8 @@ def parse_instant(value: str, argument: str = "asOf") -> datetime:
     try:
         if len(text) == len("2026-03-01"):
             return datetime.combine(date.fromisoformat(text) + timedelta(days=1), time.min).astimezone() - _LAST
-        return datetime.fromisoformat(text).astimezone()
+        instant = datetime.fromisoformat(text).astimezone()
+        return instant if instant.microsecond else instant + timedelta(seconds=1) - _LAST
     except (ValueError, OverflowError, OSError) as error:
         raise InvalidArgument(
             argument, f"expected a day or a time, such as 2026-03-01 or 2026-03-01T18:30, not {value!r:.60}"

@@ -15,7 +15,7 @@ from memory_core.concurrency import forks
 from memory_core.config.agent import AgentConfig
 from memory_core.config.names import BUILTIN
 from memory_core.config.switch import explain_off, refuse_off
-from memory_core.errors import BackendUnavailable, InvalidArgument, MemoryClosed, MemoryCoreError
+from memory_core.errors import BackendUnavailable, InvalidArgument, MemoryClosed, MemoryCoreError, refuse_past
 from memory_core.plugin.agent_capture import AgentCapture
 from memory_core.plugin.agent_items import AgentItems
 from memory_core.plugin.agent_recall import AgentRecall
@@ -128,6 +128,8 @@ class AgentMemory:
         context: CallContext,
     ) -> dict[str, Any]:
         """Run a tool for notes, whose arguments are checked."""
+        if "asOf" in checked and config.memory.backend != BUILTIN:
+            raise refuse_past(config.memory.backend)
         if schema is schemas.SEARCH:
             return self._search(selector, config, checked, context)
         if schema is schemas.EXPLAIN:
@@ -135,8 +137,8 @@ class AgentMemory:
         if schema is schemas.GET:
             cited = read_citation(checked["path"])
             first, lines = checked.get("from", cited.first or 1), checked.get("lines", cited.lines or config.get_lines)
-            if "asOf" in checked:
-                return self._get_past(config, cited.path, checked["asOf"], int(first), int(lines))
+            if as_of := checked.get("asOf", cited.as_of):
+                return self._get_past(config, cited.path, as_of, int(first), int(lines))
             return results.shape_document(selector.get(cited.path, int(first), int(lines)))
         return self._append(config, checked, context)
 
@@ -146,7 +148,6 @@ class AgentMemory:
         from memory_core.history.instants import parse_instant
         from memory_core.history.notes import get_document
 
-        refuse_past(config)
         with closing(History(config, writable=False)) as history:
             found = get_document(config, history, path, parse_instant(as_of), from_line=first, lines=lines)
         return results.shape_document(found)
@@ -376,17 +377,6 @@ class AgentMemory:
         with self._lock:
             selectors, self._selectors = list(self._selectors.values()), {}
         return tuple(problem for _, selector in selectors for problem in selector.close())
-
-
-def refuse_past(config: AgentConfig) -> None:
-    """Raise InvalidArgument where the chosen backend answers no questions about the past."""
-    backend = config.memory.backend
-    if backend != BUILTIN:
-        raise InvalidArgument(
-            "asOf",
-            f"the backend {backend!r} keeps no history",
-            action='leave it out, or set memory.backend to "builtin"',
-        )
 
 
 def _advise_on_scope(selector: Selector, context: CallContext) -> str:

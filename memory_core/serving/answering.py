@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from concurrent.futures import wait
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
@@ -21,24 +22,29 @@ from memory_core.errors import (
     StoreReadOnly,
     SyncBusy,
     SyncStopped,
+    refuse_past,
 )
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import NOTHING_INDEXED, Fallback, Hit, Mode, Query, SearchResult
-from memory_core.serving.index import Index
+from memory_core.serving.index import Index, Past
 from memory_core.serving.ownership import refuse_other_workspace
 from memory_core.serving.syncing import REBUILDING, SyncRunner
 from memory_core.sync.background import BackgroundSync
 from memory_core.text.terms import split_question
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from memory_core.embeddings.protocols import EmbeddingProvider
     from memory_core.search.explaining import Explainer
-    from memory_core.search.reader import ServingSpace
+    from memory_core.search.reader import Reader, ServingSpace
     from memory_core.search.scoring import VectorQuery
 
 log = logging.getLogger(__name__)
 
 MIN_EMBED_SECONDS = 0.1  # for a question, however late it is: enough for a model in this process or on this machine
 
+NOTHING_THEN = "There were no notes at that time"
 RETAKE_SECONDS = 0.02  # between two syncs of one search, where another workspace shares the index file
 
 
@@ -86,6 +92,7 @@ class Answerer:
         syncs: Runs the syncs.
         background: Runs them without the caller.
         name: The backend's.
+        past: Answers from the notes as they stood; None if this backend cannot.
     """
 
     def __init__(
@@ -97,8 +104,10 @@ class Answerer:
         background: BackgroundSync,
         *,
         name: str,
+        past: Past | None = None,
     ) -> None:
         self._name = name
+        self._past = past
         self._config = config
         self._store = store
         self._providers = providers
@@ -194,12 +203,33 @@ class Answerer:
         return seconds
 
     def _search(self, query: Query, degradation: _Degradation, explainer: Explainer | None) -> SearchResult:
+        if query.as_of is None:
+            return self._search_in(self._store.reading, query, degradation, explainer)
+        if self._past is None:
+            raise refuse_past(self._name)
+
+        def choose() -> EmbeddingProvider | None:
+            return self._providers.choose_for_sync(at_once=False).provider
+
+        with self._past.reading(query.as_of, choose) as past:
+            result = self._search_in(past.reading, query, degradation, explainer)
+            hits = tuple(replace(hit, now=past.find_now(hit)) for hit in result.hits)
+            return replace(result, hits=hits, as_of=past.as_of)
+
+    def _search_in(
+        self,
+        reading: Callable[[], AbstractContextManager[Reader]],
+        query: Query,
+        degradation: _Degradation,
+        explainer: Explainer | None,
+    ) -> SearchResult:
+        """Search the index of the notes as they are, or as they stood."""
         from memory_core.search.citations import cite
         from memory_core.search.pipeline import search
 
-        with self._store.reading() as reader:
+        with reading() as reader:
             if reader.is_empty():
-                degradation.warn(NOTHING_INDEXED)
+                degradation.warn(NOTHING_INDEXED if query.as_of is None else NOTHING_THEN)
                 return self._to_result((), "keyword", None, degradation)
             refuse_other_workspace(self._config, reader.load_workspace())
             serving = reader.load_serving_space()
@@ -207,7 +237,7 @@ class Answerer:
         if serving is None and not self._explain_missing(query, degradation):
             self._warn_without_embeddings(degradation)
         vectors = None if serving is None else self._embed(serving, query, degradation)
-        with self._store.reading() as reader:
+        with reading() as reader:
             refuse_other_workspace(self._config, reader.load_workspace())
             serves = reader.load_serving_space()
             if vectors is not None and (serves is None or serves.id != vectors.space_id):

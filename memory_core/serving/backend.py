@@ -17,7 +17,7 @@ from memory_core.explanation import Explanation, NotePlace
 from memory_core.hookspecs import BackendContext, hookimpl
 from memory_core.records import Document, Probe, ProgressCallback, Query, SearchResult, Status, SyncReport
 from memory_core.serving.answering import Answerer
-from memory_core.serving.index import Index, IndexWriter, Recorder
+from memory_core.serving.index import Index, IndexWriter, Past, Recorder
 from memory_core.serving.syncing import SyncRunner
 from memory_core.sync.background import BackgroundSync
 from memory_core.sync.triggers import SyncTriggers, wants_sync
@@ -40,6 +40,7 @@ class IndexBackend:
         outages: Keeps the record of the provider's outage.
         summarise: Summarises the index; raises NotIndexed where there is none.
         recorder: Is told what syncs have changed; None if nobody records it.
+        past: Answers from the notes as they stood; None if this backend cannot.
         file: The index file; None if the index is no file.
         clock: Unix seconds, by which outages of the provider are measured.
     """
@@ -54,6 +55,7 @@ class IndexBackend:
         *,
         summarise: Callable[[], IndexSummary],
         recorder: Recorder | None = None,
+        past: Past | None = None,
         file: Path | None = None,
         clock: Clock = time.time,
     ) -> None:
@@ -65,13 +67,14 @@ class IndexBackend:
         self._writer = writer
         self._summarise = summarise
         self._recorder = recorder
+        self._past = past
         self._file = file
         self._providers = Providers(config, outages, self._keys, clock=clock)
         self._syncs = SyncRunner(config, store, writer, self._providers, recorder=recorder, standby=context.standby)
         debounce_seconds = config.search.sync.watch_debounce_ms / 1000
         self._background = BackgroundSync(self._syncs.run, debounce_seconds=debounce_seconds)
         self._triggers = SyncTriggers(config, self._background)
-        self._answerer = Answerer(config, store, self._providers, self._syncs, self._background, name=name)
+        self._answerer = Answerer(config, store, self._providers, self._syncs, self._background, name=name, past=past)
 
     @hookimpl
     def memory_search(self, query: Query) -> SearchResult:
@@ -165,8 +168,9 @@ class IndexBackend:
         if not self._background.close():
             return False  # the connections that the sync uses are left to it
         self._store.close()
-        if self._recorder is not None:
-            self._recorder.close()
+        for each in (self._past, self._recorder):
+            if each is not None:
+                each.close()
         return True
 
     def _explain_change(self, space: Space, dimensions: int) -> str | None:

@@ -16,6 +16,7 @@ from memory_core.sqlite.kinds import INDEX, REBUILD, FileKind
 from memory_core.sqlite.locks import hold_lock, remove_obstacle
 from memory_core.sqlite.opening import PAGE_SIZE, open_reader, open_writer
 from memory_core.sqlite.pool import ConnectionPool
+from memory_core.sqlite.private import PrivatePool
 from memory_core.sqlite.rescue import ASIDE, find_damage, set_aside
 from memory_core.sqlite.schema import check_version, find_wrong_table, run_migrations, transaction
 
@@ -28,6 +29,7 @@ __all__ = [
     "Connection",
     "ConnectionPool",
     "FileKind",
+    "PrivatePool",
     "check_version",
     "delete_files",
     "exists",

@@ -150,16 +150,20 @@ class Citation(NamedTuple):
         path: Without its lines.
         first: The first line, from 1; None if the path cites none.
         lines: The number of lines; None likewise.
+        as_of: The moment at which the note stood so; None for a citation of the present.
     """
 
     path: str
     first: int | None = None
     lines: int | None = None
+    as_of: str | None = None
 
 
 # `path#L3-L9` and `path#L3` as citations have them, `path:L3-L9` as the command line prints them. A path to Markdown ends
 # with its suffix, so that no note is called so.
-_CITED = re.compile(r"\A(?:Source: )?(?P<path>[^\n]+)[:#]L(?P<first>[1-9]\d{0,8})(?:-L?(?P<last>\d{1,9}))?\Z")
+_CITED = re.compile(
+    r"\A(?:Source: )?(?P<path>[^\n]+)[:#]L(?P<first>[1-9]\d{0,8})(?:-L?(?P<last>\d{1,9}))?(?: \(as of (?P<at>[^)\n]+)\))?\Z"
+)
 
 
 def read_citation(path: str) -> Citation:
@@ -168,4 +172,4 @@ def read_citation(path: str) -> Citation:
     if found is None:
         return Citation(path)
     first, last = int(found["first"]), int(found["last"] or found["first"])
-    return Citation(found["path"], first, max(last - first + 1, 1))
+    return Citation(found["path"], first, max(last - first + 1, 1), found["at"])

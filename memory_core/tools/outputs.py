@@ -32,6 +32,12 @@ _AS_OF: Output = {
     "description": "The time asked for, and the sync whose notes answer; the result is past",
 }
 _NOW: Output = {"enum": ["unchanged", "changed", "gone"], "description": "What became of it since then"}
+_PAST: Output = {
+    "type": "object",
+    "properties": {"status": _NOW, "startLine": _LINE, "endLine": _LINE, "text": _TEXT},
+    "required": ["status"],
+    "description": "What stands there today, beside a passage of the past",
+}
 _ERROR: Output = {
     "error": {**_TEXT, "description": "Why there is no result"},
     "action": {**_TEXT, "description": "What to do about an error or a warning"},
@@ -78,7 +84,7 @@ OUTPUTS: Mapping[str, Output] = {
                     "source": _TEXT,
                     "snippet": _TEXT,
                 },
-                {"vectorScore": {"type": "number"}, "textScore": {"type": "number"}, "citation": _TEXT},
+                {"vectorScore": {"type": "number"}, "textScore": {"type": "number"}, "citation": _TEXT, "now": _PAST},
             ),
             "provider": _TEXT,
             "model": {"anyOf": [_TEXT, {"type": "null"}]},
@@ -88,7 +94,7 @@ OUTPUTS: Mapping[str, Output] = {
             "citations": {"enum": ["on", "off", "auto"]},
             "mode": _TEXT,
         },
-        {"stale": {**_TRUE, "description": "The notes have changed since they were indexed"}},
+        {"stale": {**_TRUE, "description": "The notes have changed since they were indexed"}, "asOf": _AS_OF},
     ),
     "memory_get": _make(
         {

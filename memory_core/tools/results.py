@@ -11,8 +11,10 @@ from memory_core.config.fields import to_camel
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, PathRefused
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from memory_core.explanation import Explanation
-    from memory_core.records import AsOf, Document, Fallback, Hit, SearchResult
+    from memory_core.records import AsOf, Document, Fallback, Hit, Now, SearchResult
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +96,7 @@ def cite(hit: Hit) -> str:
 def shape_search(result: SearchResult, *, cite_hits: bool, citations: str) -> dict[str, Any]:
     """Return the result of memory_search."""
     shaped: dict[str, Any] = {
-        "results": [_shape_hit(hit, cite_it=cite_hits) for hit in result.hits],
+        "results": [_shape_hit(hit, result.as_of, cite_it=cite_hits) for hit in result.hits],
         "provider": result.provider,
         "model": result.model,
         "fallback": _shape_fallback(result.fallback),
@@ -103,12 +105,14 @@ def shape_search(result: SearchResult, *, cite_hits: bool, citations: str) -> di
         "citations": citations,
         "mode": result.mode,
     }
+    if result.as_of is not None:
+        shaped["asOf"] = shape_as_of(result.as_of)
     if result.stale:
         shaped["stale"] = True
     return shaped | {key: value for key, value in (("warning", result.warning), ("action", result.action)) if value}
 
 
-def _shape_hit(hit: Hit, *, cite_it: bool) -> dict[str, Any]:
+def _shape_hit(hit: Hit, as_of: AsOf | None, *, cite_it: bool) -> dict[str, Any]:
     shaped: dict[str, Any] = {
         "path": hit.path, "startLine": hit.start_line, "endLine": hit.end_line, "score": hit.score, "source": hit.source,
         "snippet": hit.snippet,
@@ -117,8 +121,10 @@ def _shape_hit(hit: Hit, *, cite_it: bool) -> dict[str, Any]:
         shaped["vectorScore"] = hit.vector_score
     if hit.text_score is not None:
         shaped["textScore"] = hit.text_score
+    if hit.now is not None:
+        shaped["now"] = _shape_now(hit.now)
     if cite_it:
-        shaped["citation"] = cite(hit)
+        shaped["citation"] = cite(hit) if as_of is None else f"{cite(hit)} (as of {_show(as_of.moment)})"
     return shaped
 
 
@@ -144,10 +150,16 @@ def shape_document(found: Document) -> dict[str, Any]:
 
 def shape_as_of(as_of: AsOf) -> dict[str, str]:
     """Return the time of which an answer tells, in local time."""
-    return {
-        "instant": as_of.instant.astimezone().isoformat(timespec="seconds"),
-        "moment": as_of.moment.astimezone().isoformat(timespec="seconds"),
-    }
+    return {"instant": _show(as_of.instant), "moment": _show(as_of.moment)}
+
+
+def _show(instant: datetime) -> str:
+    return instant.astimezone().isoformat(timespec="milliseconds")
+
+
+def _shape_now(now: Now) -> dict[str, Any]:
+    shaped = {"status": now.status, "startLine": now.start_line, "endLine": now.end_line, "text": now.text}
+    return {key: value for key, value in shaped.items() if value is not None}
 
 
 def shape_explanation(found: Explanation) -> dict[str, Any]:

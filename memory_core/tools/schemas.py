@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.errors import InvalidArgument
@@ -45,6 +45,11 @@ SEARCH: Schema = {
             "after": make_optional({"type": "string", "format": "date"}, "Only notes of this day or later, YYYY-MM-DD"),
             "before": make_optional(
                 {"type": "string", "format": "date"}, "Only notes of this day or earlier, YYYY-MM-DD"
+            ),
+            "asOf": make_optional(
+                {"type": "string", "minLength": 1},
+                "Search the notes as they stood then, to learn what was known: a day, YYYY-MM-DD (its end), or a date and"
+                " time. Each passage says in `now` what stands there today",
             ),
         },
         "required": ["query"],
@@ -187,8 +192,17 @@ def read_query(arguments: Mapping[str, Any], defaults: QuerySettings, *, deadlin
         max_snippet_chars=defaults.max_snippet_chars,
         after=after,
         before=before,
+        as_of=_read_instant(arguments),
         deadline=deadline,
     )
+
+
+def _read_instant(arguments: Mapping[str, Any]) -> datetime | None:
+    if "asOf" not in arguments:
+        return None
+    from memory_core.history.instants import parse_instant
+
+    return parse_instant(arguments["asOf"])
 
 
 def _read_day(arguments: Mapping[str, Any], name: str) -> date | None:

@@ -306,4 +306,5 @@ def test_the_commands_list_compare_and_restore(memory: Memory) -> None:
 def test_a_day_means_its_local_end() -> None:
     end = parse_instant("2026-03-01")
     assert (end.hour, end.minute, end.second) == (23, 59, 59)
-    assert parse_instant("2026-03-01T10:00:00Z") == datetime(2026, 3, 1, 10, tzinfo=UTC)
+    assert parse_instant("2026-03-01T10:00:00Z") == datetime(2026, 3, 1, 10, 0, 0, 999_000, tzinfo=UTC)
+    assert parse_instant("2026-03-01T10:00:00.500Z") == datetime(2026, 3, 1, 10, 0, 0, 500_000, tzinfo=UTC)

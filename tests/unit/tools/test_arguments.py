@@ -84,7 +84,12 @@ def test_a_tool_is_named_as_it_was_called() -> None:
     ],
 )
 def test_a_citation_is_a_place(given: str, place: tuple[str, int | None, int | None]) -> None:
-    assert tuple(read_citation(given)) == place
+    assert read_citation(given)[:3] == place
+
+
+def test_a_citation_of_the_past_names_its_moment() -> None:
+    found = read_citation("memory/house.md#L3-L9 (as of 2026-03-01T18:30:00.250+01:00)")
+    assert found == ("memory/house.md", 3, 7, "2026-03-01T18:30:00.250+01:00")
 
 
 JSON = st.recursive(

@@ -1,0 +1,157 @@
+"""The index as it would be of the notes as they stood once.
+
+A private copy of the index, in memory, is brought back to that moment by the code that syncs it: notes that stood otherwise are
+cut from their old versions, the others keep their rows, and embeddings are those of the cache where it has them.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from memory_core.builtin.store.private import PrivateStore
+from memory_core.builtin.store.store import Store
+from memory_core.builtin.store.writer import StoreWriter
+from memory_core.config.agent import AgentConfig
+from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider
+from memory_core.errors import FileUnreadable, PathRefused
+from memory_core.history.comparison import find_now
+from memory_core.history.history import History
+from memory_core.history.moments import Moment
+from memory_core.history.records import NoteKey, Version
+from memory_core.lazy_dataclasses import dataclass
+from memory_core.ranking.calibration import SAMPLE, estimate
+from memory_core.records import AsOf, FileStamp, Hit, MemoryFile, Now
+from memory_core.serving.index import PastIndex
+from memory_core.sources import files
+from memory_core.sources.notes import read_note
+from memory_core.sync.backfill import Backfill
+from memory_core.sync.context import SyncContext
+from memory_core.sync.cutting import cut
+from memory_core.sync.syncer import make_identity
+
+log = logging.getLogger(__name__)
+
+MOST_KEPT = 2  # states that are kept for the next question
+MOST_BYTES = 256 * 1024 * 1024  # an index above this size is kept once
+
+ChooseProvider = Callable[[], EmbeddingProvider | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """The index of one moment."""
+
+    key: object
+    store: PrivateStore
+    moment: Moment
+    versions: Mapping[NoteKey, Version]
+
+
+class IndexStates:
+    """Implements `serving.index.Past`. Used from several threads, which take turns.
+
+    Args:
+        config: The agent's.
+        store: The index as it stands.
+        history: The old versions of its notes.
+    """
+
+    def __init__(self, config: AgentConfig, store: Store, history: History) -> None:
+        self._config = config
+        self._store = store
+        self._history = history
+        self._lock = threading.Lock()
+        self._kept: list[_State] = []
+
+    @contextmanager
+    def reading(self, instant: datetime, choose: ChooseProvider) -> Iterator[PastIndex]:
+        """See `serving.index.Past`."""
+        with self._lock:
+            state = self._find(self._history.find_moment(instant), choose)
+            as_of = AsOf(instant=instant, moment=state.moment.at)
+            yield PastIndex(state.store.reading, as_of, lambda hit: self._find_now(state, hit))
+
+    def close(self) -> None:
+        """Let go of what is kept; may be called twice."""
+        with self._lock:
+            kept, self._kept = self._kept, []
+        for state in kept:
+            state.store.close()
+
+    def _find(self, moment: Moment, choose: ChooseProvider) -> _State:
+        """Return the index of a moment, which is made if it is not kept; the last one asked for is kept longest."""
+        versions = self._history.list_alive(moment)
+        with self._store.reading() as reader:
+            serving = reader.load_serving_space()
+        key = (moment.id, frozenset((version.id, version.hash) for version in versions.values()), serving)
+        state = next((each for each in self._kept if each.key == key), None)
+        if state is None:
+            state = _State(key, self._make(versions, choose), moment, versions)
+        else:
+            self._kept.remove(state)
+        self._kept.append(state)
+        most = MOST_KEPT if self._store.path.stat().st_size <= MOST_BYTES else 1
+        while len(self._kept) > most:
+            self._kept.pop(0).store.close()
+        return state
+
+    def _make(self, versions: Mapping[NoteKey, Version], choose: ChooseProvider) -> PrivateStore:
+        store = PrivateStore(self._store, self._config.search.store.vector)
+        try:
+            writer = StoreWriter(store)
+            context = SyncContext(config=self._config, store=writer, provider=choose())
+            backfill = Backfill(context)
+            context.fresh = {} if backfill.is_complete() else None
+            self._bring_back(writer, context, versions)
+            if context.provider is not None:
+                backfill.run()
+                _calibrate(writer, context.provider)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def _bring_back(self, writer: StoreWriter, context: SyncContext, versions: Mapping[NoteKey, Version]) -> None:
+        """Make the copy hold these versions, and nothing else."""
+        chunking = self._config.search.chunking
+        is_cut_alike = writer.load_state().identity == make_identity(chunking)
+        rows = {NoteKey(row.source, row.path): row for row in writer.list_files()}
+        writer.drop_files([row.id for key, row in rows.items() if key not in versions])
+        for key, version in versions.items():
+            if key in rows and rows[key].hash == version.hash and is_cut_alike:
+                continue
+            note = self._history.load_text(version)
+            file = MemoryFile(
+                source=key.source, path=key.path, real_path=Path(), in_vault=version.in_vault,
+                stamp=FileStamp(note.stamp.size_bytes, version.mtime_ns),
+            )  # fmt: skip
+            context.record_fresh(writer.put_file(cut(file, note, chunking)))
+
+    def _find_now(self, state: _State, hit: Hit) -> Now:
+        past = self._history.load_text(state.versions[NoteKey(hit.source, hit.path)]).text.split("\n")
+        return find_now(
+            past, self._read_lines(hit.path), hit.start_line, hit.end_line,
+            max_chars=self._config.search.query.max_snippet_chars,
+        )  # fmt: skip
+
+    def _read_lines(self, path: str) -> list[str] | None:
+        """Return the lines of a note as it stands; None if there is none."""
+        try:
+            file = files.resolve(self._config, path)
+            return None if file is None else read_note(file).text.split("\n")
+        except (PathRefused, FileUnreadable):
+            return None
+
+
+def _calibrate(writer: StoreWriter, provider: EmbeddingProvider) -> None:
+    """Estimate what cosines are worth among the notes of that time, unless the provider knows."""
+    serving = writer.load_state().serving
+    if serving is not None and not isinstance(provider, Calibrated):
+        windows = writer.count_windows()
+        rows = writer.sample_embeddings(serving, SAMPLE)
+        writer.put_calibration(serving, estimate(rows, windows), windows=windows)

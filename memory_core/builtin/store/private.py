@@ -1,0 +1,51 @@
+"""A private copy of an index in memory, which is changed by the same code as the index itself."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from memory_core import sqlite
+from memory_core.builtin.store.meta import bump_generation
+from memory_core.builtin.store.store import Store
+from memory_core.builtin.store.vectors import VectorIndex
+from memory_core.config.settings import Vector
+from memory_core.sqlite import INDEX, Connection
+
+
+class PrivateStore(Store):
+    """A copy of an index as it stands at one moment. Nothing of it is ever on disk.
+
+    Args:
+        source: The index.
+        vector: How vectors are searched.
+    """
+
+    def __init__(self, source: Store, vector: Vector) -> None:
+        super().__init__(source.path, vectors=VectorIndex(vector))
+        with source.read() as connection:
+            self._copy = sqlite.PrivatePool(connection, source.path, INDEX)
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Connection]:
+        """See `Store`."""
+        with self._copy.read() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def write(self, *, content: bool = True) -> Iterator[Connection]:
+        """See `Store`."""
+        with self.maintain() as connection, sqlite.transaction(connection, self.path):
+            yield connection
+            if content:
+                bump_generation(connection)
+
+    @contextlib.contextmanager
+    def maintain(self) -> Iterator[Connection]:
+        """See `Store`."""
+        with self._copy.hold_writer() as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Let go of the copy; may be called twice."""
+        self._copy.close()
