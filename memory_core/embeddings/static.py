@@ -82,14 +82,9 @@ class StaticProvider:
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         import numpy as np
 
-        ids = self.token_ids(texts)
-        counts = np.fromiter((len(row) for row in ids), dtype=np.int64, count=len(ids))
-        flat = np.fromiter((token for row in ids for token in row), dtype=np.uint16, count=int(counts.sum()))
         sums = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
-        filled = np.flatnonzero(counts)
-        if len(filled):
-            starts = np.concatenate(([0], np.cumsum(counts[filled])[:-1]))
-            sums[filled] = np.add.reduceat(self.token_vectors(flat), starts, axis=0)
+        for row, ids in zip(sums, self.token_ids(texts), strict=True):  # a tenth of the time of all texts together
+            np.add.reduce(self.token_vectors(np.array(ids, np.uint16)), axis=0, out=row)
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         return cast("NDArray[np.float32]", np.divide(sums, lengths, out=sums, where=lengths > 0))
 
