@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from memory_core.builtin.store.writer import StoreWriter
 from memory_core.config.agent import AgentConfig
@@ -39,12 +39,8 @@ class HistoryRecorder:
         if recorded == generation:
             return
         try:
-            if changed is not None and changed.since == recorded:
-                keys = [NoteKey(*key) for key in changed.files if key[0] != "sessions"]
-                whole = self._history.record(self._find_notes(keys, changed.files), only=keys)
-            else:
-                whole = self._history.record(self._collect_notes(listed))
-            if whole:
+            files = changed.files if changed is not None and changed.since == recorded else None
+            if (files is not None and self._record_changed(files)) or self._history.record(self._collect_notes(listed)):
                 self._writer.set_recorded(generation)
         except (MemoryCoreError, OSError) as error:
             log.warning("the history is not recorded, the next sync tries again: %s", error)
@@ -53,11 +49,12 @@ class HistoryRecorder:
         """Close the history until it is needed again."""
         self._history.close()
 
-    def _find_notes(
-        self, keys: Iterable[NoteKey], files: Mapping[tuple[str, str], MemoryFile | None]
-    ) -> dict[NoteKey, IndexedNote]:
+    def _record_changed(self, files: Mapping[tuple[str, str], MemoryFile | None]) -> bool:
+        """Record some notes; return False where all have to be recorded."""
+        keys = [NoteKey(*key) for key in files if key[0] != "sessions"]
         rows = {key: self._writer.find_file(*key) for key in keys}
-        return {key: IndexedNote(row.hash, files[key]) for key, row in rows.items() if row is not None and row.hash}
+        notes = {key: IndexedNote(row.hash, files[key]) for key, row in rows.items() if row is not None and row.hash}
+        return self._history.record(notes, only=keys)
 
     def _collect_notes(self, listed: Sequence[MemoryFile] | None) -> dict[NoteKey, IndexedNote]:
         """Return the notes of the index, without session logs, with their files as they were listed."""

@@ -74,7 +74,7 @@ class SyncContext:
     may_change_unseen: bool = False
     unread: set[str] = field(default_factory=set)
     files: Sequence[MemoryFile] | None = None
-    changed: Mapping[tuple[str, str], MemoryFile | None] | None = None
+    changed: dict[tuple[str, str], MemoryFile | None] | None = None
     fresh: dict[int, PreparedChunk] | None = None
 
     def report_progress(self, progress: Progress) -> None:

@@ -110,13 +110,13 @@ class Syncer:
             changes, changes.find_changed(), every_session=self._context.every_session or taken_over
         )
         self._digest = digest if is_whole and not self._counts.failures else None
+        if taken_over:
+            self._context.changed = None
         return False
 
     def _index_paths(self, changes: Changes, state: SyncState) -> None:
         """Store the text of some files, which are read whatever their stamps: two changes may fall into one tick of the clock."""
         self._context.may_change_unseen = changes.listing.has_hard_links
-        present = {(file.source, file.path): file for file in changes.listing.files}
-        self._context.changed = {**dict.fromkeys((row.source, row.path) for row in changes.gone), **present}
         self._update(changes, changes.listing.files, every_session=self._context.every_session)
         self._counts.unchanged = self._store.count_files() - self._counts.added - self._counts.changed
         self._digest = None if self._context.paths else state.digest
@@ -148,6 +148,8 @@ class Syncer:
         deltas = self._context.config.search.sync.sessions
         todo = changes.select_files(changed, every_session=every_session, deltas=deltas)
         self._counts.unchanged = len(changes.listing.files) - len(todo)
+        self._context.changed = {(row.source, row.path): None for row in changes.gone}
+        self._context.changed.update(((file.source, file.path), file) for file in todo)
         for number, file in enumerate(todo):
             self._context.report_progress(Progress(phase="files", done=number, total=len(todo), path=file.path))
             self._update_file(file, changes.find_indexed(file))
