@@ -47,7 +47,7 @@ def index(tmp_path: Path, workspace: Path) -> Path:
     """A good index at the default path."""
     with memory_core.open_memory(settings(), workspace=workspace, state_dir=tmp_path / "state") as memory:
         memory.sync()
-    (found,) = (tmp_path / "state" / "memory-core").glob("*.sqlite")
+    (found,) = [path for path in (tmp_path / "state" / "memory-core").glob("*.sqlite") if "history" not in path.name]
     return found
 
 
@@ -292,7 +292,9 @@ def test_embeddings_that_were_paid_for_are_not_requested_again(kind: str, worksp
         with memory_core.open_memory(config, workspace=workspace, state_dir=tmp_path / "state") as memory:
             first = memory.sync()
         assert first.embedded >= 10
-        (index,) = (tmp_path / "state" / "memory-core").glob("*.sqlite")
+        (index,) = [
+            path for path in (tmp_path / "state" / "memory-core").glob("*.sqlite") if "history" not in path.name
+        ]
         if kind == "pages":
             lose_the_text(index)
         elif kind == "last page cut off":

@@ -58,7 +58,7 @@ class DamageAttack(Attack):
         shutil.rmtree(state, ignore_errors=True)
         shutil.copytree(dice.choice([self._clean, self._live]), state)
         kind = dice.choice(list(_DAMAGES))
-        index = next(path for path in state.rglob("*.sqlite") if path.is_file())
+        index = next(path for path in state.rglob("*.sqlite") if path.is_file() and "history" not in path.name)
         what = _DAMAGES[kind](dice, index)
         foreign = {path: data for path, data in contents(state).items() if b"NOT OURS" in data}
         by_command = dice.random() < 0.04
