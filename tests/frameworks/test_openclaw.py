@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.frameworks.conftest import read_daily
 from tests.frameworks.programs import Program, find_npm_program
-from tests.servers.chat import ChatServer
+from tests.servers.chat import REMEMBER, ChatServer
 
 pytestmark = [
     pytest.mark.skipif(
@@ -70,6 +71,8 @@ def test_its_own_memory_plugin_stays_enabled_and_unchanged(
         for call in message.get("tool_calls") or ()
     ]
     assert called == ["memory-core__memory_search"]
+    openclaw.ask("agent", "--local", "--session-key", "agent:main:main", "-m", f"{REMEMBER}the cat is called Minka")
+    assert "the cat is called Minka" in read_daily(notes)
     assert find_own_plugin(openclaw) == own
     assert "without memory-core" in ours.ask("uninstall", "openclaw")
     assert find_own_plugin(openclaw) == own

@@ -58,7 +58,8 @@ class Greeting:
         if message.keys() == {"jsonrpc", "method"} and message["method"] == "notifications/initialized":
             if self.opening is None or self._stateless:
                 return None
-            self.heard.append(line)
+            if len(self.heard) == 1:  # a client that repeats it says nothing new
+                self.heard.append(line)
             return b""
         number = message.get("id")
         result = self._answer(message) if _is_id(number) else None

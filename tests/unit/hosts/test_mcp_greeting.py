@@ -216,6 +216,8 @@ def test_what_the_greeting_has_heard_is_enough_for_the_server(slot: MemorySlot) 
     assert all(met.answer(line) is not None for line in lines)
     assert met.opening == 1
     assert met.heard == [initialize(), INITIALIZED]
+    assert all(met.answer(INITIALIZED) == b"" for _ in range(100))
+    assert met.heard == [initialize(), INITIALIZED], "what a client repeats is not kept"
 
 
 def test_a_client_that_reads_nothing_blocks_nothing(slot: MemorySlot) -> None:
