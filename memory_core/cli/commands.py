@@ -152,13 +152,16 @@ def _run_doctor(options: Options) -> int:
 
 
 def _run_mcp(options: Options) -> int:
-    from memory_core.hosts.claude_code.saving import is_saving
+    from memory_core.hosts.claude_code.saving import CopySlot, is_saving
     from memory_core.plugin.slot import MemorySlot
     from memory_core.records import CallContext
 
-    slot = MemorySlot(options.config, workspace=options.workspace, state_dir=options.state_dir)
+    saving = is_saving()
+    slot = (CopySlot if saving else MemorySlot)(
+        options.config, workspace=options.workspace, state_dir=options.state_dir
+    )
     # A copy of a session that saves before a compaction writes the note of the day, never MEMORY.md.
-    context = CallContext(agent=options.agent, main=False if is_saving() else None)
+    context = CallContext(agent=options.agent, main=False if saving else None)
     if options.http is None:
         from memory_core.hosts.mcp.serving import serve
 

@@ -59,6 +59,20 @@ def test_it_finds_appends_and_saves_once_before_each_compaction(
     assert "4711" in claude.ask("-p", "-c", "What is the gate code?")
 
 
+def test_the_users_own_hooks_do_not_run_in_the_copy(
+    claude: Program, server: ChatServer, home: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "prompts"
+    hooks = {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": f"cat >> {log}"}]}]}
+    (home / ".claude" / "settings.json").write_text(json.dumps({"hooks": hooks}), encoding="utf-8")
+    claude.ask("-p", "When does the lease of the boat house end?")
+    assert "When does the lease" in log.read_text(encoding="utf-8")
+    server.stores = "- The gate code is 4711."
+    claude.ask("-p", "-c", "/compact")
+    assert server.kinds["store"] == 1
+    assert "NO_REPLY" not in log.read_text(encoding="utf-8")
+
+
 def test_it_is_loaded_until_it_is_uninstalled(claude: Program) -> None:
     ours = Program([Path(sys.executable).with_name("memory-core")], claude.folder, claude.variables)
     program = Program(claude.words[:1], claude.folder, claude.variables)

@@ -64,16 +64,20 @@ def test_the_copy_that_saves_gets_no_hooks(command: Command) -> None:
         assert give(command, event, **{saving.SAVING: "1"}) == Outcome(0, "", "")
 
 
-def test_the_copy_that_saves_writes_the_note_of_the_day_only(command: Command) -> None:
+def test_the_copy_that_saves_writes_the_note_of_the_turns_day_only(command: Command, tmp_path: Path) -> None:
     said = "The boiler was serviced."
-    with Server(command, **{saving.SAVING: "1"}) as server:
+    file = tmp_path / "saving"
+    file.write_text("2020-02-29\n", encoding="utf-8")  # the turn was planned before a midnight
+    with Server(command, **{saving.SAVING: str(file)}) as server:
         server.greet()
         server.send("tools/call", 2, name="memory_append", arguments={"text": said, "target": "longterm"})
         refused = server.receive_until(2)["result"]["structuredContent"]
         server.send("tools/call", 3, name="memory_append", arguments={"text": said})
         stored = server.receive_until(3)["result"]["structuredContent"]
     assert refused["error"].startswith("MEMORY.md: is written in the main private session only")
-    assert said in (command.workspace / stored["path"]).read_text(encoding="utf-8")
+    assert said in (command.workspace / "memory" / "2020-02-29.md").read_text(encoding="utf-8")
+    assert stored["path"] == "memory/2020-02-29.md"
+    assert file.read_text(encoding="utf-8").splitlines() == ["2020-02-29", "memory/2020-02-29.md"]
     assert not any(said in note.read_text("utf-8") for note in command.workspace.glob("*.md"))
 
 
@@ -146,6 +150,23 @@ def test_a_copy_does_not_outlive_claude_code(monkeypatch: pytest.MonkeyPatch, tm
 
     with MemorySlot({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state") as slot:
         assert saving.save_notes({"session_id": "s1"}, slot, CallContext.local("s1")) == "Claude Code has ended"
+
+
+def test_what_another_session_appends_meanwhile_is_not_taken_for_a_success(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from memory_core.plugin import MemorySlot
+    from memory_core.records import CallContext
+
+    (tmp_path / "memory").mkdir()
+    fake = tmp_path / "claude"
+    fake.write_text("#!/bin/sh\necho other >> memory/$(date +%F).md\nexit 3\n", encoding="utf-8")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.chdir(tmp_path)
+    with MemorySlot({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state") as slot:
+        failure = saving.save_notes({"session_id": "s1"}, slot, CallContext.local("s1"))
+    assert failure == "the copy of the session ended with status 3: it said nothing"
 
 
 def test_the_plugin_has_our_version() -> None:
