@@ -11,14 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_core.cli import output
-from memory_core.cli.adopting import run_adopt
-from memory_core.cli.explaining import run_explain
-from memory_core.cli.history import run_diff, run_history, run_restore
-from memory_core.cli.installing import diagnose_hosts, list_options, run_install, run_uninstall
 from memory_core.cli.items import ItemCommands
-from memory_core.cli.notes import run_add, run_completion, run_open, run_watch
 from memory_core.cli.opening import explain_empty, open_memory, open_notes
-from memory_core.cli.parser import SOURCES, Argument, Command, Options, parse_options
+from memory_core.cli.parser import SOURCES, Argument, Command, Later, Options, parse_options
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.records import NOTHING_INDEXED
 from memory_core.tools.arguments import read_citation
@@ -141,6 +136,8 @@ def _run_probe(options: Options) -> int:
 
 
 def _run_doctor(options: Options) -> int:
+    from memory_core.cli.installing import diagnose_hosts
+
     with open_memory(options) as memory:
         findings = [*memory.diagnose(), *diagnose_hosts()]
     healthy = all(finding.level != "fail" for finding in findings)
@@ -194,6 +191,7 @@ def _start_index(options: Options) -> None:
     """Index in a process of its own, of which nothing is heard: Claude Code ends what a session's end starts after 1.5 s."""
     import subprocess
 
+    from memory_core.cli.installing import list_options
     from memory_core.hosts.install.programs import find_start
 
     nothing = subprocess.DEVNULL
@@ -288,7 +286,7 @@ COMMANDS = (
     Command(
         name="explain",
         help="Tell why a search finds what it finds, and why it does not find one note or line.",
-        run=run_explain,
+        run=Later("explaining", "run_explain"),
         arguments=(
             Argument.of("query", metavar="QUERY", help="question as one argument, in quotation marks"),
             Argument.of(
@@ -316,13 +314,13 @@ COMMANDS = (
     Command(
         name="history",
         help="List the versions of a note, or what changed last.",
-        run=run_history,
+        run=Later("history", "run_history"),
         arguments=(Argument.of("path", metavar="PATH", nargs="?", help="path of the note; it may be gone by now"),),
     ),
     Command(
         name="diff",
         help="Show what differs in a note between two times.",
-        run=run_diff,
+        run=Later("history", "run_diff"),
         arguments=(
             Argument.of("path", metavar="PATH", help="path of the note; it may be gone by now"),
             Argument.of(
@@ -334,7 +332,7 @@ COMMANDS = (
     Command(
         name="restore",
         help="Write a copy of a note as it stood beside it; the note itself is left alone.",
-        run=run_restore,
+        run=Later("history", "run_restore"),
         arguments=(
             Argument.of("path", metavar="PATH", help="path of the note; it may be gone by now"),
             Argument.of("--as-of", metavar="TIME", required=True, help="YYYY-MM-DD (its end), or a date and time"),
@@ -343,7 +341,7 @@ COMMANDS = (
     Command(
         name="add",
         help="Write a text into the note of the day.",
-        run=run_add,
+        run=Later("notes", "run_add"),
         arguments=(
             Argument.of("text", metavar="TEXT", nargs="+", help="what to remember; Markdown"),
             Argument.of("--longterm", action="store_true", help="into MEMORY.md instead"),
@@ -352,19 +350,22 @@ COMMANDS = (
     Command(
         name="open",
         help="Print the file and line of a place, as editors take them.",
-        run=run_open,
+        run=Later("notes", "run_open"),
         arguments=(
             Argument.of("place", metavar="PLACE", help="place as a hit names it: memory/2026-01-05.md:L3-L9"),
             SOURCES,
         ),
     ),
     Command(
-        name="watch", help="Index what changes in the notes, until interrupted.", run=run_watch, arguments=(SOURCES,)
+        name="watch",
+        help="Index what changes in the notes, until interrupted.",
+        run=Later("notes", "run_watch"),
+        arguments=(SOURCES,),
     ),
     Command(
         name="adopt",
         help="Find notes of other programs, and search them where they lie, or copy them.",
-        run=run_adopt,
+        run=Later("adopting", "run_adopt"),
         arguments=(
             Argument.of("path", metavar="PATH", nargs="?", help="a folder or file; the usual places without it"),
             Argument.of("--copy", action="store_true", help="copy into memory/imports of the workspace"),
@@ -394,7 +395,7 @@ COMMANDS = (
     Command(
         name="install",
         help="Put memory-core into the configuration of another host, such as codex.",
-        run=run_install,
+        run=Later("installing", "run_install"),
         arguments=(
             Argument.of("host", metavar="HOST", nargs="?", help="the host; without it, all hosts are listed"),
             Argument.of("--dry-run", action="store_true", help="only show what would be changed"),
@@ -403,7 +404,7 @@ COMMANDS = (
     Command(
         name="uninstall",
         help="Take memory-core out of the configuration of another host.",
-        run=run_uninstall,
+        run=Later("installing", "run_uninstall"),
         arguments=(
             Argument.of("host", metavar="HOST", help="the host"),
             Argument.of("--dry-run", action="store_true", help="only show what would be changed"),
@@ -449,7 +450,7 @@ COMMANDS = (
     Command(
         name="completion",
         help="Print a script that completes commands in a shell.",
-        run=run_completion,
+        run=Later("notes", "run_completion"),
         arguments=(Argument.of("shell", metavar="SHELL", choices=("bash", "zsh", "tcsh"), help="bash, zsh or tcsh"),),
     ),
     Command(

@@ -7,6 +7,7 @@ import contextlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from importlib import import_module
 from typing import Any, NoReturn, Self
 
 from memory_core.__about__ import __version__
@@ -50,6 +51,28 @@ class Command:
     arguments: tuple[Argument, ...] = ()
     aliases: tuple[str, ...] = ()
     group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A function that runs a command; its module is imported then, so that no other command pays for it.
+
+    Attributes:
+        module: Its name below `memory_core.cli`.
+        function: Its name there.
+    """
+
+    module: str
+    function: str
+
+    def load(self) -> Callable[[Options], int]:
+        """Return the function itself."""
+        found: Callable[[Options], int] = getattr(import_module(f"memory_core.cli.{self.module}"), self.function)
+        return found
+
+    def __call__(self, options: Options) -> int:
+        """Run the command."""
+        return self.load()(options)
 
 
 SOURCES = Argument.of(

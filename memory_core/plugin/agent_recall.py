@@ -17,7 +17,6 @@ from memory_core.config.agent import AgentConfig
 from memory_core.plugin.agent_items import AgentItems
 from memory_core.records import CallContext, Query, SearchResult
 from memory_core.sources.roots import LONGTERM_NAMES
-from memory_core.text.paragraphs import is_recalled
 from memory_core.tools import prompts, scope
 from memory_core.tools.recalled import Recalled
 
@@ -67,6 +66,7 @@ class AgentRecall:
             MemoryCoreError: Memory cannot be read.
         """
         from memory_core.items.recall import Recall, Recaller
+        from memory_core.text.paragraphs import is_recalled
         from memory_core.tools.recall_text import frame
 
         settings, begun = config.search.recall, time.monotonic()

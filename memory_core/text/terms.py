@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 from memory_core.text.cjk import WORD_CHARACTERS
 from memory_core.text.languages import OPENERS, STOP_WORDS, Language, detect
 
-_CJK_RUN = re.compile(f"[{WORD_CHARACTERS}]+")
-_WORD = re.compile(rf"[^\W_{WORD_CHARACTERS}]+|[{WORD_CHARACTERS}]+")
+_ASCII_WORD = re.compile(r"[^\W_]+")
 _QUOTED = re.compile(r'"([^"]+)"')
 _COMPOUND = re.compile(r"\w[-_./\\:@#=+~%$]+\w")
 _EDGES = ".,;:!?()[]{}<>\"'`“”‘’"
@@ -43,13 +42,33 @@ _COURTESY = re.compile(
 )
 
 
+@cache
+def _cjk_run() -> re.Pattern[str]:
+    """Return the pattern of a CJK run; like `_any_word`, it takes a millisecond to compile, which ASCII texts do not need."""
+    return re.compile(f"[{WORD_CHARACTERS}]+")
+
+
+@cache
+def _any_word() -> re.Pattern[str]:
+    return re.compile(rf"[^\W_{WORD_CHARACTERS}]+|[{WORD_CHARACTERS}]+")
+
+
+def _word_of(text: str) -> re.Pattern[str]:
+    """Return the pattern of a word, the quickest for a text."""
+    return _ASCII_WORD if text.isascii() else _any_word()
+
+
+def _is_cjk(word: str) -> bool:
+    return not word.isascii() and _cjk_run().match(word) is not None
+
+
 def cut_cjk(text: str) -> str:
     """Cut every CJK run of a text into overlapping pairs and its last character alone, for the keyword index.
 
     unicode61 takes a whole run for one token, so that no part of it could be found. Each pair is a token with a count of
     its own; with the last character as a token, a prefix search finds every single character.
     """
-    return _CJK_RUN.sub(_pairs, text) if not text.isascii() else text
+    return _cjk_run().sub(_pairs, text) if not text.isascii() else text
 
 
 def _pairs(match: re.Match[str]) -> str:
@@ -59,9 +78,9 @@ def _pairs(match: re.Match[str]) -> str:
 
 def find_words(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
     """Find the words in a part of a text as the keyword index has them, CJK runs as pairs; yields start, end and word."""
-    for match in _WORD.finditer(text, start, end):
+    for match in _word_of(text).finditer(text, start, end):
         word, at = match.group(), match.start()
-        if len(word) > 2 and _CJK_RUN.match(word):
+        if len(word) > 2 and _is_cjk(word):
             yield from ((at + i, at + i + 2, word[i : i + 2]) for i in range(len(word) - 1))
         else:
             yield at, match.end(), word
@@ -77,7 +96,7 @@ def extract_words(text: str) -> list[str]:
     lowered = text.lower().replace("’", "'")
     words, language = _read_words(lowered)
     stop_words = STOP_WORDS[language or "en"]
-    if all(word in stop_words for word in _WORD.findall(_COURTESY.sub(" ", lowered))):
+    if all(word in stop_words for word in _word_of(lowered).findall(_COURTESY.sub(" ", lowered))):
         return []
     for word in words:
         found.update(dict.fromkeys(_terms(word, stop_words)))
@@ -92,24 +111,25 @@ def detect_language(text: str) -> Language | None:
 @lru_cache(maxsize=4)  # a search asks several things about the words of one question
 def _read_words(lowered: str) -> tuple[Sequence[str], Language | None]:
     """Return the words of a question in lower case, and its language; None if that is unknown, as of a list of names."""
-    words = _WORD.findall(lowered)
+    words = _word_of(lowered).findall(lowered)
     return words, detect(words, first=words[0] if words else "")
 
 
 def _terms(word: str, stop_words: Container[str]) -> list[str]:
     """Return the terms to search for in place of a lower-case word or a CJK run."""
-    if _CJK_RUN.match(word):
+    if _is_cjk(word):
         return [word[i : i + 2] for i in range(len(word) - 1)] or [word]
     return [] if word in stop_words else [word]
 
 
 def split_question(text: str) -> list[tuple[str, list[str]]]:
     """Cut a question behind every word: parts that together are the text, each with its words as of `extract_words`."""
-    ends = [match.end() for match in _WORD.finditer(text)]
+    ends = [match.end() for match in _word_of(text).finditer(text)]
     stop_words = STOP_WORDS[detect_language(text) or "en"]
     parts = (text[start:end] for start, end in pairwise([0, *ends, len(text)]) if start < end)
     return [
-        (part, [term for word in _WORD.findall(part.lower()) for term in _terms(word, stop_words)]) for part in parts
+        (part, [term for word in _word_of(part).findall(part.lower()) for term in _terms(word, stop_words)])
+        for part in parts
     ]
 
 
@@ -121,7 +141,11 @@ def extract_phrases(text: str) -> list[str]:
     found = _QUOTED.findall(text)
     found += [token for token in (raw.strip(_EDGES) for raw in text.split()) if _COMPOUND.search(token)]
     clean = (" ".join(phrase.replace('"', " ").split()) for phrase in found)
-    return [phrase for phrase in dict.fromkeys(clean) if len(_WORD.findall(phrase)) > 1 and not _CJK_RUN.search(phrase)]
+    return [
+        phrase
+        for phrase in dict.fromkeys(clean)
+        if len(_word_of(phrase).findall(phrase)) > 1 and (phrase.isascii() or not _cjk_run().search(phrase))
+    ]
 
 
 def extract_identifiers(text: str) -> list[str]:
@@ -160,9 +184,9 @@ def extract_file_names(text: str) -> list[str]:
 
 def is_single_cjk(word: str) -> bool:
     """Return True if a question word is one CJK character, which is searched for as a prefix."""
-    return len(word) == 1 and _CJK_RUN.match(word) is not None
+    return len(word) == 1 and _is_cjk(word)
 
 
 def is_seam(word: str, documents: int) -> bool:
     """Return True if a question word is a CJK pair that no chunk holds: likely the end of one word and the start of another."""
-    return not documents and len(word) == 2 and _CJK_RUN.fullmatch(word) is not None
+    return not documents and len(word) == 2 and all(map(_is_cjk, word))

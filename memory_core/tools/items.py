@@ -7,9 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memory_core.errors import InvalidArgument
-from memory_core.items.records import Provenance
 from memory_core.records import ITEM_KINDS
-from memory_core.text.paragraphs import is_recalled
 from memory_core.text.quoting import quote_safely
 from memory_core.tools.arguments import make_optional
 
@@ -118,6 +116,9 @@ def run(
 def _store(
     items: Items, arguments: Mapping[str, Any], context: CallContext, recalled: frozenset[str]
 ) -> dict[str, Any]:
+    from memory_core.items.records import Provenance
+    from memory_core.text.paragraphs import is_recalled
+
     text = arguments["text"]
     if is_recalled(text, recalled):
         return {"status": "nothing new"}

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from memory_core.concurrency import forks
-from memory_core.text.paragraphs import fingerprint_recalled
 
 SESSIONS = 64  # kept: those used last
 FINGERPRINTS = 1024  # of one session, about 200 bytes each; a search adds some 20
@@ -24,6 +23,8 @@ class Recalled:
 
     def add(self, session_key: str | None, texts: Iterable[str]) -> None:
         """Record that texts have been shown in a session."""
+        from memory_core.text.paragraphs import fingerprint_recalled
+
         found = fingerprint_recalled(texts)
         with self._lock:
             known = self._sessions.setdefault(session_key or "", OrderedDict())

@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from memory_core.cli.commands import COMMANDS
-from memory_core.cli.parser import build_parser, parse_options
+from memory_core.cli.parser import Later, build_parser, parse_options
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,8 @@ def test_the_help_shows_what_all_commands_show(line: str, capsys: pytest.Capture
     with pytest.raises(SystemExit):
         parse_options(COMMANDS, shlex.split(line))
     assert capsys.readouterr().out == whole != ""
+
+
+def test_commands_that_are_loaded_later_are_there() -> None:
+    later = [command.run.load() for command in COMMANDS if isinstance(command.run, Later)]
+    assert [run.__module__.partition(".cli.")[0] for run in later] == ["memory_core"] * len(later) != []
