@@ -20,7 +20,7 @@ def pack(data: bytes, base: bytes = b"") -> bytes:
     """Pack bytes; `unpack` with the same base gives them back."""
     first = _count_shared(data, base)
     last = _count_shared(data[first:][::-1], base[first:][::-1])
-    deflate = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS, 9, zdict=_cut_window(base, first))
+    deflate = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS, 9, zdict=_cut_window(base, first))
     between = deflate.compress(data[first : len(data) - last]) + deflate.flush()
     return _pack_number(first) + _pack_number(last) + between
 

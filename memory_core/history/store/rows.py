@@ -117,12 +117,10 @@ def add_version(
         until: See above.
         base: The version that it may build upon; None stores it whole.
     """
-    depth, body = 0, deltas.pack(data)
-    if base is not None:
-        deeper = 1 + int(connection.execute("SELECT depth FROM versions WHERE id = ?", (base,)).get)
-        delta = _pack_upon(connection, base, data) if deeper <= MOST_DEPTH else body
-        if len(delta) < len(body):
-            depth, body = deeper, delta
+    depth = 0 if base is None else 1 + int(connection.execute("SELECT depth FROM versions WHERE id = ?", (base,)).get)
+    body = _pack_upon(connection, base, data) if base is not None and depth <= MOST_DEPTH else None
+    if body is None:
+        depth, body = 0, deltas.pack(data)
     connection.execute(
         "INSERT INTO versions (source, path, hash, mtime_ns, in_vault, since, until, base, depth, body)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -131,12 +129,12 @@ def add_version(
     return connection.last_insert_rowid()
 
 
-def _pack_upon(connection: Connection, base: int, data: bytes) -> bytes:
-    """Pack bytes by what distinguishes them from another version; whole if that one is damaged."""
+def _pack_upon(connection: Connection, base: int, data: bytes) -> bytes | None:
+    """Pack bytes by what distinguishes them from another version; None if that one is damaged."""
     try:
         return deltas.pack(data, load_bytes(connection, base))
     except deltas.DamagedBody:
-        return deltas.pack(data)
+        return None
 
 
 def end_versions(connection: Connection, ids: Sequence[int], moment: int) -> None:
