@@ -6,11 +6,20 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
 from tests.command import Outcome
+from tests.frameworks.conftest import read_daily
+from tests.servers.chat import ChatServer
+from tests.waiting import eventually
 
 SECONDS = 180.0
+SAVE = "Save what should last, else say NO_REPLY"  # to the scripted model, a flush turn
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found in /proc")
 
 
 class Program:
@@ -47,6 +56,37 @@ class Program:
         done = self(*arguments)
         assert done.code == 0, (done.out, done.err)
         return done.out
+
+
+def kill_while_it_stores(program: Program, server: ChatServer, notes: Path, *arguments: str) -> None:
+    """Kill a program while it waits for the model to save; no process of it is left, and no lock keeps others from writing."""
+    server.stores = "- The gate code is 4711."
+    server.released.clear()
+    null = subprocess.DEVNULL
+    words = [*program.words, *arguments]
+    with subprocess.Popen(words, cwd=notes, env=program.variables, stdin=null, stdout=null, stderr=null) as process:
+        assert eventually(lambda: server.kinds["store"], seconds=SECONDS)
+        assert len(_list_processes(notes)) > 1, "the program, and our server at least"
+        process.kill()
+    assert eventually(lambda: not _list_processes(notes), seconds=SECONDS), _list_processes(notes)
+    server.released.set()
+    ours = Program([Path(sys.executable).with_name("memory-core")], notes, program.variables)
+    ours.ask("--workspace", str(notes), "add", "It still works.")
+    assert "It still works." in read_daily(notes)
+
+
+def _list_processes(folder: Path) -> dict[int, str]:
+    """The command lines of the processes that are about a folder: that run in it, or name it."""
+    found = {}
+    for process in Path("/proc").iterdir():
+        with suppress(OSError):
+            if not process.name.isdigit():
+                continue
+            words = (process / "cmdline").read_bytes()
+            about = words + (process / "environ").read_bytes() + os.fsencode((process / "cwd").readlink())
+            if words and int(process.name) != os.getpid() and os.fsencode(folder) in about:
+                found[int(process.name)] = words.replace(b"\0", b" ").decode("utf-8", "replace")
+    return found
 
 
 def find_npm_program(*parts: str) -> Path:

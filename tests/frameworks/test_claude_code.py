@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +12,8 @@ import pytest
 from memory_core.hosts.claude_code.saving import APPEND
 from tests.command import REPOSITORY
 from tests.frameworks.conftest import NOTE, read_daily
-from tests.frameworks.programs import Program
+from tests.frameworks.programs import Program, kill_while_it_stores, needs_proc
 from tests.servers.chat import REMEMBER, ChatServer
-from tests.waiting import eventually
 
 sdk: Any = pytest.importorskip("claude_agent_sdk", reason="make test-hosts installs it")
 
@@ -103,32 +100,9 @@ def test_a_compaction_goes_on_where_nothing_can_be_saved(claude: Program, server
     assert server.kinds["summary"]
 
 
-def list_processes(state_dir: str) -> list[int]:
-    """The processes that work with a state folder."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        with suppress(OSError):
-            if folder.name.isdigit() and state_dir.encode() in (folder / "environ").read_bytes():
-                found.append(int(folder.name))
-    return found
-
-
-@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found by their environment in /proc")
+@needs_proc
 def test_killed_in_the_middle_of_a_compaction_it_leaves_no_process_and_no_lock(
     claude: Program, server: ChatServer, notes: Path
 ) -> None:
     claude.ask("-p", "When does the lease of the boat house end?")
-    server.stores = "- The gate code is 4711."
-    server.released.clear()
-    state_dir = claude.variables["MEMORY_CORE_STATE_DIR"]
-    words = [*claude.words, "-p", "-c", "/compact"]
-    null = subprocess.DEVNULL
-    with subprocess.Popen(words, cwd=notes, env=claude.variables, stdin=null, stdout=null, stderr=null) as process:
-        assert eventually(lambda: server.kinds["store"], seconds=120)
-        assert len(list_processes(state_dir)) > 2, "Claude Code, the hook, the copy of the session, servers"
-        process.kill()
-    assert eventually(lambda: not list_processes(state_dir), seconds=40), list_processes(state_dir)
-    server.released.set()
-    ours = Program([Path(sys.executable).with_name("memory-core")], notes, claude.variables)
-    ours.ask("--workspace", str(notes), "add", "It still works.")
-    assert "It still works." in read_daily(notes)
+    kill_while_it_stores(claude, server, notes, "-p", "-c", "/compact")

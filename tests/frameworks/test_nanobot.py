@@ -14,13 +14,14 @@ from pathlib import Path
 import pytest
 
 from tests.frameworks.conftest import read_daily
-from tests.frameworks.programs import Program
+from tests.frameworks.programs import SAVE, Program, kill_while_it_stores, needs_proc
 from tests.servers.chat import REMEMBER, ChatServer
 
 pytestmark = pytest.mark.skipif(find_spec("nanobot") is None, reason="make test-hosts installs nanobot")
 
 
-def test_it_finds_and_appends(notes: Path, home: Path, tmp_path: Path, server: ChatServer) -> None:
+@pytest.fixture
+def nanobot(notes: Path, home: Path, tmp_path: Path, server: ChatServer) -> Program:
     config = {
         "agents": {"defaults": {"workspace": str(tmp_path / "nanobot"), "model": "rules", "provider": "custom"}},
         "providers": {"custom": {"apiKey": "placeholder", "apiBase": server.url}},
@@ -30,7 +31,17 @@ def test_it_finds_and_appends(notes: Path, home: Path, tmp_path: Path, server: C
     variables = {"MEMORY_CORE_STATE_DIR": str(tmp_path / "state")}
     ours = Program([os.environ["TEST_HOSTS_PYTHON"], "-m", "memory_core"], notes, variables)
     assert "in place in nanobot" in ours.ask("--workspace", str(notes), "install", "nanobot")
-    nanobot = Program([Path(sys.executable).with_name("nanobot"), "agent", "-s", "s1", "-m"], notes, variables)
+    return Program([Path(sys.executable).with_name("nanobot"), "agent", "-s", "s1", "-m"], notes, variables)
+
+
+def test_it_finds_and_appends(nanobot: Program, notes: Path) -> None:
     assert "31 May" in nanobot.ask("When does the lease of the boat house end?")
     nanobot.ask(f"{REMEMBER}the cat is called Minka")
     assert "the cat is called Minka" in read_daily(notes)
+
+
+@needs_proc
+def test_killed_while_it_waits_it_leaves_no_process_and_no_lock(
+    nanobot: Program, server: ChatServer, notes: Path
+) -> None:
+    kill_while_it_stores(nanobot, server, notes, SAVE)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.frameworks.conftest import read_daily
-from tests.frameworks.programs import Program, find_npm_program
+from tests.frameworks.programs import SAVE, Program, find_npm_program, kill_while_it_stores, needs_proc
 from tests.servers.chat import REMEMBER, ChatServer
 
 pytestmark = pytest.mark.skipif(
@@ -41,3 +41,10 @@ def test_it_finds_and_appends(opencode: Program, server: ChatServer, notes: Path
     opencode.ask("--continue", f"{REMEMBER}the cat is called Minka")
     assert server.kinds["append"] == 1
     assert "the cat is called Minka" in read_daily(notes)
+
+
+@needs_proc
+def test_killed_while_it_waits_it_leaves_no_process_and_no_lock(
+    opencode: Program, server: ChatServer, notes: Path
+) -> None:
+    kill_while_it_stores(opencode, server, notes, SAVE)
