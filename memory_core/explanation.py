@@ -197,6 +197,7 @@ class Explanation:
         verdict: On the place, or else on the whole search.
         passages: Every passage that was looked at, in the order of their ranks; of a backend that does not tell, the results.
         place: The report on the place; None if none was asked for.
+        stale: Changes in the files are not indexed yet; a little later the search may find more.
         warning: Why the answer is worse than usual; None if it is not.
         action: What to do about that; None if nothing.
     """
@@ -209,5 +210,6 @@ class Explanation:
     verdict: Verdict
     passages: tuple[Examined, ...] = ()
     place: PlaceReport | None = None
+    stale: bool = False
     warning: str | None = None
     action: str | None = None

@@ -26,7 +26,7 @@ def explain_hits(search: Callable[[Query], SearchResult], query: Query, place: N
     return Explanation(
         asked=AskedQuestion(text=query.text), backend=shown.backend, mode=shown.mode, min_score=query.min_score,
         max_results=query.max_results, passages=passages, place=report,
-        verdict=_sum_up(passages, shown, query) if report is None else report.verdict, warning=shown.warning,
+        verdict=_sum_up(passages, shown, query) if report is None else report.verdict, stale=shown.stale, warning=shown.warning,
         action=shown.action,
     )  # fmt: skip
 

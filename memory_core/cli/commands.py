@@ -300,6 +300,15 @@ COMMANDS = (
         ),
     ),
     Command(
+        name="inspect",
+        help="Serve a page on this machine that shows searches, their reasons, notes and the index.",
+        run=Later("explaining", "run_inspect"),
+        arguments=(
+            Argument.of("--port", type=int, default=0, metavar="N", help="port to serve on; a free one without it"),
+            SOURCES,
+        ),
+    ),
+    Command(
         name="get",
         help="Print a note, or some lines of it.",
         run=_run_get,

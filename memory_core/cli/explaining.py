@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,19 @@ def run_explain(options: Options) -> int:
     if found.warning:
         output.complain(found.warning, found.action)
     output.write(describe(found))
+    return 0
+
+
+def run_inspect(options: Options) -> int:
+    """Serve the page that shows this memory, until interrupted."""
+    from memory_core.hosts.inspect.serving import serve
+
+    with opening.open_notes(options) as memory, suppress(KeyboardInterrupt):
+        serve(
+            memory,
+            options.port,
+            lambda link: print(f"{link}\n(opens once, in one browser; Ctrl-C ends it)", flush=True),
+        )
     return 0
 
 

@@ -33,6 +33,7 @@ class Explainer:
         place: The place that is asked for; None explains the search alone.
         recorder: Filled by `search`.
         asked, passages, report: See `Explanation`; filled by `read`.
+        lacks_embeddings: As given to `read`.
     """
 
     query: Query
@@ -41,6 +42,7 @@ class Explainer:
     asked: AskedQuestion = field(default_factory=lambda: AskedQuestion(text=""))
     passages: tuple[Examined, ...] = ()
     report: PlaceReport | None = None
+    lacks_embeddings: bool = False
 
     def read(self, reader: Reader, vectors: VectorQuery | None, *, lacks_embeddings: bool) -> None:
         """Read the record, and look for the place in the index.
@@ -53,7 +55,7 @@ class Explainer:
         question = self.recorder.question
         if question is None:
             return
-        self.asked = _describe(question, self.query.text)
+        self.asked, self.lacks_embeddings = _describe(question, self.query.text), lacks_embeddings
         view = _View(
             reader, self.query, question, self.recorder, vectors=vectors, lacks_embeddings=lacks_embeddings,
             asked_in=self.asked.language,
@@ -75,8 +77,8 @@ class Explainer:
         return Explanation(
             asked=asked, backend=result.backend, mode=result.mode, min_score=self.query.min_score,
             max_results=self.query.max_results, passages=self.passages, place=report,
-            verdict=verdicts.sum_up(asked, self.passages, self.query) if report is None else report.verdict,
-            warning=result.warning, action=result.action,
+            verdict=verdicts.sum_up(asked, self.passages, self.query, lacks_embeddings=self.lacks_embeddings) if report is None else report.verdict,
+            stale=result.stale, warning=result.warning, action=result.action,
         )  # fmt: skip
 
 

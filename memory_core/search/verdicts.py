@@ -164,7 +164,9 @@ def judge_dates(day: str | None, query: Query) -> Verdict:
     )
 
 
-def sum_up(asked: AskedQuestion, passages: Sequence[Examined], query: Query) -> Verdict:
+def sum_up(
+    asked: AskedQuestion, passages: Sequence[Examined], query: Query, *, lacks_embeddings: bool = False
+) -> Verdict:
     """Return the verdict on a whole search: how much came, and where the rest was lost."""
     if not asked.chunks:
         return Verdict(stage="index", cause="not_indexed", reason="no note is indexed", action=INDEX_IT)
@@ -188,9 +190,10 @@ def sum_up(asked: AskedQuestion, passages: Sequence[Examined], query: Query) -> 
     if not passages:
         return Verdict(
             stage="candidates",
-            cause="no_words_in_common",
-            reason=f"nothing came: no passage holds {_join([term.text for term in asked.terms], last='or')}",
-            action="ask with other words",
+            cause="not_embedded" if lacks_embeddings else "no_words_in_common",
+            reason=f"nothing came: no passage holds {_join([term.text for term in asked.terms], last='or')}"
+            + (", and none has an embedding yet" if lacks_embeddings else ""),
+            action=INDEX_IT if lacks_embeddings else "ask with other words",
         )
     best = passages[0]
     return Verdict(

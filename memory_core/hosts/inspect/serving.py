@@ -1,0 +1,62 @@
+"""Serve the page on 127.0.0.1 until interrupted, and print the link that opens it once."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from memory_core.errors import InvalidArgument, MemoryCoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from memory_core.plugin.memory import Memory
+
+ADDRESS = "127.0.0.1"
+
+
+def serve(memory: Memory, port: int, announce: Callable[[str], None]) -> None:
+    """Serve one agent's memory until SIGINT or SIGTERM.
+
+    Args:
+        memory: The memory, which the caller closes.
+        port: The port; 0 takes a free one.
+        announce: Told the link before the first request is answered.
+
+    Raises:
+        InvalidArgument: The port cannot be had.
+        MemoryCoreError: A package is missing.
+    """
+    try:
+        import markdown_it  # noqa: F401 -- so that it is missed now, not when the first note is opened
+        import starlette  # noqa: F401 -- as above
+        import uvicorn
+    except ImportError as error:
+        raise MemoryCoreError(
+            f"the page needs the package {error.name}", action='run: pip install "memory-core-py[inspect]"'
+        ) from error
+    from memory_core.hosts.inspect.application import make_application
+    from memory_core.hosts.inspect.guard import Guard
+
+    with closing(_listen(port)) as listener:
+        bound = listener.getsockname()[1]
+        guard = Guard(make_application(memory), bound)
+        config = uvicorn.Config(
+            guard, log_config=None, access_log=False, ws="none", lifespan="off", server_header=False,
+            timeout_graceful_shutdown=2,
+        )  # fmt: skip
+        announce(f"http://{ADDRESS}:{bound}/?token={guard.token}")
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def _listen(port: int) -> socket.socket:
+    listener = socket.socket()
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((ADDRESS, port))
+        listener.listen(256)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise InvalidArgument("--port", f"{port} cannot be used: {error}") from error
+    return listener

@@ -1,0 +1,246 @@
+"""The page of `memory-core inspect` in Debian's Chromium, as people use it and as a hostile note attacks it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.command import REPOSITORY, SAMPLE
+
+CHROMIUM = Path("/usr/bin/chromium")
+AXE = REPOSITORY / ".cache/web/node_modules/axe-core/axe.min.js"
+MISSING = "needs Debian's chromium, playwright and axe-core, which `make test-web` installs"
+sync_api = pytest.importorskip("playwright.sync_api", reason=MISSING)
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists() or not AXE.exists(), reason=MISSING)
+
+HOSTILE = """# <script>window.broken = 1</script>
+
+<img src=x onerror="window.broken = 2"> and <svg onload=window.broken=3> harpsichord
+
+- [harpsichord](javascript:window.broken=4) <a href="javascript:window.broken=5" onclick="window.broken=6">here</a>
+- <iframe srcdoc="<script>parent.broken=7</script>"></iframe> ![](http://127.0.0.1:9/harpsichord.png)
+
+<style>body { display: none }</style> <base href="http://127.0.0.1:9/">
+
+"""
+
+
+@dataclass
+class Server:
+    """A running `memory-core inspect`. `link` opens it once."""
+
+    process: subprocess.Popen[str]
+    link: str
+
+    @property
+    def origin(self) -> str:
+        return self.link.partition("/?")[0]
+
+
+def start(folder: Path) -> Server:
+    environment = {
+        **os.environ, "HOME": str(folder), "MEMORY_CORE_PROVIDER": "static", "MEMORY_CORE_WORKSPACE": str(folder / "ws"),
+        "MEMORY_CORE_STATE_DIR": str(folder / "state"),
+    }  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-m", "memory_core", "inspect"], stdout=subprocess.PIPE, text=True, env=environment,
+        cwd=REPOSITORY,
+    )  # fmt: skip
+    assert process.stdout is not None
+    return Server(process, process.stdout.readline().strip())
+
+
+def end(server: Server) -> int:
+    server.process.send_signal(signal.SIGINT)
+    code = server.process.wait(60)
+    assert server.process.stdout is not None
+    server.process.stdout.close()
+    return code
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("inspect")
+    copytree(SAMPLE, folder / "ws")
+    (folder / "ws/memory/hostile.md").write_text(HOSTILE + "x" * 1_000_000 + "\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def server(workspace: Path) -> Iterator[Server]:
+    started = start(workspace)
+    yield started
+    assert end(started) == 0
+
+
+@pytest.fixture
+def page(browser: Any, server: Server) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 1440, "height": 1000})
+    opened = context.new_page()
+    opened.problems = problems = []
+    opened.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    opened.on("pageerror", lambda error: problems.append(str(error)))
+    opened.goto(server.link)
+    opened.get_by_text("notes", exact=False).first.wait_for()
+    yield opened
+    assert problems == []
+    context.close()
+
+
+def ask(page: Any, question: str) -> None:
+    page.get_by_label("Ask this memory").fill(question)
+    page.locator("#results > li").first.wait_for()
+
+
+def look(page: Any) -> None:
+    """Fail for whatever axe calls serious or worse, and for a page that is wider than its window."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run().then((result) => result.violations)")
+    assert [
+        each["id"] + str(each["nodes"][0]["html"]) for each in found if each["impact"] in ("serious", "critical")
+    ] == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_search_and_what_fell_below_the_gate(page: Any) -> None:
+    ask(page, "Which musical instrument am I learning?")
+    assert page.locator("#results > li").first.inner_text().startswith("memory/2026-02-21.md")
+    lost = page.locator("#results > li.lost").first.inner_text()
+    assert "below the gate" in lost
+    assert page.locator("#results meter").count() >= 10
+    look(page)
+
+
+def test_why_not_this_note(page: Any) -> None:
+    ask(page, "Which musical instrument am I learning?")
+    page.get_by_label("Why not this note?").fill("memory/2026-01-05.md")
+    page.get_by_role("button", name="Explain").click()
+    page.locator("#reason").get_by_text("What you can do").wait_for()
+    assert "ranks" in page.locator("#reason").inner_text()
+
+
+def test_a_note_opens_at_the_lines_of_the_hit(page: Any) -> None:
+    ask(page, "Which musical instrument am I learning?")
+    page.locator("#results button").first.click()
+    page.locator("#note .unit.hit").first.wait_for()
+    assert page.locator("#note h2").first.inner_text() == "memory/2026-02-21.md"
+    assert page.locator("#note .unit").count() > 3
+    look(page)
+
+
+def test_the_calendar_marks_the_days_of_hits(page: Any) -> None:
+    ask(page, "Which musical instrument am I learning?")
+    page.get_by_role("link", name="Days").click()
+    day = page.get_by_role("button", name=re.compile("2026-02-21.*found by the search"))
+    day.click()
+    look(page)
+    page.locator("#of-day button").first.click()
+    page.locator("#note h2").first.wait_for()
+
+
+def test_the_health_of_the_index(page: Any) -> None:
+    page.get_by_role("link", name="Health").click()
+    page.locator("#status dd").first.wait_for()
+    page.get_by_role("button", name="Check everything").click()
+    page.locator("#findings b").first.wait_for()
+    look(page)
+
+
+def test_nothing_of_a_hostile_note_runs(page: Any, server: Server) -> None:
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.evaluate("window.reports = []; addEventListener('securitypolicyviolation', (e) => reports.push(e.blockedURI))")
+    ask(page, "harpsichord")
+    page.get_by_role("button", name=re.compile("hostile")).first.click()
+    page.locator("#note .unit").first.wait_for()
+    assert "<script>window.broken = 1</script>" in page.locator("#note").inner_text()
+    assert (
+        page.locator("#note script, #note img, #note a, #note svg, #note iframe, #note style, #note base").count() == 0
+    )
+    assert page.evaluate("[typeof window.broken, reports.length]") == ["undefined", 0]
+    assert all(url.startswith(server.origin) for url in requests)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_both_schemes_at_both_widths(page: Any, width: int, scheme: str, tmp_path: Path) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme)
+    ask(page, "What does PRS-2209 complain about?")
+    page.locator("#results button").first.click()
+    page.locator("#note .unit.hit").first.wait_for()
+    page.evaluate("scrollTo(0, 0)")
+    look(page)
+    folder = Path(os.environ.get("INSPECT_SCREENSHOTS") or tmp_path)
+    page.screenshot(path=folder / f"search-{scheme}-{width}.png")
+    for view in ("Days", "Health"):
+        page.get_by_role("link", name=view).click()
+        look(page)
+        page.screenshot(path=folder / f"{view.lower()}-{scheme}-{width}.png")
+
+
+def test_everything_by_keyboard(page: Any) -> None:
+    page.get_by_label("Ask this memory").focus()
+    page.keyboard.type("Which musical instrument am I learning?")
+    page.locator("#results > li").first.wait_for()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "place"
+    page.keyboard.press("Enter")
+    page.locator("#note .unit.hit").first.wait_for()
+    assert page.evaluate("document.activeElement.id") == "note"
+    for _ in range(40):
+        page.keyboard.press("Shift+Tab")
+        if page.evaluate("document.activeElement.textContent") == "Days":
+            break
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name=re.compile("2026-02-21")).wait_for()
+
+
+def test_the_link_opens_once_from_this_host_and_to_read_only(workspace: Path) -> None:
+    server = start(workspace)
+    try:
+        with httpx.Client() as stranger:
+            assert stranger.get(server.origin).status_code == 403
+            assert stranger.get(f"{server.origin}/?token=wrong").status_code == 403
+            assert stranger.get(server.link, headers={"host": "evil.example"}).status_code == 421
+            assert stranger.get(f"{server.origin}/api/notes").status_code == 403
+        with httpx.Client(follow_redirects=True) as owner:
+            answer = owner.get(server.link)
+            assert answer.status_code == 200
+            assert answer.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
+            assert owner.post(f"{server.origin}/api/notes").status_code == 405
+            assert owner.get(f"{server.origin}/api/notes", headers={"host": "evil.example"}).status_code == 421
+            assert owner.get(f"{server.origin}/api/notes", headers={"sec-fetch-site": "cross-site"}).status_code == 403
+            assert owner.get(f"{server.origin}/api/note", params={"path": "/etc/passwd"}).status_code == 404
+            assert owner.get(f"{server.origin}/static/../application.py").status_code == 404
+            with ThreadPoolExecutor(50) as pool:
+                asked = [
+                    pool.submit(owner.get, f"{server.origin}/api/note?path=MEMORY.md", timeout=60) for _ in range(200)
+                ]
+                assert {each.result().status_code for each in asked} == {200}
+        with httpx.Client() as second:
+            assert second.get(server.link).status_code == 403
+    finally:
+        assert end(server) == 0
+    assert not list((workspace / "state").rglob("*.sock"))
