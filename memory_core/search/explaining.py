@@ -74,11 +74,12 @@ class Explainer:
         if report is None and self.place is not None:  # nothing is indexed
             report = PlaceReport(place=self.place, verdict=verdicts.NOT_INDEXED)
         asked = self.asked if self.asked.text else AskedQuestion(text=self.query.text)
+        whole = verdicts.sum_up(asked, self.passages, self.query, lacks_embeddings=self.lacks_embeddings)
         return Explanation(
             asked=asked, backend=result.backend, mode=result.mode, min_score=self.query.min_score,
             max_results=self.query.max_results, passages=self.passages, place=report,
-            verdict=verdicts.sum_up(asked, self.passages, self.query, lacks_embeddings=self.lacks_embeddings) if report is None else report.verdict,
-            stale=result.stale, warning=result.warning, action=result.action,
+            verdict=whole if report is None else report.verdict, stale=result.stale, warning=result.warning,
+            action=result.action,
         )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ MAX_RESULTS = 100
 
 
 def make_application(memory: Memory) -> Starlette:
-    """Return the application for one agent's memory; wrap it in a `Guard` before it is served."""
+    """Return the application for one agent's memory; wrap it in a `PageGuard` before it is served."""
     from starlette.applications import Starlette
     from starlette.responses import FileResponse
     from starlette.routing import Mount, Route

@@ -26,7 +26,7 @@ HEADERS = {
 }
 
 
-class Guard:
+class PageGuard:
     """Lets requests through to an application that come from the browser which opened the link.
 
     Args:

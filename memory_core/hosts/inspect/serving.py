@@ -37,11 +37,11 @@ def serve(memory: Memory, port: int, announce: Callable[[str], None]) -> None:
             f"the page needs the package {error.name}", action='run: pip install "memory-core-py[inspect]"'
         ) from error
     from memory_core.hosts.inspect.application import make_application
-    from memory_core.hosts.inspect.guard import Guard
+    from memory_core.hosts.inspect.guard import PageGuard
 
     with closing(_listen(port)) as listener:
         bound = listener.getsockname()[1]
-        guard = Guard(make_application(memory), bound)
+        guard = PageGuard(make_application(memory), bound)
         config = uvicorn.Config(
             guard, log_config=None, access_log=False, ws="none", lifespan="off", server_header=False,
             timeout_graceful_shutdown=2,
