@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.frameworks.conftest import read_daily
-from tests.frameworks.programs import Program, find_npm_program
+from tests.frameworks.programs import SAVE, Program, find_npm_program, kill_while_it_stores, needs_proc
 from tests.servers.chat import REMEMBER, ChatServer
 
 pytestmark = [
@@ -77,3 +77,12 @@ def test_its_own_memory_plugin_stays_enabled_and_unchanged(
     assert "without memory-core" in ours.ask("uninstall", "openclaw")
     assert find_own_plugin(openclaw) == own
     assert config.read_bytes() == before
+
+
+@needs_proc
+def test_killed_while_it_waits_it_leaves_no_process_and_no_lock(
+    openclaw: Program, server: ChatServer, notes: Path
+) -> None:
+    ours = Program([Path(sys.executable).with_name("memory-core")], notes, openclaw.variables)
+    ours.ask("--workspace", str(notes), "install", "openclaw")
+    kill_while_it_stores(openclaw, server, notes, "agent", "--local", "--session-key", "agent:main:main", "-m", SAVE)
