@@ -38,7 +38,11 @@ def estimate(rows: NDArray[np.float32], windows: int) -> Calibration:
         rows: Embeddings of some windows, of unit length or zero, shape (n, dimensions).
         windows: The number of windows in the index.
     """
-    cone = _cone(rows)
+    return calibrate(_cone(rows), windows)
+
+
+def calibrate(cone: float, windows: int) -> Calibration:
+    """Return the calibration of a space whose unrelated texts lie `cone` above those of a model without a cone, 0..1."""
     floor = FLOOR + FLOOR_GROWTH * math.sqrt(2 * math.log(max(windows, 2)))
     return Calibration(floor=cone + (1 - cone) * floor, span=(1 - cone) * SPAN)
 

@@ -12,6 +12,7 @@ from itertools import accumulate
 
 from memory_core.embeddings.protocols import Calibration
 from memory_core.lazy_dataclasses import dataclass
+from memory_core.text.terms import QuestionKind
 
 # BM25 with FTS5's own constants: https://www.sqlite.org/fts5.html#the_bm25_function
 K1, B = 1.2, 0.75
@@ -33,6 +34,23 @@ UNKNOWN_SHARE = 0.31  # of the span on top of the floor, when no word of a quest
 SPELT_TOKENS = (
     2.0  # tokens a word, above which they are no words: questions have 1.0 to 1.5, gibberish of other alphabets 3 to 8
 )
+# A score is evidence ** exponent. What the best of N chunks finds by chance grows with N, and so does the exponent.
+EXPONENT, EXPONENT_GROWTH = 0.68, 0.5  # of a question among 100 chunks; added for ten times as many
+LEAST_EXPONENT, MOST_EXPONENT = 0.5, 1.1
+STATEMENT_EXPONENT = 0.65  # as a share of that: a statement names less of what it calls to mind
+LIST_EXPONENT = 0.82  # at least, of a list of words: they may stand together by chance
+CJK_EXPONENT = 0.61  # as a share, of pairs of characters: a question has twice as many as words, and half are seams
+FUNCTIONAL_SHARE = 0.3  # of the weight of another pair, for one of function characters
+VECTOR_SHARE = 1.0  # of the evidence by meaning, beside the share of the words that was found
+TABLE_SHARE = 0.1  # of a table of tokens in CJK, which spells most ideographs in bytes
+TABLE_CONE = 0.58  # of such a table in CJK: those bytes stand in every text
+EXPECTED, LEAST_NEARNESS = (
+    0.05,
+    -0.4,
+)  # what the best of unrelated windows reaches; the most that speaks against a chunk
+BEST_UNIT = 0.25  # without vectors, of the evidence: the part of the question that one unit holds
+
+# Of `hybrid_score` and `keyword_score`.
 KEYWORD_CEILING = 0.7  # the most evidence that keywords alone bring in hybrid mode
 CHANCE, CHANCE_GROWTH = 0.18, 0.1  # the evidence that word salad reaches among 100 chunks; added for ten times as many
 KEYWORD_EXPONENT, KEYWORD_GROWTH = 0.82, 0.3  # at 100 chunks; added for ten times as many
@@ -62,6 +80,32 @@ def vector_score(cosine: float, calibration: Calibration, *, unknown_words: bool
     """A cosine as a score in 0..1; lower when none of the question's words is known."""
     score = (cosine - calibration.floor) / calibration.span - UNKNOWN_SHARE * unknown_words
     return min(max(score, 0.0), 1.0)
+
+
+def nearness(cosine: float, calibration: Calibration, *, unknown_words: bool = False) -> float:
+    """A cosine as evidence, -.4 to 1: less than unrelated windows reach speaks against a chunk."""
+    value = (cosine - calibration.floor) / calibration.span - UNKNOWN_SHARE * unknown_words - EXPECTED
+    return min(max(value, LEAST_NEARNESS), 1.0)
+
+
+def exponent(chunks: int, kind: QuestionKind, *, cjk: float = 0.0) -> float:
+    """The exponent of a question's evidence.
+
+    Args:
+        chunks: The number of chunks in the index.
+        kind: Of the question.
+        cjk: The share of its letters that are CJK, 0..1.
+    """
+    grown = EXPONENT + EXPONENT_GROWTH * math.log10(max(chunks, 1) / 100)
+    asked = min(max(grown, LEAST_EXPONENT), MOST_EXPONENT) * (1 - (1 - CJK_EXPONENT) * cjk)
+    if kind == "statement":
+        return asked * STATEMENT_EXPONENT
+    return asked if kind == "question" else max(asked, LIST_EXPONENT)
+
+
+def score(evidence: float, exponent: float) -> float:
+    """Evidence, the share of the question's words that was found plus its share by meaning, as a score in 0..1."""
+    return math.pow(min(max(evidence, 0.0), 1.0), exponent)
 
 
 def chance(chunks: int) -> float:

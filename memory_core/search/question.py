@@ -12,13 +12,16 @@ from memory_core.search.periods import Period, find_named_period
 from memory_core.search.reader import Form, Reader, Term
 from memory_core.text.languages import STEMMED
 from memory_core.text.terms import (
+    QuestionKind,
+    classify,
     cut_cjk,
     detect_language,
     extract_file_names,
     extract_identifiers,
     extract_phrases,
     extract_words,
-    is_question,
+    find_cjk_share,
+    is_functional,
     is_seam,
     is_single_cjk,
     split_question,
@@ -40,7 +43,8 @@ class Question:
         period: The days it speaks of.
         period_words: The numbers of the words that name them.
         identifiers: The numbers, among its terms, of those that name one thing exactly and that some chunk holds.
-        is_sentence: True if it is asked in a sentence; False for a list of words.
+        kind: A sentence that asks, another one, or a list of words.
+        cjk: The share of its letters that are CJK, 0..1.
         parts: The words in each part of `terms.split_question`.
     """
 
@@ -51,7 +55,8 @@ class Question:
     period: Period | None = None
     period_words: frozenset[int] = frozenset()
     identifiers: frozenset[int] = frozenset()
-    is_sentence: bool = False
+    kind: QuestionKind = "words"
+    cjk: float = 0.0
     parts: tuple[tuple[str, ...], ...] = ()
 
     @cached_property
@@ -63,12 +68,25 @@ class Question:
     def weights(self) -> list[float]:
         """The weight of each word in the question, not normalised.
 
-        A CJK pair that no chunk holds is likelier the seam of two words than a word: it weighs half.
+        A CJK pair that no chunk holds is likelier the seam of two words than a word: it weighs half. One of function
+        characters weighs less.
         """
         return [
-            scores.coverage_weight(self.chunks, word.documents) * (0.5 if is_seam(word.text, word.documents) else 1.0)
+            scores.coverage_weight(self.chunks, word.documents)
+            * (0.5 if is_seam(word.text, word.documents) else 1.0)
+            * (scores.FUNCTIONAL_SHARE if is_functional(word.text) else 1.0)
             for word in self.words
         ]
+
+    @property
+    def is_sentence(self) -> bool:
+        """True if it is a sentence; False for a list of words."""
+        return self.kind != "words"
+
+    @cached_property
+    def exponent(self) -> float:
+        """The exponent that turns evidence into a score here; see `scores.exponent`."""
+        return scores.exponent(self.chunks, self.kind, cjk=self.cjk)
 
     @cached_property
     def part_weights(self) -> list[float]:
@@ -112,7 +130,8 @@ def analyse(reader: Reader, text: str, today: date) -> Question:
         identifiers=frozenset(
             number for number, term in enumerate(single + several) if term.documents and term.text.lower() in exact
         ),
-        is_sentence=is_question(text),
+        kind=classify(text),
+        cjk=find_cjk_share(text),
         parts=tuple(tuple(words) for _, words in split_question(text)),
     )
 

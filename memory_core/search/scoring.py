@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from memory_core.embeddings.protocols import Calibrated
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.ranking import scores
-from memory_core.ranking.calibration import DEFAULT
+from memory_core.ranking.calibration import DEFAULT, calibrate
 from memory_core.search.candidates import Candidate
 from memory_core.search.question import Question
 from memory_core.search.reader import IndexedChunk, Reader, ServingSpace
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from memory_core.embeddings.protocols import Calibration, EmbeddingProvider, TokenEmbedding, TokenModel
     from memory_core.search.recorder import SearchRecorder
+
+WINDOWS = 3  # a chunk: those of the judged sets have 1 to 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def judge(
     covered = [scores.coverage(question.weights, held) for held in counts.found]
     least = [scores.IDENTIFIED * identified for identified in counts.identified]
     texts = [
-        max(scores.keyword_score((share + best) / 2, question.chunks, question=question.is_sentence), floor)
+        max(scores.score(share + scores.BEST_UNIT * (best - share), question.exponent), floor)
         for share, best, floor in zip(covered, counts.best_shares(question.weights), least, strict=True)
     ]
     if vectors is None or not candidates:
@@ -104,13 +106,15 @@ def judge(
         for text, window, token in zip(ranks, near, alike, strict=True)
     ]
     unknown = _are_words_unknown(question, vectors.table)
-    near = [scores.vector_score(cosine, vectors.calibration, unknown_words=unknown) for cosine in cosines.chunks]
+    worth, share_by_meaning = _weigh_meaning(question, vectors)
+    near = [scores.vector_score(cosine, worth, unknown_words=unknown) for cosine in cosines.chunks]
     if not weights.text:
         return ranks, [Score(vector, vector, None) for vector in near]
-    whole = [
-        max(scores.hybrid_score(share, vector, question.chunks, question=question.is_sentence), floor)
-        for share, vector, floor in zip(covered, near, least, strict=True)
+    evidence = [
+        share + share_by_meaning * scores.nearness(cosine, worth, unknown_words=unknown)
+        for share, cosine in zip(covered, cosines.chunks, strict=True)
     ]
+    whole = [max(scores.score(each, question.exponent), floor) for each, floor in zip(evidence, least, strict=True)]
     return ranks, [Score(*parts) for parts in zip(whole, near, texts, strict=True)]
 
 
@@ -146,6 +150,17 @@ def _compare_tokens(
     else:
         nearness = None
     return (nearness, shares) if nearness else (None, scores.WITHOUT_TOKENS)
+
+
+def _weigh_meaning(question: Question, vectors: VectorQuery) -> tuple[Calibration, float]:
+    """Return the worth of cosines for this question, and the share of the evidence that they are.
+
+    A table of tokens knows few ideographs. It spells the others in bytes, which all CJK texts share.
+    """
+    if vectors.table is None:
+        return vectors.calibration, scores.VECTOR_SHARE
+    share = scores.VECTOR_SHARE + (scores.TABLE_SHARE - scores.VECTOR_SHARE) * question.cjk
+    return calibrate(scores.TABLE_CONE * question.cjk, WINDOWS * question.chunks), share
 
 
 def _are_words_unknown(question: Question, table: TokenModel | None) -> bool:

@@ -6,9 +6,12 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
+from typing import Literal
 
 from memory_core.text.cjk import WORD_CHARACTERS
 from memory_core.text.languages import OPENERS, STOP_WORDS, Language, detect
+
+QuestionKind = Literal["question", "statement", "words"]
 
 _ASCII_WORD = re.compile(r"[^\W_]+")
 _QUOTED = re.compile(r'"([^"]+)"')
@@ -51,6 +54,14 @@ def _cjk_run() -> re.Pattern[str]:
 @cache
 def _any_word() -> re.Pattern[str]:
     return re.compile(rf"[^\W_{WORD_CHARACTERS}]+|[{WORD_CHARACTERS}]+")
+
+
+@cache
+def _functional_pair() -> re.Pattern[str]:
+    """Return the pattern of a pair of characters that build sentences in Chinese and Japanese."""
+    return re.compile(
+        "[\u3041-\u309f的了是在什么哪谁几多少何为怎样吗呢吧个一这那有和与及其被把就也都而以于从到对我你他她它们些之者很不]{2}"
+    )
 
 
 def _word_of(text: str) -> re.Pattern[str]:
@@ -164,15 +175,33 @@ def _is_identifier(token: str) -> bool:
 
 
 def is_question(text: str) -> bool:
-    """Return True if a text is a sentence that asks: a third of its words are function words of its language.
+    """Return True if a text is a sentence that asks; of CJK text it cannot be told."""
+    return classify(text) == "question" and not find_cjk_share(text) > 0.5
 
-    Whoever asks in sentences may use other words than the notes; a bare list of words is meant literally.
+
+def classify(text: str) -> QuestionKind:
+    """Tell sentences that ask, other sentences, and bare lists of words apart.
+
+    A third of a sentence's words are function words of its language. Whoever speaks in sentences may use other words than the
+    notes; a list of words is meant literally. CJK text is taken for a question.
     """
-    words, detected = _read_words(text.lower())
+    if find_cjk_share(text) > 0.5:
+        return "question"
+    words, detected = _read_words(text.lower().replace("’", "'"))
     language = detected or "en"
     functional = sum(word in STOP_WORDS[language] for word in words)
-    asks = text.rstrip().endswith("?") or (bool(words) and words[0] in OPENERS[language])
-    return asks and functional >= 2 and 3 * functional >= len(words)
+    if functional < 2 or 3 * functional < len(words):
+        return "words"
+    asks = text.rstrip().endswith("?") or words[0] in OPENERS[language]
+    return "question" if asks else "statement"
+
+
+def find_cjk_share(text: str) -> float:
+    """Return the share of a text's letters and digits that are CJK characters, 0..1."""
+    if text.isascii():
+        return 0.0
+    letters = sum(map(len, _any_word().findall(text)))
+    return sum(map(len, _cjk_run().findall(text))) / letters if letters else 0.0
 
 
 def extract_file_names(text: str) -> list[str]:
@@ -185,6 +214,11 @@ def extract_file_names(text: str) -> list[str]:
 def is_single_cjk(word: str) -> bool:
     """Return True if a question word is one CJK character, which is searched for as a prefix."""
     return len(word) == 1 and _is_cjk(word)
+
+
+def is_functional(word: str) -> bool:
+    """Return True if a question word is a pair of CJK characters that build sentences and say little of what is asked."""
+    return len(word) == 2 and not word.isascii() and _functional_pair().fullmatch(word) is not None
 
 
 def is_seam(word: str, documents: int) -> bool:

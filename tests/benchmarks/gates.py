@@ -4,9 +4,9 @@ own       share of the judged questions that find nothing
 lists     the same of their bare words, without those that only build sentences
 foreign   share of questions of the other sets in the same script that find something; at most 200 for all workspaces
           of a set, but 10 for each
-shuffled  the same of 60 texts of CJK characters of the set, in any order (CJK sets only)
-letters   the same of 60 texts of pseudo-words and of letters of other alphabets
-salad     the same of 60 texts of unconnected everyday words
+shuffled  the same of 150 texts of ideographs of the set, in any order (CJK sets only)
+letters   the same of 150 texts of pseudo-words and of letters of other alphabets
+salad     the same of 150 texts of unconnected everyday words
 
 A list of words in CJK is the question without its hiragana and the characters of `FUNCTIONAL`.
 """
@@ -23,8 +23,9 @@ from memory_core.text.terms import extract_words
 from tests.benchmarks.judged import Judged
 from tests.benchmarks.nonsense import EVERYDAY_WORDS, gibberish, pseudo_words, word_salad
 
-FOREIGN, LEAST, ODD = 200, 10, 60
+FOREIGN, LEAST, ODD = 200, 10, 150
 FUNCTIONAL = re.compile("[的了是在什么哪谁几多少何为怎样吗呢吧个\\u3041-\\u309f？?。、，,]+")
+_HAN = re.compile("[\u3400-\u9fff]")
 _CJK = re.compile("[\\u3041-\\u30ff\\u3400-\\u9fff]")
 
 
@@ -85,7 +86,7 @@ def probes(
     cjk = is_cjk(sets[name])
     others = [each.text for other in sets if other != name and is_cjk(sets[other]) is cjk for each in sets[other]]
     odd = -(-ODD // workspaces)
-    marks = [mark for each in own for mark in _CJK.findall(each.text)] if cjk else []
+    marks = [mark for each in own for mark in _HAN.findall(each.text)] if cjk else []
     return Probes(
         lists=[word_list(each.text) for each in own],
         foreign=rng.sample(others, min(max(FOREIGN // workspaces, LEAST), len(others))),

@@ -31,9 +31,8 @@ OFFLINE = {
 # What is taken out of the score, and how: (module, constant, value).
 ABLATIONS: dict[str, tuple[object, str, object]] = {
     "the product": (scores, "IDENTIFIED", scores.IDENTIFIED),
-    "without the benefit of sentences": (question, "is_question", lambda _: False),
-    "without the growth of chance": (scores, "CHANCE_GROWTH", 0.0),
-    "without the exponent of few chunks": (scores, "FEW_EXPONENT", 1.0),
+    "without the benefit of sentences": (question, "classify", lambda _: "words"),
+    "without the growth of chance": (scores, "EXPONENT_GROWTH", 0.0),
     "without identifiers": (scores, "IDENTIFIED", 0.0),
 }
 

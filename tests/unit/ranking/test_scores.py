@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from memory_core.embeddings.protocols import Calibration
 from memory_core.ranking import scores
+from memory_core.text.terms import QuestionKind
 
 SHARES = st.floats(0, 1)
 COSINES = st.floats(-1, 1)
@@ -96,6 +97,32 @@ def test_strong_evidence_of_one_kind_passes_the_default_threshold_alone() -> Non
     assert scores.hybrid_score(0.0, 1.0) == pytest.approx(1)
     assert scores.keyword_score(1.0) == 1
     assert scores.hybrid_score(0.0, 0.0) == scores.keyword_score(0.0) == 0
+
+
+KINDS = st.sampled_from(["question", "statement", "words"])
+
+
+@given(st.floats(-1, 3), st.floats(0, 1), st.integers(0, 10**6), KINDS, SHARES)
+def test_a_score_is_a_share_that_grows_with_the_evidence(
+    evidence: float, more: float, chunks: int, kind: QuestionKind, cjk: float
+) -> None:
+    exponent = scores.exponent(chunks, kind, cjk=cjk)
+    assert 0 <= scores.score(evidence, exponent) <= scores.score(evidence + more, exponent) <= 1
+    assert scores.exponent(chunks * 10, kind, cjk=cjk) >= exponent
+
+
+@given(st.integers(0, 10**6), SHARES)
+def test_statements_are_trusted_most_and_lists_of_words_least(chunks: int, cjk: float) -> None:
+    statement, question, words = (scores.exponent(chunks, kind, cjk=cjk) for kind in ("statement", "question", "words"))
+    assert statement < question <= words
+
+
+def test_a_distant_chunk_counts_against_its_words() -> None:
+    space = Calibration(floor=0.2, span=0.5)
+    assert scores.nearness(0.2, space) == pytest.approx(-scores.EXPECTED)
+    assert scores.nearness(0.0, space) == scores.nearness(-1.0, space) == scores.LEAST_NEARNESS
+    assert scores.nearness(1.0, space) == 1.0
+    assert scores.nearness(0.5, space, unknown_words=True) < scores.nearness(0.5, space)
 
 
 AGES = st.floats(-1e5, 1e5)

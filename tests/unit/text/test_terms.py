@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 
 from memory_core.text.languages import OPENERS, STOP_WORDS, Language
 from memory_core.text.terms import (
+    classify,
     cut_cjk,
     detect_language,
     extract_identifiers,
     extract_words,
+    find_cjk_share,
+    is_functional,
     is_question,
     is_single_cjk,
 )
@@ -128,6 +131,29 @@ def test_what_names_one_thing_exactly(text: str, expected: list[str]) -> None:
 )
 def test_what_is_a_question_in_a_sentence(text: str, asks: bool) -> None:
     assert is_question(text) is asks
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("What is the correct treatment for burns?", "question"),
+        ("I don’t know what I should have done with it", "statement"),
+        ("treatment burns", "words"),
+        ("Die Heizung ist seit gestern wieder warm", "statement"),
+        ("香港经济复苏的原因是什么", "question"),
+        ("", "words"),
+    ],
+)
+def test_questions_statements_and_lists_are_told_apart(text: str, kind: str) -> None:
+    assert classify(text) == kind
+
+
+def test_the_share_of_cjk_letters_and_pairs_that_only_build_sentences() -> None:
+    assert find_cjk_share("香港 2004 GDP") == pytest.approx(2 / 9)
+    assert find_cjk_share("plain") == find_cjk_share("…") == 0
+    assert is_functional("什么")
+    assert is_functional("から")
+    assert not is_functional("香港")
 
 
 @pytest.mark.parametrize("part", ["aA", "a_", "a:", "a::", "_", "1a", "aAbB", "ab-", "a.1", "9", "a"])
