@@ -72,6 +72,7 @@ MEMORY_CALLS: Mapping[str, Callable[[Memory], object]] = {
     "check": lambda memory: memory.check(),
     "items": lambda memory: memory.items,
     "recall_for_message": lambda memory: memory.recall_for_message("What is the fence made of?"),
+    "explain": lambda memory: memory.explain("What is the fence made of?"),
     "sync": lambda memory: memory.sync(),
     "finish_sync": lambda memory: memory.finish_sync("builtin"),
     "status": lambda memory: memory.status(),
