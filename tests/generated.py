@@ -24,6 +24,7 @@ from memory_core.config import render_environment_table, render_settings_table
 from memory_core.config.fields import to_camel
 from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend, SearchExplainer, SessionFollower
 from memory_core.hosts.hookspecs import HostHooks
+from memory_core.postgres.settings import PostgresConfig
 from memory_core.records import CallContext
 from memory_core.tools import items
 from memory_qmd.config import QmdConfig
@@ -69,6 +70,19 @@ def item_tools() -> str:
 def settings() -> str:
     """Return a table of all configuration keys."""
     return render_settings_table()
+
+
+def postgres_settings() -> str:
+    """Return a table of all keys below `memory.postgres`."""
+    rows = [
+        (
+            f"`memory.postgres.{to_camel(each.name)}`",
+            f"`{json.dumps(getattr(PostgresConfig(), each.name))}`",
+            each.metadata["description"],
+        )
+        for each in dataclasses.fields(PostgresConfig)
+    ]
+    return _table(("key", "default", "meaning"), rows)
 
 
 def qmd_settings() -> str:

@@ -14,6 +14,7 @@ from memory_core.cli import output
 from memory_core.cli.items import ItemCommands
 from memory_core.cli.opening import explain_empty, open_memory, open_notes
 from memory_core.cli.parser import SOURCES, Argument, Command, Later, Options, parse_options
+from memory_core.cli.postgres import COMMANDS as POSTGRES_COMMANDS
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.records import NOTHING_INDEXED
 from memory_core.tools.arguments import read_citation
@@ -456,6 +457,7 @@ COMMANDS = (
         ),
     ),
     *ItemCommands(open_notes).rows,
+    *POSTGRES_COMMANDS,
     Command(
         name="completion",
         help="Print a script that completes commands in a shell.",

@@ -18,7 +18,7 @@ from memory_core.config.resolution import DEFAULT_WORKSPACE
 from memory_core.config.settings import Compaction, MemorySettings, ProviderAccount, SearchSettings
 
 MASK = "***"
-SECRET_WORDS = ("key", "token", "secret", "password", "auth", "header")
+SECRET_WORDS = ("key", "token", "secret", "password", "auth", "header", "dsn")
 
 
 class Row(NamedTuple):

@@ -2,7 +2,7 @@
 
 from memory_core.sqlite.driver import Connection
 from memory_core.sqlite.errors import is_refused_statement, translate_errors
-from memory_core.sqlite.extensions import TOKENIZER, load_tokenizer, load_vec0
+from memory_core.sqlite.extensions import TOKENIZER, load_tokenizer, load_vec0, open_tokenizer
 from memory_core.sqlite.files import (
     delete_files,
     exists,
@@ -44,6 +44,7 @@ __all__ = [
     "load_vec0",
     "needs_check",
     "open_reader",
+    "open_tokenizer",
     "open_writer",
     "read_header",
     "remove_obstacle",

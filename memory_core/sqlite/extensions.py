@@ -26,6 +26,12 @@ def load_tokenizer(connection: Connection) -> Tokenize:
     return tokenize
 
 
+def open_tokenizer() -> Tokenize:
+    """Return the same stemmer without an index file, for a store that is not SQLite; one for each thread."""
+    driver.claim(Path(":memory:"))
+    return load_tokenizer(driver.apsw.Connection(":memory:"))
+
+
 def load_vec0(connection: Connection, extension_path: str | None) -> str | None:
     """Load sqlite-vec; return None when it is loaded, else the reason why not, with what to do."""
     library = Path(extension_path).expanduser() if extension_path else _shipped_vec0()

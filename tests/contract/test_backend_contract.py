@@ -22,6 +22,7 @@ import pytest
 
 from memory_core.backends.loader import OPERATIONS, RegisteredBackend, add_backend, build_manager
 from memory_core.config.agent import AgentConfig
+from memory_core.config.fields import Secret
 from memory_core.errors import MemoryCoreError, PathRefused
 from memory_core.hookspecs import BackendContext, BackendPlugin
 from memory_core.records import Access, Document, Probe, Query, SearchResult, Status, SyncReport
@@ -40,9 +41,24 @@ def on_qmd(config: AgentConfig, request: pytest.FixtureRequest) -> BackendContex
     return BackendContext(config=config, settings=QmdConfig(command=str(program), limits=PATIENT))
 
 
+def on_postgres(config: AgentConfig, request: pytest.FixtureRequest) -> BackendContext:
+    """On a real server, in a database of its own."""
+    from memory_core.postgres.settings import PostgresConfig
+    from tests.servers.postgres import make_database
+
+    made: dict[str, PostgresConfig] = request.node.stash.setdefault(MADE, {})
+    if "postgres" not in made:
+        database = make_database()
+        dsn = Secret(database.add_role("host", writes=("main",)))
+        made["postgres"] = PostgresConfig(dsn=dsn, schema=database.schema, statement_timeout_ms=60_000)
+    return BackendContext(config=config, settings=made["postgres"])
+
+
+MADE = pytest.StashKey[dict[str, Any]]()  # of one test: contexts of one server are on one database
 BACKENDS: Mapping[str, Make] = {
     "builtin": lambda config, _: BackendContext(config=config),
     "qmd": on_qmd,
+    "postgres": on_postgres,
     "scan": lambda config, _: BackendContext(config=config, settings=resolve_name(f"{SCAN}:ScanSettings")()),
 }
 

@@ -1,0 +1,1 @@
+"""The postgres backend: one index of many agents and machines, on a PostgreSQL server, isolated by its roles."""

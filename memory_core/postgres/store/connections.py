@@ -1,0 +1,207 @@
+"""Connections to one server: few, reused, each statement within a deadline, and errors of the driver as ours."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import errors as refused
+
+from memory_core.concurrency.backoff import Backoff, Cooldown
+from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
+from memory_core.config.fields import Secret
+from memory_core.errors import BackendUnavailable, StoreError, StoreFull, StoreReadOnly
+from memory_core.postgres.settings import NAME
+
+Row = tuple[Any, ...]
+Value = TypeVar("Value")
+
+READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+WRITE = "BEGIN"
+# After a server that did not answer: nobody waits for it again before this pause is over.
+PAUSE = Backoff(first_seconds=2.0, longest_seconds=30.0)
+INIT = "run: memory-core postgres init"
+GRANT = "ask the operator of the server to run: memory-core postgres grant"
+_LATER = "start the server, or wait: it is tried again by itself"
+
+
+class TimedConnection(psycopg.Connection[Row]):
+    """A connection on which each wait for the server ends after `limit_seconds`."""
+
+    limit_seconds: float | None = None
+
+    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        """Wait for the server; see `psycopg.Connection.wait`."""
+        return super().wait(gen, interval, self.limit_seconds if timeout is None else timeout)
+
+
+class Connections:
+    """The connections of one process to one schema. Making one connects to nothing; used from several threads.
+
+    Args:
+        dsn: Where the server is.
+        schema: The schema of memory-core there.
+        limit_seconds: How long one statement may take; None for an operator's, which may take long.
+        most: Connections at a time.
+    """
+
+    def __init__(self, dsn: Secret, *, schema: str, limit_seconds: float | None, most: int) -> None:
+        self._dsn = dsn
+        self._schema = schema
+        self._limit = limit_seconds
+        self.path = Path(f"{NAME}:{schema}")  # as messages name it
+        self._places = threading.BoundedSemaphore(most)
+        self._most = most
+        self._lock = threading.Lock()
+        self._idle: list[TimedConnection] = []
+        self._process = os.getpid()
+        self._pause = Cooldown(PAUSE)
+        self._reason = ""
+
+    @contextlib.contextmanager
+    def transaction(self, begin: str) -> Iterator[psycopg.Cursor[Row]]:
+        """Yield a cursor inside a transaction: committed after the block, rolled back by any error.
+
+        Raises:
+            BackendUnavailable: The server cannot be reached, or does not answer in time.
+            StoreReadOnly, StoreFull, StoreError: It refuses.
+        """
+        self._renew_after_fork()
+        if self._pause.left_seconds > 0:
+            raise BackendUnavailable(NAME, self._reason, action=_LATER)
+        if not self._places.acquire(timeout=self._limit or 60.0):
+            raise BackendUnavailable(
+                NAME, "all connections of the pool are in use", action="raise memory.postgres.pool"
+            )
+        try:
+            with self._translate():
+                connection = self._begin(begin)
+                try:
+                    with connection.cursor(binary=True) as cursor:
+                        yield cursor
+                    connection.execute("COMMIT")
+                except BaseException:
+                    self._roll_back(connection)
+                    raise
+                self._put_back(connection)
+            self._pause.record_success()
+        finally:
+            self._places.release()
+
+    def close(self) -> None:
+        """Close all idle connections; may be called twice."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def _renew_after_fork(self) -> None:
+        if self._process != os.getpid():  # the parent's connections are the parent's: they are left open, and unused
+            self._process, self._lock, self._idle = os.getpid(), threading.Lock(), []
+            self._places = threading.BoundedSemaphore(self._most)
+
+    def _begin(self, begin: str) -> TimedConnection:
+        while True:
+            with self._lock:
+                connection = self._idle.pop() if self._idle else None
+            if connection is None:
+                connection = self._connect()
+                connection.execute(begin.encode())
+                return connection
+            try:
+                connection.execute(begin.encode())
+            except psycopg.OperationalError as error:
+                connection.close()  # the server was restarted since
+                if isinstance(error, refused._WaitTimeout):
+                    raise
+            else:
+                return connection
+
+    def _connect(self) -> TimedConnection:
+        waiting = start_call(self._open, name=f"memory-{NAME}-connect")
+        try:
+            return wait_for(waiting, self._limit)
+        except NoAnswer:
+            waiting.add_done_callback(_close_late)
+            raise
+
+    def _open(self) -> TimedConnection:
+        milliseconds = 0 if self._limit is None else int(self._limit * 1000)
+        options = f"-c statement_timeout={milliseconds} -c plan_cache_mode=force_custom_plan -c client_encoding=UTF8"
+        try:
+            connection = TimedConnection.connect(
+                self._dsn.reveal(), autocommit=True, options=options, application_name="memory-core"
+            )
+        except psycopg.ProgrammingError:  # quotes the string
+            raise BackendUnavailable(NAME, "the DSN cannot be read: it is no connection string") from None
+        connection.limit_seconds = self._limit
+        # Names are looked up in our schema and in that of pgvector, nowhere else: others may not put theirs before ours.
+        connection.execute(
+            "SELECT set_config('search_path', quote_ident(%s) || coalesce((SELECT ',' || quote_ident(n.nspname)"
+            " FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'), ''), false)",
+            (self._schema,),
+        )
+        return connection
+
+    def _roll_back(self, connection: TimedConnection) -> None:
+        try:
+            if connection.closed or connection.info.transaction_status == psycopg.pq.TransactionStatus.ACTIVE:
+                connection.close()
+                return
+            connection.execute("ROLLBACK")
+        except psycopg.Error:
+            connection.close()
+            return
+        self._put_back(connection)
+
+    def _put_back(self, connection: TimedConnection) -> None:
+        with self._lock:
+            if not connection.closed:
+                self._idle.append(connection)
+
+    @contextlib.contextmanager
+    def _translate(self) -> Iterator[None]:
+        try:
+            yield
+        except (refused._WaitTimeout, NoAnswer) as error:
+            raise self._record_outage(f"the server does not answer within {self._limit:g} s") from error
+        except refused.QueryCanceled as error:
+            raise BackendUnavailable(NAME, f"a statement took longer than {self._limit:g} s") from error
+        except (refused.InsufficientPrivilege, refused.ReadOnlySqlTransaction) as error:
+            raise StoreReadOnly(self.path, self._quote(error), action=GRANT) from error
+        except (refused.UndefinedTable, refused.UndefinedFunction, refused.InvalidSchemaName) as error:
+            raise BackendUnavailable(
+                NAME, f"{self._schema} is not set up: {self._quote(error)}", action=INIT
+            ) from error
+        except refused.DiskFull as error:
+            raise StoreFull(self.path, "the server has no space left") from error
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            raise self._record_outage(self._quote(error)) from error
+        except psycopg.Error as error:
+            raise StoreError(self.path, self._quote(error)) from error
+
+    def _record_outage(self, reason: str) -> BackendUnavailable:
+        self._reason = reason
+        self._pause.record_failure()
+        self.close()
+        return BackendUnavailable(NAME, reason, action=_LATER)
+
+    def _quote(self, error: psycopg.Error) -> str:
+        """Return the first line of an error, without the password."""
+        text = (error.diag.message_primary or str(error)).strip().split("\n")[0]
+        with contextlib.suppress(psycopg.Error):
+            password = psycopg.conninfo.conninfo_to_dict(self._dsn.reveal()).get("password")
+            if password:
+                text = text.replace(str(password), "***")
+        return text
+
+
+def _close_late(waiting: Future[TimedConnection]) -> None:
+    if waiting.exception() is None:
+        waiting.result().close()

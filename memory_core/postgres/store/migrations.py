@@ -1,0 +1,212 @@
+"""Numbered migrations, append only, applied by the owner's role, which no agent has; `migrations` holds those done.
+
+Who may see what is decided by the login role (`session_user`), which no client can change, never by a setting. Agents have
+rights to the partitioned tables alone, not to their partitions, and rows of tenants that they are no members of do not exist for
+them. Row-level security keeps the keyword index from being used, because `@@` is not leakproof; so the functions that search
+by keyword run as the owner, and look only at tenants of which the caller is a member.
+"""
+
+from __future__ import annotations
+
+PARTITIONS = 16
+PARTITIONED = ("notes", "chunks", "windows", "embeddings", "word_forms")
+
+_TABLES = """
+CREATE TABLE tenants (
+  id           int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name         text   NOT NULL UNIQUE,
+  generation   bigint NOT NULL DEFAULT 0,      -- goes up with every change of content
+  chunks       int    NOT NULL DEFAULT 0,      -- the number of chunks, and of words in them: what BM25 needs
+  words        bigint NOT NULL DEFAULT 0,
+  workspace    text,                           -- whose notes these are
+  lease        bigint NOT NULL DEFAULT 0,      -- goes up with every sync: a push under an older one is refused
+  lease_holder text,
+  lease_until  timestamptz,
+  meta         jsonb  NOT NULL DEFAULT '{}'    -- what a sync remembers for the next
+);
+
+CREATE TABLE members (
+  role      name NOT NULL,                     -- a login role
+  tenant_id int  NOT NULL REFERENCES tenants ON DELETE CASCADE,
+  may_write bool NOT NULL DEFAULT false,
+  PRIMARY KEY (role, tenant_id)
+);
+
+CREATE TABLE spaces (                          -- one vector space: vectors of two spaces are never compared
+  tenant_id  int    NOT NULL REFERENCES tenants ON DELETE CASCADE,
+  id         bigint NOT NULL,                  -- digest of the rest, so that it is the same for all tenants
+  provider   text   NOT NULL,
+  model      text   NOT NULL,
+  endpoint   text   NOT NULL,                  -- fingerprint, no secrets
+  input_type text   NOT NULL,
+  dimensions int    NOT NULL,
+  floor      float8,                           -- see builtin's
+  span       float8,
+  judged     int,
+  made       timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (tenant_id, id)
+);
+
+CREATE TABLE notes (
+  tenant_id int    NOT NULL,
+  id        bigint GENERATED ALWAYS AS IDENTITY,
+  source    text   NOT NULL,
+  path      text   NOT NULL,                   -- as shown to the agent, POSIX
+  hash      bytea  NOT NULL,                   -- of the bytes; empty before the first success
+  size      bigint NOT NULL,
+  mtime_ns  bigint NOT NULL,
+  ctime_ns  bigint NOT NULL,
+  inode     bigint NOT NULL,
+  date      text,                              -- ISO; of the note, or none
+  day       text   NOT NULL,                   -- the date, else the agent's local day of the last change
+  lines     int[],                             -- of a session's text, in its log; NULL = the same
+  error     text,                              -- why the last sync could not read it; NULL = it could
+  PRIMARY KEY (tenant_id, id),
+  UNIQUE (tenant_id, source, path)
+) PARTITION BY HASH (tenant_id);
+
+CREATE TABLE chunks (
+  tenant_id  int    NOT NULL,
+  id         bigint GENERATED ALWAYS AS IDENTITY,
+  note_id    bigint NOT NULL,
+  start_line int    NOT NULL,                  -- from 1, included
+  end_line   int    NOT NULL,
+  hash       bytea  NOT NULL,                  -- of context, overlap and text
+  words      int    NOT NULL,
+  context    text   NOT NULL,
+  text       text   NOT NULL,
+  units      int[]  NOT NULL,                  -- quadruples: start, end, first line, last line
+  tokens     bytea,                            -- token ids of the units; NULL = not computed
+  tsv        tsvector NOT NULL,                -- of our own stems
+  PRIMARY KEY (tenant_id, id),
+  FOREIGN KEY (tenant_id, note_id) REFERENCES notes ON DELETE CASCADE
+) PARTITION BY HASH (tenant_id);
+
+CREATE TABLE windows (
+  tenant_id int      NOT NULL,
+  chunk_id  bigint   NOT NULL,
+  first     smallint NOT NULL,                 -- units of the chunk, included
+  last      smallint NOT NULL,
+  hash      bytea    NOT NULL,                 -- of the window's text
+  PRIMARY KEY (tenant_id, chunk_id, first),
+  FOREIGN KEY (tenant_id, chunk_id) REFERENCES chunks ON DELETE CASCADE
+) PARTITION BY HASH (tenant_id);
+
+CREATE TABLE embeddings (                      -- by tenant and content: a shared cache would tell who has which text
+  tenant_id  int    NOT NULL,
+  space_id   bigint NOT NULL,
+  hash       bytea  NOT NULL,
+  v          vector,                           -- unit length; one of the two
+  h          halfvec,
+  bits       bytea,                            -- signs of the tokens; NULL = none were made
+  made       timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (tenant_id, space_id, hash)
+) PARTITION BY HASH (tenant_id);
+
+CREATE TABLE word_forms (
+  tenant_id int  NOT NULL,
+  language  text NOT NULL,
+  stem      text NOT NULL,
+  word      text NOT NULL,
+  PRIMARY KEY (tenant_id, language, stem, word)
+) PARTITION BY HASH (tenant_id);
+"""
+
+_INDEXES = """
+CREATE INDEX chunks_note ON chunks (tenant_id, note_id);
+CREATE INDEX chunks_words ON chunks USING gin (tenant_id, tsv);
+"""
+
+_MEMBERSHIP = """
+CREATE FUNCTION readable() RETURNS int[] LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS
+$$ SELECT coalesce(array_agg(tenant_id), '{}') FROM members WHERE role = session_user $$;
+CREATE FUNCTION writable() RETURNS int[] LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS
+$$ SELECT coalesce(array_agg(tenant_id), '{}') FROM members WHERE role = session_user AND may_write $$;
+"""
+
+_FUNCTIONS = """
+CREATE FUNCTION match_chunks(asked int[], query tsquery, stems text[], prefixes text[], first_day text, last_day text)
+RETURNS TABLE (id bigint, words int, stem text, positions smallint[])
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE mine int[] := ARRAY(SELECT unnest(asked) INTERSECT SELECT unnest(readable()));
+BEGIN
+  RETURN QUERY SELECT c.id, c.words, l.lexeme, l.positions FROM chunks c, unnest(c.tsv) l
+    WHERE c.tenant_id = ANY (mine) AND c.tsv @@ query
+    AND (l.lexeme = ANY (stems) OR EXISTS (SELECT 1 FROM unnest(prefixes) p WHERE starts_with(l.lexeme, p)))
+    AND (first_day IS NULL AND last_day IS NULL OR EXISTS (SELECT 1 FROM notes n WHERE n.tenant_id = c.tenant_id
+      AND n.id = c.note_id AND n.day >= coalesce(first_day, '') AND n.day <= coalesce(last_day, '9999-99-99')));
+END $$;
+
+CREATE FUNCTION count_matches(asked int[], queries text[]) RETURNS bigint[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+  mine int[] := ARRAY(SELECT unnest(asked) INTERSECT SELECT unnest(readable()));
+  counts bigint[] := '{}'; each tsquery; found bigint;
+BEGIN
+  FOREACH each IN ARRAY queries::tsquery[] LOOP
+    SELECT count(*) INTO found FROM chunks c WHERE c.tenant_id = ANY (mine) AND c.tsv @@ each;
+    counts := counts || found;
+  END LOOP;
+  RETURN counts;
+END $$;
+
+CREATE FUNCTION count_prefix(asked int[], prefix text, query tsquery) RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE mine int[] := ARRAY(SELECT unnest(asked) INTERSECT SELECT unnest(readable()));
+BEGIN
+  RETURN (SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM chunks c, unnest(c.tsv) l
+    WHERE c.tenant_id = ANY (mine) AND c.tsv @@ query AND starts_with(l.lexeme, prefix) GROUP BY l.lexeme) counted);
+END $$;
+"""
+
+_RIGHTS = """
+GRANT USAGE ON SCHEMA {schema} TO {agent};
+GRANT SELECT ON tenants, spaces, notes, chunks, windows, embeddings, word_forms, migrations TO {agent};
+GRANT INSERT, UPDATE, DELETE ON spaces, notes, chunks, windows, embeddings, word_forms TO {agent};
+GRANT UPDATE (generation, chunks, words, workspace, lease, lease_holder, lease_until, meta) ON tenants TO {agent};
+ALTER TABLE tenants ENABLE ROW LEVEL SECURITY;
+CREATE POLICY reads ON tenants FOR SELECT TO {agent} USING (id = ANY ((SELECT readable())::int[]));
+CREATE POLICY writes ON tenants FOR UPDATE TO {agent}
+  USING (id = ANY ((SELECT writable())::int[])) WITH CHECK (id = ANY ((SELECT writable())::int[]));
+REVOKE ALL ON FUNCTION readable(), writable(), count_matches(int[], text[]), count_prefix(int[], text, tsquery),
+  match_chunks(int[], tsquery, text[], text[], text, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION readable(), writable(), count_matches(int[], text[]), count_prefix(int[], text, tsquery),
+  match_chunks(int[], tsquery, text[], text[], text, text) TO {agent};
+"""
+
+_POLICIES = """
+ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
+CREATE POLICY reads ON {table} FOR SELECT TO {agent} USING (tenant_id = ANY ((SELECT readable())::int[]));
+CREATE POLICY inserts ON {table} FOR INSERT TO {agent} WITH CHECK (tenant_id = ANY ((SELECT writable())::int[]));
+CREATE POLICY updates ON {table} FOR UPDATE TO {agent}
+  USING (tenant_id = ANY ((SELECT writable())::int[])) WITH CHECK (tenant_id = ANY ((SELECT writable())::int[]));
+CREATE POLICY deletes ON {table} FOR DELETE TO {agent} USING (tenant_id = ANY ((SELECT writable())::int[]));
+"""
+
+
+def _partition(table: str) -> str:
+    parts = [
+        f"CREATE TABLE {table}_{number} PARTITION OF {table} FOR VALUES WITH (MODULUS {PARTITIONS}, REMAINDER {number});"
+        f" ALTER TABLE {table}_{number} ENABLE ROW LEVEL SECURITY;"
+        for number in range(PARTITIONS)
+    ]
+    return "\n".join(parts)
+
+
+_FIRST = "\n".join([
+    _TABLES,
+    *map(_partition, PARTITIONED),
+    _INDEXES,
+    _MEMBERSHIP,
+    _FUNCTIONS,
+    _RIGHTS,
+    *(_POLICIES.replace("{table}", table) for table in ("spaces", *PARTITIONED)),
+])  # fmt: skip
+
+MIGRATIONS: tuple[str, ...] = (_FIRST,)
+VERSION = len(MIGRATIONS)
+
+
+def render(number: int, *, schema: str, agent: str) -> str:
+    """Return a migration, counted from 1, for a schema and the role of which agents are members, both quoted."""
+    return MIGRATIONS[number - 1].replace("{schema}", schema).replace("{agent}", agent)

@@ -1,0 +1,307 @@
+"""The questions of a search as SQL for PostgreSQL: implements `search.reader.Reader` over the tenants that may be read."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from memory_core.embeddings.token_blobs import unpack_signs
+from memory_core.postgres.settings import NAME
+from memory_core.postgres.store.state import Cursor, Tenant, load_space
+from memory_core.postgres.store.stems import (
+    Scorer,
+    list_lexemes,
+    quote,
+    spell,
+    stem,
+    write_query,
+    write_rarest,
+)
+from memory_core.records import Unit
+from memory_core.search.reader import (
+    DateRange,
+    IndexedChunk,
+    ServingSpace,
+    Term,
+    WindowCosine,
+    WindowTokens,
+    best_of,
+)
+from memory_core.text.languages import Language, stem_words
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_MOST_COUNTS = 50_000  # that are kept: about 5 MB
+_COSINE = "coalesce(-(e.v <#> %(vector)s::vector), -(e.h <#> %(vector)s::halfvec))"
+
+
+class KeptCounts:
+    """In how many chunks words stand, kept while the content of the tenants stays the same. Used from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._state: object = None
+        self._counts: dict[str, int] = {}
+
+    def of(self, state: object) -> dict[str, int]:
+        """Return the counts for a state of the tenants, by query."""
+        with self._lock:
+            if self._state != state or len(self._counts) > _MOST_COUNTS:
+                self._state, self._counts = state, {}
+            return self._counts
+
+
+class PostgresReader:
+    """Implements `Reader`.
+
+    Args:
+        cursor: Inside a read transaction.
+        tenants: To search; the first is the agent's own.
+        workspace: The agent's, whose notes the first tenant holds.
+        counts: Kept from one search to the next.
+    """
+
+    def __init__(self, cursor: Cursor, tenants: Sequence[Tenant], workspace: str, counts: KeptCounts) -> None:
+        self._db = cursor
+        self._tenants = tenants
+        self._own = tenants[0]
+        self._ids = [each.id for each in tenants]
+        self._workspace = workspace
+        self._counts = counts.of(tuple((each.id, each.generation) for each in tenants))
+
+    def is_empty(self) -> bool:
+        """See `Reader`."""
+        return not self.count_chunks()
+
+    def count_chunks(self) -> int:
+        """See `Reader`."""
+        return sum(each.chunks for each in self._tenants)
+
+    def load_workspace(self) -> str | None:
+        """See `Reader`. Who may read which tenant is the operator's decision, so nothing is refused here."""
+        return self._workspace
+
+    def load_serving_space(self) -> ServingSpace | None:
+        """See `Reader`. Of the other tenants, those are searched by meaning that have embeddings in the same space."""
+        for tenant in self._tenants:
+            if tenant.serving is not None:
+                return load_space(self._db, tenant.id, tenant.serving)
+        return None
+
+    def stem(self, text: str) -> list[str]:
+        """See `Reader`."""
+        return stem(text)
+
+    def count_by_stem(self, stems: Collection[str]) -> Mapping[str, int]:
+        """See `Reader`."""
+        found = self._count({each: quote(each) for each in stems})
+        return {each: found[each] for each in stems if found[each]}
+
+    def find_forms(self, words: Collection[str], languages: Sequence[Language]) -> Mapping[str, Sequence[str]]:
+        """See `Reader`."""
+        asked = [each for language in languages for each in stem_words(words, language)]
+        if not asked:
+            return {}
+        rows = self._db.execute(
+            "SELECT DISTINCT f.language, f.stem, f.word FROM word_forms f JOIN unnest(%s::text[], %s::text[]) a (language, stem)"
+            " ON f.language = a.language AND f.stem = a.stem WHERE f.tenant_id = ANY (%s)",
+            ([language for language, _, _ in asked], [each for _, each, _ in asked], self._ids),
+        ).fetchall()
+        # The table keeps words that no chunk holds any more.
+        held = self._count({word: write_query([word]) or quote(word) for _, _, word in rows})
+        forms: dict[tuple[str, str], list[str]] = {}
+        for language, root, word in rows:
+            if held[word]:
+                forms.setdefault((language, root), []).append(word)
+        found: dict[str, list[str]] = {}
+        for language, root, word in asked:
+            others = [form for form in forms.get((language, root), ()) if form != word]
+            if others:
+                found[word] = [*found.get(word, ()), *others]
+        return found
+
+    def count_by_prefix(self, prefix: str) -> int:
+        """See `Reader`."""
+        row = self._db.execute(
+            "SELECT count_prefix(%s, %s, %s::tsquery)", (self._ids, prefix, f"{quote(prefix)}:*")
+        ).fetchone()
+        return int(row[0]) if row else 0
+
+    def count_phrase(self, phrase: str) -> int:
+        """See `Reader`."""
+        return self._count_spellings([phrase])[phrase]
+
+    def find_by_keyword(self, terms: Sequence[Term], dates: DateRange, depth: int) -> dict[int, float]:
+        """See `Reader`."""
+        spellings = [*spell(terms)]
+        if dates.is_limited:
+            query, count = write_query(spellings), len(terms)
+        else:
+            query, count = write_rarest(terms, depth)
+        if not query:
+            return {}
+        if count < len(terms):  # as in builtin's expression, where the rarer ones stand twice
+            spellings += spell(terms[:count])
+        lexemes, prefixes = list_lexemes(spellings)
+        rows = self._db.execute(
+            "SELECT id, words, stem, positions FROM match_chunks(%s, %s::tsquery, %s, %s, %s, %s)",
+            (self._ids, query, lexemes, prefixes, *_to_days(dates)),
+        ).fetchall()
+        places: dict[int, tuple[int, dict[str, Sequence[int]]]] = {}
+        for chunk_id, words, each, positions in rows:
+            places.setdefault(chunk_id, (words, {}))[1][each] = positions
+        held = self._count_spellings(spellings)
+        scorer = Scorer(
+            spellings,
+            chunks=self.count_chunks(),
+            words=sum(each.words for each in self._tenants),
+            count=held.__getitem__,
+        )
+        return best_of(self, {each: scorer.score(words, at) for each, (words, at) in places.items()}, depth)
+
+    def find_nearest(
+        self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
+    ) -> dict[int, float]:
+        """See `Reader`. All windows are compared."""
+        first, last = _to_days(dates)
+        dated = (
+            " JOIN chunks c ON c.tenant_id = w.tenant_id AND c.id = w.chunk_id JOIN notes n ON n.tenant_id = c.tenant_id"
+            " AND n.id = c.note_id AND n.day >= coalesce(%(first)s, '') AND n.day <= coalesce(%(last)s, '9999-99-99')"
+        )
+        rows = self._db.execute(
+            f"SELECT w.chunk_id, max({_COSINE}) AS cosine FROM windows w JOIN embeddings e ON e.tenant_id = w.tenant_id"
+            f" AND e.space_id = %(space)s AND e.hash = w.hash{dated if dates.is_limited else ''}"
+            " WHERE w.tenant_id = ANY (%(tenants)s) AND e.tenant_id = ANY (%(tenants)s)"
+            " GROUP BY w.chunk_id ORDER BY cosine DESC NULLS LAST FETCH FIRST %(depth)s ROWS WITH TIES",
+            {
+                "vector": _write_vector(vector), "space": space_id, "tenants": self._ids, "depth": depth,
+                "first": first, "last": last,
+            },
+        ).fetchall()  # fmt: skip
+        return best_of(self, dict(rows), depth)
+
+    def find_by_name(self, name: str, dates: DateRange, limit: int) -> Sequence[int]:
+        """See `Reader`."""
+        first, last = _to_days(dates)
+        rows = self._db.execute(
+            "SELECT c.id FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id"
+            " WHERE n.tenant_id = ANY (%(tenants)s) AND c.tenant_id = ANY (%(tenants)s) AND (n.date = %(name)s"
+            " OR lower(n.path) = %(name)s OR right(lower(n.path), length(%(name)s) + 1) = '/' || %(name)s)"
+            " AND n.day >= coalesce(%(first)s, '') AND n.day <= coalesce(%(last)s, '9999-99-99')"
+            ' ORDER BY n.source, n.path COLLATE "C", c.start_line LIMIT %(limit)s',
+            {"tenants": self._ids, "name": name, "first": first, "last": last, "limit": limit},
+        ).fetchall()
+        return [row[0] for row in rows]
+
+    def sort_equals(self, ids: Collection[int]) -> Sequence[int]:
+        """See `Reader`."""
+        rows = self._db.execute(
+            "SELECT c.id FROM chunks c JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
+            " WHERE c.tenant_id = ANY (%(tenants)s) AND n.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s)"
+            ' ORDER BY n.date IS NOT NULL, n.date DESC, n.source, n.path COLLATE "C", c.start_line, n.tenant_id',
+            {"tenants": self._ids, "ids": list(ids)},
+        ).fetchall()
+        return [row[0] for row in rows]
+
+    def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
+        """See `Reader`."""
+        names = {each.id: each.name for each in self._tenants[1:]}
+        rows = self._db.execute(
+            "SELECT c.tenant_id, c.id, n.path, n.source, n.date, c.start_line, c.context, c.text, c.units, c.tokens"
+            " FROM chunks c JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
+            " WHERE c.tenant_id = ANY (%(tenants)s) AND n.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s)"
+            " AND cardinality(c.units) > 0",
+            {"tenants": self._ids, "ids": list(ids)},
+        ).fetchall()
+        chunks = []
+        for tenant, number, path, source, date, start, context, text, units, tokens in rows:
+            shown = f"{NAME}/{names[tenant]}/{path}" if tenant in names else path
+            chunks.append(IndexedChunk(number, shown, source, date, start, context, text, unpack_units(units), tokens))
+        return chunks
+
+    def compare_windows(
+        self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]
+    ) -> Sequence[WindowCosine]:
+        """See `Reader`."""
+        rows = self._db.execute(
+            f"SELECT w.chunk_id, w.first, w.last, {_COSINE} FROM windows w JOIN embeddings e ON e.tenant_id = w.tenant_id"
+            " AND e.space_id = %(space)s AND e.hash = w.hash WHERE w.tenant_id = ANY (%(tenants)s)"
+            " AND e.tenant_id = ANY (%(tenants)s) AND w.chunk_id = ANY (%(ids)s)",
+            {
+                "vector": _write_vector(vector), "space": space_id, "tenants": self._ids, "ids": list(chunk_ids),
+            },
+        ).fetchall()  # fmt: skip
+        return [WindowCosine(*row) for row in rows]
+
+    def load_tokens(self, space_id: int, chunk_ids: Collection[int]) -> Sequence[WindowTokens] | None:
+        """See `Reader`."""
+        rows = self._db.execute(
+            "SELECT w.chunk_id, w.first, w.last, s.dimensions, e.bits FROM windows w"
+            " JOIN spaces s ON s.tenant_id = w.tenant_id AND s.id = %(space)s"
+            " LEFT JOIN embeddings e ON e.tenant_id = w.tenant_id AND e.space_id = %(space)s AND e.hash = w.hash"
+            " WHERE w.tenant_id = ANY (%(tenants)s) AND w.chunk_id = ANY (%(ids)s)",
+            {"space": space_id, "tenants": self._ids, "ids": list(chunk_ids)},
+        ).fetchall()
+        if not rows or not all(bits for *_, bits in rows):
+            return None
+        return [
+            WindowTokens(chunk_id, first, *unpack_signs(bits, units=last - first + 1, dimensions=dimensions))
+            for chunk_id, first, last, dimensions, bits in rows
+        ]
+
+    def load_log_lines(self, source: str, path: str) -> Sequence[int]:
+        """See `Reader`."""
+        tenant, own = self._find_tenant(path)
+        row = self._db.execute(
+            "SELECT lines FROM notes WHERE tenant_id = %s AND source = %s AND path = %s", (tenant.id, source, own)
+        ).fetchone()
+        return (row and row[0]) or ()
+
+    def load_text(self, path: str) -> str | None:
+        """Return a note's text from its chunks, blank lines as blank as they may be; None if no tenant holds it."""
+        tenant, own = self._find_tenant(path)
+        rows = self._db.execute(
+            "SELECT c.start_line, c.text FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id"
+            " WHERE n.tenant_id = %s AND n.path = %s AND n.source <> 'sessions' AND n.hash <> ''",
+            (tenant.id, own),
+        ).fetchall()
+        lines: dict[int, str] = {}
+        for start, text in rows:
+            lines.update(enumerate(text.split("\n"), start))
+        return "\n".join(lines.get(number, "") for number in range(1, max(lines) + 1)) if lines else None
+
+    def _find_tenant(self, path: str) -> tuple[Tenant, str]:
+        for tenant in self._tenants[1:]:
+            prefix = f"{NAME}/{tenant.name}/"
+            if path.startswith(prefix):
+                return tenant, path.removeprefix(prefix)
+        return self._own, path
+
+    def _count_spellings(self, spellings: Sequence[str]) -> Mapping[str, int]:
+        queries = {each: write_query([each]) for each in spellings}
+        return dict.fromkeys(spellings, 0) | self._count({each: query for each, query in queries.items() if query})
+
+    def _count(self, queries: Mapping[str, str]) -> dict[str, int]:
+        """Return the number of chunks that match each query, given by any keys."""
+        missing = [query for query in dict.fromkeys(queries.values()) if query not in self._counts]
+        if missing:
+            row = self._db.execute("SELECT count_matches(%s, %s::text[])", (self._ids, missing)).fetchone()
+            self._counts.update(zip(missing, row[0] if row else (), strict=True))
+        return {key: self._counts[query] for key, query in queries.items()}
+
+
+def unpack_units(numbers: Sequence[int]) -> list[Unit]:
+    """Return units from quadruples."""
+    each = iter(numbers)
+    return [*map(Unit._make, zip(each, each, each, each, strict=True))]
+
+
+def _write_vector(vector: Any) -> str:
+    return f"[{','.join(f'{value:.9g}' for value in vector.tolist())}]"
+
+
+def _to_days(dates: DateRange) -> tuple[str | None, str | None]:
+    return dates.first.isoformat() if dates.first else None, dates.last.isoformat() if dates.last else None

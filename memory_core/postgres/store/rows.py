@@ -1,0 +1,212 @@
+"""Rows of notes, chunks and windows of one tenant: how a prepared file is written to them and loaded from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from memory_core.embeddings.token_blobs import pack_ids
+from memory_core.postgres.store.reader import unpack_units
+from memory_core.postgres.store.state import Cursor
+from memory_core.postgres.store.stems import clean, make_vector
+from memory_core.records import Chunk, FileStamp, MemoryFile, Window
+from memory_core.sync.prepared import IndexedFile, PreparedChunk, PreparedFile, digest, slice_units
+from memory_core.text.languages import stem_text
+
+_INDEXED = "SELECT id, source, path, hash, error, size, mtime_ns, ctime_ns, inode FROM notes WHERE tenant_id = %s"
+
+
+class NoteRows:
+    """Writes notes with their chunks and windows, inside a write transaction that holds the row of the tenant.
+
+    Attributes:
+        cursor: Inside the transaction.
+        added_chunks, added_words: Changes of the tenant's counters, to be written before the commit.
+    """
+
+    def __init__(self, cursor: Cursor, tenant: int) -> None:
+        self.cursor = self._db = cursor
+        self._tenant = tenant
+        self.added_chunks = 0
+        self.added_words = 0
+
+    def put(self, prepared: PreparedFile) -> dict[int, PreparedChunk]:
+        """Make a note's rows equal to what was prepared; equal chunks keep their rows. Return those inserted, by id."""
+        note = self._put_note(prepared)
+        rows = self._db.execute(
+            "SELECT hash, id, start_line, end_line FROM chunks WHERE tenant_id = %s AND note_id = %s ORDER BY id DESC",
+            (self._tenant, note),
+        ).fetchall()
+        old: dict[bytes, list[tuple[int, int, int]]] = {}
+        for key, chunk_id, start, end in rows:
+            old.setdefault(key, []).append((chunk_id, start, end))
+        new: list[PreparedChunk] = []
+        for item in prepared.chunks:
+            if kept := old.get(item.hash):
+                chunk_id, start, end = kept.pop()
+                if (start, end) != (item.chunk.start_line, item.chunk.end_line):
+                    self._db.execute(
+                        "UPDATE chunks SET start_line = %s, end_line = %s WHERE tenant_id = %s AND id = %s",
+                        (item.chunk.start_line, item.chunk.end_line, self._tenant, chunk_id),
+                    )
+            else:
+                new.append(item)
+        self._delete_chunks([chunk_id for unused in old.values() for chunk_id, _, _ in unused])
+        return self._insert_chunks(note, new)
+
+    def drop(self, notes: Iterable[int]) -> None:
+        """Remove notes with their chunks and windows; embeddings stay."""
+        ids = list(notes)
+        rows = self._db.execute(
+            "SELECT id FROM chunks WHERE tenant_id = %s AND note_id = ANY (%s)", (self._tenant, ids)
+        ).fetchall()
+        self._delete_chunks([row[0] for row in rows])
+        self._db.execute("DELETE FROM notes WHERE tenant_id = %s AND id = ANY (%s)", (self._tenant, ids))
+
+    def touch(self, note: int, stamp: FileStamp) -> None:
+        """Record the new stamp of a note whose content is the same, and that it could be read."""
+        self._db.execute(
+            "UPDATE notes SET size = %s, mtime_ns = %s, ctime_ns = %s, inode = %s, day = coalesce(date, %s), error = NULL"
+            " WHERE tenant_id = %s AND id = %s",
+            (*stamp, _find_day(stamp), self._tenant, note),
+        )
+
+    def set_error(self, file: MemoryFile, reason: str) -> None:
+        """Record why a note could not be read; its rows go on serving."""
+        self._db.execute(
+            "INSERT INTO notes (tenant_id, source, path, hash, size, mtime_ns, ctime_ns, inode, day, error)"
+            " VALUES (%s, %s, %s, '', 0, 0, 0, 0, '', %s) ON CONFLICT (tenant_id, source, path)"
+            " DO UPDATE SET error = excluded.error",
+            (self._tenant, file.source, file.path, clean(reason)),
+        )
+
+    def put_token_ids(self, rows: Iterable[tuple[int, Sequence[Sequence[int]]]]) -> None:
+        """Store (chunk id, token ids of each of its units)."""
+        packed = [(pack_ids(units), self._tenant, chunk_id) for chunk_id, units in rows]
+        self._db.executemany("UPDATE chunks SET tokens = %s WHERE tenant_id = %s AND id = %s", packed)
+
+    def _put_note(self, prepared: PreparedFile) -> int:
+        file = prepared.file
+        row = self._db.execute(
+            "INSERT INTO notes (tenant_id, source, path, hash, size, mtime_ns, ctime_ns, inode, date, day, lines, error)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s::int[], NULL) ON CONFLICT (tenant_id, source, path)"
+            " DO UPDATE SET hash = excluded.hash, size = excluded.size, mtime_ns = excluded.mtime_ns,"
+            " ctime_ns = excluded.ctime_ns, inode = excluded.inode, date = excluded.date, day = excluded.day,"
+            " lines = excluded.lines, error = NULL RETURNING id",
+            (
+                self._tenant, file.source, file.path, prepared.hash, *prepared.stamp, prepared.date,
+                prepared.date or _find_day(prepared.stamp), list(prepared.lines) or None,
+            ),
+        ).fetchone()  # fmt: skip
+        assert row is not None
+        return int(row[0])
+
+    def _insert_chunks(self, note: int, items: Sequence[PreparedChunk]) -> dict[int, PreparedChunk]:
+        if not items:
+            return {}
+        rows, forms = [], set()
+        for item in items:
+            context, text = clean(item.chunk.context), clean(item.chunk.text)
+            vector, words = make_vector(context, text)
+            self.added_words += words
+            units = [
+                number for unit in item.units for number in (unit.start, unit.end, unit.first_line, unit.last_line)
+            ]
+            rows.append(
+                (
+                    self._tenant, note, item.chunk.start_line, item.chunk.end_line, item.hash, words, context, text,
+                    units, vector,
+                )
+            )  # fmt: skip
+            forms |= {*stem_text(f"{context}\n{text}")}
+        self.added_chunks += len(rows)
+        self._db.executemany(
+            "INSERT INTO chunks (tenant_id, note_id, start_line, end_line, hash, words, context, text, units, tsv)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s::int[], %s::tsvector) RETURNING id",
+            rows,
+            returning=True,
+        )
+        inserted: dict[int, PreparedChunk] = {}
+        for item in items:
+            row = self._db.fetchone()
+            assert row is not None
+            inserted[row[0]] = item
+            self._db.nextset()
+        self._db.executemany(
+            "INSERT INTO windows (tenant_id, chunk_id, first, last, hash) VALUES (%s, %s, %s, %s, %s)",
+            [
+                (self._tenant, chunk_id, window.first, window.last, digest(window.text))
+                for chunk_id, item in inserted.items()
+                for window in item.windows
+            ],
+        )
+        if forms:
+            self._db.executemany(
+                "INSERT INTO word_forms (tenant_id, language, stem, word) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
+                [(self._tenant, *each) for each in sorted(forms)],
+            )
+        return inserted
+
+    def _delete_chunks(self, ids: Sequence[int]) -> None:
+        if ids:
+            rows = self._db.execute(
+                "DELETE FROM chunks WHERE tenant_id = %s AND id = ANY (%s) RETURNING words", (self._tenant, list(ids))
+            ).fetchall()
+            self.added_chunks -= len(rows)
+            self.added_words -= sum(row[0] for row in rows)
+
+
+def list_files(cursor: Cursor, tenant: int) -> list[IndexedFile]:
+    """Return all notes of a tenant."""
+    return [_to_indexed(row) for row in cursor.execute(_INDEXED, (tenant,)).fetchall()]
+
+
+def find_file(cursor: Cursor, tenant: int, source: str, path: str) -> IndexedFile | None:
+    """Return one note; None when the index has never met it."""
+    row = cursor.execute(f"{_INDEXED} AND source = %s AND path = %s", (tenant, source, path)).fetchone()
+    return None if row is None else _to_indexed(row)
+
+
+def load_file(cursor: Cursor, tenant: int, file: MemoryFile) -> PreparedFile | None:
+    """Return a note's text as the index holds it; None when it was never read."""
+    row = cursor.execute(
+        "SELECT id, hash, size, mtime_ns, ctime_ns, inode, date, lines FROM notes"
+        " WHERE tenant_id = %s AND source = %s AND path = %s AND hash <> ''",
+        (tenant, file.source, file.path),
+    ).fetchone()
+    if row is None:
+        return None
+    note, content, *stamp, day, lines = row
+    chunks = cursor.execute(
+        "SELECT id, start_line, end_line, context, text, units FROM chunks WHERE tenant_id = %s AND note_id = %s"
+        " ORDER BY start_line, id",
+        (tenant, note),
+    ).fetchall()
+    return PreparedFile(
+        file=file, hash=content, stamp=FileStamp(*stamp), date=day, lines=lines or (),
+        chunks=tuple(_load_chunk(cursor, tenant, chunk) for chunk in chunks),
+    )  # fmt: skip
+
+
+def _load_chunk(cursor: Cursor, tenant: int, row: tuple[Any, ...]) -> PreparedChunk:
+    chunk_id, start, end, context, text, numbers = row
+    units = unpack_units(numbers)
+    windows = cursor.execute(
+        "SELECT first, last FROM windows WHERE tenant_id = %s AND chunk_id = %s ORDER BY first", (tenant, chunk_id)
+    ).fetchall()
+    return PreparedChunk(
+        Chunk(start, end, 0, context, text),
+        tuple(units),
+        tuple(Window(first, last, "\n".join(slice_units(text, units[first : last + 1]))) for first, last in windows),
+    )
+
+
+def _to_indexed(row: tuple[Any, ...]) -> IndexedFile:
+    number, source, path, content, error, *stamp = row
+    return IndexedFile(number, source, path, content, FileStamp(*stamp), error)
+
+
+def _find_day(stamp: FileStamp) -> str:
+    """Return the local day on which a file was last changed."""
+    return datetime.fromtimestamp(stamp.mtime_ns / 1e9).astimezone().date().isoformat()

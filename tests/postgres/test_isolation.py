@@ -1,0 +1,199 @@
+"""Attacks of one agent on another by a client that has the first one's password: all see nothing, or are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from memory_core.config.agent import AgentConfig
+from memory_core.config.fields import Secret
+from memory_core.errors import BackendUnavailable, InvalidArgument
+from memory_core.hookspecs import BackendContext
+from memory_core.postgres.backend import PostgresBackend
+from memory_core.postgres.settings import PostgresConfig
+from memory_core.postgres.store.migrations import PARTITIONED, PARTITIONS
+from memory_core.records import Query
+from tests.servers.postgres import Database, make_database
+
+TABLES = ("spaces", *PARTITIONED)
+
+
+def open_agent(folder: Path, name: str, dsn: str, schema: str, *, tenants: tuple[str, ...] = ()) -> PostgresBackend:
+    """Open the backend of an agent on a host of its own."""
+    workspace = folder / name / "notes"
+    workspace.mkdir(parents=True, exist_ok=True)
+    config = AgentConfig(
+        agent=name, workspace=workspace, state_dir=folder / name, store_path=folder / name / "index.sqlite"
+    )
+    section = PostgresConfig(dsn=Secret(dsn), schema=schema, tenants=tenants)
+    return PostgresBackend(BackendContext(config=config, settings=section))
+
+
+@dataclass
+class Attack:
+    """A connection of the role `ada`, and the ids of both tenants."""
+
+    database: Database
+    connection: psycopg.Connection[tuple[object, ...]]
+    mine: int
+    other: int
+
+    def run(self, statement: str, *values: object) -> list[tuple[object, ...]] | str:
+        """Return the rows, or the name of the error with which the server refused."""
+        try:
+            cursor = self.connection.execute(statement.encode(), values)
+            return cursor.fetchall() if cursor.description else [(cursor.rowcount,)]
+        except psycopg.Error as error:
+            return type(error).__name__
+
+
+@pytest.fixture(scope="module")
+def attack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attack]:
+    folder = tmp_path_factory.mktemp("hosts")
+    database = make_database()
+    dsns = {name: database.add_role(name, writes=(name,)) for name in ("ada", "bob")}
+    for name, dsn in dsns.items():
+        backend = open_agent(folder, name, dsn, database.schema)
+        (folder / name / "notes/MEMORY.md").write_text(
+            f"The safe of {name} opens with {name}-4711. Die Häuser sind grün.\n"
+        )
+        assert backend.memory_sync(False, None).added == 1
+        backend.memory_close()
+    with psycopg.connect(database.admin_dsn) as admin:
+        ids: dict[str, int] = dict(
+            admin.execute(f'SELECT name, id FROM "{database.schema}".tenants'.encode()).fetchall()
+        )
+    with psycopg.connect(dsns["ada"], autocommit=True) as connection:
+        connection.execute(f'SET search_path = "{database.schema}"'.encode())
+        yield Attack(database, connection, ids["ada"], ids["bob"])
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_rows_of_another_tenant_do_not_exist(attack: Attack, table: str) -> None:
+    assert attack.run(f"SELECT count(*) FROM {table} WHERE tenant_id = %s", attack.other) == [(0,)]
+    if table != "word_forms":
+        assert attack.run(f"SELECT count(*) > 0 FROM {table}") == [(True,)]
+    assert attack.run(f"DELETE FROM {table} WHERE tenant_id = %s", attack.other) == [(0,)]
+    assert attack.run(f"UPDATE {table} SET tenant_id = tenant_id WHERE tenant_id = %s", attack.other) == [(0,)]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_no_row_is_moved_into_another_tenant(attack: Attack, table: str) -> None:
+    moved = attack.run(f"UPDATE {table} SET tenant_id = %s WHERE tenant_id = %s", attack.other, attack.mine)
+    assert moved in ("InsufficientPrivilege", "ForeignKeyViolation", [(0,)])
+    assert attack.run(f"SELECT count(*) FROM {table} WHERE tenant_id = %s", attack.other) == [(0,)]
+
+
+def test_no_row_is_put_into_another_tenant(attack: Attack) -> None:
+    refused = attack.run("INSERT INTO word_forms VALUES (%s, 'de', 'x', 'y')", attack.other)
+    assert refused == "InsufficientPrivilege"
+    refused = attack.run("INSERT INTO embeddings (tenant_id, space_id, hash) VALUES (%s, 1, '')", attack.other)
+    assert refused == "InsufficientPrivilege"
+
+
+@pytest.mark.parametrize("table", PARTITIONED)
+def test_no_partition_is_reached_by_name(attack: Attack, table: str) -> None:
+    for number in range(PARTITIONS):
+        assert attack.run(f"SELECT * FROM {table}_{number}") == "InsufficientPrivilege"
+        assert attack.run(f"COPY {table}_{number} TO STDOUT") == "InsufficientPrivilege"
+
+
+def test_the_tenants_themselves_are_seen_by_their_members_alone(attack: Attack) -> None:
+    assert attack.run("SELECT name FROM tenants") == [("ada",)]
+    assert attack.run("UPDATE tenants SET generation = 7 WHERE id = %s", attack.other) == [(0,)]
+    assert attack.run("UPDATE tenants SET name = 'bob'") == "InsufficientPrivilege"
+    assert attack.run("SELECT * FROM members") == "InsufficientPrivilege"
+    assert attack.run("INSERT INTO members VALUES (session_user, %s, true)", attack.other) == "InsufficientPrivilege"
+
+
+@pytest.mark.parametrize("role", ["owner", "bob", "superuser"])
+def test_no_other_role_is_taken(attack: Attack, role: str) -> None:
+    schema = attack.database.schema
+    name = {"owner": f"{schema}_owner", "bob": f"{schema}_bob", "superuser": "postgres"}[role]
+    assert attack.run(f'SET ROLE "{name}"') == "InsufficientPrivilege"
+    assert attack.run(f'SET SESSION AUTHORIZATION "{name}"') == "InsufficientPrivilege"
+
+
+def test_no_setting_opens_anything(attack: Attack) -> None:
+    assert attack.run("SET row_security = off") == [(-1,)]
+    assert attack.run("SELECT * FROM notes") == "InsufficientPrivilege"  # instead of being filtered
+    attack.run("SET row_security = on")
+    assert attack.run("SELECT set_config('role', 'postgres', false)") == "InsufficientPrivilege"
+    attack.run(f"SET memory_core.tenant = '{attack.other}'")
+    assert attack.run("SELECT count(*) FROM notes WHERE tenant_id = %s", attack.other) == [(0,)]
+
+
+def test_functions_look_at_the_callers_tenants_alone(attack: Attack) -> None:
+    both = [attack.mine, attack.other]
+    found = attack.run(
+        "SELECT id FROM match_chunks(%s, 'safe'::tsquery, '{safe,bob}', '{b}', NULL, NULL)", [attack.other]
+    )
+    assert found == []
+    assert attack.run("SELECT count_matches(%s, '{safe,bob}')", both) == [([1, 0],)]
+    assert attack.run("SELECT count_prefix(%s, 'b', 'b:*')", both) == [(0,)]
+    assert attack.run("SELECT readable(), writable()") == [([attack.mine], [attack.mine])]
+    assert attack.run("SELECT count_matches(%s, ARRAY['x''); DROP TABLE notes; --'])", both) == "SyntaxError"
+
+
+def test_nothing_is_made_or_shadowed_in_the_schema(attack: Attack) -> None:
+    assert attack.run("CREATE TABLE mine (a int)") == "InsufficientPrivilege"
+    assert attack.run("CREATE OR REPLACE FUNCTION readable() RETURNS int[] LANGUAGE sql AS 'SELECT ARRAY[1]'") in (
+        "InsufficientPrivilege",
+        "InvalidFunctionDefinition",
+    )
+    attack.run("CREATE TEMP TABLE members (role name, tenant_id int, may_write bool)")  # stands before ours by its name
+    attack.run("INSERT INTO pg_temp.members VALUES (session_user, %s, true)", attack.other)
+    assert attack.run("SELECT readable()") == [([attack.mine],)]
+    attack.run("DROP TABLE pg_temp.members")
+
+
+def test_statistics_and_files_of_the_server_tell_nothing(attack: Attack) -> None:
+    shown = attack.run(
+        "SELECT tablename, most_common_vals::text, histogram_bounds::text FROM pg_stats WHERE tablename LIKE 'chunks%'"
+    )
+    assert "bob" not in str(shown)
+    assert attack.run("SELECT pg_read_file('PG_VERSION')") == "InsufficientPrivilege"
+    assert attack.run("COPY notes TO '/tmp/notes'") == "InsufficientPrivilege"
+    assert attack.run("COPY notes TO PROGRAM 'cat'") == "InsufficientPrivilege"
+    assert "bob-4711" not in str(attack.run("SELECT query FROM pg_stat_activity"))
+
+
+def test_an_embedding_of_another_tenant_is_not_known(attack: Attack) -> None:
+    """A shared cache would tell, by its time or its answer, which text another tenant holds."""
+    with psycopg.connect(attack.database.admin_dsn) as admin:
+        query = f'SELECT hash FROM "{attack.database.schema}".embeddings WHERE tenant_id = %s'
+        ((key,),) = admin.execute(query.encode(), (attack.other,)).fetchall()
+    assert attack.run("SELECT count(*) FROM embeddings WHERE hash = %s", key) == [(0,)]
+
+
+def test_a_tenant_of_which_a_role_is_no_member_is_refused(attack: Attack, tmp_path: Path) -> None:
+    dsn = attack.database.server.dsn(attack.database.name, f"{attack.database.name}_ada")
+    backend = open_agent(tmp_path, "bob", dsn, attack.database.schema)
+    with pytest.raises(BackendUnavailable, match="no tenant 'bob'"):
+        backend.memory_search(Query(text="safe"))
+    backend.memory_close()
+
+
+def test_agents_find_shared_notes_and_not_private_ones(attack: Attack, tmp_path: Path) -> None:
+    database = attack.database
+    dsn = database.add_role("eve", reads=("ada",), writes=("eve",))
+    backend = open_agent(tmp_path, "eve", dsn, database.schema, tenants=("ada", "bob"))
+    backend.memory_sync(False, None)
+    found = backend.memory_search(Query(text="What opens the safe?", min_score=0.0))
+    assert [hit.path for hit in found.hits] == ["postgres/ada/MEMORY.md"]
+    assert "ada-4711" in backend.memory_get("postgres/ada/MEMORY.md", 1, 10).text
+    assert backend.memory_get("postgres/bob/MEMORY.md", 1, 10).status == "not_found"
+    backend.memory_close()
+    operator = database.operator()
+    assert operator.revoke(f"{database.name}_eve", "ada")
+    assert not operator.revoke(f"{database.name}_eve", "ada")
+    with pytest.raises(InvalidArgument, match="sees every tenant"):
+        operator.grant("postgres", "ada", write=False)
+    operator.close()
+    late = open_agent(tmp_path, "eve", dsn, database.schema, tenants=("ada",))
+    assert late.memory_search(Query(text="What opens the safe?", min_score=0.0)).hits == ()
+    late.memory_close()

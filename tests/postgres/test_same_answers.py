@@ -1,0 +1,77 @@
+"""The same notes in both stores: builtin and postgres answer alike."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memory_core.builtin.backend import BuiltinBackend
+from memory_core.config.agent import AgentConfig
+from memory_core.config.fields import Secret
+from memory_core.hookspecs import BackendContext
+from memory_core.postgres.backend import PostgresBackend
+from memory_core.postgres.settings import PostgresConfig
+from memory_core.records import Query, SearchResult
+from tests.command import SAMPLE
+from tests.retrieval_sets import amid_others
+from tests.servers.postgres import make_database
+
+SETS = ("cjk", "code", "de", "es", "fr", "prose")
+
+
+def places(result: SearchResult) -> list[tuple[str, int, int]]:
+    return [(hit.path, hit.start_line, hit.end_line) for hit in result.hits]
+
+
+@pytest.mark.parametrize("vectors", ["float32", "halfvec"])
+def test_the_sample_is_answered_alike(tmp_path: Path, vectors: str) -> None:
+    questions = [row["question"] for row in json.loads((SAMPLE.parent / "sample_questions.json").read_text())]
+    config = AgentConfig(
+        agent="main", workspace=SAMPLE, state_dir=tmp_path / "state", store_path=tmp_path / "state/index.sqlite"
+    )
+    database = make_database()
+    dsn = Secret(database.add_role("host", writes=("main",)))
+    section = PostgresConfig(dsn=dsn, schema=database.schema, vectors=vectors)  # type: ignore[arg-type]
+    one, other = (
+        BuiltinBackend(BackendContext(config=config)),
+        PostgresBackend(BackendContext(config=config, settings=section)),
+    )
+    reports = [each.memory_sync(False, None) for each in (one, other)]
+    assert reports[0].chunks == reports[1].chunks
+    answers = [[each.memory_search(Query(text=question)) for question in questions] for each in (one, other)]
+    assert list(map(places, answers[0])) == list(map(places, answers[1]))
+    bound = 1e-3 if vectors == "float32" else 2e-2
+    for mine, theirs in zip(*answers, strict=True):
+        assert [hit.score for hit in mine.hits] == pytest.approx([hit.score for hit in theirs.hits], abs=bound)
+    one.memory_close()
+    other.memory_close()
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_judged_questions_have_the_same_first_hit(tmp_path: Path, name: str) -> None:
+    """Amid 200 notes about other things; of the other hits, some that are equally good may stand in another order."""
+    questions = amid_others(name, tmp_path / "notes")
+    config = AgentConfig(
+        agent="main",
+        workspace=tmp_path / "notes",
+        state_dir=tmp_path / "state",
+        store_path=tmp_path / "state/index.sqlite",
+    )
+    database = make_database()
+    dsn = Secret(database.add_role("host", writes=("main",)))
+    section = PostgresConfig(dsn=dsn, schema=database.schema, statement_timeout_ms=60_000)
+    one, other = (
+        BuiltinBackend(BackendContext(config=config)),
+        PostgresBackend(BackendContext(config=config, settings=section)),
+    )
+    for each in (one, other):
+        each.memory_sync(False, None)
+    answers = [
+        [places(each.memory_search(Query(text=question.text))) for question in questions] for each in (one, other)
+    ]
+    assert [answer[:1] for answer in answers[0]] == [answer[:1] for answer in answers[1]]
+    assert sum(mine == theirs for mine, theirs in zip(*answers, strict=True)) >= 0.98 * len(questions)
+    one.memory_close()
+    other.memory_close()
