@@ -94,4 +94,4 @@ def test_without_it_builtin_answers_and_says_why(workspace: Path, tmp_path: Path
     with open_memory(config, workspace=workspace, state_dir=tmp_path) as memory:
         found = memory.call_tool("memory_search", {"query": "dog sitter"})
     assert found["backend"] == "builtin"
-    assert "no installed package offers it; installed are builtin, qmd" in found["backendFallback"]["reason"]
+    assert "no installed package offers it; installed are builtin, postgres, qmd" in found["backendFallback"]["reason"]

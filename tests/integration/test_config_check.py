@@ -110,7 +110,8 @@ def test_a_backend_that_nobody_offers_is_told_of(command: Command, tmp_path: Pat
     shown = command("config", "check", str(path))
     assert shown.code == 0
     assert shown.error == (
-        "memory-core: backend 'qdm': no installed package offers it; installed are builtin, qmd; builtin answers instead."
+        "memory-core: backend 'qdm': no installed package offers it; installed are builtin, postgres, qmd;"
+        " builtin answers instead."
     )
     assert len(command("config", "check", str(path), "--json").json["warnings"]) == 1
 

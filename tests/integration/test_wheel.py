@@ -107,4 +107,4 @@ def test_a_fresh_environment_gets_no_vendors_library(wheel: zipfile.ZipFile) -> 
         ),
         *("rich", "shtab", "sqlite-vec", "tenacity", "tokenizers", "watchdog", "wordllama"),
     }
-    assert set(about.get_all("Provides-Extra", [])) == {"all", "inspect", "litellm", "local", "mcp"}
+    assert set(about.get_all("Provides-Extra", [])) == {"all", "inspect", "litellm", "local", "mcp", "postgres"}
