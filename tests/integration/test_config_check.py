@@ -316,10 +316,14 @@ def test_settings_of_openclaw_that_mean_nothing_here_are_warnings(tmp_path: Path
 
 def test_what_is_left_to_the_host_is_listed(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "host.json5"
-    path.write_text("{history: {retentionDays: 3}, memory: {}, gateway: {}}")
+    path.write_text("{channels: {retentionDays: 3}, memory: {}, gateway: {}}")
     shown = command("config", "check", str(path))
     assert (shown.code, shown.err) == (0, "")
-    assert pairs(shown.out)["not read"] == "history, gateway  (file)"
+    assert pairs(shown.out)["not read"] == "channels, gateway  (file)"
+    path.write_text("{history: {retentionDays: 3}}")
+    assert (
+        "history: nothing is read here; did you mean memorySearch.history?" in command("config", "check", str(path)).err
+    )
     orbit = command("config", "check", "tests/data/configs/orbit-off.toml")
     assert pairs(orbit.out)["not read"] == "server  (file)"
 
