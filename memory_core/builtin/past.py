@@ -29,6 +29,7 @@ from memory_core.records import AsOf, FileStamp, Hit, MemoryFile, Now
 from memory_core.serving.index import PastIndex
 from memory_core.sources import files
 from memory_core.sources.notes import read_note
+from memory_core.sources.roots import find_roots
 from memory_core.sync.backfill import Backfill
 from memory_core.sync.context import SyncContext
 from memory_core.sync.cutting import cut
@@ -88,9 +89,12 @@ class IndexStates:
         versions = self._history.list_alive(moment)
         with self._store.reading() as reader:
             serving = reader.load_serving_space()
-        key = (moment.id, frozenset((version.id, version.hash) for version in versions.values()), serving)
+        roots = tuple((root.source, root.configured, root.shown, root.problem) for root in find_roots(self._config))
+        key = (moment.id, frozenset((version.id, version.hash) for version in versions.values()), serving, roots)
         state = next((each for each in self._kept if each.key == key), None)
         if state is None:
+            unserved = files.find_unserved(self._config, [note.path for note in versions])  # by today's configuration
+            versions = {note: version for note, version in versions.items() if note.path not in unserved}
             state = _State(key, self._make(versions, choose), moment, versions)
         else:
             self._kept.remove(state)

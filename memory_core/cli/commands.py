@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_core.cli import output
 from memory_core.cli.items import ItemCommands
-from memory_core.cli.opening import explain_empty, open_memory, open_notes
+from memory_core.cli.opening import check_as_of, explain_empty, open_memory, open_notes
 from memory_core.cli.parser import SOURCES, Argument, Command, Later, Options, parse_options
 from memory_core.cli.postgres import COMMANDS as POSTGRES_COMMANDS
 from memory_core.errors import InvalidArgument, MemoryCoreError
@@ -65,6 +65,7 @@ def _run_index(options: Options) -> int:
 
 
 def _run_search(options: Options) -> int:
+    check_as_of(options)
     asked: dict[str, object] = {
         "query": os.fsencode(" ".join(options.query)).decode("utf-8", "replace"),
         "maxResults": options.max_results,
@@ -95,6 +96,7 @@ def _finish_sync(memory: Memory, backend: str) -> bool:
 
 
 def _run_get(options: Options) -> int:
+    check_as_of(options)
     asked = {"path": options.path, "from": options.start, "lines": options.lines, "asOf": options.as_of}
     with open_notes(options) as memory:
         result = memory.call_tool("memory_get", asked)

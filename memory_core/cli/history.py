@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from memory_core.cli import output
@@ -11,47 +12,70 @@ from memory_core.cli.opening import open_notes
 from memory_core.cli.parser import Options
 
 if TYPE_CHECKING:
+    from memory_core.config.agent import AgentConfig
     from memory_core.history.history import History
     from memory_core.history.records import Version
 
 MOST_MOMENTS = 20  # that are listed, the last ones
 
 
-def run_history(options: Options) -> int:
-    """List the versions of a note, or the last moments."""
+@contextmanager
+def _open_history(options: Options) -> Iterator[tuple[AgentConfig, History]]:
+    """Yield the configuration and the history that the options name, where memory and history are on.
+
+    Raises:
+        MemoryOff: Memory is off.
+        HistoryUnavailable: No history is kept.
+    """
+    from memory_core.config.switch import refuse_off
     from memory_core.history.history import History
 
-    with open_notes(options) as memory, closing(History(memory.config(), writable=False)) as history:
+    with open_notes(options) as memory:
+        config = memory.config()
+        refuse_off(config)
+        with closing(History(config, writable=False)) as history:
+            history.refuse_disabled()
+            yield config, history
+
+
+def run_history(options: Options) -> int:
+    """List the versions of a note, or the last moments."""
+    with _open_history(options) as (config, history):
         if options.path is None:
             return _list_moments(options, history)
+        from memory_core.errors import HistoryUnavailable
         from memory_core.history.notes import name_note
 
-        path = name_note(memory.config(), options.path)
+        path = name_note(config, options.path)
         rows = _describe_versions(history, history.list_versions(path))
     if not rows:
-        output.complain(f"{path}: no version of such a note is known", "`memory-core history` lists what changed.")
-        return 1
+        raise HistoryUnavailable(
+            f"{path}: no version of such a note is known", action="see what changed: memory-core history"
+        )
     if options.json:
         output.print_json({"path": path, "versions": rows})
         return 0
     for row in rows:
         changes = "" if row["event"] == "gone" else f"  +{row['added']} -{row['removed']} lines"
-        print(f"{row['at']}  {row['event']:<7}{changes}")
+        output.write(f"{row['at']}  {row['event']:<7}{changes}")
     return 0
 
 
 def run_diff(options: Options) -> int:
     """Show what differs in a note between two times."""
-    from memory_core.errors import HistoryUnavailable
-    from memory_core.history.history import History, show
+    from memory_core.errors import HistoryUnavailable, InvalidArgument
+    from memory_core.history.history import show
     from memory_core.history.instants import parse_instant
     from memory_core.history.notes import name_note
 
-    with open_notes(options) as memory, closing(History(memory.config(), writable=False)) as history:
-        path = name_note(memory.config(), options.path)
-        first = history.find_moment(parse_instant(options.start, "--from"))
-        end = options.end
-        last = history.find_moment(parse_instant(end, "--to")) if end else history.list_moments()[-1]
+    start = parse_instant(options.start, "--from")
+    end = parse_instant(options.end, "--to") if options.end else None
+    if end is not None and start > end:
+        raise InvalidArgument("--from", f"is later than --to: {show(start)} and {show(end)}", action="swap the two")
+    with _open_history(options) as (config, history):
+        path = name_note(config, options.path)
+        first = history.find_moment(start)
+        last = history.list_moments()[-1] if end is None else history.find_moment(end)
         versions = [history.find_version(path, moment) for moment in (first, last)]
         if versions == [None, None]:
             raise HistoryUnavailable(
@@ -71,12 +95,12 @@ def run_diff(options: Options) -> int:
 
 def run_restore(options: Options) -> int:
     """Write a copy of a note as it stood beside it."""
-    from memory_core.history.history import History
     from memory_core.history.instants import parse_instant
     from memory_core.history.notes import restore
 
-    with open_notes(options) as memory, closing(History(memory.config(), writable=False)) as history:
-        file = restore(memory.config(), history, options.path, parse_instant(options.as_of, "--as-of"))
+    instant = parse_instant(options.as_of, "--as-of")
+    with _open_history(options) as (config, history):
+        file = restore(config, history, options.path, instant)
     if options.json:
         output.print_json({"path": str(file)})
     else:
@@ -103,7 +127,7 @@ def _list_moments(options: Options, history: History) -> int:
         output.complain(NONE_YET, "Run: memory-core index")
         return 0
     for row in rows:
-        print(f"{row['at']}  {_shorten(row['notes'])}")
+        output.write(f"{row['at']}  {_shorten(row['notes'])}")
     since = show(moments[0].at)
     output.print_aside(
         f"{output.count(extent.versions, 'version')} of notes at {output.count(len(moments), 'moment')} since {since},"

@@ -1,4 +1,4 @@
-"""Open the memory that the options of a command name, and say what to do where there are no notes."""
+"""Open the memory that the options of a command name, check their times, and say what to do where there are no notes."""
 
 from __future__ import annotations
 
@@ -56,6 +56,14 @@ def open_notes(options: Options) -> Memory:
             action = f"{other}; or take over what other programs keep: memory-core adopt"
         raise ConfigError([ConfigProblem("", "there is no such workspace")], origin=str(workspace), action=action)
     return memory
+
+
+def check_as_of(options: Options) -> None:
+    """Refuse what is no time by the name of the option; the tools call it asOf."""
+    if options.as_of is not None:
+        from memory_core.history.instants import parse_instant
+
+        parse_instant(options.as_of, "--as-of")
 
 
 def explain_empty(memory: Memory) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable, HistoryUnavailable, NotIndexed
@@ -54,6 +54,7 @@ class History:
 
     def __init__(self, config: AgentConfig, *, writable: bool = True, clock: Callable[[], float] = time.time) -> None:
         self._settings = config.search.history
+        self._path = config.history_path
         self._store = HistoryStore(config.history_path, writable=writable)
         self._clock = clock
 
@@ -61,6 +62,19 @@ class History:
     def enabled(self) -> bool:
         """True if syncs are recorded."""
         return self._settings.enabled
+
+    def refuse_disabled(self) -> None:
+        """Raise unless syncs are recorded: what was recorded before is not shown any more.
+
+        Raises:
+            HistoryUnavailable: It is switched off.
+        """
+        if not self.enabled:
+            raise HistoryUnavailable(
+                f"{OFF}; a file of earlier versions may still lie at {self._path}",
+                action="set memorySearch.history.enabled to true; or, to be rid of those versions, stop what uses"
+                f" memory-core and delete all files whose names begin with {self._path.name}",
+            )
 
     def record(self, notes: Mapping[NoteKey, IndexedNote], *, only: Collection[NoteKey] | None = None) -> bool:
         """Record the notes as a sync has left them in the index, as a new moment if any differs from the last one.
@@ -126,17 +140,21 @@ class History:
         """Return the last moment that is not later than an instant.
 
         Raises:
-            HistoryUnavailable: It is before the first moment, or there is no history.
+            HistoryUnavailable: It is before the first moment or in the future, or no history is kept.
         """
+        self.refuse_disabled()
         moments = self.list_moments()
         found = find_moment(moments, int(instant.timestamp() * 1000))
         if found is not None:
+            now = max(datetime.fromtimestamp(self._clock(), UTC), moments[-1].at)  # a clock may be slow
+            if instant > now + timedelta(days=1):  # today is asked for by its end
+                raise HistoryUnavailable(
+                    f"{show(instant)} is in the future: it is {show(now)}",
+                    action="ask for an earlier time, or for none",
+                )
             return found
         if not moments:
-            raise HistoryUnavailable(
-                NONE_YET if self.enabled else OFF,
-                action="run: memory-core index" if self.enabled else "set memorySearch.history.enabled to true",
-            )
+            raise HistoryUnavailable(NONE_YET, action="run: memory-core index")
         raise HistoryUnavailable(
             f"nothing is known of {show(instant)}: the history begins at {show(moments[0].at)}",
             action="ask for a later time",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 
 from memory_core.errors import InvalidArgument
@@ -15,7 +16,7 @@ def parse_instant(value: str, argument: str = "asOf") -> datetime:
     Answers show moments to the second, so that what they show can be asked for.
 
     Args:
-        value: ISO 8601, such as 2026-03-01, 2026-03-01T18:30 or 2026-03-01T17:30:00Z.
+        value: ISO 8601, such as 2026-03-01, 20260301, 2026-03-01T18:30 or 2026-03-01T17:30:00Z.
         argument: The name of the argument, for the error.
 
     Raises:
@@ -23,7 +24,7 @@ def parse_instant(value: str, argument: str = "asOf") -> datetime:
     """
     text = value.strip()
     try:
-        if len(text) == len("2026-03-01"):
+        with suppress(ValueError):
             return datetime.combine(date.fromisoformat(text) + timedelta(days=1), time.min).astimezone() - _LAST
         instant = datetime.fromisoformat(text).astimezone()
         return instant if instant.microsecond else instant + timedelta(seconds=1) - _LAST

@@ -35,8 +35,11 @@ def get_document(
 
     Raises:
         HistoryUnavailable: The history does not reach back to the instant.
+        PathRefused: Today's configuration serves no such note; one that is merely gone it does.
     """
     name = name_note(config, path)
+    if (reason := files.find_unserved(config, [name]).get(name)) is not None:
+        raise PathRefused(name, reason)
     moment = history.find_moment(instant)
     as_of = AsOf(instant=instant, moment=moment.at)
     version = history.find_version(name, moment)
@@ -93,7 +96,7 @@ def _find_place(config: AgentConfig, version: Version, day: str) -> Path:
         file = files.resolve(config, name)
     except PathRefused as error:
         raise NoteNotWritten(
-            name, f"is no note any more: {error}", action=f"print it: memory-core get {name} --as-of {day}"
+            name, f"is no note any more: {error}", action=f"print it: memory-core diff {name} --from {day}"
         ) from error
     note = config.workspace / name if file is None else file.real_path
     return note.with_name(f"{note.stem}.as-of-{day}{note.suffix}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -158,6 +158,27 @@ def resolve(config: AgentConfig, path: str) -> MemoryFile | None:
     if served:
         return None
     raise PathRefused(path, reasons[0] if reasons else OUTSIDE)
+
+
+def find_unserved(config: AgentConfig, paths: Iterable[str]) -> dict[str, str]:
+    """Return those paths under which no file would be listed, with the reason; judged by configuration and names alone.
+
+    Args:
+        config: The agent's.
+        paths: As listed once; nothing need be there.
+    """
+    roots = find_roots(config)
+    unserved: dict[str, str] = {}
+    for path in paths:
+        try:
+            absolute = _to_absolute(config, path)
+        except PathRefused as error:
+            unserved[path] = error.reason
+            continue
+        reasons = [root.refuse(relative) for root in roots if (relative := root.locate(absolute)) is not None]
+        if None not in reasons:
+            unserved[path] = reasons[0] or OUTSIDE if reasons else OUTSIDE
+    return unserved
 
 
 def _to_absolute(config: AgentConfig, path: str) -> str:

@@ -130,7 +130,15 @@ def list_tools(config: AgentConfig, access: Access, *, main: bool = True) -> lis
         offered += (EXPLAIN,)
     if config.search.items.enabled and main:
         offered += (items.STORE, items.RECALL, items.FORGET) if access == "rw" else (items.RECALL,)
+    if not config.search.history.enabled:
+        offered = tuple(_leave_out_past(schema) for schema in offered)
     return [adapt(schema, config) for schema in offered]
+
+
+def _leave_out_past(schema: Schema) -> Schema:
+    parameters = schema["parameters"]
+    properties = {name: each for name, each in parameters["properties"].items() if name != "asOf"}
+    return {**schema, "parameters": {**parameters, "properties": properties}}
 
 
 def adapt(schema: Schema, config: AgentConfig) -> dict[str, Any]:

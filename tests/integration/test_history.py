@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import multiprocessing
 import os
 import signal
@@ -16,8 +17,9 @@ import pytest
 
 import memory_core
 from memory_core.cli import commands
+from memory_core.cli.main import main
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import NoteNotWritten
+from memory_core.errors import HistoryUnavailable, NoteNotWritten
 from memory_core.history.history import History
 from memory_core.history.instants import parse_instant
 from memory_core.plugin.memory import Memory
@@ -293,7 +295,8 @@ def test_the_commands_list_compare_and_restore(memory: Memory) -> None:
     assert code == 0
     assert [line.split()[1] for line in listed.splitlines()] == ["added", "changed", "gone"]
     assert path in _run(memory, "history")[1]
-    assert _run(memory, "history", "memory/never.md")[0] == 1
+    with pytest.raises(HistoryUnavailable, match="no version of such a note"):
+        _run(memory, "history", "memory/never.md")
     assert "-- rent 700" in _run(memory, "diff", path, "--from", first)[1]
     _run(memory, "restore", path, "--as-of", first)
     (copy,) = (memory.config().workspace / "memory").glob("*.md")
@@ -303,7 +306,92 @@ def test_the_commands_list_compare_and_restore(memory: Memory) -> None:
         _run(memory, "restore", path, "--as-of", first)
 
 
+@pytest.mark.parametrize("arguments", [("history",), ("diff", "MEMORY.md", "--from", "2026-01-01")])
+@pytest.mark.parametrize("off", [{"plugins": {"slots": {"memory": "none"}}}, {"memorySearch": {"enabled": False}}])
+def test_the_commands_refuse_where_memory_is_off(
+    memory: Memory,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    off: dict[str, object],
+    arguments: tuple[str, ...],
+) -> None:
+    _edit(memory, "MEMORY.md", "- one\n")
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps({"agents": {"defaults": off}} if "memorySearch" in off else off))
+    state, workspace = str(memory.config().state_dir), str(memory.config().workspace)
+    assert main([*arguments, "--config", str(file), "--state-dir", state, "--workspace", workspace]) == 2
+    told = capsys.readouterr()
+    assert not told.out
+    assert "off" in told.err
+
+
+def test_a_folder_that_is_served_no_more_has_no_past_for_agents(memory: Memory, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "diary.md").write_text("- a walrus in the bath\n")
+    config = memory.config()
+    write_notes(config.workspace, {"memory/gone.md": "- a walrus on the roof\n"})
+
+    def open_with(**more: object) -> Memory:
+        section = {"provider": "none", **more}
+        return memory_core.open_memory(
+            {"agents": {"defaults": {"memorySearch": section}}}, workspace=config.workspace, state_dir=config.state_dir
+        )
+
+    path = f"{tmp_path}/other/diary.md"
+    with open_with(extraPaths=[str(tmp_path / "other")]) as wide:
+        wide.sync()
+        at = datetime.now().astimezone().isoformat(timespec="milliseconds")
+        asked = {"query": "walrus", "asOf": at}
+        found = wide.call_tool("memory_search", asked)
+        assert {hit["path"] for hit in found["results"]} == {path, "memory/gone.md"}
+        assert wide.call_tool("memory_get", {"path": path, "asOf": at})["text"]
+    time.sleep(0.01)
+    (config.workspace / "memory" / "gone.md").unlink()
+    with open_with() as narrow:
+        narrow.sync()
+        assert [hit["path"] for hit in narrow.call_tool("memory_search", asked)["results"]] == ["memory/gone.md"]
+        past, now = (narrow.call_tool("memory_get", {"path": path, **more}) for more in ({"asOf": at}, {}))
+        assert "walrus" in narrow.call_tool("memory_get", {"path": "memory/gone.md", "asOf": at})["text"]
+    assert past["error"] == now["error"]
+
+
+def test_a_history_that_is_switched_off_says_where_its_file_may_lie(memory: Memory) -> None:
+    (at,) = _edit(memory, "MEMORY.md", "- one\n")
+    config = _configure(memory, enabled=False)
+    section = {"provider": "none", "history": {"enabled": False}}
+    with memory_core.open_memory(
+        {"agents": {"defaults": {"memorySearch": section}}}, workspace=config.workspace, state_dir=config.state_dir
+    ) as off:
+        for tool, asked in (("memory_search", {"query": "one"}), ("memory_get", {"path": "MEMORY.md"})):
+            answer = off.call_tool(tool, {**asked, "asOf": at})
+            assert f"may still lie at {config.history_path}" in answer["error"]
+            assert "delete" in answer["action"]
+        offered = json.dumps([schema for schema in off.tool_schemas() if "asOf" in json.dumps(schema)])
+    assert offered == "[]"
+    assert "asOf" in json.dumps(memory.tool_schemas())
+
+
+def test_the_commands_name_what_is_wrong_with_a_time(memory: Memory, capsys: pytest.CaptureFixture[str]) -> None:
+    _edit(memory, "MEMORY.md", "- one\n")
+    place = ["--workspace", str(memory.config().workspace), "--state-dir", str(memory.config().state_dir)]
+
+    def complain(*arguments: str) -> str:
+        assert main([*arguments, *place]) != 0
+        return capsys.readouterr().err
+
+    assert "--as-of: expected" in complain("get", "MEMORY.md", "--as-of", "soon")
+    assert "--as-of: expected" in complain("search", "one", "--as-of", "soon")
+    assert "is in the future" in complain("get", "MEMORY.md", "--as-of", "9000-01-01")
+    assert "--from: is later than --to" in complain("diff", "MEMORY.md", "--from", "2026-03-01", "--to", "2026-02-01")
+    assert main(["--json", "history", "memory/nope.md", *place]) == 1
+    assert "no version" in json.loads(capsys.readouterr().out)["error"]
+    missing = str(memory.config().workspace / "nowhere")
+    assert main(["history", "--workspace", missing]) == 2
+    assert missing in capsys.readouterr().err
+
+
 def test_a_day_means_its_local_end() -> None:
+    assert parse_instant("20260301") == parse_instant("2026-03-01")
     end = parse_instant("2026-03-01")
     assert (end.hour, end.minute, end.second) == (23, 59, 59)
     assert parse_instant("2026-03-01T10:00:00Z") == datetime(2026, 3, 1, 10, 0, 0, 999_000, tzinfo=UTC)
