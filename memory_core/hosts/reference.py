@@ -12,7 +12,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -21,7 +21,6 @@ from memory_core.config import load_config
 from memory_core.config.names import DEFAULT_AGENT
 from memory_core.config.settings import ProviderAccount, Secret
 from memory_core.hosts.endpoint import ChatEndpoint, EndpointFailed, Message
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
 from memory_core.sources import sessions_json

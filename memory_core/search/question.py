@@ -43,6 +43,7 @@ class Question:
         period: The days it speaks of.
         period_words: The numbers of the words that name them.
         identifiers: The numbers, among its terms, of those that name one thing exactly and that some chunk holds.
+        misses_identifier: It names something exactly, and no chunk holds any such name.
         kind: A sentence that asks, another one, or a list of words.
         cjk: The share of its letters that are CJK, 0..1.
         parts: The words in each part of `terms.split_question`.
@@ -55,6 +56,7 @@ class Question:
     period: Period | None = None
     period_words: frozenset[int] = frozenset()
     identifiers: frozenset[int] = frozenset()
+    misses_identifier: bool = False
     kind: QuestionKind = "words"
     cjk: float = 0.0
     parts: tuple[tuple[str, ...], ...] = ()
@@ -118,6 +120,9 @@ def analyse(reader: Reader, text: str, today: date) -> Question:
     single = tuple(term for term in words.values() if term in kept)
     several = tuple(term for term in found if term.documents)
     exact = {one.lower() for one in extract_identifiers(text)}
+    identifiers = frozenset(
+        number for number, term in enumerate(single + several) if term.documents and term.text.lower() in exact
+    )
     period, named = find_named_period(text, today) or (None, "")
     naming = set(extract_words(named))
     return Question(
@@ -127,9 +132,8 @@ def analyse(reader: Reader, text: str, today: date) -> Question:
         names=tuple(extract_file_names(text)),
         period=period,
         period_words=frozenset(number for number, word in enumerate(single) if word.text in naming),
-        identifiers=frozenset(
-            number for number, term in enumerate(single + several) if term.documents and term.text.lower() in exact
-        ),
+        identifiers=identifiers,
+        misses_identifier=bool(exact) and not identifiers,
         kind=classify(text),
         cjk=find_cjk_share(text),
         parts=tuple(tuple(words) for _, words in split_question(text)),

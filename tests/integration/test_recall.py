@@ -121,7 +121,7 @@ def test_recall_is_off_by_default_and_for_chats_out_of_scope(workspace: Path, tm
         assert slot.recall_for_message("when is my cousin's wedding?", group).pieces == ()
 
 
-@pytest.mark.parametrize(("setting", "value"), [("limit", 1), ("maxChars", 600)])
+@pytest.mark.parametrize(("setting", "value"), [("limit", 1), ("maxChars", 400)])
 def test_less_is_recalled_where_less_is_configured(workspace: Path, tmp_path: Path, setting: str, value: int) -> None:
     found = []
     for number, recall in enumerate(({}, {setting: value})):

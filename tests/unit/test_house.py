@@ -91,6 +91,7 @@ def test_dataclasses_with_slots_are_declared_lazily() -> None:
     ]
     expected = {
         "memory_core/lazy_dataclasses.py",
+        "memory_core/hosts/reference.py",  # which authors of hosts read
         "memory_core/items/evidence.py",  # without slots, for `cached_property`
         "memory_core/items/likeness.py",  # the same
         "memory_core/search/question.py",  # the same
