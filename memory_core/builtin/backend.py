@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memory_core.builtin.past import IndexStates
@@ -15,8 +17,8 @@ from memory_core.concurrency.backoff import Clock
 from memory_core.config.agent import AgentConfig
 from memory_core.config.names import BUILTIN
 from memory_core.history.history import History
-from memory_core.hookspecs import BackendContext, BackendPlugin
-from memory_core.records import Finding
+from memory_core.hookspecs import BackendContext, BackendPlugin, hookimpl
+from memory_core.records import Finding, Status
 from memory_core.serving.backend import IndexBackend
 
 if TYPE_CHECKING:
@@ -59,6 +61,14 @@ class BuiltinBackend(IndexBackend):
             file=config.store_path,
             clock=clock,
         )
+
+    @hookimpl
+    def memory_status(self) -> Status:
+        """Report counts and states of the index, and what is wrong with the history."""
+        status = super().memory_status()
+        with closing(History(self._config, writable=False)) as history:
+            told = [f"{problem}; {action}".rstrip("; ") for problem, action in history.list_problems()]
+        return replace(status, warnings=(*status.warnings, *told)) if told else status
 
 
 def _has_own_folder(config: AgentConfig) -> bool:

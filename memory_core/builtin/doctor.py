@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from memory_core.builtin.store.counts import verify
@@ -12,6 +13,7 @@ from memory_core.builtin.store.vectors import find_vec0_problem
 from memory_core.config.agent import AgentConfig
 from memory_core.config.switch import explain_off
 from memory_core.errors import NotIndexed, OtherWorkspace, StoreError
+from memory_core.history.history import History
 from memory_core.records import Finding, Probe
 from memory_core.serving.ownership import refuse_other_workspace
 from memory_core.sources import files
@@ -36,6 +38,7 @@ def examine(config: AgentConfig, probe: Probe) -> Iterator[Finding]:
         yield Finding(subject="config", level="warn", message=warning, action="correct that in the configuration")
     yield _check_workspace(config)
     yield _check_index(config)
+    yield from _check_history(config)
     yield _check_vectors(config)
     yield _judge_provider(probe, config.search.fallback)
     yield _check_events(config)
@@ -79,6 +82,12 @@ def _check_index(config: AgentConfig) -> Finding:
         message += "; it cannot be written, so changed notes are not indexed"
         return Finding(subject="index", level="warn", message=message, action="make the file and its folder writable")
     return Finding(subject="index", level="ok", message=message)
+
+
+def _check_history(config: AgentConfig) -> Iterator[Finding]:
+    with closing(History(config, writable=False)) as history:
+        for problem, action in history.list_problems():
+            yield Finding(subject="history", level="warn", message=problem, action=action)
 
 
 def _explain_no_index(path: Path) -> Finding:

@@ -31,19 +31,26 @@ class HistoryRecorder:
         self._writer = writer
         self._history = history
 
-    def record(self, listed: Sequence[MemoryFile] | None, changed: Changed | None) -> None:
-        """Record the notes of the index if they have changed since the last time; a failure is logged, not raised."""
+    def record(self, listed: Sequence[MemoryFile] | None, changed: Changed | None, *, asked: bool) -> tuple[str, ...]:
+        """Record the notes of the index if they have changed since the last time, or if there is no history of them."""
         if not self._history.enabled:
-            return
-        generation, recorded = self._writer.read_generation(), self._writer.read_recorded()
-        if recorded == generation:
-            return
+            return ()
+        warnings: list[str] = []
         try:
-            files = changed.files if changed is not None and changed.since == recorded else None
-            if (files is not None and self._record_changed(files)) or self._history.record(self._collect_notes(listed)):
-                self._writer.set_recorded(generation)
+            if asked and (aside := self._history.mend()) is not None:
+                warnings.append(f"the history was damaged: a new one begins, the old file is {aside}")
+            generation, recorded = self._writer.read_generation(), self._writer.read_recorded()
+            if recorded != generation or not self._history.exists():
+                files = changed.files if changed is not None and changed.since == recorded else None
+                if (files is not None and self._record_changed(files)) or self._history.record(
+                    self._collect_notes(listed)
+                ):
+                    self._writer.set_recorded(generation)
+            self._history.prune(asked=asked)
         except (MemoryCoreError, OSError) as error:
             log.warning("the history is not recorded, the next sync tries again: %s", error)
+            warnings.append(f"the history is not recorded: {error}; {getattr(error, 'action', '')}".rstrip("; "))
+        return tuple(warnings)
 
     def close(self) -> None:
         """Close the history until it is needed again."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import FileUnreadable, HistoryUnavailable, NotIndexed
+from memory_core.errors import FileUnreadable, HistoryUnavailable, MemoryCoreError, NotIndexed
 from memory_core.history.moments import Moment, find_moment
 from memory_core.history.records import IndexedNote, NoteKey, Version
 from memory_core.history.store import retention, rows
@@ -22,6 +24,7 @@ log = logging.getLogger(__name__)
 
 OFF = "no history is kept: memorySearch.history.enabled is false"
 NONE_YET = "there is no history yet"
+LEAST_SECONDS = 6 * 3600  # between two looks at the age of versions, but for syncs that somebody asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class History:
         self._path = config.history_path
         self._store = HistoryStore(config.history_path, writable=writable)
         self._clock = clock
+        self._pruned = -math.inf
 
     @property
     def enabled(self) -> bool:
@@ -127,6 +131,44 @@ class History:
             with self._store.maintain() as connection:
                 retention.give_back_space(connection)
         return whole
+
+    def exists(self) -> bool:
+        """Return True if there is a file."""
+        return self._store.exists()
+
+    def mend(self) -> Path | None:
+        """Set a damaged file aside; see `HistoryStore.mend`."""
+        return self._store.mend()
+
+    def prune(self, *, asked: bool) -> None:
+        """Drop what is older or more than the settings allow.
+
+        Args:
+            asked: At once; otherwise only some hours after the last time.
+        """
+        now = self._clock()
+        if self._settings.retention_days is None or (not asked and 0 <= now - self._pruned < LEAST_SECONDS):
+            return
+        with self._store.write() as connection:
+            dropped = retention.drop_old(connection, self._settings, now_ms=int(now * 1000), asked=True)
+        self._pruned = now
+        if dropped:
+            with self._store.maintain() as connection:
+                retention.give_back_space(connection)
+
+    def list_problems(self) -> list[tuple[str, str]]:
+        """Return (what is wrong, what can be done) for a file that cannot be used, and for files that were set aside."""
+        if not self.enabled:
+            return []
+        found: list[tuple[str, str]] = []
+        try:
+            self.measure()
+        except MemoryCoreError as error:
+            found.append((f"the history cannot be used: {error}", error.action))
+        for file in self._store.list_set_aside():
+            action = "delete it, and its -wal and -shm, once you do not need it: nothing else does"
+            found.append((f"an earlier history was damaged and set aside: {file}", action))
+        return found
 
     def list_moments(self) -> list[Moment]:
         """Return all moments, the earliest first; none without a history."""

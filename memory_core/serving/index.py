@@ -71,12 +71,16 @@ class Changed:
 class Recorder(Protocol):
     """Keeps what a sync has changed."""
 
-    def record(self, listed: Sequence[MemoryFile] | None, changed: Changed | None) -> None:
+    def record(self, listed: Sequence[MemoryFile] | None, changed: Changed | None, *, asked: bool) -> tuple[str, ...]:
         """Record the index as a sync has left it; called under the lock of the syncs, must not fail the sync.
 
         Args:
             listed: All files as the sync listed them; None if it did not list them.
             changed: What may have changed; None if that may be every file.
+            asked: Somebody asked for this sync: what is recorded is looked at for damage, and what is too old is dropped.
+
+        Returns:
+            A sentence on each thing that is wrong with what is recorded.
         """
         ...
 

@@ -175,9 +175,10 @@ class SyncRunner:
             self._sessions_compared &= not every_session
             self._tracker.expire()
             raise
+        told: tuple[str, ...] = ()
         if self._recorder is not None:
             changed = None if generation is None or sync.changed is None else Changed(generation, sync.changed)
-            self._recorder.record(sync.files, changed)
+            told = self._recorder.record(sync.files, changed, asked=stop is None)
         counts = sync.counts
         self._providers.record_result(active, embedded=counts.embedded, problem=active.problem or counts.problem)
         if embeds and report.pending:
@@ -188,6 +189,8 @@ class SyncRunner:
             self._tracker.expire()
         else:
             self._tracker.confirm(look, self._writer.read_generation(), unread=sync.unread)
+        if told and stop is None:  # the index is sound: a search has nothing to warn of
+            report = replace(report, warnings=(*report.warnings, *told))
         return report
 
     def _read_generation(self) -> str | None:

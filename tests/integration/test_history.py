@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import os
 import signal
+import sqlite3
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -388,6 +389,77 @@ def test_the_commands_name_what_is_wrong_with_a_time(memory: Memory, capsys: pyt
     missing = str(memory.config().workspace / "nowhere")
     assert main(["history", "--workspace", missing]) == 2
     assert missing in capsys.readouterr().err
+
+
+def test_a_damaged_history_begins_anew_though_no_note_changes(memory: Memory) -> None:
+    _edit(memory, "MEMORY.md", "- one\n", "- two\n")
+    file = memory.config().history_path
+    memory.close()
+    for side in ("-wal", "-shm"):
+        Path(f"{file}{side}").unlink(missing_ok=True)
+    file.write_bytes(file.read_bytes()[:8192] + b"\xff" * (file.stat().st_size - 8192))
+    with _reopen(memory) as opened:
+        (told,) = opened.sync().warnings
+        (aside,) = file.parent.glob(f"{file.name}.damaged-*[0-9]")
+        assert str(aside) in told
+        assert opened.sync().warnings == ()
+        history = History(opened.config())
+        assert [read_notes(history, each.id) for each in history.list_moments()] == [{"MEMORY.md": "- two\n"}]
+        assert any(str(aside) in warning for warning in opened.status().warnings)
+        assert [finding.level for finding in opened.diagnose() if str(aside) in finding.message] == ["warn"]
+
+
+def test_the_history_of_another_program_is_told_and_kept(memory: Memory) -> None:
+    _edit(memory, "MEMORY.md", "- one\n")
+    file = memory.config().history_path
+    memory.close()
+    for each in file.parent.glob(f"{file.name}*"):
+        each.unlink()
+    made = sqlite3.connect(file)
+    made.executescript("PRAGMA application_id = 77; CREATE TABLE stamps (name TEXT)")
+    made.close()
+    content = file.read_bytes()
+    with _reopen(memory) as opened:
+        (told,) = opened.sync().warnings
+        assert "another program" in told
+        assert any("another program" in warning for warning in opened.status().warnings)
+        assert any(finding.subject == "history" for finding in opened.diagnose())
+    assert file.read_bytes() == content
+
+
+def test_a_sync_of_an_index_without_history_begins_one(memory: Memory) -> None:
+    _edit(memory, "MEMORY.md", "- one\n")
+    file = memory.config().history_path
+    memory.close()
+    for each in file.parent.glob(f"{file.name}*"):
+        each.unlink()
+    with _reopen(memory) as opened:
+        opened.sync()
+        _edit(opened, "MEMORY.md", "- two\n")
+        history = History(opened.config())
+        stood = [read_notes(history, each.id)["MEMORY.md"] for each in history.list_moments()]
+    assert stood == ["- one\n", "- two\n"]
+
+
+def test_what_is_too_old_is_dropped_though_no_note_changes(memory: Memory) -> None:
+    config, now = _configure(memory, retentionDays=30), time.time()
+    for days, text in ((100, "- one\n"), (90, "- two\n"), (80, "- three\n")):
+        write_notes(config.workspace, {"MEMORY.md": text})
+        _record(config, now - days * 86_400)
+    assert History(config).measure().versions == 3
+    with _reopen(memory, retentionDays=30) as opened:
+        opened.sync()
+    history = History(config)
+    assert [read_notes(history, each.id)["MEMORY.md"] for each in history.list_moments()] == ["- three\n"]
+
+
+def _reopen(memory: Memory, **history: object) -> Memory:
+    section = {"provider": "none", "history": history}
+    return memory_core.open_memory(
+        {"agents": {"defaults": {"memorySearch": section}}},
+        workspace=memory.config().workspace,
+        state_dir=memory.config().state_dir,
+    )
 
 
 def test_a_day_means_its_local_end() -> None:

@@ -11,20 +11,17 @@ PRUNE_TO = 0.9  # of the largest size, so that not every sync has to drop someth
 LEAST_CHECK_MS = DAY_MS // 4  # between two looks at the age of versions
 
 
-def drop_old(connection: Connection, settings: HistorySettings, *, now_ms: int) -> int:
+def drop_old(connection: Connection, settings: HistorySettings, *, now_ms: int, asked: bool = False) -> int:
     """Drop what is older or more than the settings allow; return the number of versions dropped.
 
-    Versions that stand are never dropped.
+    Versions that stand are never dropped. Ages are looked at every few hours, or when that is asked for.
     """
     dropped = 0
-    if settings.retention_days is not None and _is_due(connection, now_ms):
-        kept = [
-            each for each in rows.load_moments(connection) if each.at_ms > now_ms - settings.retention_days * DAY_MS
-        ]
-        if kept:
-            # The moment before the first kept one is the state in which the days to keep begin.
-            earlier = [each.id for each in rows.load_moments(connection) if each.id < kept[0].id]
-            dropped += rows.drop_before(connection, earlier[-1] if earlier else kept[0].id)
+    if settings.retention_days is not None and (asked or _is_due(connection, now_ms)):
+        begin = now_ms - settings.retention_days * DAY_MS
+        earlier = [each.id for each in rows.load_moments(connection) if each.at_ms <= begin]
+        if earlier:  # the last of them is the state in which the days to keep begin
+            dropped += rows.drop_before(connection, earlier[-1])
     limit = settings.limit_bytes
     while limit and (size := rows.count(connection)[1]) > limit:
         excess, first = size - int(limit * PRUNE_TO), None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,10 +34,29 @@ class HistoryStore:
         self.writable = writable
         self._pool = ConnectionPool(path, HISTORY, MIGRATIONS, writable=writable, prepare=_prepare)
         self._checked: FileId | None = None  # the file that was looked at for damage
+        self._mended: FileId | None = None  # the same, whatever its size
 
     def exists(self) -> bool:
         """Return True if the file exists."""
         return sqlite.exists(self.path)
+
+    def mend(self) -> Path | None:
+        """Look at a whole file once, and set it aside if it is damaged; return its new path then.
+
+        Raises:
+            StoreError: The file cannot be used, such as another program's.
+        """
+        file = sqlite.identify(self.path)
+        if not self.writable or file is None or file == self._mended:
+            return None
+        aside = self._set_aside()
+        self._checked = self._mended = sqlite.identify(self.path)
+        return aside
+
+    def list_set_aside(self) -> list[Path]:
+        """Return the damaged files that were set aside, the oldest first."""
+        found = self.path.parent.glob(f"{glob.escape(self.path.name)}{sqlite.ASIDE}-*")
+        return sorted(each for each in found if not each.name.endswith(("-wal", "-shm")))
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:
@@ -86,23 +106,27 @@ class HistoryStore:
         try:
             yield
         except DamagedBody as error:
-            raise StoreCorrupt(self.path, f"the history file is damaged: {error}", action=HISTORY.repair) from error
+            action = (
+                f"other versions can still be read; to begin anew, move {self.path} away and run: memory-core index"
+            )
+            raise StoreCorrupt(self.path, f"the history file is damaged: {error}", action=action) from error
         except StoreCorrupt:
             if self.writable:
                 self._set_aside()
             raise
 
-    def _set_aside(self) -> None:
+    def _set_aside(self) -> Path | None:
         if sqlite.find_damage(self.path, HISTORY, MIGRATIONS) is None:
-            return
+            return None
         with self._pool.closed(), locked(Path(f"{self.path}.lock"), timeout_seconds=LOCK_SECONDS):
             problem = sqlite.find_damage(self.path, HISTORY, MIGRATIONS)
             if problem is None:
-                return  # another process has done it
+                return None  # another process has done it
             if not sqlite.is_ours(self.path, HISTORY) and "another program" in problem:
                 raise StoreCorrupt(self.path, problem, action=HISTORY.elsewhere)
             aside = sqlite.set_aside(self.path)
         log.warning("%s was damaged (%s); a new history begins, and the old file is %s", self.path, problem, aside.name)
+        return aside
 
 
 def _prepare(connection: Connection) -> None:
