@@ -91,7 +91,10 @@ def print_json(value: Any) -> None:
 
 def write(text: str) -> None:
     """Print text of notes, on a terminal without control characters; a pipe gets them all."""
-    print(_clean(text))
+    try:
+        print(_clean(text), flush=True)
+    except BrokenPipeError:  # the reader has gone, as `| head` does, and wants no more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _clean(text: str) -> str:

@@ -9,6 +9,8 @@ import multiprocessing
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -460,6 +462,21 @@ def _reopen(memory: Memory, **history: object) -> Memory:
         workspace=memory.config().workspace,
         state_dir=memory.config().state_dir,
     )
+
+
+def test_a_reader_that_goes_is_no_error_of_a_long_diff(memory: Memory) -> None:
+    long = "".join(f"- line {number}\n" for number in range(20_000))
+    (at, _) = _edit(memory, "MEMORY.md", "- one\n", long)
+    place = ["--workspace", str(memory.config().workspace), "--state-dir", str(memory.config().state_dir)]
+    command = ["-c", "import sys; from memory_core.cli.main import main; sys.exit(main())"]
+    arguments = [sys.executable, *command, "diff", "MEMORY.md", "--from", at, *place]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdout.readline()
+        child.stdout.close()
+        assert child.stderr.read() == ""
+        assert child.wait(60) == 0
 
 
 def test_a_day_means_its_local_end() -> None:
