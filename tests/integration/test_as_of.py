@@ -79,7 +79,7 @@ def test_it_equals_a_search_of_a_fresh_index(tmp_path: Path, provider: str, seed
 def test_embeddings_that_the_cache_lost_are_made_again_and_cosines_judged_anew(tmp_path: Path) -> None:
     with OpenAIServer(dimensions=64) as server:
         remote = {"baseUrl": server.url, "apiKey": "sk-test"}
-        config = _configure("openai", model="text-embedding-3-small", remote=remote, cache={"enabled": False})
+        config = _configure("openai-compatible", model="any", remote=remote, cache={"enabled": False})
         _compare_with_fresh(tmp_path, config, 7, moments=6)
 
 
