@@ -16,6 +16,7 @@ from memory_core.backends.selector import Selector
 from memory_core.config import describe, load_config
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import MemorySettings
+from memory_core.embeddings.protocols import Space
 from memory_core.errors import SyncBusy
 from memory_core.postgres.store import writer as writing
 from memory_core.records import Query, SearchResult
@@ -115,6 +116,17 @@ def test_a_push_under_an_older_lease_is_refused(tmp_path: Path) -> None:
         assert stolen.memory_sync(False, None).changed == 1
         with pytest.raises(SyncBusy):
             pushes.drop_files([row.id for row in pushes.list_files()])
+        remembered = pushes.load_state()
+        space = Space(provider="p", model="m", endpoint="e", input_type="i", dimensions=3)
+        for stale in (
+            lambda: pushes.set_identity("stale"),
+            lambda: pushes.serve(12345, complete=True),
+            lambda: pushes.record_sync(1.0, digest="stale"),
+            lambda: pushes.add_space(space),
+        ):
+            with pytest.raises(SyncBusy):
+                stale()
+        assert pushes.load_state() == remembered
     assert "brown" in stolen.memory_search(Query(text="gate")).hits[0].snippet
     late.memory_close()
     stolen.memory_close()

@@ -18,6 +18,7 @@ from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
 from memory_core.config.fields import Secret
 from memory_core.errors import BackendUnavailable, StoreError, StoreFull, StoreReadOnly
 from memory_core.postgres.settings import NAME
+from memory_core.postgres.store.dsn import check_dsn, redact
 
 Row = tuple[Any, ...]
 Value = TypeVar("Value")
@@ -28,6 +29,8 @@ WRITE = "BEGIN"
 PAUSE = Backoff(first_seconds=2.0, longest_seconds=30.0)
 INIT = "run: memory-core postgres init"
 GRANT = "ask the operator of the server to run: memory-core postgres grant"
+# How much longer a client waits than the server works at a statement: one that the server cancels is no outage.
+GRACE_SECONDS = 0.5
 _LATER = "start the server, or wait: it is tried again by itself"
 
 
@@ -55,6 +58,7 @@ class Connections:
         self._dsn = dsn
         self._schema = schema
         self._limit = limit_seconds
+        self._patience = None if limit_seconds is None else limit_seconds + GRACE_SECONDS
         self.path = Path(f"{NAME}:{schema}")  # as messages name it
         self._places = threading.BoundedSemaphore(most)
         self._most = most
@@ -134,13 +138,11 @@ class Connections:
     def _open(self) -> TimedConnection:
         milliseconds = 0 if self._limit is None else int(self._limit * 1000)
         options = f"-c statement_timeout={milliseconds} -c plan_cache_mode=force_custom_plan -c client_encoding=UTF8"
-        try:
-            connection = TimedConnection.connect(
-                self._dsn.reveal(), autocommit=True, options=options, application_name="memory-core"
-            )
-        except psycopg.ProgrammingError:  # quotes the string
-            raise BackendUnavailable(NAME, "the DSN cannot be read: it is no connection string") from None
-        connection.limit_seconds = self._limit
+        check_dsn(self._dsn.reveal())
+        connection = TimedConnection.connect(
+            self._dsn.reveal(), autocommit=True, options=options, application_name="memory-core"
+        )
+        connection.limit_seconds = self._patience
         # Names are looked up in our schema and in that of pgvector, nowhere else: others may not put theirs before ours.
         connection.execute(
             "SELECT set_config('search_path', quote_ident(%s) || coalesce((SELECT ',' || quote_ident(n.nspname)"
@@ -167,24 +169,25 @@ class Connections:
 
     @contextlib.contextmanager
     def _translate(self) -> Iterator[None]:
+        # From None: the driver's own text may quote the connection string.
         try:
             yield
-        except (refused._WaitTimeout, NoAnswer) as error:
-            raise self._record_outage(f"the server does not answer within {self._limit:g} s") from error
-        except refused.QueryCanceled as error:
-            raise BackendUnavailable(NAME, f"a statement took longer than {self._limit:g} s") from error
+        except (refused._WaitTimeout, NoAnswer):
+            raise self._record_outage(f"the server does not answer within {self._limit:g} s") from None
+        except refused.QueryCanceled:
+            raise BackendUnavailable(NAME, f"a statement took longer than {self._limit:g} s") from None
         except (refused.InsufficientPrivilege, refused.ReadOnlySqlTransaction) as error:
-            raise StoreReadOnly(self.path, self._quote(error), action=GRANT) from error
+            raise StoreReadOnly(self.path, self._quote(error), action=GRANT) from None
         except (refused.UndefinedTable, refused.UndefinedFunction, refused.InvalidSchemaName) as error:
-            raise BackendUnavailable(
-                NAME, f"{self._schema} is not set up: {self._quote(error)}", action=INIT
-            ) from error
-        except refused.DiskFull as error:
-            raise StoreFull(self.path, "the server has no space left") from error
+            raise BackendUnavailable(NAME, f"{self._schema} is not set up: {self._quote(error)}", action=INIT) from None
+        except refused.DiskFull:
+            raise StoreFull(self.path, "the server has no space left") from None
+        except (refused.LockNotAvailable, refused.TransactionRollback) as error:  # the server is well
+            raise StoreError(self.path, self._quote(error)) from None
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-            raise self._record_outage(self._quote(error)) from error
+            raise self._record_outage(self._quote(error)) from None
         except psycopg.Error as error:
-            raise StoreError(self.path, self._quote(error)) from error
+            raise StoreError(self.path, self._quote(error)) from None
 
     def _record_outage(self, reason: str) -> BackendUnavailable:
         self._reason = reason
@@ -195,11 +198,7 @@ class Connections:
     def _quote(self, error: psycopg.Error) -> str:
         """Return the first line of an error, without the password."""
         text = (error.diag.message_primary or str(error)).strip().split("\n")[0]
-        with contextlib.suppress(psycopg.Error):
-            password = psycopg.conninfo.conninfo_to_dict(self._dsn.reveal()).get("password")
-            if password:
-                text = text.replace(str(password), "***")
-        return text
+        return redact(text, self._dsn.reveal())
 
 
 def _close_late(waiting: Future[TimedConnection]) -> None:

@@ -15,6 +15,7 @@ from memory_core.sync.prepared import IndexedFile, PreparedChunk, PreparedFile, 
 from memory_core.text.languages import stem_text
 
 _INDEXED = "SELECT id, source, path, hash, error, size, mtime_ns, ctime_ns, inode FROM notes WHERE tenant_id = %s"
+_MISSING = "NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.tenant_id = w.tenant_id AND e.space_id = %(space)s AND e.hash = w.hash"
 
 
 class NoteRows:
@@ -210,3 +211,8 @@ def _to_indexed(row: tuple[Any, ...]) -> IndexedFile:
 def _find_day(stamp: FileStamp) -> str:
     """Return the local day on which a file was last changed."""
     return datetime.fromtimestamp(stamp.mtime_ns / 1e9).astimezone().date().isoformat()
+
+
+def find_missing(*, tokens: bool) -> str:
+    """Return the SQL condition of a window `w` without an embedding, or without those of its tokens, in a space."""
+    return f"{_MISSING}{' AND e.bits IS NOT NULL' if tokens else ''})"

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _POLL_SECONDS = 0.2
-_MISSING = "NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.tenant_id = w.tenant_id AND e.space_id = %(space)s AND e.hash = w.hash"
 _SPACE = ("provider", "model", "endpoint", "input_type", "dimensions")
 
 
@@ -51,7 +50,7 @@ class PostgresWriter:
         self._store = store
         self._workspace = workspace
         self._tenant = 0  # its id, once a sync has begun
-        self._lease = 0
+        self._lease = 0  # none is held
 
     # The right to sync.
 
@@ -71,6 +70,7 @@ class PostgresWriter:
                     "UPDATE tenants SET lease_holder = NULL, lease_until = NULL WHERE id = %s AND lease = %s",
                     (self._tenant, self._lease),
                 )
+            self._lease = 0
 
     def _take_lease(self) -> bool:
         host = socket.gethostname()
@@ -114,6 +114,10 @@ class PostgresWriter:
             if not cursor.rowcount:
                 raise SyncBusy(f"{self._store.path}: another process has begun to sync it", action="sync again")
             yield cursor
+
+    def _push_or_write(self) -> contextlib.AbstractContextManager[Cursor]:
+        """Return a push inside a sync, else a plain transaction: searches record outages and dimensions, too."""
+        return self._push(content=False) if self._lease else self._store.write()
 
     @contextlib.contextmanager
     def _notes(self, *, content: bool = True) -> Iterator[NoteRows]:
@@ -271,23 +275,20 @@ class PostgresWriter:
                 found = cursor.execute(
                     "SELECT w.chunk_id, w.first, w.last, w.hash, c.text, c.units FROM windows w JOIN chunks c"
                     " ON c.tenant_id = w.tenant_id AND c.id = w.chunk_id WHERE w.tenant_id = %(tenant)s"
-                    f" AND (w.chunk_id, w.first) > (%(chunk)s, %(first)s) AND {_missing(tokens=tokens)}"
+                    f" AND (w.chunk_id, w.first) > (%(chunk)s, %(first)s) AND {rows.find_missing(tokens=tokens)}"
                     " ORDER BY w.chunk_id, w.first LIMIT %(step)s",
                     {"tenant": tenant.id, "space": space_id, "chunk": after[0], "first": after[1], "step": step},
                 ).fetchall()
             if not found:
                 return
             after = found[-1][:2]
-            pending = {
-                key: PendingWindow(key, slice_units(text, unpack_units(units)[first : last + 1]))
-                for _, first, last, key, text, units in found
-            }
-            yield list(pending.values())
+            texts = {each[3]: slice_units(each[4], unpack_units(each[5])[each[1] : each[2] + 1]) for each in found}
+            yield [PendingWindow(*each) for each in texts.items()]
 
     def count_pending(self, space_id: int | None, *, tokens: bool = False) -> int:
         """See `IndexedText`."""
         return self._count(
-            f"SELECT count(DISTINCT hash) FROM windows w WHERE tenant_id = %(tenant)s AND {_missing(tokens=tokens)}",
+            f"SELECT count(DISTINCT hash) FROM windows w WHERE tenant_id = %(tenant)s AND {rows.find_missing(tokens=tokens)}",
             space=space_id,
         )
 
@@ -320,7 +321,7 @@ class PostgresWriter:
         with self._read() as (cursor, tenant):
             if state.load_space(cursor, tenant.id, number) is not None:
                 return number
-        with self._store.write() as cursor:
+        with self._push_or_write() as cursor:
             cursor.execute(
                 "INSERT INTO spaces (tenant_id, id, provider, model, endpoint, input_type, dimensions)"
                 " VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
@@ -424,8 +425,9 @@ class PostgresWriter:
 
     def count_windows(self, *, distinct: bool = False) -> int:
         """See `SyncStore`."""
-        what = "DISTINCT hash" if distinct else "*"
-        return self._count(f"SELECT count({what}) FROM windows WHERE tenant_id = %(tenant)s")
+        return self._count(
+            f"SELECT count({'DISTINCT hash' if distinct else '*'}) FROM windows WHERE tenant_id = %(tenant)s"
+        )
 
     # Maintenance.
 
@@ -467,14 +469,10 @@ class PostgresWriter:
         with self._read() as (_, tenant):
             if all(tenant.meta.get(key) == value for key, value in values.items()):
                 return  # most syncs before a search write nothing
-        with self._store.write() as cursor:
+        with self._push_or_write() as cursor:
             state.set_meta(cursor, tenant.id, values)
 
     def _count(self, query: str, **values: object) -> int:
         with self._read() as (cursor, tenant):
             row = cursor.execute(query.encode(), {"tenant": tenant.id, **values}).fetchone()
         return int(row[0]) if row else 0
-
-
-def _missing(*, tokens: bool) -> str:
-    return f"{_MISSING}{' AND e.bits IS NOT NULL' if tokens else ''})"
