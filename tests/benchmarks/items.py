@@ -25,7 +25,16 @@ from memory_core.items.words import Words
 from tests.benchmarks.capture import measure as measure_capture
 from tests.benchmarks.judged import collapsed, conversations, load_questions
 
+SAMPLE = Path(__file__).parents[1] / "data" / "sample"
 QUESTIONS = 60  # of each conversation, drawn with one seed
+# As people put a question into a chat; each question gets one of them.
+WRAPPERS = (
+    "hey, quick question: {}",
+    "ok thanks! one more thing. {}",
+    "I was thinking about this on the way home and could not remember, {} would be great if you knew",
+    "{} Sorry for asking again, it has been a long day.",
+    "Good morning! Before we go on with the draft, {}",
+)
 
 
 def compare_pairs(folder: Path) -> None:
@@ -82,15 +91,35 @@ def recall_notes(folder: Path, questions: Path) -> None:
             recall(memory, "where is the key to the shed?", -1, [])
             texts = [recall(memory, each.text, number, milliseconds) for number, each in enumerate(drawn)]
             seen = [any(line in text for *_, line in each.gold) for each, text in zip(drawn, texts, strict=True)]
+            in_chat = [
+                recall(memory, WRAPPERS[number % len(WRAPPERS)].format(each.text), 1000 + number, [])
+                for number, each in enumerate(drawn)
+            ]
+            wrapped = [any(line in text for *_, line in each.gold) for each, text in zip(drawn, in_chat, strict=True)]
             silent = [
                 not recall(memory, message, QUESTIONS + number, milliseconds) for number, message in enumerate(talk)
             ]
         milliseconds.sort()
         print(
-            f"{conversation.name}: gold line {sum(seen) / len(seen):.3f}, silent {sum(silent) / len(silent):.3f},"
+            f"{conversation.name}: gold line {sum(seen) / len(seen):.3f}, in chat {sum(wrapped) / len(wrapped):.3f},"
+            f" silent {sum(silent) / len(silent):.3f},"
             f" p50 {milliseconds[len(milliseconds) // 2]:.0f} ms, p95 {milliseconds[int(0.95 * len(milliseconds))]:.0f} ms",
             flush=True,
         )
+
+
+def recall_requests(requests: Path) -> None:
+    """Print the share of short personal requests about the sample workspace that are shown what they need."""
+    judged = json.loads(requests.read_text(encoding="utf-8"))
+    config = {"memorySearch": {"provider": "static", "recall": {"enabled": True, "timeoutMs": 60_000}}}
+    with (
+        tempfile.TemporaryDirectory() as state,
+        memory_core.open_memory(config, workspace=SAMPLE, state_dir=state) as memory,
+    ):
+        memory.sync()
+        recall(memory, "where is the key to the shed?", -1, [])
+        seen = [needed in recall(memory, request, number, []) for number, (request, needed) in enumerate(judged)]
+    print(f"personal requests: {sum(seen)} of {len(seen)}", flush=True)
 
 
 if __name__ == "__main__":
@@ -98,5 +127,6 @@ if __name__ == "__main__":
     compare_salience(Path(sys.argv[1]))
     for exchanges in sorted(Path(sys.argv[1]).glob("exchanges*.json")):
         measure_capture(exchanges)
+    recall_requests(Path(sys.argv[1]) / "firstperson.json")
     if len(sys.argv) > 2:
         recall_notes(Path(sys.argv[1]), Path(sys.argv[2]))
