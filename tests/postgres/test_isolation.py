@@ -78,7 +78,6 @@ def test_rows_of_another_tenant_do_not_exist(attack: Attack, table: str) -> None
     if table != "word_forms":
         assert attack.run(f"SELECT count(*) > 0 FROM {table}") == [(True,)]
     assert attack.run(f"DELETE FROM {table} WHERE tenant_id = %s", attack.other) == [(0,)]
-    assert attack.run(f"UPDATE {table} SET tenant_id = tenant_id WHERE tenant_id = %s", attack.other) == [(0,)]
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -91,7 +90,9 @@ def test_no_row_is_moved_into_another_tenant(attack: Attack, table: str) -> None
 def test_no_row_is_put_into_another_tenant(attack: Attack) -> None:
     refused = attack.run("INSERT INTO word_forms VALUES (%s, 'de', 'x', 'y')", attack.other)
     assert refused == "InsufficientPrivilege"
-    refused = attack.run("INSERT INTO embeddings (tenant_id, space_id, hash) VALUES (%s, 1, '')", attack.other)
+    refused = attack.run(
+        "INSERT INTO embeddings (tenant_id, space_id, hash, v) VALUES (%s, 1, '', '[1]')", attack.other
+    )
     assert refused == "InsufficientPrivilege"
 
 
@@ -107,7 +108,7 @@ def test_the_tenants_themselves_are_seen_by_their_members_alone(attack: Attack) 
     assert attack.run("UPDATE tenants SET generation = 7 WHERE id = %s", attack.other) == [(0,)]
     assert attack.run("UPDATE tenants SET name = 'bob'") == "InsufficientPrivilege"
     assert attack.run("SELECT * FROM members") == "InsufficientPrivilege"
-    assert attack.run("INSERT INTO members VALUES (session_user, %s, true)", attack.other) == "InsufficientPrivilege"
+    assert attack.run("INSERT INTO members VALUES (0, %s, true)", attack.other) == "InsufficientPrivilege"
 
 
 @pytest.mark.parametrize("role", ["owner", "bob", "superuser"])
@@ -145,8 +146,10 @@ def test_nothing_is_made_or_shadowed_in_the_schema(attack: Attack) -> None:
         "InsufficientPrivilege",
         "InvalidFunctionDefinition",
     )
-    attack.run("CREATE TEMP TABLE members (role name, tenant_id int, may_write bool)")  # stands before ours by its name
-    attack.run("INSERT INTO pg_temp.members VALUES (session_user, %s, true)", attack.other)
+    attack.run("CREATE TEMP TABLE members (role oid, tenant_id int, may_write bool)")  # stands before ours by its name
+    attack.run(
+        "INSERT INTO pg_temp.members SELECT oid, %s, true FROM pg_roles WHERE rolname = session_user", attack.other
+    )
     assert attack.run("SELECT readable()") == [([attack.mine],)]
     attack.run("DROP TABLE pg_temp.members")
 
@@ -197,3 +200,49 @@ def test_agents_find_shared_notes_and_not_private_ones(attack: Attack, tmp_path:
     late = open_agent(tmp_path, "eve", dsn, database.schema, tenants=("ada",))
     assert late.memory_search(Query(text="What opens the safe?", min_score=0.0)).hits == ()
     late.memory_close()
+
+
+def test_estimates_do_not_depend_on_what_others_hold(attack: Attack) -> None:
+    with psycopg.connect(attack.database.admin_dsn, autocommit=True) as admin:
+        admin.execute("ANALYZE")
+
+    def estimate(table: str, column: str, value: str) -> str:
+        where = f"tenant_id = {attack.other} AND {column} < '{value}'"
+        return str(attack.run(f"EXPLAIN (FORMAT JSON) SELECT 1 FROM {table} WHERE {where}")).replace(value, "?")
+
+    for table, column in (("notes", "path"), ("notes", "day"), ("chunks", "text"), ("word_forms", "word")):
+        assert estimate(table, column, "!!!") == estimate(table, column, "zzz")
+
+
+def test_a_tenant_does_not_choose_ids_nor_hold_what_breaks_its_readers(attack: Attack) -> None:
+    columns = "tenant_id, note_id, start_line, end_line, hash, words, context, text, units, tsv"
+    chosen = (
+        f"INSERT INTO chunks (id, {columns}) OVERRIDING SYSTEM VALUE SELECT 1 + max(id) OVER (), {columns} FROM chunks"
+    )
+    assert attack.run(chosen) == "InsufficientPrivilege"
+    assert attack.run("UPDATE chunks SET id = DEFAULT") == "InsufficientPrivilege"
+    assert attack.run("UPDATE notes SET id = DEFAULT") == "InsufficientPrivilege"
+    broken = columns.replace("units", "ARRAY[0, 38, 1]")
+    assert attack.run(f"INSERT INTO chunks ({columns}) SELECT {broken} FROM chunks") == "CheckViolation"
+
+
+def test_vectors_of_wrong_dimensions_are_skipped(tmp_path: Path) -> None:
+    database = make_database()
+    dsns = {"ada": database.add_role("ada", writes=("ada",))}
+    dsns["bob"] = database.add_role("bob", reads=("ada",), writes=("bob",))
+    for name, dsn in dsns.items():
+        backend = open_agent(tmp_path, name, dsn, database.schema)
+        (tmp_path / name / "notes/MEMORY.md").write_text(f"The safe of {name} opens with {name}-4711.\n")
+        backend.memory_sync(False, None)
+        backend.memory_close()
+    with psycopg.connect(dsns["ada"], autocommit=True) as ada:
+        ada.execute(f'SET search_path = "{database.schema}"'.encode())
+        ada.execute("CREATE TEMP TABLE kept AS SELECT tenant_id, space_id, hash FROM embeddings")
+        ada.execute("DELETE FROM embeddings")
+        ada.execute(
+            "INSERT INTO embeddings (tenant_id, space_id, hash, v) SELECT tenant_id, space_id, hash, '[1,2]' FROM kept"
+        )
+    reader = open_agent(tmp_path, "bob", dsns["bob"], database.schema, tenants=("ada",))
+    found = reader.memory_search(Query(text="What opens the safe of bob?", min_score=0.0))
+    assert "MEMORY.md" in [hit.path for hit in found.hits]
+    reader.memory_close()

@@ -26,7 +26,7 @@ CREATE TABLE tenants (
 );
 
 CREATE TABLE members (
-  role      name NOT NULL,                     -- a login role
+  role      oid  NOT NULL,                     -- a login role; a name may be given to another role later
   tenant_id int  NOT NULL REFERENCES tenants ON DELETE CASCADE,
   may_write bool NOT NULL DEFAULT false,
   PRIMARY KEY (role, tenant_id)
@@ -75,7 +75,8 @@ CREATE TABLE chunks (
   words      int    NOT NULL,
   context    text   NOT NULL,
   text       text   NOT NULL,
-  units      int[]  NOT NULL,                  -- quadruples: start, end, first line, last line
+  units      int[]  NOT NULL CHECK (cardinality(units) % 4 = 0 AND array_position(units, NULL) IS NULL),
+                                               -- quadruples: start, end, first line, last line
   tokens     bytea,                            -- token ids of the units; NULL = not computed
   tsv        tsvector NOT NULL,                -- of our own stems
   PRIMARY KEY (tenant_id, id),
@@ -89,6 +90,7 @@ CREATE TABLE windows (
   last      smallint NOT NULL,
   hash      bytea    NOT NULL,                 -- of the window's text
   PRIMARY KEY (tenant_id, chunk_id, first),
+  CHECK (0 <= first AND first <= last),
   FOREIGN KEY (tenant_id, chunk_id) REFERENCES chunks ON DELETE CASCADE
 ) PARTITION BY HASH (tenant_id);
 
@@ -100,7 +102,8 @@ CREATE TABLE embeddings (                      -- by tenant and content: a share
   h          halfvec,
   bits       bytea,                            -- signs of the tokens; NULL = none were made
   made       timestamptz NOT NULL DEFAULT now(),
-  PRIMARY KEY (tenant_id, space_id, hash)
+  PRIMARY KEY (tenant_id, space_id, hash),
+  CHECK (num_nonnulls(v, h) = 1)
 ) PARTITION BY HASH (tenant_id);
 
 CREATE TABLE word_forms (
@@ -119,9 +122,11 @@ CREATE INDEX chunks_words ON chunks USING gin (tenant_id, tsv);
 
 _MEMBERSHIP = """
 CREATE FUNCTION readable() RETURNS int[] LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS
-$$ SELECT coalesce(array_agg(tenant_id), '{}') FROM members WHERE role = session_user $$;
+$$ SELECT coalesce(array_agg(tenant_id), '{}') FROM members
+   WHERE role = (SELECT oid FROM pg_roles WHERE rolname = session_user) $$;
 CREATE FUNCTION writable() RETURNS int[] LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS
-$$ SELECT coalesce(array_agg(tenant_id), '{}') FROM members WHERE role = session_user AND may_write $$;
+$$ SELECT coalesce(array_agg(tenant_id), '{}') FROM members
+   WHERE role = (SELECT oid FROM pg_roles WHERE rolname = session_user) AND may_write $$;
 """
 
 _FUNCTIONS = """
@@ -162,7 +167,15 @@ END $$;
 _RIGHTS = """
 GRANT USAGE ON SCHEMA {schema} TO {agent};
 GRANT SELECT ON tenants, spaces, notes, chunks, windows, embeddings, word_forms, migrations TO {agent};
-GRANT INSERT, UPDATE, DELETE ON spaces, notes, chunks, windows, embeddings, word_forms TO {agent};
+GRANT DELETE ON spaces, notes, chunks, windows, embeddings, word_forms TO {agent};
+GRANT INSERT ON spaces, windows, embeddings, word_forms TO {agent};
+-- By column: who chose the ids of notes and chunks could take those of another tenant, which a reader of both has found.
+GRANT INSERT (tenant_id, source, path, hash, size, mtime_ns, ctime_ns, inode, date, day, lines, error) ON notes TO {agent};
+GRANT INSERT (tenant_id, note_id, start_line, end_line, hash, words, context, text, units, tokens, tsv) ON chunks TO {agent};
+GRANT UPDATE (hash, size, mtime_ns, ctime_ns, inode, date, day, lines, error) ON notes TO {agent};
+GRANT UPDATE (start_line, end_line, tokens) ON chunks TO {agent};
+GRANT UPDATE (bits) ON embeddings TO {agent};
+GRANT UPDATE (floor, span, judged) ON spaces TO {agent};
 GRANT UPDATE (generation, chunks, words, workspace, lease, lease_holder, lease_until, meta) ON tenants TO {agent};
 ALTER TABLE tenants ENABLE ROW LEVEL SECURITY;
 CREATE POLICY reads ON tenants FOR SELECT TO {agent} USING (id = ANY ((SELECT readable())::int[]));
@@ -184,6 +197,17 @@ CREATE POLICY deletes ON {table} FOR DELETE TO {agent} USING (tenant_id = ANY ((
 """
 
 
+# Row-level security hides statistics, but the planner's estimates, which EXPLAIN shows to all, would tell values.
+_STATISTICS = """
+DO $$ DECLARE each record; BEGIN
+  FOR each IN SELECT c.oid::regclass AS held, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+    WHERE c.relnamespace = '{schema}'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped
+    AND a.attname NOT IN ('id', 'tenant_id', 'note_id', 'chunk_id')
+  LOOP EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS 0', each.held, each.attname); END LOOP;
+END $$;
+"""
+
+
 def _partition(table: str) -> str:
     parts = [
         f"CREATE TABLE {table}_{number} PARTITION OF {table} FOR VALUES WITH (MODULUS {PARTITIONS}, REMAINDER {number});"
@@ -201,6 +225,7 @@ _FIRST = "\n".join([
     _FUNCTIONS,
     _RIGHTS,
     *(_POLICIES.replace("{table}", table) for table in ("spaces", *PARTITIONED)),
+    _STATISTICS,
 ])  # fmt: skip
 
 MIGRATIONS: tuple[str, ...] = (_FIRST,)

@@ -8,13 +8,19 @@ from collections.abc import Iterator
 from psycopg import sql
 
 from memory_core.config.fields import Secret
-from memory_core.errors import BackendError, InvalidArgument
+from memory_core.errors import BackendError, InvalidArgument, StoreError
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.postgres.settings import NAME
 from memory_core.postgres.store.connections import INIT, WRITE, Connections
 from memory_core.postgres.store.migrations import VERSION, render
 from memory_core.postgres.store.state import Cursor
 
+LOCK_SECONDS = 10  # that a command waits for agents
+# A member of one of these sees, writes or stops every tenant.
+POWERFUL = (
+    "pg_read_all_data", "pg_write_all_data", "pg_maintain", "pg_read_server_files", "pg_write_server_files",
+    "pg_execute_server_program",
+)  # fmt: skip
 EXTENSIONS = ("vector", "btree_gin")
 
 
@@ -80,8 +86,7 @@ class Operator:
         Raises:
             BackendError: A newer memory-core made it, or an extension lies where anybody may put functions beside it.
         """
-        with self._connections.transaction(WRITE) as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"{NAME}:{self._schema}",))
+        with self._begin() as cursor:
             for role in (self._owner, self._agent):
                 if not cursor.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone():
                     self._run(cursor, "CREATE ROLE {} NOLOGIN", role)
@@ -96,6 +101,9 @@ class Operator:
             cursor.execute(
                 "CREATE TABLE IF NOT EXISTS migrations (number int PRIMARY KEY, done timestamptz NOT NULL DEFAULT now())"
             )
+            cursor.execute(
+                "LOCK TABLE migrations IN EXCLUSIVE MODE"
+            )  # which no agent may: others may hold any advisory key
             row = cursor.execute("SELECT coalesce(max(number), 0) FROM migrations").fetchone()
             held = row[0] if row else 0
             if held > VERSION:
@@ -114,22 +122,27 @@ class Operator:
         """
         with self._as_owner() as cursor:
             known = cursor.execute(
-                "SELECT rolsuper OR rolbypassrls OR pg_has_role(oid, %s, 'MEMBER') FROM pg_roles WHERE rolname = %s",
-                (self._owner, role),
+                "SELECT a.oid, EXISTS (SELECT 1 FROM pg_roles r WHERE pg_has_role(a.oid, r.oid, 'MEMBER')"
+                " AND (r.rolsuper OR r.rolbypassrls OR r.rolname = ANY (%s))) FROM pg_roles a WHERE a.rolname = %s",
+                ([self._owner, *POWERFUL], role),
             ).fetchone()
             if known is None:
                 raise InvalidArgument(
                     "role", f"there is no role {role!r}", action=f"make it: CREATE ROLE {role} LOGIN PASSWORD '...'"
                 )
-            if known[0]:
+            number, is_powerful = known
+            if is_powerful:
                 raise InvalidArgument(
-                    "role", f"{role!r} sees every tenant, as a superuser or owner; give each agent a role of its own"
+                    "role",
+                    f"{role!r} sees every tenant, as a superuser, an owner or a member of such a role;"
+                    " give each agent a role of its own",
                 )
+            cursor.execute("DELETE FROM members WHERE role NOT IN (SELECT oid FROM pg_roles)")  # of dropped roles
             cursor.execute("INSERT INTO tenants (name) VALUES (%s) ON CONFLICT DO NOTHING", (tenant,))
             cursor.execute(
                 "INSERT INTO members SELECT %s, id, %s FROM tenants WHERE name = %s"
                 " ON CONFLICT (role, tenant_id) DO UPDATE SET may_write = excluded.may_write",
-                (role, write, tenant),
+                (number, write, tenant),
             )
             cursor.execute("RESET ROLE")
             self._run(cursor, "GRANT {} TO {}", self._agent, role)
@@ -138,7 +151,9 @@ class Operator:
         """End a role's membership; return False if there was none."""
         with self._as_owner() as cursor:
             cursor.execute(
-                "DELETE FROM members USING tenants WHERE tenant_id = id AND role = %s AND name = %s", (role, tenant)
+                "DELETE FROM members USING tenants WHERE tenant_id = id AND name = %s"
+                " AND role = (SELECT oid FROM pg_roles WHERE rolname = %s)",
+                (tenant, role),
             )
             return cursor.rowcount > 0
 
@@ -153,8 +168,10 @@ class Operator:
             ).fetchone()
             rows = cursor.execute(
                 "SELECT name, (SELECT count(*) FROM notes n WHERE n.tenant_id = t.id), chunks, workspace,"
-                " ARRAY(SELECT role::text FROM members m WHERE m.tenant_id = t.id AND NOT may_write ORDER BY 1),"
-                " ARRAY(SELECT role::text FROM members m WHERE m.tenant_id = t.id AND may_write ORDER BY 1)"
+                " ARRAY(SELECT rolname::text FROM members m JOIN pg_roles r ON r.oid = m.role WHERE m.tenant_id = t.id"
+                " AND NOT may_write ORDER BY 1),"
+                " ARRAY(SELECT rolname::text FROM members m JOIN pg_roles r ON r.oid = m.role WHERE m.tenant_id = t.id"
+                " AND may_write ORDER BY 1)"
                 " FROM tenants t ORDER BY name"
             ).fetchall()
         server, version, size = head or ("?", 0, 0)
@@ -165,8 +182,34 @@ class Operator:
         return ServerSummary(server, self._schema, version, size or 0, tuple(tenants))
 
     @contextlib.contextmanager
-    def _as_owner(self) -> Iterator[Cursor]:
+    def _begin(self) -> Iterator[Cursor]:
+        try:
+            with self._connections.transaction(WRITE) as cursor:
+                cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'".encode())
+                yield cursor
+        except StoreError as error:
+            if "lock timeout" not in str(error):
+                raise
+            raise BackendError(
+                NAME,
+                f"waited {LOCK_SECONDS} s for {self._name_blockers()}",
+                action="try again, or end it: SELECT pg_terminate_backend(PROCESS)",
+            ) from None
+
+    def _name_blockers(self) -> str:
+        """Return the roles and processes that hold locks on our tables."""
         with self._connections.transaction(WRITE) as cursor:
+            rows = cursor.execute(
+                "SELECT DISTINCT a.usename::text, a.pid FROM pg_locks l JOIN pg_class c ON c.oid = l.relation"
+                " JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_stat_activity a ON a.pid = l.pid"
+                " WHERE n.nspname = %s AND l.granted AND a.pid <> pg_backend_pid() ORDER BY 1, 2",
+                (self._schema,),
+            ).fetchall()
+        return ", ".join(f"{role} (process {number})" for role, number in rows) or "a lock that is free again now"
+
+    @contextlib.contextmanager
+    def _as_owner(self) -> Iterator[Cursor]:
+        with self._begin() as cursor:
             if not cursor.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (self._owner,)).fetchone():
                 raise BackendError(NAME, f"the schema {self._schema} is not set up on this server", action=INIT)
             self._run(cursor, "SET LOCAL ROLE {}", self._owner)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 _MOST_COUNTS = 50_000  # that are kept: about 5 MB
 _COSINE = "coalesce(-(e.v <#> %(vector)s::vector), -(e.h <#> %(vector)s::halfvec))"
+
+# Another tenant may hold anything under the name of a space: vectors that cannot be compared are left out.
+_COMPARABLE = "coalesce(vector_dims(e.v), vector_dims(e.h)) = %(dimensions)s"
 
 
 class KeptCounts:
@@ -152,7 +156,7 @@ class PostgresReader:
         ).fetchall()
         places: dict[int, tuple[int, dict[str, Sequence[int]]]] = {}
         for chunk_id, words, each, positions in rows:
-            places.setdefault(chunk_id, (words, {}))[1][each] = positions
+            places.setdefault(chunk_id, (words, {}))[1][each] = positions or ()
         held = self._count_spellings(spellings)
         scorer = Scorer(
             spellings,
@@ -174,11 +178,11 @@ class PostgresReader:
         rows = self._db.execute(
             f"SELECT w.chunk_id, max({_COSINE}) AS cosine FROM windows w JOIN embeddings e ON e.tenant_id = w.tenant_id"
             f" AND e.space_id = %(space)s AND e.hash = w.hash{dated if dates.is_limited else ''}"
-            " WHERE w.tenant_id = ANY (%(tenants)s) AND e.tenant_id = ANY (%(tenants)s)"
+            f" WHERE w.tenant_id = ANY (%(tenants)s) AND e.tenant_id = ANY (%(tenants)s) AND {_COMPARABLE}"
             " GROUP BY w.chunk_id ORDER BY cosine DESC NULLS LAST FETCH FIRST %(depth)s ROWS WITH TIES",
             {
                 "vector": _write_vector(vector), "space": space_id, "tenants": self._ids, "depth": depth,
-                "first": first, "last": last,
+                "first": first, "last": last, "dimensions": len(vector),
             },
         ).fetchall()  # fmt: skip
         return best_of(self, dict(rows), depth)
@@ -229,9 +233,10 @@ class PostgresReader:
         rows = self._db.execute(
             f"SELECT w.chunk_id, w.first, w.last, {_COSINE} FROM windows w JOIN embeddings e ON e.tenant_id = w.tenant_id"
             " AND e.space_id = %(space)s AND e.hash = w.hash WHERE w.tenant_id = ANY (%(tenants)s)"
-            " AND e.tenant_id = ANY (%(tenants)s) AND w.chunk_id = ANY (%(ids)s)",
+            f" AND e.tenant_id = ANY (%(tenants)s) AND w.chunk_id = ANY (%(ids)s) AND {_COMPARABLE}",
             {
                 "vector": _write_vector(vector), "space": space_id, "tenants": self._ids, "ids": list(chunk_ids),
+                "dimensions": len(vector),
             },
         ).fetchall()  # fmt: skip
         return [WindowCosine(*row) for row in rows]
@@ -247,10 +252,12 @@ class PostgresReader:
         ).fetchall()
         if not rows or not all(bits for *_, bits in rows):
             return None
-        return [
-            WindowTokens(chunk_id, first, *unpack_signs(bits, units=last - first + 1, dimensions=dimensions))
-            for chunk_id, first, last, dimensions, bits in rows
-        ]
+        found = []
+        for chunk_id, first, last, dimensions, bits in rows:
+            with contextlib.suppress(ValueError):  # of another tenant, and of a wrong length
+                signs = unpack_signs(bits, units=last - first + 1, dimensions=dimensions)
+                found.append(WindowTokens(chunk_id, first, *signs))
+        return found
 
     def load_log_lines(self, source: str, path: str) -> Sequence[int]:
         """See `Reader`."""

@@ -1,0 +1,53 @@
+"""The operator's commands: whom they refuse, what outlives a role, and what they wait for."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from memory_core.errors import BackendError, InvalidArgument
+from memory_core.postgres.store import operator as operating
+from tests.servers.postgres import make_database
+
+
+@pytest.mark.parametrize("power", ["superuser", "bypassrls", "owner", "pg_execute_server_program"])
+def test_members_of_powerful_roles_are_refused(power: str) -> None:
+    database = make_database()
+    boss, role = f"{database.name}_boss", f"{database.name}_mal"
+    with psycopg.connect(database.admin_dsn, autocommit=True) as admin:
+        if power in ("superuser", "bypassrls"):
+            admin.execute(f'CREATE ROLE "{boss}" {power}'.encode())
+        else:
+            boss = f"{database.schema}_owner" if power == "owner" else power
+        admin.execute(f'CREATE ROLE "{role}" LOGIN IN ROLE "{boss}"'.encode())
+    operator = database.operator()
+    with pytest.raises(InvalidArgument, match="sees every tenant"):
+        operator.grant(role, "ada", write=False)
+    operator.close()
+
+
+def test_a_new_role_does_not_inherit_the_rights_of_its_name() -> None:
+    database = make_database()
+    dsn = database.add_role("eve", writes=("ada",))
+    role = f"{database.name}_eve"
+    with psycopg.connect(database.admin_dsn, autocommit=True) as admin:
+        admin.execute(f'DROP ROLE "{role}"'.encode())
+        admin.execute(f'CREATE ROLE "{role}" LOGIN IN ROLE "{database.schema}_agent"'.encode())
+    with psycopg.connect(dsn, autocommit=True) as eve:
+        assert eve.execute(f'SELECT "{database.schema}".readable()'.encode()).fetchone() == ([],)
+
+
+def test_a_command_does_not_wait_for_ever_and_names_the_blocker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operating, "LOCK_SECONDS", 1)
+    database = make_database()
+    dsn = database.add_role("ada", writes=("ada",))
+    operator = database.operator()
+    with psycopg.connect(dsn) as ada:
+        ada.execute(f'SET search_path = "{database.schema}"'.encode())
+        ada.execute("LOCK TABLE notes IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(BackendError, match=f"waited 1 s for {database.name}_ada"):
+            operator.summarise()
+        ada.rollback()
+        ada.execute("SELECT pg_advisory_lock(hashtext(%s))", (f"postgres:{database.schema}",))
+        assert operator.init() == 0
+    operator.close()
