@@ -202,16 +202,30 @@ def test_agents_find_shared_notes_and_not_private_ones(attack: Attack, tmp_path:
     late.memory_close()
 
 
-def test_estimates_do_not_depend_on_what_others_hold(attack: Attack) -> None:
-    with psycopg.connect(attack.database.admin_dsn, autocommit=True) as admin:
+def test_estimates_do_not_depend_on_what_others_hold(tmp_path: Path) -> None:
+    database = make_database()
+    dsns = {name: database.add_role(name, writes=(name,)) for name in ("ada", "bob")}
+    folder = tmp_path / "bob/notes/memory"
+    folder.mkdir(parents=True)
+    for number in range(60):
+        (folder / f"secret-{number:02}.md").write_text(f"{chr(97 + number % 26)}{number} opens vault {number}\n")
+    backend = open_agent(tmp_path, "bob", dsns["bob"], database.schema)
+    assert backend.memory_sync(False, None).added == 60
+    backend.memory_close()
+    with psycopg.connect(database.admin_dsn, autocommit=True) as admin:
         admin.execute("ANALYZE")
+        query = f"SELECT id FROM \"{database.schema}\".tenants WHERE name = 'bob'"
+        ((bob,),) = admin.execute(query.encode()).fetchall()
+    with psycopg.connect(dsns["ada"], autocommit=True) as ada:
+        ada.execute(f'SET search_path = "{database.schema}"'.encode())
 
-    def estimate(table: str, column: str, value: str) -> str:
-        where = f"tenant_id = {attack.other} AND {column} < '{value}'"
-        return str(attack.run(f"EXPLAIN (FORMAT JSON) SELECT 1 FROM {table} WHERE {where}")).replace(value, "?")
+        def estimate(table: str, column: str, value: str) -> str:
+            where = f"tenant_id = {bob} AND {column} < '{value}'"
+            plan = ada.execute(f"EXPLAIN (FORMAT JSON) SELECT 1 FROM {table} WHERE {where}".encode()).fetchall()
+            return str(plan).replace(value, "?")
 
-    for table, column in (("notes", "path"), ("notes", "day"), ("chunks", "text"), ("word_forms", "word")):
-        assert estimate(table, column, "!!!") == estimate(table, column, "zzz")
+        for table, column in (("notes", "path"), ("notes", "day"), ("chunks", "text"), ("word_forms", "word")):
+            assert len({estimate(table, column, value) for value in ("!!!", "memory/secret-30", "zzz")}) == 1
 
 
 def test_a_tenant_does_not_choose_ids_nor_hold_what_breaks_its_readers(attack: Attack) -> None:
