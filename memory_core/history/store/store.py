@@ -54,8 +54,10 @@ class HistoryStore:
         return aside
 
     def list_set_aside(self) -> list[Path]:
-        """Return the damaged files that were set aside, the oldest first."""
-        found = self.path.parent.glob(f"{glob.escape(self.path.name)}{sqlite.ASIDE}-*")
+        """Return the damaged files that were set aside, the oldest first; none of a folder that may not be entered."""
+        found: list[Path] = []
+        with contextlib.suppress(PermissionError):  # told by whoever opens the file
+            found += self.path.parent.glob(f"{glob.escape(self.path.name)}{sqlite.ASIDE}-*")
         return sorted(each for each in found if not each.name.endswith(("-wal", "-shm")))
 
     @contextlib.contextmanager

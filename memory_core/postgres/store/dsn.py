@@ -10,7 +10,7 @@ import psycopg
 from memory_core.errors import BackendUnavailable
 from memory_core.postgres.settings import NAME
 
-_URI = re.compile(r"[a-z]+://", re.IGNORECASE)
+_URI = re.compile(r"(?<![a-z])[a-z]+://", re.IGNORECASE)
 _ENCODE = "write @ as %40, / as %2F, # as %23 and % as %25 in a password, or use host=... user=... password='...'"
 
 
