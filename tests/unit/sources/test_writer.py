@@ -388,7 +388,7 @@ except notes.NoteNotWritten:
 def test_a_write_that_the_system_cuts_short_is_completed(room: int, folders: Folders, tmp_path: Path) -> None:
     old = "# 2026-11-21\n\n" + "x" * 20_000
     folders.write(old.encode())
-    command = [sys.executable, "-c", SHORT_WRITER, str(len(old) + room), str(tmp_path)]
+    command = [sys.executable, "-B", "-c", SHORT_WRITER, str(len(old) + room), str(tmp_path)]
     ended = subprocess.run(command, input="Ünï.\n\nTwo.", text=True, check=False, timeout=60)
 
     assert ended.returncode == 7
