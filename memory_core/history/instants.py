@@ -11,7 +11,7 @@ _LAST = timedelta(milliseconds=1)  # moments are told to the millisecond
 
 
 def parse_instant(value: str, argument: str = "asOf") -> datetime:
-    """Return the instant that a text names: the end of a day, or of a second; without an offset in local time.
+    """Return the instant that a text names: the end of a day, or of a second, unless it has a fraction; by default local time.
 
     Answers show moments to the second, so that what they show can be asked for.
 
@@ -27,7 +27,8 @@ def parse_instant(value: str, argument: str = "asOf") -> datetime:
         with suppress(ValueError):
             return datetime.combine(date.fromisoformat(text) + timedelta(days=1), time.min).astimezone() - _LAST
         instant = datetime.fromisoformat(text).astimezone()
-        return instant if instant.microsecond else instant + timedelta(seconds=1) - _LAST
+        names_fraction = "." in text or "," in text  # ".000" is that instant, not the whole second
+        return instant if names_fraction else instant + timedelta(seconds=1) - _LAST
     except (ValueError, OverflowError, OSError) as error:
         raise InvalidArgument(
             argument, f"expected a day or a time, such as 2026-03-01 or 2026-03-01T18:30, not {value!r:.60}"
