@@ -49,13 +49,13 @@ class Server:
         return self.link.partition("/?")[0]
 
 
-def start(folder: Path) -> Server:
+def start(folder: Path, *options: str) -> Server:
     environment = {
         **os.environ, "HOME": str(folder), "MEMORY_CORE_PROVIDER": "static", "MEMORY_CORE_WORKSPACE": str(folder / "ws"),
         "MEMORY_CORE_STATE_DIR": str(folder / "state"),
     }  # fmt: skip
     process = subprocess.Popen(
-        [sys.executable, "-m", "memory_core", "inspect"], stdout=subprocess.PIPE, text=True, env=environment,
+        [sys.executable, "-m", "memory_core", *options, "inspect"], stdout=subprocess.PIPE, text=True, env=environment,
         cwd=REPOSITORY,
     )  # fmt: skip
     assert process.stdout is not None
@@ -224,10 +224,14 @@ def test_the_link_opens_once_from_this_host_and_to_read_only(workspace: Path) ->
             assert stranger.get(server.origin).status_code == 403
             assert stranger.get(f"{server.origin}/?token=wrong").status_code == 403
             assert stranger.get(server.link, headers={"host": "evil.example"}).status_code == 421
+            assert stranger.head(server.link).status_code == 403  # and the link still opens it below
             assert stranger.get(f"{server.origin}/api/notes").status_code == 403
         with httpx.Client(follow_redirects=True) as owner:
             answer = owner.get(server.link)
             assert answer.status_code == 200
+            cookie = "; ".join(f"{name}={value}" for name, value in owner.cookies.items())
+            beside = {"cookie": f'a[b]={{"of": "another program"}}; {cookie}'}
+            assert httpx.get(f"{server.origin}/api/notes", headers=beside).status_code == 200
             assert answer.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
             assert owner.post(f"{server.origin}/api/notes").status_code == 405
             assert owner.get(f"{server.origin}/api/notes", headers={"host": "evil.example"}).status_code == 421
@@ -244,3 +248,17 @@ def test_the_link_opens_once_from_this_host_and_to_read_only(workspace: Path) ->
     finally:
         assert end(server) == 0
     assert not list((workspace / "state").rglob("*.sock"))
+
+
+def test_a_memory_that_is_off_shows_no_notes(workspace: Path) -> None:
+    off = workspace / "off.json5"
+    off.write_text("{agents: {defaults: {memorySearch: {enabled: false}}}}", encoding="utf-8")
+    server = start(workspace, "--config", str(off))
+    try:
+        with httpx.Client(follow_redirects=True) as owner:
+            owner.get(server.link)
+            for question in ("notes", "note?path=MEMORY.md", "search?q=instrument"):
+                answer = owner.get(f"{server.origin}/api/{question}")
+                assert (answer.status_code, "memory is off" in answer.json()["error"]) == (503, True)
+    finally:
+        assert end(server) == 0

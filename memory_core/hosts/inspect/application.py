@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memory_core.config.switch import refuse_off
 from memory_core.errors import InvalidArgument, MemoryCoreError, PathRefused
 from memory_core.hosts.inspect import notes
 from memory_core.records import Finding, Status
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from memory_core.config.agent import AgentConfig
     from memory_core.plugin.memory import Memory
 
 STATIC = Path(__file__).parent / "static"
@@ -32,6 +34,11 @@ def make_application(memory: Memory) -> Starlette:
     def show_page(_: Request) -> Response:
         return FileResponse(STATIC / "index.html")
 
+    def read_config() -> AgentConfig:
+        config = memory.config()
+        refuse_off(config)
+        return config
+
     def search(query: Mapping[str, str]) -> Any:
         return shape_explanation(memory.explain(_need(query, "q")))
 
@@ -39,11 +46,11 @@ def make_application(memory: Memory) -> Starlette:
         return shape_explanation(memory.explain(_need(query, "q"), _need(query, "place")))
 
     def list_days(_: Mapping[str, str]) -> Any:
-        config = memory.config()
+        config = read_config()
         return {"agent": config.agent, "workspace": str(config.workspace), "notes": notes.list_days(config)}
 
     def show_note(query: Mapping[str, str]) -> Any:
-        return notes.show_note(memory.config(), _need(query, "path"))
+        return notes.show_note(read_config(), _need(query, "path"))
 
     def check(query: Mapping[str, str]) -> Any:
         findings = memory.diagnose() if query.get("deep") else []

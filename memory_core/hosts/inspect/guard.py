@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import MutableMapping
-from http.cookies import SimpleCookie
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
@@ -64,16 +63,19 @@ class PageGuard:
             await _answer(harden, 403, "Other pages may not ask here.")
         elif self._is_let_in(headers):
             await self._app(scope, receive, harden)
-        elif scope["path"] == "/" and self._spend(scope):
+        elif (
+            scope["method"] == "GET" and scope["path"] == "/" and self._spend(scope)
+        ):  # a HEAD, as of a preview, opens nothing
             cookie = f"{self._cookie}={self._session}; Path=/; HttpOnly; SameSite=Strict"
             await _answer(harden, 303, "", {"location": "/", "set-cookie": cookie})
         else:
             await _answer(harden, 403, "The link is used up, or wrong. Run memory-core inspect again.")
 
     def _is_let_in(self, headers: MutableMapping[bytes, bytes]) -> bool:
-        cookies = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1"))
-        held = cookies.get(self._cookie)
-        return held is not None and secrets.compare_digest(held.value.encode(), self._session.encode())
+        # Other programs on this machine set cookies for the same name, of any form; they may hide ours no more than match it.
+        pairs = (each.strip().partition(b"=") for each in headers.get(b"cookie", b"").split(b";"))
+        name, session = self._cookie.encode(), self._session.encode()
+        return any(key == name and secrets.compare_digest(value, session) for key, _, value in pairs)
 
     def _spend(self, scope: Scope) -> bool:
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
