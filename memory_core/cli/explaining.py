@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from memory_core.cli import opening, output
 from memory_core.cli.parser import Options
 from memory_core.errors import InvalidArgument
+from memory_core.sources.refusals import quote_name
 
 if TYPE_CHECKING:
     from memory_core.explanation import AskedQuestion, AskedTerm, Examined, Explanation
 
 SHOWN = 8  # passages that are listed; --json lists all
-LINE = 100  # characters of the passage that are quoted
+LINE = 60  # characters of the passage that are quoted
 BAR = 10  # characters of a full bar
 
 
@@ -53,9 +54,9 @@ def run_inspect(options: Options) -> int:
 
 def describe(found: Explanation) -> str:
     """Return an explanation as text for a person."""
-    verdict, lines = found.verdict, [_begin(found)]
+    verdict, lines = found.verdict, [output.hang("", _begin(found))]
     if verdict.action:
-        lines.append(f"What you can do: {verdict.action}.")
+        lines.append(output.hang("What you can do: ", f"{verdict.action}."))
     lines += ["", *_describe_question(found.asked)]
     examined = None if found.place is None else found.place.examined
     if examined is not None:
@@ -70,7 +71,7 @@ def _begin(found: Explanation) -> str:
     if found.place is None:
         return f"{reason[:1].upper()}{reason[1:]}."
     state = "came" if found.verdict.stage == "shown" else "did not come"
-    return f"{found.place.place} {state}: {reason}."
+    return f"{quote_name(str(found.place.place))} {state}: {reason}."
 
 
 def _describe_question(asked: AskedQuestion) -> list[str]:
@@ -81,7 +82,7 @@ def _describe_question(asked: AskedQuestion) -> list[str]:
         "period": asked.first if asked.first == asked.last else f"{asked.first} to {asked.last}",
         "language": asked.language,
     }
-    return [f"{name:<11} {value}" for name, value in pairs.items() if value]
+    return [output.hang(f"{name:<11} ", value) for name, value in pairs.items() if value]
 
 
 def _describe_term(term: AskedTerm) -> str:
@@ -102,10 +103,11 @@ def _describe_passage(passage: Examined, found: Explanation) -> list[str]:
     }
     if not passage.holds and not passage.lacks:  # of a backend that does not tell
         ranks = {name: ranks[name] for name in ("score", "shown")}
-    return [f"{name:<11} {value}" for name, value in {"text": _cut(passage.text), **ranks}.items()]
+    return [output.hang(f"{name:<11} ", value) for name, value in {"text": _cut(passage.text), **ranks}.items()]
 
 
 def _cut(text: str) -> str:
+    text = " ".join(text.split())
     return text if len(text) <= LINE else f"{text[: LINE - 1].rstrip()}…"
 
 
@@ -128,14 +130,14 @@ def _list_passages(found: Explanation) -> list[str]:
         mark = (
             str(passage.shown_as) if passage.shown_as else {"gate": "-", "packing": "."}.get(passage.verdict.stage, "?")
         )
-        place = f"{passage.path}#L{passage.start_line}"
+        place = f"{quote_name(passage.path)}#L{passage.start_line}"
         rows.append(
             (mark, _format(passage.score), _format(passage.text_score), _format(passage.vector_score), place)
         )  # fmt: skip
     lines = [f"{mark:>2}  {score:>5}  {words:>5}  {meaning:>7}  {place}" for mark, score, words, meaning, place in rows]
     more = len(found.passages) - SHOWN
-    legend = "number: the result it is in; -: below the gate; .: ranked behind"
-    return [*lines, f"    ({legend}{f'; {more} more with --json' if more > 0 else ''})"]
+    legend = "number: its result; -: below the gate; .: ranked behind"
+    return [*lines, f"    ({legend}{f'; {more} more: --json' if more > 0 else ''})"]
 
 
 def _format(value: float | None) -> str:

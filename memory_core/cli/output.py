@@ -193,10 +193,10 @@ def print_pairs(pairs: Mapping[str, object]) -> None:
     shown = {name: value for name, value in pairs.items() if value not in (None, "", (), [], {})}
     width = max(map(len, shown), default=0)
     for name, value in shown.items():
-        print(_hang(f"{name:<{width}}  ", _format_value(value)))
+        print(hang(f"{name:<{width}}  ", _format_value(value)))
 
 
-def _hang(label: str, text: str) -> str:
+def hang(label: str, text: str) -> str:
     """Return a label and a text; on a terminal, the lines of the text are wrapped to its width and begin below each other."""
     from memory_core.cli.passages import find_columns
 
@@ -239,7 +239,7 @@ def print_findings(findings: Sequence[Finding]) -> None:
     width = max((len(finding.subject) for finding in findings), default=0)
     for finding in findings:
         text = _join_sentences(finding.message, finding.action) if finding.action else finding.message
-        write(_hang(f"{finding.level:<4}  {finding.subject:<{width}}  ", " ".join(text.split())))
+        write(hang(f"{finding.level:<4}  {finding.subject:<{width}}  ", " ".join(text.split())))
 
 
 def print_status(status: Status) -> None:

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from memory_core.backends.selector import Selector
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import FileUnreadable, PathRefused
+from memory_core.errors import FileUnreadable, InvalidArgument, PathRefused
 from memory_core.explanation import Explanation, NotePlace, PlaceReport, Verdict
 from memory_core.records import MemoryFile, Query
 from memory_core.sources import files, notes
-from memory_core.sources.refusals import OUTSIDE
+from memory_core.sources.refusals import FOLDER, NOT_MARKDOWN, OUTSIDE, SYMLINK, TOO_LONG, UNFIT_NAME, WITH_CONTROLS
 from memory_core.sources.session_logs import SHOWN
 
 INDEX_IT = "run: memory-core index"
+AS_SEARCH_NAMES_IT = "correct the path; memory-core search names paths as they are to be written"
+# What helps against a refusal; another one says itself which rule of names or settings it is.
+ACTIONS = {
+    FOLDER: "name a note in it",
+    NOT_MARKDOWN: "save it as Markdown, under a name that ends in .md",
+    SYMLINK: "put the note itself there, or name the folder that it lies in: memorySearch.extraPaths",
+    UNFIT_NAME: "rename it",
+    "is hidden": "give it a name that does not begin with a dot",
+    "is in a hidden folder": "move it into a folder whose name does not begin with a dot",
+    "is excluded by the configuration": "take it out of what the configuration excludes: memory-core config check",
+    "does not match the pattern of its extra path": "widen that pattern: memorySearch.extraPaths",
+}
+MALFORMED = (WITH_CONTROLS, TOO_LONG)  # these are said of the path, whatever lies there
+MOVE_IT = "move it into memory/, or name its folder: memorySearch.extraPaths"
+NOT_A_NOTE = (
+    "only Markdown is remembered: name a note; the notes of a further folder are served by memorySearch.extraPaths"
+)
+_LINE_ZERO = re.compile(r"[:#]L?0+\Z")
 CHANGED = Verdict(
     stage="index", cause="changed", reason="the note has changed since it was indexed, and the index lacks this line",
     action=INDEX_IT,
@@ -53,9 +72,17 @@ def explain(
 
 
 def read_place(text: str, line: int | None = None) -> NotePlace:
-    """Read a place as a user writes it: a path, a citation such as `MEMORY.md#L3`, or `MEMORY.md:3`."""
+    """Read a place as a user writes it: a path, a citation such as `MEMORY.md#L3`, or `MEMORY.md:3`.
+
+    Raises:
+        InvalidArgument: It is empty, or its line is below 1.
+    """
     from memory_core.tools.arguments import read_citation
 
+    if not text.strip():
+        raise InvalidArgument("path", "is empty", action="Name a note, or a line of it: MEMORY.md#L3.")
+    if (line is not None and line < 1) or _LINE_ZERO.search(text):
+        raise InvalidArgument("path", "lines count from 1", action="Name a line of the note: MEMORY.md#L3.")
     cited = read_citation(text)
     path, first = cited.path, cited.first
     head, colon, tail = path.rpartition(":")
@@ -71,7 +98,7 @@ def _look_up(
     try:
         file = files.resolve(config, place.path)
     except PathRefused as error:
-        reason, action = error.reason, error.action
+        reason, action = error.reason, error.action or _advise(place.path, error.reason)
     else:
         if file is not None:
             return file, None
@@ -85,12 +112,21 @@ def _look_up(
                     action=f"ask that one: --agent {other.agent}",
                 )  # fmt: skip
     if reason:
-        action = action or "move it into memory/, or name its folder: memorySearch.extraPaths"
-        return None, Verdict(stage="file", cause="excluded", reason=f"the file {reason}", action=action)
+        what = "the path" if reason in MALFORMED else "it" if reason == FOLDER else "the file"
+        return None, Verdict(stage="file", cause="excluded", reason=f"{what} {reason}", action=action)
     return None, Verdict(
         stage="file", cause="missing", reason=f"there is no such note in {config.workspace}",
-        action="correct the path; memory-core search names paths as they are to be written",
+        action=AS_SEARCH_NAMES_IT,
     )  # fmt: skip
+
+
+def _advise(path: str, reason: str) -> str:
+    """Return what helps against a refusal, judged by the path alone: of files outside this memory nothing is looked up."""
+    if reason in MALFORMED:
+        return AS_SEARCH_NAMES_IT
+    if reason == OUTSIDE and not path.endswith(".md"):
+        return NOT_A_NOTE
+    return ACTIONS.get(reason, MOVE_IT)
 
 
 def _serves(config: AgentConfig, path: str) -> bool:

@@ -18,7 +18,7 @@ from memory_core.config.home import expand_home
 from memory_core.errors import PathRefused
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileFailure, MemoryFile
-from memory_core.sources.refusals import OUTSIDE, SYMLINK, describe_os_error, refuse_type
+from memory_core.sources.refusals import OUTSIDE, SYMLINK, TOO_LONG, WITH_CONTROLS, describe_os_error, refuse_type
 from memory_core.sources.roots import Root, Sighting, find_roots
 
 MAX_PATH_BYTES = 4096  # PATH_MAX of Linux; longer ones cannot be opened
@@ -186,13 +186,13 @@ def _to_absolute(config: AgentConfig, path: str) -> str:
     if not path.strip():
         raise PathRefused(path, "is empty")
     if _CONTROL.search(path):
-        raise PathRefused(ascii(path), "holds control characters")
+        raise PathRefused(ascii(path), WITH_CONTROLS)
     slashed = path.replace("\\", "/")
     if (
         len(slashed.encode()) > MAX_PATH_BYTES
         or max(len(name.encode()) for name in slashed.split("/")) > MAX_NAME_BYTES
     ):
-        raise PathRefused(f"{path[:40]}…", "is too long for a path")
+        raise PathRefused(f"{path[:40]}…", TOO_LONG)
     workspace = posixpath.realpath(config.workspace)
     absolute = posixpath.normpath(posixpath.join(workspace, expand_home(slashed)))
     configured = str(config.workspace)

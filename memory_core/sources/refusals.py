@@ -10,6 +10,9 @@ import stat
 SYMLINK = "is a symbolic link, which memory ignores"
 FOLDER = "is a folder"
 OUTSIDE = "is not in this agent's memory: MEMORY.md, memory/ and the configured extra paths are"
+NOT_MARKDOWN = "is not Markdown (.md)"
+WITH_CONTROLS = "holds control characters"
+TOO_LONG = "is too long for a path"
 UNFIT_NAME = "has a name with control characters, a backslash or bytes that are no UTF-8"
 _UNFIT = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\\\ud800-\udfff]|^~$"
@@ -24,6 +27,11 @@ def is_unfit(name: str) -> bool:
 def make_printable(path: str) -> str:
     """Replace what a report cannot hold by replacement characters."""
     return _UNFIT.sub("\N{REPLACEMENT CHARACTER}", path)
+
+
+def quote_name(path: str) -> str:
+    """Return a path as a message names it: as it is, or in quotes and escaped if it would break a line or steer a terminal."""
+    return ascii(path) if is_unfit(path.replace("\\", "/")) else path
 
 
 def refuse_type(info: os.stat_result) -> str | None:

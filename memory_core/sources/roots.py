@@ -18,6 +18,7 @@ from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources.globs import compile_glob
 from memory_core.sources.refusals import (
     FOLDER,
+    NOT_MARKDOWN,
     OUTSIDE,
     SYMLINK,
     UNFIT_NAME,
@@ -115,7 +116,7 @@ class Root:
     def refuse_file(self, relative: str, name: str) -> str | None:
         """Return the reason why a file in a folder that is entered is not served, judged by its name alone; None if it is."""
         if not name.endswith(SUFFIX):
-            return f"is not Markdown ({SUFFIX})"
+            return NOT_MARKDOWN
         if name.startswith("."):
             return "is hidden"
         if name in self.excluded or relative in self.excluded:
@@ -311,7 +312,7 @@ def _refuse_extra(
     inside = configured.startswith(_slashed(workspace))  # the agent can write there, and lead the path anywhere
     if _refuse_link(info) or (inside and configured != real):
         return SYMLINK
-    return f"is not Markdown ({SUFFIX})" if is_file and not configured.endswith(SUFFIX) else None
+    return NOT_MARKDOWN if is_file and not configured.endswith(SUFFIX) else None
 
 
 def _refuse_link(info: os.stat_result | None) -> str | None:

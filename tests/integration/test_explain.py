@@ -17,6 +17,7 @@ import pytest
 
 import memory_core
 from memory_core.config.settings import Hybrid
+from memory_core.errors import InvalidArgument
 from memory_core.explanation import Explanation, NotePlace
 from memory_core.records import Query
 from memory_core.search import candidates, pipeline, scoring
@@ -283,6 +284,55 @@ def test_the_command_gives_the_reason_first(tmp_path: Path) -> None:
     assert lines[1] == "What you can do: ask without --after and --before."
     assert command("explain", "the alarm code", "--json").json["verdict"]["stage"] == "shown"
     assert "expected a date" in command("explain", "alarm", "--after", "soon").error
+
+
+@pytest.mark.parametrize(
+    ("place", "reason", "action"),
+    [
+        ("memory", "it is a folder", "name a note in it"),
+        ("memory/list.txt", "the file is not Markdown (.md)", "save it as Markdown, under a name that ends in .md"),
+        ("memory/link.md", "the file is a symbolic link", "put the note itself there"),
+        ("memory/.drafts/plan.md", "the file is in a hidden folder", "move it into a folder whose name"),
+        ("/etc/passwd", "the file is not in this agent's memory", "only Markdown is remembered"),
+        ("projects", "the file is not in this agent's memory", "only Markdown is remembered"),
+        ("projects/roof.md", "the file is not in this agent's memory", "move it into memory/"),
+        ("memory/a\nb.md", "the path holds control characters", "correct the path"),
+        (f"memory/{'a' * 300}.md", "the path is too long", "correct the path"),
+    ],
+)
+def test_a_refused_place_is_told_the_true_reason_and_what_helps(
+    houses: Houses, place: str, reason: str, action: str
+) -> None:
+    verdict = houses.memory("static").explain("spare key", place).verdict
+    assert verdict.reason.startswith(reason)
+    assert verdict.action.startswith(action)
+
+
+@pytest.mark.parametrize("place", ["", " ", "MEMORY.md:L0", "MEMORY.md#L0", "MEMORY.md:0"])
+def test_what_is_no_place_is_refused(houses: Houses, place: str) -> None:
+    with pytest.raises(InvalidArgument, match="is empty" if not place.strip() else "lines count from 1"):
+        houses.memory("static").explain("spare key", place)
+
+
+def test_a_line_below_one_is_refused(houses: Houses) -> None:
+    with pytest.raises(InvalidArgument, match="lines count from 1"):
+        houses.memory("static").explain("spare key", "MEMORY.md", 0)
+
+
+def test_the_command_quotes_a_name_that_would_steer_the_terminal_and_keeps_to_80_columns(tmp_path: Path) -> None:
+    for path, text in NOTES.items():
+        _write(tmp_path / "ws" / path, text)
+    command = Command(tmp_path / "ws", tmp_path / "state")
+    out = command("explain", "alarm code", "memory/new\nline\x1b[31m\u202e.md").out
+    assert out.splitlines()[0] == (
+        r"'memory/new\nline\x1b[31m\u202e.md' did not come: the path holds control characters."
+    )
+    place = command("explain", "alarm code of the envelope", "memory/2026-01-20.md").out
+    assert max(map(len, place.partition("\ntext  ")[2].splitlines())) <= 80
+    assert (
+        command("explain", "alarm code", "").error
+        == "memory-core: path: is empty. Name a note, or a line of it: MEMORY.md#L3."
+    )
 
 
 # Costs.
