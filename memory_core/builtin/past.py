@@ -134,7 +134,7 @@ class IndexStates:
                 source=key.source, path=key.path, real_path=Path(), in_vault=version.in_vault,
                 stamp=FileStamp(note.stamp.size_bytes, version.mtime_ns),
             )  # fmt: skip
-            context.record_fresh(writer.put_file(cut(file, note, chunking)))
+            context.record_fresh(writer.put_files([cut(file, note, chunking)]))
 
     def _find_now(self, state: _State, hit: Hit) -> Now:
         past = self._history.load_text(state.versions[NoteKey(hit.source, hit.path)]).text.split("\n")

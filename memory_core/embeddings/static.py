@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 from memory_core.concurrency import forks
 from memory_core.embeddings.protocols import Calibration, Space
+from memory_core.embeddings.word_tokens import WordTokens, cuts_at_words
 from memory_core.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ DIMENSIONS = 256
 VOCABULARY = 32_000
 BATCH = 512  # texts a step: keeps progress visible and the token arrays small
 CALIBRATION = Calibration(floor=0.18, span=0.45)  # on the judged conversations and the nonsense of tests/benchmarks
-FEW = 16  # texts: a batch of fewer costs more in waking threads than it saves
+FEW = 16  # texts: fewer are cut one by one, as a batch wakes threads
 
 _REINSTALL = "reinstall memory-core, or choose another provider: memorySearch.provider"
 
@@ -39,6 +40,7 @@ class StaticProvider:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loaded: tuple[NDArray[np.generic], Tokenizer] | None = None
+        self._words: WordTokens | None = None  # None until it is needed, and for a tokenizer that it does not suit
 
     @property
     def space(self) -> Space:
@@ -64,6 +66,12 @@ class StaticProvider:
         _, tokenizer = self._load()
         if len(texts) < FEW:
             return [tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
+        with self._lock:
+            if self._words is None and cuts_at_words(tokenizer):
+                self._words = WordTokens(tokenizer)
+            words = self._words
+        if words is not None:
+            return words.find_ids(texts)
         return [encoding.ids for encoding in tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
     def token_vectors(self, ids: NDArray[np.uint16]) -> NDArray[np.float32]:
@@ -77,7 +85,7 @@ class StaticProvider:
     def close(self) -> None:
         """Release the table and the tokenizer."""
         with self._lock:
-            self._loaded = None
+            self._loaded = self._words = None
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         import numpy as np

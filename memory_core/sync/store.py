@@ -172,8 +172,8 @@ class SyncStore(IndexedText, Protocol):
         """Return a file's text as the index holds it; None when the file was never read."""
         ...
 
-    def put_file(self, prepared: PreparedFile) -> dict[int, PreparedChunk]:
-        """Make the index hold a file as it was prepared; equal chunks keep their rows.
+    def put_files(self, prepared: Sequence[PreparedFile]) -> dict[int, PreparedChunk]:
+        """Make the index hold some files as they were prepared, all or none; equal chunks keep their rows.
 
         Returns:
             The chunks that were inserted, by id.

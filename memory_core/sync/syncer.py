@@ -1,7 +1,7 @@
 """Index what has changed in the files: text first, which keyword search finds at once, then the missing embeddings.
 
-One file is one transaction; embeddings are committed as each request returns. A stopped sync leaves a good index, and the
-next one goes on from there: it finds changed files by comparing, missing embeddings by a query.
+Some files are one transaction, each of them wholly in it; embeddings are committed as each request returns. A stopped sync leaves
+a good index, and the next one goes on from there: it finds changed files by comparing, missing embeddings by a query.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ CUT_VERSION = (
     4  # goes up whenever chunks, units or windows are cut, or words stemmed, or sessions read or redacted, differently
 )
 RECORD_SECONDS = 60.0  # a sync that changed nothing is recorded this often, so that most searches write nothing
+FILES_STEP = 64  # files that are committed together, unless they are long
+CHUNKS_STEP = 500  # chunks from which on is committed, as other writers wait meanwhile
 MERGE_FROM = (
     0.25  # share of the files that is new, from which the keyword index is merged; FTS5 merges smaller changes itself
 )
@@ -48,6 +50,7 @@ class Syncer:
         self._store = context.store
         self._counts = context.counts
         self._digest: str | None = None  # of the files as they were looked at, once the index agrees with them
+        self._waiting: list[PreparedFile] = []  # to be committed together
 
     def run(self, *, force: bool = False) -> SyncReport:
         """Compare, cut, store, embed.
@@ -141,7 +144,7 @@ class Syncer:
         return os.path.realpath(self._context.config.workspace)
 
     def _update(self, changes: Changes, changed: Sequence[MemoryFile], *, every_session: bool) -> bool:
-        """Index what changed, one transaction a file; return False if some changed file was left for later."""
+        """Index what changed; return False if some changed file was left for later."""
         if changes.gone:
             self._store.drop_files([row.id for row in changes.gone])
             self._counts.removed = len(changes.gone)
@@ -153,6 +156,9 @@ class Syncer:
         for number, file in enumerate(todo):
             self._context.report_progress(Progress(phase="files", done=number, total=len(todo), path=file.path))
             self._update_file(file, changes.find_indexed(file))
+            if len(self._waiting) >= FILES_STEP or sum(len(each.chunks) for each in self._waiting) >= CHUNKS_STEP:
+                self._commit()
+        self._commit()
         if todo:
             self._context.report_progress(Progress(phase="files", done=len(todo), total=len(todo)))
         return len(todo) == len(changed)
@@ -169,11 +175,16 @@ class Syncer:
             if row.stamp != note.stamp or row.error is not None:
                 self._store.touch_file(row.id, note.stamp)
             return
-        self._context.record_fresh(self._store.put_file(self._cut(file, note)))
+        self._waiting.append(self._cut(file, note))
         if row is None or not row.hash:
             self._counts.added += 1
         else:
             self._counts.changed += 1
+
+    def _commit(self) -> None:
+        if self._waiting:
+            self._context.record_fresh(self._store.put_files(self._waiting))
+            self._waiting = []
 
     def _read_and_cut(self, file: MemoryFile) -> PreparedFile:
         return self._cut(file, read_text(file))

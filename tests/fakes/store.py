@@ -191,9 +191,9 @@ class PlainStore(PlainText):
         row = self.rows.get((file.source, file.path))
         return None if row is None else row.prepared
 
-    def put_file(self, prepared: PreparedFile) -> dict[int, PreparedChunk]:
+    def put_files(self, prepared: Sequence[PreparedFile]) -> dict[int, PreparedChunk]:
         self.record_change()
-        return self.put(prepared)
+        return {key: chunk for file in prepared for key, chunk in self.put(file).items()}
 
     def drop_files(self, ids: Iterable[int]) -> None:
         self.record_change()

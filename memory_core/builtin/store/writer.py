@@ -181,10 +181,11 @@ class StoreWriter(_Text):
         with self._store.read() as connection:
             return rows.load_file(connection, file)
 
-    def put_file(self, prepared: PreparedFile) -> dict[int, PreparedChunk]:
+    def put_files(self, prepared: Sequence[PreparedFile]) -> dict[int, PreparedChunk]:
         try:
             with self._store.write() as connection:
-                return FileRows(connection, seen=self._seen).put(prepared)
+                target = FileRows(connection, seen=self._seen)
+                return {key: chunk for file in prepared for key, chunk in target.put(file).items()}
         except BaseException:
             self._seen.clear()  # what was written is rolled back
             raise

@@ -212,10 +212,10 @@ class PostgresWriter:
         with self._read() as (cursor, tenant):
             return rows.load_file(cursor, tenant.id, file)
 
-    def put_file(self, prepared: PreparedFile) -> dict[int, PreparedChunk]:
+    def put_files(self, prepared: Sequence[PreparedFile]) -> dict[int, PreparedChunk]:
         """See `SyncStore`."""
         with self._notes() as notes:
-            return notes.put(prepared)
+            return {key: chunk for file in prepared for key, chunk in notes.put(file).items()}
 
     def drop_files(self, ids: Iterable[int]) -> None:
         """See `SyncStore`."""

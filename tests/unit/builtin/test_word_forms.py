@@ -57,8 +57,8 @@ def test_words_of_a_transaction_that_failed_are_added_by_the_next(index: Index) 
     assert again is not None
     index.writer.drop_files([index.writer.list_files()[0].id])
     with pytest.raises(AttributeError):
-        index.writer.put_file(replace(again, chunks=(*again.chunks, None)))  # type: ignore[arg-type] # fails half-way
-    index.writer.put_file(again)
+        index.writer.put_files([replace(again, chunks=(*again.chunks, None))])  # type: ignore[arg-type] # fails half-way
+    index.writer.put_files([again])
     assert held(index) == {"rechnungen", "liegen", "steuer"}
 
 

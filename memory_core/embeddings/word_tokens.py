@@ -1,0 +1,85 @@
+"""Token ids of many texts, word by word: most words of a text were met before, and their ids are kept.
+
+That gives the ids which the tokenizer gives for the whole text, in a fifth of the time, where no token of its vocabulary goes on
+behind the end of a word: merges inside one word then know nothing of its neighbours. Tokenizers in the manner of SentencePiece
+write a space as the mark in front of the word that follows, and are made so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from itertools import chain
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+MARK = "\u2581"  # stands for a space
+END = "\0"  # of a word, while a text is cut
+MOST_WORDS = 30_000  # kept: some 8 MB
+LONGEST_WORD = 40  # characters; longer ones hardly come twice
+MEAN_WORD = 12  # characters: text of longer words, such as Chinese, is left to the tokenizer
+_PROBE = 'Cut,  at\u2581words:\n- "E11000"\n\n\t漢字 naïve\u200d🙂 <pad> x '
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    return re.compile(f"{MARK}*[^{MARK}\n]+|{MARK}+|\n")
+
+
+class WordTokens(dict[str, tuple[int, ...]]):
+    """Ids of words by word, filled as they are asked for. Used from several threads.
+
+    Args:
+        tokenizer: Gives the ids; `cuts_at_words` must hold for it.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        super().__init__()
+        self._tokenizer = tokenizer
+        self._tokenize = tokenizer.model.tokenize
+        self._special = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        """Cut a word that was not met before."""
+        ids = tuple(token.id for token in self._tokenize(word))
+        if len(word) <= LONGEST_WORD:
+            if len(self) >= MOST_WORDS:
+                self.clear()
+            self[word] = ids
+        return ids
+
+    def find_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of every text's tokens."""
+        found: list[list[int]] = []
+        left: list[int] = []
+        for number, text in enumerate(texts):
+            if text.count(" ") * MEAN_WORD < len(text) - MEAN_WORD or any(map(text.__contains__, self._special)):
+                left.append(number)
+                found.append([])
+            else:
+                found.append(self._cut(text))
+        if left:
+            encodings = self._tokenizer.encode_batch_fast([texts[number] for number in left], add_special_tokens=False)
+            for number, encoding in zip(left, encodings, strict=True):
+                found[number] = encoding.ids
+        return found
+
+    def _cut(self, text: str) -> list[int]:
+        if not text:
+            return []
+        marked = f" {text}"
+        if "  " in marked or MARK in text or END in text:
+            words = _word().findall(marked.replace(" ", MARK))
+        else:  # a third of the time
+            words = marked.replace("\n", f"{END}\n{END}").replace(" ", f"{END}{MARK}").split(END)
+        return list(chain.from_iterable(map(self.__getitem__, words)))
+
+
+def cuts_at_words(tokenizer: Tokenizer) -> bool:
+    """Return True if no token of a tokenizer goes on behind the end of a word, so that `WordTokens` gives its ids."""
+    if any(MARK in piece.lstrip(MARK) or ("\n" in piece and piece != "\n") for piece in tokenizer.get_vocab()):
+        return False
+    return WordTokens(tokenizer)._cut(_PROBE) == tokenizer.encode(_PROBE, add_special_tokens=False).ids
