@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_core.cli import output
+from memory_core.cli.activity import ACTIVITY
 from memory_core.cli.items import ItemCommands
 from memory_core.cli.opening import check_as_of, explain_empty, open_memory, open_notes
 from memory_core.cli.parser import SOURCES, Argument, Command, Later, Options, parse_options
@@ -323,6 +324,7 @@ COMMANDS = (
             SOURCES,
         ),
     ),
+    ACTIVITY,
     Command(
         name="history",
         help="List the versions of a note, or what changed last.",

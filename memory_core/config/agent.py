@@ -85,6 +85,11 @@ class AgentConfig:
         return self.store_path.parent / f"{self.agent}.items.sqlite"
 
     @property
+    def activity_path(self) -> Path:
+        """The file of this agent's activity log, beside the index; no other agent has the same."""
+        return self.store_path.parent / f"{self.agent}.activity.jsonl"
+
+    @property
     def history_path(self) -> Path:
         """The file of old versions of this workspace's notes, beside the index; no other agent or workspace has the same."""
         return self.store_path.parent / f"{self.agent}-{make_workspace_key(self.workspace)}.history.sqlite"

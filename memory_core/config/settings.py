@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import ClassVar, Literal
 
+from memory_core.config.activity_settings import ActivitySettings
 from memory_core.config.fields import (
     STRICT,
     InvalidField,
@@ -367,6 +368,7 @@ class SearchSettings(Section):
     query: QuerySettings = field(default_factory=QuerySettings)
     cache: Cache = field(default_factory=Cache)
     history: HistorySettings = field(default_factory=HistorySettings)
+    activity: ActivitySettings = field(default_factory=ActivitySettings)
     items: ItemSettings = field(default_factory=ItemSettings)
     recall: RecallSettings = field(default_factory=RecallSettings)
     experimental: Experimental = field(default_factory=Experimental)

@@ -146,6 +146,7 @@ class FlushTurn:
         day: The date of that note, in the user's timezone.
         total_tokens: The session's size when the turn was planned; None if unknown.
         counted_here: `cycles` counts the session's compactions, since the host does not.
+        chat_type, channel: Those of the session; the scope decides by them if the activity log names it.
         silent: Always true.
     """
 
@@ -160,6 +161,8 @@ class FlushTurn:
     day: date
     total_tokens: int | None = None
     counted_here: bool = False
+    chat_type: str = ""
+    channel: str = ""
     silent: Literal[True] = True
 
 
@@ -207,6 +210,8 @@ def plan_flush(
         day=day,
         total_tokens=to_count(session.total_tokens),
         counted_here=session.counted_here,
+        chat_type=session.chat_type,
+        channel=session.channel,
     )
 
 

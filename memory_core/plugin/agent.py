@@ -16,6 +16,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.names import BUILTIN
 from memory_core.config.switch import explain_off, refuse_off
 from memory_core.errors import BackendUnavailable, InvalidArgument, MemoryClosed, MemoryCoreError, refuse_past
+from memory_core.plugin import agent_activity
 from memory_core.plugin.agent_capture import AgentCapture
 from memory_core.plugin.agent_items import AgentItems
 from memory_core.plugin.agent_recall import AgentRecall
@@ -116,8 +117,11 @@ class AgentMemory:
             return results.shape_denied("memory may not be used in this chat", _advise_on_scope(selector, context))
         checked = check_arguments(schema, arguments, name=name)
         if name in ITEM_TOOLS:
-            return self.items.call_tool(config, name, checked, context)
-        return self._call_note_tool(selector, config, schema, checked, context)
+            result = self.items.call_tool(config, name, checked, context)
+        else:
+            result = self._call_note_tool(selector, config, schema, checked, context)
+        agent_activity.record_tool(config, schema["name"], result, context.session_key)
+        return result
 
     def _call_note_tool(
         self,

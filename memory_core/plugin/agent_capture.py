@@ -17,6 +17,7 @@ from memory_core.concurrency.threads import start_call
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.lazy_dataclasses import dataclass
+from memory_core.plugin.agent_activity import record_capture
 from memory_core.plugin.agent_items import AgentItems
 from memory_core.text.tokens import estimate_tokens
 from memory_core.tools.recalled import Recalled
@@ -239,6 +240,7 @@ class AgentCapture:
             max_tokens=settings.max_tokens,
             max_seconds=LAST_MODEL_SECONDS if self._closed else MODEL_SECONDS,
         )
+        record_capture(batch.config, [written.item.id for written in learned.written], key)
         if settings.notes:
             try:
                 items.mirror.append([written.item for written in learned.written], self._today())

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from memory_core.concurrency import forks
 from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
 from memory_core.config.agent import AgentConfig
+from memory_core.plugin.agent_activity import record_recall
 from memory_core.plugin.agent_items import AgentItems
 from memory_core.records import CallContext, Query, SearchResult
 from memory_core.sources.roots import LONGTERM_NAMES
@@ -97,6 +98,7 @@ class AgentRecall:
         texts = [piece.text for piece in kept]
         self._shown.add(key, texts)
         self._recalled.add(key, texts)
+        record_recall(config, [piece.place for piece in kept], key)
         ids = [piece.place for piece in kept if piece.source == "item"]
         if ids:  # the answer does not wait for the disk
             start_call(lambda: items.mark_recalled(ids), name="memory-core-recall-mark")

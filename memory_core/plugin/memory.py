@@ -32,6 +32,7 @@ from memory_core.tools import results, schemas
 from memory_core.tools.arguments import check_arguments
 
 if TYPE_CHECKING:
+    from memory_core.activity import Activity
     from memory_core.explanation import Explanation
     from memory_core.items.items import Items
     from memory_core.items.recall import Recall
@@ -199,6 +200,30 @@ class Memory:
         others = [whole.agent(each) for each in whole.agents if each != config.agent]
         place = None if path is None else read_place(path, line)
         return self._memory.explain(config, others, schemas.read_query(checked, config.search.query), place)
+
+    def list_activity(self, *, limit: int = 100, session: str | None = None) -> list[Activity]:
+        """Return the last uses of this memory by sessions, the latest first: what they stored, recalled, flushed and forgot.
+
+        Args:
+            limit: The most uses.
+            session: Only those of the session with this key; None is all.
+
+        Raises:
+            MemoryOff: Memory is off.
+            StoreError: The log cannot be read.
+        """
+        from memory_core.activity import load_entries
+        from memory_core.errors import StoreError
+
+        self._memory.refuse_closed()
+        config = self.config()
+        refuse_off(config)
+        try:
+            return load_entries(config.activity_path, limit=limit, session=session)
+        except OSError as error:
+            raise StoreError(
+                config.activity_path, f"cannot be read: {error.strerror}", action="delete it; a new one is begun"
+            ) from error
 
     def sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
         """Index what has changed in the files; `force` rebuilds the index.

@@ -15,6 +15,7 @@ from memory_core.flush import cycles, policy, sessions
 from memory_core.flush.policy import Decision, FlushTurn, Session
 from memory_core.hookspecs import hookimpl
 from memory_core.plugin.agent import AgentMemory
+from memory_core.plugin.agent_activity import record_flush
 from memory_core.plugin.agents import AgentMemories
 from memory_core.plugin.boundary import check_choice, check_context, check_kind, never_raises, read_agent
 from memory_core.records import CallContext
@@ -160,10 +161,11 @@ class SlotCompaction:
         from memory_core.flush import runner
 
         check_kind("turn", turn, FlushTurn)
-        _, config = self._agents.resolve(normalize_agent_id(turn.agent))
+        memory, config = self._agents.resolve(normalize_agent_id(turn.agent))
         if not isinstance(outcome, runner.FlushOutcome):
             check_choice("outcome", outcome, get_args(runner.FlushStatus))
             outcome = runner.FlushOutcome(status=outcome, reason="as the host says")
+        _log_flush(memory, config, turn, outcome)
         return cycles.record(turn, outcome, config)
 
     def _find_session(self, session: Session | CallContext) -> tuple[Session, AgentConfig]:
@@ -194,8 +196,21 @@ def _run_flush(
 
     handlers = runner.make_flush_tools(turn, config, recalled=memory.recalled(turn.session_key))
     outcome = runner.run_flush(turn, complete, handlers, **limits)
+    _log_flush(memory, config, turn, outcome)
     cycles.record(turn, outcome, config)
     return outcome
+
+
+def _log_flush(memory: AgentMemory, config: AgentConfig, turn: FlushTurn, outcome: FlushOutcome) -> None:
+    """Record in the activity log how a turn went, where the scope lets its session see notes."""
+    context = CallContext(
+        agent=turn.agent, session_key=turn.session_key, chat_type=turn.chat_type or None, channel=turn.channel or None
+    )
+    try:
+        if memory.allows(config, context):
+            record_flush(config, turn, outcome)
+    except MemoryCoreError as error:
+        log.warning("the flush of %s is not in the activity log: %s", turn.session_key, error)
 
 
 def _catch(name: str, handler: ToolFunction) -> ToolFunction:

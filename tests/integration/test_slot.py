@@ -31,6 +31,7 @@ ELSEWHERE = {
     "memory.citations": "tests/unit/plugin/test_slot.py::test_citations_by_chat_type",
     "memory.scope.default": "tests/unit/plugin/test_slot.py::test_scope_covers_every_tool_and_the_opening_notes",
     "memory.scope.rules": "tests/unit/plugin/test_slot.py::test_scope_covers_every_tool_and_the_opening_notes",
+    "memorySearch.activity.enabled": "tests/integration/test_activity.py::test_off_records_nothing",
     "memorySearch.history.enabled": "tests/integration/test_history.py::test_off_keeps_nothing",
     "memorySearch.history.retentionDays": "tests/integration/test_history.py"
     "::test_old_versions_are_dropped_and_the_others_stay_whole",

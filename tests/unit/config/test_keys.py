@@ -151,6 +151,7 @@ KEYS = [
     number("memorySearch.query.hybrid.temporalDecay.floor", 0.5, 0, 1),
     switch("memorySearch.cache.enabled", default=True),
     whole("memorySearch.cache.maxEntries", 50_000, 0),
+    switch("memorySearch.activity.enabled", default=True),
     switch("memorySearch.history.enabled", default=True),
     number("memorySearch.history.retentionDays", None, 0, above=True),
     Key(

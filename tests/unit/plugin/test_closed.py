@@ -73,6 +73,7 @@ MEMORY_CALLS: Mapping[str, Callable[[Memory], object]] = {
     "items": lambda memory: memory.items,
     "recall_for_message": lambda memory: memory.recall_for_message("What is the fence made of?"),
     "explain": lambda memory: memory.explain("What is the fence made of?"),
+    "list_activity": lambda memory: memory.list_activity(),
     "sync": lambda memory: memory.sync(),
     "finish_sync": lambda memory: memory.finish_sync("builtin"),
     "status": lambda memory: memory.status(),

@@ -126,6 +126,7 @@ MEMORY_CALLS: Mapping[str, Callable[[Memory], object]] = {
     "call_tool append": lambda memory: memory.call_tool("memory_append", {"text": "The gate is green."}),
     "recall_for_message": lambda memory: memory.recall_for_message("What is the fence made of?"),
     "explain": lambda memory: memory.explain("What is the fence made of?"),
+    "list_activity": lambda memory: memory.list_activity(),
     "sync": lambda memory: memory.sync(),
     "finish_sync": lambda memory: memory.finish_sync("builtin"),
     "sync_soon": lambda memory: memory.sync_soon(),

@@ -1,0 +1,130 @@
+"""The activity log of one agent's memory: what was stored, recalled, flushed and forgotten, when, and from which session.
+
+An entry names places and counts, and holds no text: what is deleted from notes and items does not live on in here. The log is two
+files of JSON lines beside the index: entries are appended to the first, and once it is full it takes the place of the second.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, locked
+from memory_core.lazy_dataclasses import dataclass
+
+Action = Literal["stored", "recalled", "flushed", "forgot"]
+
+MAX_BYTES = 512 * 1024  # of both files together: the last 2,500 entries or more
+FULL_BYTES = (
+    MAX_BYTES // 2 - 16_384
+)  # of the first: a last entry, and those of processes that write meanwhile, still fit
+MAX_PLACES = 12  # of one entry that are named
+MAX_CHARS = 200  # of a place, and of a session's key
+LOCK_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """One use of the memory.
+
+    Attributes:
+        at: Unix seconds.
+        action: "stored", "recalled", "flushed" or "forgot".
+        by: The tool, or "recall", "capture" or "flush", which hosts call.
+        session: The key of the session; None outside of sessions, as at the command line.
+        places: The first of the places: citations of notes, or ids of items.
+        count: The number of places, those that are not named included.
+        outcome: A word of ours on how it went, such as "reinforced" or "nothing new"; "" if there is nothing to tell.
+    """
+
+    at: float
+    action: Action
+    by: str
+    session: str | None = None
+    places: tuple[str, ...] = ()
+    count: int = 0
+    outcome: str = ""
+
+
+def append_entry(path: Path, entry: Activity) -> None:
+    """Append an entry to the log; several processes may at once.
+
+    An entry is one write that begins with a line end, so that one which a kill or a power cut has torn harms no other.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    shown = {
+        "at": round(entry.at, 3), "action": entry.action, "by": entry.by, "session": _shorten(entry.session),
+        "places": [_shorten(place) for place in entry.places[:MAX_PLACES]], "count": entry.count, "outcome": entry.outcome,
+    }  # fmt: skip
+    data = b"\n" + json.dumps(shown, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | NOFOLLOW | BINARY | CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, flags, 0o600)
+    try:
+        os.write(descriptor, data)
+        size = os.fstat(descriptor).st_size
+    finally:
+        os.close(descriptor)
+    if size > FULL_BYTES:
+        _turn_over(path)
+
+
+def load_entries(path: Path, *, limit: int, session: str | None = None) -> list[Activity]:
+    """Return the last entries, the latest first; none without a log.
+
+    Args:
+        path: The log.
+        limit: The most entries.
+        session: Only those of this session; None is all.
+
+    Raises:
+        OSError: The log cannot be read.
+    """
+    found: list[Activity] = []
+    for file in (path, _find_older(path)):
+        with suppress(FileNotFoundError):
+            for line in reversed(file.read_bytes().split(b"\n")):
+                if len(found) == limit:
+                    return found
+                found += [entry for entry in _parse(line) if session in (None, entry.session)]
+    return found
+
+
+def _turn_over(path: Path) -> None:
+    """Let the full file take the place of the older one, unless another process has done so."""
+    with (
+        suppress(TimeoutError, FileNotFoundError),
+        locked(path.with_suffix(".lock"), timeout_seconds=LOCK_SECONDS),
+    ):
+        if path.stat().st_size > FULL_BYTES:
+            path.replace(_find_older(path))
+
+
+def _find_older(path: Path) -> Path:
+    return path.with_suffix(".old.jsonl")
+
+
+def _shorten(text: str | None) -> str | None:
+    return text if text is None or len(text) <= MAX_CHARS else text[: MAX_CHARS - 1] + "…"
+
+
+def _parse(line: bytes) -> Iterator[Activity]:
+    """Yield the entry of a line; nothing for an empty, torn or strange one."""
+    if not line:
+        return
+    with suppress(ValueError, TypeError, KeyError):
+        raw = json.loads(line)
+        session = raw["session"]
+        yield Activity(
+            at=float(raw["at"]), action=raw["action"], by=str(raw["by"]), session=None if session is None else str(session),
+            places=tuple(map(str, raw["places"])), count=int(raw["count"]), outcome=str(raw["outcome"]),
+        )  # fmt: skip
