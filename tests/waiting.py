@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+HANG_GUARD_SECONDS = 30.0  # what a busy machine needs at most for something that takes a moment
+
 
 class Clock:
     """Seconds that pass when told to."""

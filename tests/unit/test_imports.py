@@ -101,13 +101,13 @@ def processor_seconds(*arguments: str) -> float:
     return min(once() for _ in range(7))
 
 
-def test_importing_costs_little() -> None:
-    assert processor_seconds("-c", "import memory_core") - processor_seconds("-c", "pass") < 0.08
+def test_importing_costs_less_than_importing_asyncio() -> None:
+    assert processor_seconds("-c", "import memory_core") < processor_seconds("-c", "import asyncio")
 
 
 def test_the_version_is_answered_at_once() -> None:
     assert python("import memory_core.cli.main; memory_core.cli.main.main(['--version'])").startswith("memory-core ")
-    assert processor_seconds("-m", "memory_core", "--version") < 0.06
+    assert processor_seconds("-m", "memory_core", "--version") < processor_seconds("-c", "import asyncio")
 
 
 def test_public_names_are_sorted_and_resolve() -> None:

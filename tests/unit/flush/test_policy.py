@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import time
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -132,7 +133,7 @@ def test_text_beside_the_token_is_shown(text: str) -> None:
 
 
 def test_long_replies_are_judged_quickly() -> None:
-    started = datetime.now(UTC)
+    started = time.thread_time()
     for hostile in (
         "NO_REPLY" + " ." * 40_000 + "x",
         "*" * 99_000 + "x",
@@ -140,7 +141,7 @@ def test_long_replies_are_judged_quickly() -> None:
         "NO_REPLY " * 10_000 + "x",
     ):
         assert not is_silent_reply(hostile)
-    assert datetime.now(UTC) - started < timedelta(seconds=5)
+    assert time.thread_time() - started < 20  # what takes quadratic time takes minutes
 
 
 def test_the_turn_is_pinned_silent_and_says_the_rules() -> None:

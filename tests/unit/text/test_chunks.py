@@ -222,8 +222,8 @@ def test_a_blank_note_has_no_chunks(text: str) -> None:
 
 @pytest.mark.parametrize("line", ["x" * 1_000_000, "word " * 200_000, "漢" * 300_000, "a漢" * 200_000])
 def test_a_huge_line_is_cut_fast(line: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     chunks = split_chunks(f"before\n{line}\nafter", Chunking())
-    assert time.perf_counter() - started < 2
+    assert time.thread_time() - started < 20  # what takes quadratic time takes minutes
     assert {chunk.start_line for chunk in chunks[1:-1]} == {2}
     assert "".join(chunk.text for chunk in chunks[1:-1]).strip() == line.strip()

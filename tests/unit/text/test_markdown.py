@@ -127,7 +127,7 @@ def test_an_open_fence_is_found_from_the_end_and_closed_once(lines: list[str]) -
     ids=["hashes", "closing hashes", "spaces", "delimiters", "ticks"],
 )
 def test_no_line_takes_long(line: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     scan([line, line])
     parse_heading(line)
-    assert time.perf_counter() - started < 1
+    assert time.thread_time() - started < 20  # what takes quadratic time takes minutes
