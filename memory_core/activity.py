@@ -1,4 +1,4 @@
-"""The activity log of one agent's memory: what was stored, recalled, flushed and forgotten, when, and from which session.
+"""The activity log of one agent in one workspace: what was stored, recalled, flushed and forgotten, when, and from which session.
 
 An entry names places and counts, and holds no text: what is deleted from notes and items does not live on in here. The log is two
 files of JSON lines beside the index: entries are appended to the first, and once it is full it takes the place of the second.

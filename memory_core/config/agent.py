@@ -86,8 +86,8 @@ class AgentConfig:
 
     @property
     def activity_path(self) -> Path:
-        """The file of this agent's activity log, beside the index; no other agent has the same."""
-        return self.store_path.parent / f"{self.agent}.activity.jsonl"
+        """The file of the activity log, beside the index; no other agent or workspace has the same."""
+        return self.store_path.parent / f"{self.agent}-{make_workspace_key(self.workspace)}.activity.jsonl"
 
     @property
     def history_path(self) -> Path:

@@ -44,6 +44,15 @@ def tell(folder: Path) -> list[tuple[str, str, int, str]]:
     return [(entry.action, entry.by, entry.count, entry.outcome) for entry in reversed(read(folder))]
 
 
+def test_another_workspace_of_the_same_agent_has_a_log_of_its_own(tmp_path: Path) -> None:
+    with open_slot(tmp_path) as slot:
+        slot.call_tool("memory_append", {"text": "- The fence is green."}, MAIN)
+    other = tmp_path / "other"
+    other.mkdir()
+    with memory_core.open_memory(workspace=other, state_dir=tmp_path / "state") as memory:
+        assert memory.list_activity() == []
+
+
 def test_what_sessions_do_is_recorded_with_its_places_and_its_session(tmp_path: Path) -> None:
     before = time.time()
     with open_slot(tmp_path) as slot:
