@@ -12,6 +12,7 @@ MemoryCoreError
 ├── NotIndexed                  there is no index, and the session may not write one
 │   └── OtherWorkspace          the index file holds the notes of another workspace
 ├── HistoryUnavailable          the history does not reach back to the time asked for, or none is kept
+├── TextInUse                   a text cannot be purged from the past while something that stands holds it
 ├── StoreError                  the index file cannot be used
 │   ├── StoreCorrupt            it is no database of memory-core, or damaged
 │   ├── StoreTooNew             a newer version of memory-core wrote it
@@ -197,6 +198,10 @@ def refuse_past(backend: str) -> InvalidArgument:
 
 class HistoryUnavailable(MemoryCoreError):
     """The history does not reach back to the time that was asked for, or none is kept."""
+
+
+class TextInUse(MemoryCoreError):
+    """A text cannot be purged from the past, because something holds it that stands today."""
 
 
 class StoreError(MemoryCoreError):

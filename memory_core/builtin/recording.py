@@ -16,6 +16,12 @@ from memory_core.sources.files import list_files
 
 log = logging.getLogger(__name__)
 
+WIPE_SECONDS = 5.0  # that a sync which somebody asked for waits for readers, each of the index and the history
+NOT_WIPED = (
+    "text that was deleted from the past is still in the files, because another program reads them;"
+    " run memory-core index again to overwrite it"
+)
+
 
 class HistoryRecorder:
     """Implements `serving.index.Recorder`.
@@ -33,8 +39,17 @@ class HistoryRecorder:
 
     def record(self, listed: Sequence[MemoryFile] | None, changed: Changed | None, *, asked: bool) -> tuple[str, ...]:
         """Record the notes of the index if they have changed since the last time, or if there is no history of them."""
-        if not self._history.enabled:
-            return ()
+        warnings = self._record(listed, changed, asked=asked) if self._history.enabled else []
+        try:
+            if (asked or self._history.deletions.pending) and not self._wipe(seconds=WIPE_SECONDS if asked else 0.0):
+                warnings.append(NOT_WIPED)
+        except (MemoryCoreError, OSError) as error:
+            log.warning("deleted text is not overwritten, the next sync tries again: %s", error)
+            if self._history.enabled and not warnings:
+                warnings.append(f"deleted text is not overwritten yet: {error}")
+        return tuple(warnings)
+
+    def _record(self, listed: Sequence[MemoryFile] | None, changed: Changed | None, *, asked: bool) -> list[str]:
         warnings: list[str] = []
         try:
             if asked and (aside := self._history.mend()) is not None:
@@ -50,7 +65,20 @@ class HistoryRecorder:
         except (MemoryCoreError, OSError) as error:
             log.warning("the history is not recorded, the next sync tries again: %s", error)
             warnings.append(f"the history is not recorded: {error}; {getattr(error, 'action', '')}".rstrip("; "))
-        return tuple(warnings)
+        return warnings
+
+    def _wipe(self, *, seconds: float) -> bool:
+        """Overwrite in the index and the history what was deleted from the past; return False while something reads them."""
+        deletions = self._history.deletions
+        mark = deletions.load_mark()
+        if mark is None:
+            return True
+        if mark[0] == "purged":  # what a vector tells of its text
+            self._writer.evict_embeddings(keep=0)
+        if not (self._writer.wipe(seconds=seconds) and deletions.wipe(seconds=seconds)):
+            return False
+        deletions.remove_mark(mark)
+        return True
 
     def close(self) -> None:
         """Close the history until it is needed again."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_core.cli import output
 from memory_core.cli.activity import ACTIVITY
+from memory_core.cli.history_commands import HISTORY_COMMANDS
 from memory_core.cli.items import ItemCommands
 from memory_core.cli.opening import check_as_of, explain_empty, open_memory, open_notes
 from memory_core.cli.parser import SOURCES, Argument, Command, Later, Options, parse_options
@@ -331,6 +332,7 @@ COMMANDS = (
         run=Later("history", "run_history"),
         arguments=(Argument.of("path", metavar="PATH", nargs="?", help="path of the note; it may be gone by now"),),
     ),
+    *HISTORY_COMMANDS,
     Command(
         name="diff",
         help="Show what differs in a note between two times.",

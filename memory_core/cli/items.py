@@ -19,6 +19,7 @@ from memory_core.records import ITEM_KINDS
 from memory_core.text.quoting import quote_safely
 
 if TYPE_CHECKING:
+    from memory_core.config.agent import AgentConfig
     from memory_core.items.items import Items
     from memory_core.items.records import Item
     from memory_core.plugin.memory import Memory
@@ -202,19 +203,20 @@ class ItemCommands:
         return 1 if missing else 0
 
     def _run_forget(self, options: Options) -> int:
-        with self._open(options) as items:
-            done = items.forget(
+        with self._open_memory(options) as memory:
+            done = memory.items.forget(
                 ids=options.ids, query=options.query, session=options.session, scope=options.scope,
                 after=_read_day("--after", options.after), before=_read_day("--before", options.before),
                 dry_run=options.dry_run,
             )  # fmt: skip
+            told = _find_in_past(memory.config(), done.items)
         if options.json:
-            output.print_json(done)
+            output.print_json({**output.to_plain(done), "remains": [*done.remains, *told]})
         else:
             _print_items(done.items)
             verb = "would be deleted" if done.dry_run else "deleted"
             print(f"{len(done.items)} {'item' if len(done.items) == 1 else 'items'} {verb}.")
-            for sentence in done.remains:
+            for sentence in (*done.remains, *told):
                 output.complain(sentence)
         missing = sorted(set(options.ids) - {item.id for item in done.items})
         if missing:
@@ -312,3 +314,18 @@ def _to_item(raw: Mapping[str, Any]) -> Item:
     if not all(isinstance(tag, str) for tag in values["tags"]):
         raise TypeError("tags has the wrong type")
     return Item(**{**values, "tags": tuple(values["tags"])})
+
+
+def _find_in_past(config: AgentConfig, items: Sequence[Item]) -> list[str]:
+    """Say which items old versions of notes still hold, and how to purge those."""
+    import shlex
+    from contextlib import closing
+
+    from memory_core.history.history import History
+
+    with closing(History(config, writable=False)) as history:
+        texts = [item.content.rstrip(".") for item in items if history.exists()]
+        held = [text for text in texts if history.deletions.find_text(text)]
+    return [
+        f"old versions of notes hold the text: memory-core history purge --match {shlex.quote(each)}" for each in held
+    ]

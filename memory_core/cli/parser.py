@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, NoReturn, Self
 
 from memory_core.__about__ import __version__
@@ -43,6 +44,7 @@ class Command:
         arguments: Its own, besides those of every command.
         aliases: Other names; the help shows them too.
         group: One sentence about its group, for the first command of one with several.
+        beside: Its first word is a command of its own, which takes other words than its second.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Command:
     arguments: tuple[Argument, ...] = ()
     aliases: tuple[str, ...] = ()
     group: str = ""
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +134,22 @@ def parse_options(commands: Sequence[Command], arguments: Sequence[str]) -> Opti
     Raises:
         SystemExit: After the help, and after wrong usage.
     """
+    arguments = _join_names(commands, arguments)
     words = set(arguments)
     if not words & {"-h", "--help"}:
-        named = [each for each in commands if words & {each.name.rpartition(" ")[2], *each.aliases}]
+        named = [each for each in commands if words & {each.name, each.name.rpartition(" ")[2], *each.aliases}]
         with contextlib.suppress(_Unclear):
             return build_parser(named, _PartialParser).parse_args(arguments)
     return build_parser(commands).parse_args(arguments)
+
+
+def _join_names(commands: Sequence[Command], arguments: Sequence[str]) -> list[str]:
+    """Return a command line in which the first name of two words that has a command beside it is one word."""
+    names = {each.name for each in commands if each.beside}
+    for place, pair in enumerate(pairwise(arguments)):
+        if (name := " ".join(pair)) in names:
+            return [*arguments[:place], name, *arguments[place + 2 :]]
+    return list(arguments)
 
 
 def build_parser(commands: Sequence[Command], kind: type[_Parser] = _Parser) -> argparse.ArgumentParser:
@@ -149,7 +162,7 @@ def build_parser(commands: Sequence[Command], kind: type[_Parser] = _Parser) -> 
     top.add_argument("--version", action="version", version=f"memory-core {__version__}")
     groups = {"": top.add_subparsers(title="commands", metavar="COMMAND", required=True)}
     for command in commands:
-        group, _, name = command.name.rpartition(" ")
+        group, _, name = ("", "", command.name) if command.beside else command.name.rpartition(" ")
         if group not in groups:
             member = groups[""].add_parser(group, help=command.group or command.help, allow_abbrev=False)
             groups[group] = member.add_subparsers(title="commands", metavar="COMMAND", required=True)

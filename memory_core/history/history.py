@@ -12,6 +12,7 @@ from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable, HistoryUnavailable, MemoryCoreError, NotIndexed
+from memory_core.history.deletion import Deletions
 from memory_core.history.moments import Moment, find_moment
 from memory_core.history.records import IndexedNote, NoteKey, Version
 from memory_core.history.store import retention, rows
@@ -19,6 +20,7 @@ from memory_core.history.store.store import HistoryStore
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileStamp
 from memory_core.sources.notes import NoteText, hash_bytes, read_bytes, to_text
+from memory_core.sqlite import Connection
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +51,9 @@ class Extent:
 class History:
     """The history of one workspace. The constructor opens nothing. May be used from several threads.
 
+    Attributes:
+        deletions: What is deleted of it for good.
+
     Args:
         config: The agent's.
         writable: False never makes or changes the file.
@@ -61,6 +66,7 @@ class History:
         self._store = HistoryStore(config.history_path, writable=writable)
         self._clock = clock
         self._pruned = -math.inf
+        self.deletions = Deletions(self._store)
 
     @property
     def enabled(self) -> bool:
@@ -126,10 +132,7 @@ class History:
                     in_vault=note.file is not None and note.file.in_vault, since=moment,
                     base=rows.find_base(connection, key, note.hash),
                 )  # fmt: skip
-            dropped = retention.drop_old(connection, self._settings, now_ms=int(self._clock() * 1000))
-        if dropped:
-            with self._store.maintain() as connection:
-                retention.give_back_space(connection)
+            self._drop_old(connection)
         return whole
 
     def exists(self) -> bool:
@@ -150,11 +153,16 @@ class History:
         if self._settings.retention_days is None or (not asked and 0 <= now - self._pruned < LEAST_SECONDS):
             return
         with self._store.write() as connection:
-            dropped = retention.drop_old(connection, self._settings, now_ms=int(now * 1000), asked=True)
+            self._drop_old(connection, asked=True)
         self._pruned = now
-        if dropped:
-            with self._store.maintain() as connection:
-                retention.give_back_space(connection)
+
+    def _drop_old(self, connection: Connection, *, asked: bool = False) -> None:
+        if retention.drop_old(connection, self._settings, now_ms=int(self._clock() * 1000), asked=asked):
+            self.deletions.mark(connection, "dropped")
+
+    def list_set_aside(self) -> list[Path]:
+        """Return the damaged files that were set aside; see `HistoryStore.list_set_aside`."""
+        return self._store.list_set_aside()
 
     def list_problems(self) -> list[tuple[str, str]]:
         """Return (what is wrong, what can be done) for a file that cannot be used, and for files that were set aside."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
+from memory_core import sqlite
 from memory_core.builtin.store import token_bits
 from memory_core.builtin.store.store import Store
+from memory_core.errors import SyncBusy
+from memory_core.sqlite import INDEX
 
 MERGE_PAGES = 500  # of the keyword index that are merged in one step
 VACUUM_PAGES = 1000  # given back in one step: 8 MB
@@ -57,3 +60,21 @@ def give_back_space(store: Store) -> None:
             if int(connection.pragma("freelist_count")) >= free:
                 break
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def wipe(store: Store, *, seconds: float) -> bool:
+    """Write the index anew, so that nothing is left of what was dropped; return False while another program reads it.
+
+    The keyword index keeps words in its pieces until they are merged, and names between its pages after that.
+
+    Args:
+        store: The index.
+        seconds: How long to wait for readers of other processes.
+    """
+    try:
+        with store.write(content=False) as connection:
+            connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('optimize')")
+        with store.maintain() as connection:
+            return sqlite.repeat(lambda: sqlite.rewrite_file(connection, INDEX), seconds=seconds)
+    except SyncBusy:
+        return False

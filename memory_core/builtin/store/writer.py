@@ -285,6 +285,10 @@ class StoreWriter(_Text):
     def give_back_space(self) -> None:
         maintenance.give_back_space(self._store)
 
+    def wipe(self, *, seconds: float) -> bool:
+        """Leave nothing of what was dropped in the file; return False while another program reads it, see `maintenance.wipe`."""
+        return maintenance.wipe(self._store, seconds=seconds)
+
     def _update(self, values: Mapping[str, str | None]) -> None:
         """Set keys of meta, unless they have these values already."""
         with self._store.read() as connection:

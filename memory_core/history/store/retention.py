@@ -36,11 +36,6 @@ def drop_old(connection: Connection, settings: HistorySettings, *, now_ms: int, 
     return dropped
 
 
-def give_back_space(connection: Connection) -> None:
-    """Return free pages to the file system."""
-    connection.execute("PRAGMA incremental_vacuum").fetchall()
-
-
 def _is_due(connection: Connection, now_ms: int) -> bool:
     last = connection.execute("SELECT value FROM meta WHERE key = 'dropped_at'").get
     if last is not None and 0 <= now_ms - int(last) < LEAST_CHECK_MS:

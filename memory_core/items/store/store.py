@@ -87,14 +87,9 @@ class ItemStore:
         The next process that opens the file for writing tries again, also after this one was killed: `rows.delete` leaves
         a mark, which a finished wipe removes.
         """
-        until = time.monotonic() + CHECKPOINT_SECONDS
         with self._rescuing(), self._pool.hold_writer() as connection:
             self._pool.close_idle()
-            while not _wipe(connection):
-                if time.monotonic() >= until:
-                    return False
-                time.sleep(0.02)
-        return True
+            return sqlite.repeat(lambda: _wipe(connection), seconds=CHECKPOINT_SECONDS)
 
     def close(self) -> None:
         """Close all connections until one is needed again; may be called twice."""
@@ -180,17 +175,15 @@ def _resume_wipe(connection: Connection) -> None:
 def _wipe(connection: Connection) -> bool:
     """Write the file anew, and cut off its journal; return False while another connection is in the way.
 
-    With secure_delete SQLite overwrites what it deletes, but not the copies that it leaves behind when it moves rows from page to
-    page. And the keyword index keeps words as marks between its pages until it is written anew.
+    The keyword index keeps words as marks between its pages until it is written anew.
     """
     mark = load_wipe_mark(connection)
     try:
         with sqlite.translate_errors(Path(connection.filename), ITEMS):
             connection.execute("INSERT INTO items_fts (items_fts) VALUES ('optimize')")
-            connection.execute("VACUUM")
-            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() or (1, 0, 0)
-            if not busy:  # the mark of another process, which has deleted something since then, stays
+            done = sqlite.rewrite_file(connection, ITEMS)
+            if done:  # the mark of another process, which has deleted something since then, stays
                 connection.execute("DELETE FROM meta WHERE key = 'wipe' AND value = ?", (mark,))
     except SyncBusy:
         return False
-    return not busy
+    return done

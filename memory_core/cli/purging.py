@@ -1,0 +1,155 @@
+"""The command that takes a text out of the past: shows what would go, asks, deletes, and says what is left to do."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memory_core.cli import output
+from memory_core.cli.opening import open_notes
+from memory_core.cli.parser import Options
+from memory_core.errors import HistoryUnavailable, InvalidArgument, TextInUse
+
+if TYPE_CHECKING:
+    from memory_core.config.agent import AgentConfig
+    from memory_core.history.history import History
+    from memory_core.history.records import Version
+    from memory_core.plugin.memory import Memory
+
+LEAST_CHARS = 2
+MOST_SHOWN = 20  # notes, and places that still hold the text
+
+
+def run_purge(options: Options) -> int:
+    """Take a text out of all old versions of notes, and overwrite what the files of the state folder keep of it."""
+    from memory_core.config.names import BUILTIN
+    from memory_core.config.switch import refuse_off
+    from memory_core.history.history import History
+
+    text: str = options.match
+    if len("".join(text.split())) < LEAST_CHARS:
+        raise InvalidArgument("--match", f"expected a text of at least {LEAST_CHARS} characters")
+    with open_notes(options) as memory:
+        config = memory.config()
+        refuse_off(config)
+        if (backend := config.memory.backend) != BUILTIN:
+            raise HistoryUnavailable(
+                f"the backend {backend!r} keeps no history",
+                action='to purge one that was kept before, set memory.backend to "builtin" meanwhile',
+            )
+        memory.sync()  # notes from which the text was removed a moment ago
+        with closing(History(config)) as history:
+            if not history.exists():
+                history.measure()  # raises where the folder may not be entered
+            found = history.deletions.find_text(text)
+            _refuse_in_use(memory, config, found, text)
+            asides = _list_set_aside(config, history)
+            if not options.json:
+                _show(history, found, asides)
+            if options.dry_run:
+                return _report(options, found, asides, done=None)
+            if not (options.yes or _confirm()):
+                output.complain("nothing was changed")
+                return 1
+            history.deletions.purge_text(text)
+            _delete(asides)
+            memory.sync()  # overwrites
+            done = history.deletions.load_mark() is None and _wipe_items(config)
+    return _report(options, found, asides, done=done)
+
+
+def _refuse_in_use(memory: Memory, config: AgentConfig, found: list[Version], text: str) -> None:
+    """Refuse while a note, a session log or an item that stands holds the text.
+
+    Raises:
+        TextInUse: One does; names them.
+    """
+    from memory_core.history.deletion import EDIT
+    from memory_core.history.holders import find_holders
+
+    places = list(find_holders(config, text))
+    places += [
+        f"{each.key.path} holds the text, as it was indexed" for each in found if each.until is None and not places
+    ]
+    items = [item.id for item in memory.items.export() if text.casefold() in item.content.casefold()]
+    places += [f"the item {each} holds the text: memory-core items forget {each}" for each in items]
+    if places:
+        more = f"; and {len(places) - MOST_SHOWN} more places" if len(places) > MOST_SHOWN else ""
+        raise TextInUse(f"nothing was purged: {'; '.join(places[:MOST_SHOWN])}{more}", action=EDIT)
+
+
+def _list_set_aside(config: AgentConfig, history: History) -> list[Path]:
+    """Return the damaged files that were set aside, with their side files: what they hold cannot be told."""
+    found: set[Path] = set(history.list_set_aside())
+    for file in (config.items_path, config.store_path):
+        found.update(file.parent.glob(f"{file.name}.damaged*"))
+    return sorted(found)
+
+
+def _show(history: History, found: list[Version], asides: list[Path]) -> None:
+    """Show the notes whose old versions hold the text, and the files that are deleted besides."""
+    from memory_core.history.history import show
+
+    times = {moment.id: show(moment.at)[:16] for moment in history.list_moments()}
+    notes: dict[str, list[Version]] = {}
+    for version in found:
+        notes.setdefault(version.key.path, []).append(version)
+    for path, versions in list(notes.items())[:MOST_SHOWN]:
+        since, until = times[versions[0].since], times.get(versions[-1].until or 0, "now")
+        output.write(f"{path}  {output.count(len(versions), 'version')}, {since} to {until}")
+    if len(notes) > MOST_SHOWN:
+        output.write(f"and {len(notes) - MOST_SHOWN} more notes")
+    if not found:
+        output.write("No version in the history holds the text.")
+    for file in asides:
+        output.write(f"{file}  damaged and set aside: would be deleted whole")
+
+
+def _confirm() -> bool:
+    """Ask the person at the terminal.
+
+    Raises:
+        InvalidArgument: There is none.
+    """
+    if not sys.stdin.isatty():
+        raise InvalidArgument("--yes", "is required where nobody can be asked; --dry-run shows what would go")
+    print("Take it out for good? Nothing can bring it back. [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().casefold() in {"y", "yes"}
+
+
+def _delete(asides: list[Path]) -> None:
+    for file in asides:
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{file}{suffix}").unlink(missing_ok=True)
+
+
+def _wipe_items(config: AgentConfig) -> bool:
+    """Overwrite what deleted items have left; return False while another program reads their file."""
+    from memory_core.items.store.file import ItemsFile
+
+    file = ItemsFile(config.items_path)
+    try:
+        return file.wipe()
+    finally:
+        file.close()
+
+
+def _report(options: Options, found: list[Version], asides: list[Path], *, done: bool | None) -> int:
+    """Tell what was done; `done` is None after a dry run, False if bytes are still to be overwritten."""
+    paths = sorted({version.key.path for version in found})
+    if options.json:
+        files = [str(each) for each in asides]
+        answer = {"notes": paths, "versions": len(found), "files": files, "dryRun": done is None}
+        output.print_json({**answer, "overwritten": bool(done)})
+    elif done is None:
+        output.write(f"{output.count(len(found), 'version')} would be purged. Nothing was changed.")
+    elif done:
+        output.write(f"{output.count(len(found), 'version')} purged; nothing of the text is left in the files.")
+    if done is False:
+        output.complain(
+            "the text is gone from all answers, but its bytes are still in the files, because another program reads them",
+            "Stop that program or wait, then run: memory-core index",
+        )
+    return 1 if done is False else 0

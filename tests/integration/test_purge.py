@@ -1,0 +1,181 @@
+"""A text that is taken out of the past leaves no byte in any file of the state folder."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, redirect_stdout
+from pathlib import Path
+
+import pytest
+
+import memory_core
+from memory_core import sqlite
+from memory_core.builtin import recording
+from memory_core.cli import commands
+from memory_core.config.agent import AgentConfig
+from memory_core.errors import InvalidArgument, TextInUse
+from memory_core.history.history import History
+from memory_core.history.store.store import HistoryStore
+from memory_core.plugin.memory import Memory
+from tests.history import Writer, write_notes
+
+SECRET = "quokkazebra77marmalade"
+LEAST = 4  # characters of a suffix of the secret that would tell something of it
+
+
+@pytest.fixture(params=["none", "static"])
+def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
+    with _open(tmp_path, provider=request.param) as opened:
+        yield opened
+
+
+def _open(folder: Path, **section: object) -> Memory:
+    (folder / "workspace").mkdir(exist_ok=True)
+    config = {"agents": {"defaults": {"memorySearch": section}}}
+    return memory_core.open_memory(config, workspace=folder / "workspace", state_dir=folder / "state")
+
+
+def find_remains(config: AgentConfig, secret: str = SECRET) -> set[str]:
+    """Return the suffixes of a secret that stand in a file of the state folder, or in a version, in any case."""
+    files = [str(file) for file in config.state_dir.rglob("*") if file.is_file()]
+    # In a process of its own: to close a file drops the locks that SQLite holds on it in this one.
+    read = "import pathlib, sys; [sys.stdout.buffer.write(pathlib.Path(each).read_bytes()) for each in sys.argv[1:]]"
+    contents = [subprocess.run([sys.executable, "-c", read, *files], check=True, capture_output=True).stdout]
+    with closing(History(config, writable=False)) as history:
+        for moment in history.list_moments():
+            for version in history.list_alive(moment).values():
+                contents += [history.load_bytes(version), version.key.path.encode()]
+    suffixes = {secret[start:].lower() for start in range(len(secret) - LEAST + 1)}
+    folded = [content.lower() for content in contents]
+    return {suffix for suffix in suffixes if any(suffix.encode() in content for content in folded)}
+
+
+def _paste_secret(memory: Memory) -> None:
+    """Let a secret stand in a note for three moments, among many edits, and then no more."""
+    workspace = memory.config().workspace
+    writer = Writer(workspace, 7)
+    for number in range(12):
+        writer.change(3)
+        notes = dict(writer.notes)
+        if 4 <= number <= 6:
+            notes["memory/house.md"] = f"# House\n\n- the safe opens with {SECRET.title()} since {number}\n- more\n"
+        write_notes(workspace, notes)
+        memory.sync()
+
+
+def _purge(memory: Memory, *arguments: str) -> tuple[int, str]:
+    config, out = memory.config(), io.StringIO()
+    section = {"provider": config.search.provider}
+    place = config.state_dir / "purge.json"
+    place.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
+    names = ["--workspace", str(config.workspace), "--state-dir", str(config.state_dir), "--config", str(place)]
+    with redirect_stdout(out):
+        code = commands.run(["history", "purge", "--match", SECRET, *arguments, *names])
+    return code, out.getvalue()
+
+
+def test_nothing_is_left_in_any_file(memory: Memory) -> None:
+    _paste_secret(memory)
+    config, history = memory.config(), History(memory.config())
+    before = {moment.id: _read(history, moment.id) for moment in history.list_moments()}
+    assert find_remains(config)
+    code, told = _purge(memory, "--dry-run")
+    assert code == 0
+    assert "memory/house.md  3 versions" in told
+    assert find_remains(config)
+    assert _purge(memory, "--yes")[0] == 0
+    memory.sync()
+    assert find_remains(config) == set()
+    for moment, notes in before.items():  # all else stands as it stood
+        expected = {path: text.replace(SECRET.title(), "[purged]") for path, text in notes.items()}
+        assert _read(history, moment) == expected
+    assert "marmalade" not in json.dumps(memory.call_tool("memory_search", {"query": f"{SECRET} safe"}))
+
+
+def _read(history: History, moment: int) -> dict[str, str]:
+    found = next(each for each in history.list_moments() if each.id == moment)
+    return {key.path: history.load_text(version).text for key, version in history.list_alive(found).items()}
+
+
+def test_a_note_that_holds_it_is_named(memory: Memory) -> None:
+    _paste_secret(memory)
+    config = memory.config()
+    write_notes(config.workspace, {"MEMORY.md": f"# Plan\n\nsee {SECRET.upper()}\n"})
+    with pytest.raises(TextInUse, match=r"MEMORY\.md#L3 holds the text"):
+        _purge(memory, "--yes")
+    write_notes(config.workspace, {f"memory/{SECRET}.md": "- one\n"})
+    with pytest.raises(TextInUse, match=f"the path memory/{SECRET}.md"):
+        _purge(memory, "--yes")
+    write_notes(config.workspace, {})
+    memory.items.write(f"The code is {SECRET}.", scope=None, tags=[])
+    with pytest.raises(TextInUse, match="items forget"):
+        _purge(memory, "--yes")
+    memory.items.forget(ids=[item.id for item in memory.items.export()])
+    assert _purge(memory, "--yes")[0] == 0
+    assert find_remains(config) == set()
+
+
+def test_a_reader_is_told_and_a_later_sync_finishes(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording, "WIPE_SECONDS", 0.1)
+    config = memory.config()
+    write_notes(config.workspace, {"MEMORY.md": f"- the safe opens with {SECRET}\n"})
+    memory.sync()
+    readers = [sqlite.open_reader(path) for path in (config.store_path, config.history_path)]
+    for reader in readers:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM meta").fetchall()
+    write_notes(config.workspace, {"MEMORY.md": "- the safe opens\n"})
+    assert _purge(memory, "--yes")[0] == 1
+    assert find_remains(config)
+    for reader in readers:
+        assert any("another program" in warning for warning in memory.sync().warnings)
+        reader.close()
+    assert memory.sync().warnings == ()
+    assert find_remains(config) == set()
+
+
+def test_retention_leaves_nothing(memory: Memory, tmp_path: Path) -> None:
+    _paste_secret(memory)
+    config = memory.config()
+    memory.close()
+    store = HistoryStore(config.history_path)
+    with closing(store), store.write() as connection:  # as if all this had been long ago
+        connection.execute("UPDATE moments SET at_ms = at_ms - 40 * 86400000")
+    with _open(tmp_path, provider=config.search.provider, history={"retentionDays": 30}) as opened:
+        opened.sync()
+        assert find_remains(opened.config()) == set()
+
+
+def test_a_purge_needs_a_yes(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    _paste_secret(memory)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    with pytest.raises(InvalidArgument, match="--yes"):
+        _purge(memory)
+    assert find_remains(memory.config())
+
+
+def test_files_that_were_set_aside_are_deleted(memory: Memory) -> None:
+    _paste_secret(memory)
+    config = memory.config()
+    aside = config.history_path.with_name(f"{config.history_path.name}.damaged-20260101-000000")
+    aside.write_bytes(SECRET.encode())
+    assert str(aside) in _purge(memory, "--dry-run")[1]
+    assert aside.exists()
+    _purge(memory, "--yes")
+    assert find_remains(config) == set()
+
+
+def test_forgetting_an_item_tells_what_the_past_holds(memory: Memory, capsys: pytest.CaptureFixture[str]) -> None:
+    config = memory.config()
+    write_notes(config.workspace, {"MEMORY.md": "- The safe opens with 7788.\n"})
+    memory.sync()
+    write_notes(config.workspace, {"MEMORY.md": "- The safe is gone.\n"})
+    memory.sync()
+    item = memory.items.write("The safe opens with 7788.", scope=None, tags=[]).item
+    names = ["--workspace", str(config.workspace), "--state-dir", str(config.state_dir)]
+    commands.run(["items", "forget", item.id, *names])
+    assert "history purge --match 'The safe opens with 7788'" in capsys.readouterr().err
