@@ -171,3 +171,28 @@ def _count_changes(old: list[str], new: list[str]) -> tuple[int, int]:
         added += line.startswith("+")
         removed += line.startswith("-")
     return added, removed
+
+
+def run_import_git(options: Options) -> int:
+    """Put the commits of the workspace's repository in front of the first sync."""
+    from memory_core.config.switch import refuse_off
+    from memory_core.history.history import History
+    from memory_core.history.importing import import_git
+
+    with open_notes(options) as memory:
+        config = memory.config()
+        refuse_off(config)
+        with closing(History(config)) as history:
+            history.refuse_disabled()
+        memory.sync()
+        done = import_git(config)
+    if options.json:
+        output.print_json(done)
+        return 0
+    if not done.commits:
+        output.write("No commit before the first sync has changed a note.")
+    else:
+        output.write(f"{output.count(done.versions, 'version')} of notes from {output.count(done.commits, 'commit')}.")
+    if done.skipped:
+        output.complain(f"left out, because they are too large or not in the repository: {done.skipped} versions")
+    return 0

@@ -18,4 +18,10 @@ HISTORY_COMMANDS = (
             Argument.of("--yes", action="store_true", help="do not ask"),
         ),
     ),
+    Command(
+        name="history import-git",
+        beside=True,
+        help="Let the history of a workspace under git begin with its commits; may be repeated.",
+        run=Later("history", "run_import_git"),
+    ),
 )

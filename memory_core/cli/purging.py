@@ -97,7 +97,7 @@ def _show(history: History, found: list[Version], asides: list[Path]) -> None:
     for version in found:
         notes.setdefault(version.key.path, []).append(version)
     for path, versions in list(notes.items())[:MOST_SHOWN]:
-        since, until = times[versions[0].since], times.get(versions[-1].until or 0, "now")
+        since, until = times[versions[0].since], "now" if (end := versions[-1].until) is None else times[end]
         output.write(f"{path}  {output.count(len(versions), 'version')}, {since} to {until}")
     if len(notes) > MOST_SHOWN:
         output.write(f"and {len(notes) - MOST_SHOWN} more notes")

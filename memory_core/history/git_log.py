@@ -1,0 +1,195 @@
+"""Read the notes of a git repository's past by running git, which runs nothing else, asks nobody and uses no network."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from memory_core.errors import HistoryUnavailable
+from memory_core.lazy_dataclasses import dataclass
+
+MOST_COMMITS = 50_000  # that are read, the last ones
+LATEST_MS = 7_258_118_400_000  # the year 2200: git takes any number for a time
+_REGULAR = (b"100644", b"100755")
+_READ_BYTES = 1 << 16
+# The repository's own configuration may name programs and other repositories. Those of the user and the machine are not read.
+_SAFE = (
+    "--no-pager", "--no-optional-locks", "--no-replace-objects", "--literal-pathspecs",
+    "-c", "safe.directory=*", "-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never",
+    "-c", "log.follow=false", "-c", "log.showRoot=true", "-c", f"diff.orderFile={os.devnull}",
+)  # fmt: skip
+_LOG = (
+    "log", "--first-parent", "-m", "--reverse", "--raw", "-z", "--no-renames", "--no-abbrev", "--no-relative", "--no-ext-diff",
+    "--no-textconv", "--no-show-signature", "--no-color", "--no-notes", "--no-mailmap", "--ignore-submodules=all",
+    f"--max-count={MOST_COMMITS}", "--format=%x01%H %ct", "HEAD", "--", ".",
+)  # fmt: skip
+
+
+class Change(NamedTuple):
+    """A file that a commit has changed.
+
+    Attributes:
+        path: Below the workspace, POSIX.
+        blob: The name of its content; None if it was deleted, or is no regular file any more.
+    """
+
+    path: str
+    blob: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit that changed something below the workspace.
+
+    Attributes:
+        hash: Its name.
+        at_ms: Unix milliseconds by the clock of its committer.
+        changes: Against its first parent.
+    """
+
+    hash: str
+    at_ms: int
+    changes: tuple[Change, ...]
+
+
+def load_commits(workspace: Path) -> list[Commit]:
+    """Return the commits of HEAD's first parents that changed something below the workspace, the earliest first.
+
+    Where there are more than `MOST_COMMITS`, the first one that is left has all files of its tree as changes.
+
+    Raises:
+        HistoryUnavailable: It is not under git, git is not installed, or it fails.
+    """
+    prefix = _run(workspace, "rev-parse", "--show-prefix").removesuffix(b"\n")
+    if _run(workspace, "rev-list", "--all", "--max-count=1") == b"":
+        return []
+    commits = [*_parse_log(_run(workspace, *_LOG).split(b"\0"), prefix)]
+    if len(commits) == MOST_COMMITS:
+        tree = _run(workspace, "ls-tree", "-r", "-z", "--full-name", commits[0].hash, "--", ".").split(b"\0")
+        commits[0] = Commit(commits[0].hash, commits[0].at_ms, tuple(_parse_tree(tree, prefix)))
+    return commits
+
+
+class Blobs:
+    """Reads contents by name, of one process of git."""
+
+    def __init__(self, output: IO[bytes], questions: IO[bytes]) -> None:
+        self._output = output
+        self._questions = questions
+
+    def load(self, blob: str, *, max_bytes: int) -> bytes | None:
+        """Return a content; None if it is larger, or the repository does not have it."""
+        self._questions.write(f"{blob}\n".encode())
+        self._questions.flush()
+        head = self._output.readline().split()
+        if len(head) != 3:  # "<name> missing", or nothing if git has ended
+            return None
+        size = int(head[2])
+        if head[1] != b"blob" or size > max_bytes:
+            left = size + 1
+            while left:
+                left -= len(self._output.read(min(left, _READ_BYTES))) or left
+            return None
+        data = self._output.read(size)
+        self._output.read(1)
+        return data if len(data) == size else None
+
+
+@contextmanager
+def open_blobs(workspace: Path) -> Iterator[Blobs]:
+    """Run git to read contents of the repository.
+
+    Raises:
+        HistoryUnavailable: Git cannot be run.
+    """
+    arguments = _command(workspace, "cat-file", "--batch")
+    try:
+        process = subprocess.Popen(  # noqa: S603 -- git, without a shell
+            arguments, env=_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+    except OSError as error:
+        raise _cannot_run(error) from error
+    with process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        try:
+            yield Blobs(process.stdout, process.stdin)
+        finally:
+            with contextlib.suppress(OSError):
+                process.stdin.close()
+            process.kill()
+
+
+def _run(workspace: Path, *arguments: str) -> bytes:
+    try:
+        done = subprocess.run(  # noqa: S603 -- git, without a shell
+            _command(workspace, *arguments),
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+    except OSError as error:
+        raise _cannot_run(error) from error
+    if done.returncode:
+        reason = done.stderr.decode(errors="replace").strip().splitlines()
+        said = reason[0] if reason else f"git has ended with {done.returncode}"
+        raise HistoryUnavailable(
+            f"the log of {workspace} cannot be read: {said}", action="import a workspace that is kept under git"
+        )
+    return done.stdout
+
+
+def _command(workspace: Path, *arguments: str) -> Sequence[str]:
+    return ("git", "-C", str(workspace), *_SAFE, *arguments)
+
+
+def _environment() -> dict[str, str]:
+    """Return this process's environment without what git would take from it."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return kept | {
+        "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_TERMINAL_PROMPT": "0",
+        "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C",
+    }  # fmt: skip
+
+
+def _cannot_run(error: OSError) -> HistoryUnavailable:
+    return HistoryUnavailable(f"git cannot be run: {error.strerror}", action="install git, and have it on the PATH")
+
+
+def _parse_log(fields: Sequence[bytes], prefix: bytes) -> Iterator[Commit]:
+    """Yield commits from the fields of a raw log: a commit's name and time, then for each change its modes and its path."""
+    name, at_ms, changes = "", 0, list[Change]()
+    waiting = iter(fields)
+    for each in waiting:
+        field = each.lstrip(b"\n")
+        if field.startswith(b"\x01"):
+            if changes:
+                yield Commit(name, at_ms, tuple(changes))
+            told, at = field[1:].split()
+            name, at_ms, changes = told.decode(), min(max(int(at), 0) * 1000, LATEST_MS), []
+        elif field.startswith(b":"):
+            _, mode, _, blob, _ = field.split()
+            changes += _to_change(next(waiting), mode, blob, prefix)
+    if changes:
+        yield Commit(name, at_ms, tuple(changes))
+
+
+def _parse_tree(fields: Sequence[bytes], prefix: bytes) -> Iterator[Change]:
+    for field in fields:
+        head, _, path = field.partition(b"\t")
+        if path:
+            mode, _, blob = head.split()
+            yield from _to_change(path, mode, blob, prefix)
+
+
+def _to_change(path: bytes, mode: bytes, blob: bytes, prefix: bytes) -> Iterator[Change]:
+    """Yield a change below the workspace whose path is text."""
+    with contextlib.suppress(UnicodeDecodeError):
+        if path.startswith(prefix):
+            yield Change(path[len(prefix) :].decode(), blob.decode() if mode in _REGULAR else None)

@@ -1,0 +1,127 @@
+"""Imports the log of the git repository in which a workspace lies, so that history reaches back before the first sync."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable
+from itertools import takewhile
+
+from memory_core.config.agent import AgentConfig
+from memory_core.errors import HistoryUnavailable
+from memory_core.history.git_log import Blobs, Commit, load_commits, open_blobs
+from memory_core.history.history import NONE_YET
+from memory_core.history.moments import repair_times
+from memory_core.history.records import NoteKey
+from memory_core.history.store import rows
+from memory_core.history.store.store import HistoryStore
+from memory_core.lazy_dataclasses import dataclass
+from memory_core.sources.notes import MAX_NOTE_BYTES, hash_bytes
+from memory_core.sources.roots import find_roots
+from memory_core.sqlite import Connection
+
+ORIGIN = "git"
+
+Name = Callable[[str], tuple[NoteKey, bool] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The result of an import.
+
+    Attributes:
+        commits: Those that became moments.
+        versions: Of notes that these moments brought.
+        skipped: Contents that are too large, or that the repository does not have.
+    """
+
+    commits: int
+    versions: int
+    skipped: int
+
+
+def import_git(config: AgentConfig) -> Imported:
+    """Put the commits before the first sync in front of it, as moments; what an earlier import has put there is replaced.
+
+    All of it is one transaction: an import that is interrupted has done nothing.
+
+    Raises:
+        HistoryUnavailable: The workspace is not under git, git fails, or no sync was recorded yet.
+        StoreError: The history cannot be written.
+    """
+    commits = load_commits(config.workspace)
+    store = HistoryStore(config.history_path)
+    try:
+        with open_blobs(config.workspace) as blobs, store.write() as connection:
+            moments = [each for each in rows.load_moments(connection) if each.origin != ORIGIN]
+            if not moments:
+                raise HistoryUnavailable(NONE_YET, action="run: memory-core index")
+            _drop_imported(connection)
+            name = _make_naming(config)
+            return _insert(connection, _select(commits, name, before_ms=moments[0].at_ms), name, blobs, moments[0].id)
+    finally:
+        store.close()
+
+
+def _select(commits: list[Commit], name: Name, *, before_ms: int) -> list[Commit]:
+    """Return the commits that changed notes before the first sync, by their repaired times."""
+    times = repair_times([commit.at_ms for commit in commits])
+    earlier = takewhile(lambda pair: pair[1] < before_ms, zip(commits, times, strict=True))
+    return [commit for commit, _ in earlier if any(name(change.path) for change in commit.changes)]
+
+
+def _insert(connection: Connection, commits: list[Commit], name: Name, blobs: Blobs, first_sync: int) -> Imported:
+    standing: dict[NoteKey, int] = {}
+    versions = skipped = 0
+    for moment, commit in enumerate(commits, start=first_sync - len(commits)):
+        rows.add_moment(connection, commit.at_ms, ORIGIN, moment)
+        for change in commit.changes:
+            if (named := name(change.path)) is None:
+                continue
+            key, in_vault = named
+            base = standing.pop(key, None)
+            if base is not None:
+                rows.end_versions(connection, [base], moment)
+            if change.blob is None:
+                continue
+            data = blobs.load(change.blob, max_bytes=MAX_NOTE_BYTES)
+            if data is None:
+                skipped += 1
+                continue
+            standing[key] = rows.add_version(
+                connection, key, data, content=hash_bytes(data), mtime_ns=commit.at_ms * 1_000_000, in_vault=in_vault,
+                since=moment, until=first_sync, base=base,
+            )  # fmt: skip
+            versions += 1
+    return Imported(len(commits), versions, skipped)
+
+
+def _drop_imported(connection: Connection) -> None:
+    """Drop the moments of an earlier import with their versions, none of which stands at a sync."""
+    ids = [row[0] for row in connection.execute("SELECT id FROM moments WHERE origin = ?", (ORIGIN,))]
+    last = max(ids, default=None)
+    if last is not None:
+        gone = [version.id for version in rows.load_all(connection) if version.since <= last]
+        rows.drop_versions(connection, gone)
+        connection.execute("DELETE FROM moments WHERE origin = ?", (ORIGIN,))
+
+
+def _make_naming(config: AgentConfig) -> Name:
+    """Return the function that names the note of a path below the workspace as syncs do; None for what is none today."""
+    roots = find_roots(config)
+    workspace = posixpath.realpath(config.workspace)
+    known: dict[str, tuple[NoteKey, bool] | None] = {}
+
+    def find(path: str) -> tuple[NoteKey, bool] | None:
+        absolute = posixpath.join(workspace, path)
+        for root in roots:
+            relative = root.locate(absolute)
+            if relative is not None and root.refuse(relative) is None:
+                return NoteKey(root.source, root.show(relative)), root.is_vault
+        return None
+
+    def name(path: str) -> tuple[NoteKey, bool] | None:
+        if path not in known:
+            known[path] = find(path)
+        return known[path]
+
+    return name

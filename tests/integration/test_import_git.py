@@ -1,0 +1,182 @@
+"""The log of a workspace's git repository as the beginning of its history."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import memory_core
+from memory_core.errors import HistoryUnavailable
+from memory_core.history.history import History
+from memory_core.history.importing import Imported, import_git
+from memory_core.plugin.memory import Memory
+from tests.history import Writer, write_notes
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+
+KEYWORDS = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
+START = int(datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp())
+DAY = 86_400
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    """A memory whose workspace is a folder of a repository."""
+    workspace = tmp_path / "repository" / "work space"
+    workspace.mkdir(parents=True)
+    _git(workspace.parent, "init", "-q", "-b", "main")
+    with memory_core.open_memory(KEYWORDS, workspace=workspace, state_dir=tmp_path / "state") as opened:
+        yield opened
+
+
+def _git(folder: Path, *arguments: str, at: int = START) -> str:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | {
+        "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_COMMITTER_DATE": f"{at} +0000",
+        "GIT_AUTHOR_DATE": "2001-01-01T00:00:00", "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.org",
+        "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.org",
+    }  # fmt: skip
+    done = subprocess.run(
+        ["git", "-C", str(folder), *arguments], env=environment, check=True, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+def _commit(memory: Memory, notes: dict[str, str], day: float) -> None:
+    workspace = memory.config().workspace
+    write_notes(workspace, notes)
+    _git(workspace, "add", "-A")
+    _git(workspace, "commit", "-q", "--allow-empty", "-m", f"day {day}", at=START + int(day * DAY))
+
+
+def _import(memory: Memory) -> Imported:
+    memory.sync()
+    return import_git(memory.config())
+
+
+def _list_states(memory: Memory) -> list[tuple[str, str, dict[str, str]]]:
+    """Return (origin, day, text by path) of all moments."""
+    with closing(History(memory.config(), writable=False)) as history:
+        return [
+            (
+                moment.origin,
+                f"{moment.at:%m-%d}",
+                {key.path: history.load_text(version).text for key, version in history.list_alive(moment).items()},
+            )
+            for moment in history.list_moments()
+        ]
+
+
+def test_history_reaches_back_to_the_first_commit(memory: Memory) -> None:
+    _commit(memory, {"memory/house.md": "- rent 700\n", "other.md": "- no note\n"}, 0)
+    _commit(memory, {"memory/house.md": "- rent 800\n"}, 1)
+    _commit(memory, {"memory/home é.md": "- rent 800\n", "MEMORY.md": "- one\n"}, 2)
+    _commit(memory, {"MEMORY.md": "- one\n"}, 3)
+    assert _import(memory) == Imported(commits=4, versions=4, skipped=0)
+    states = _list_states(memory)
+    assert states[:4] == [
+        ("git", "01-01", {"memory/house.md": "- rent 700\n"}),
+        ("git", "01-02", {"memory/house.md": "- rent 800\n"}),
+        ("git", "01-03", {"memory/home é.md": "- rent 800\n", "MEMORY.md": "- one\n"}),
+        ("git", "01-04", {"MEMORY.md": "- one\n"}),
+    ]
+    assert states[4][2] == {"MEMORY.md": "- one\n"}
+    found = memory.call_tool("memory_search", {"query": "rent", "asOf": "2026-01-01T13:00:00Z"})
+    assert [hit["snippet"] for hit in found["results"]] == ["- rent 700"]
+    assert found["asOf"]["moment"].startswith("2026-01-01")
+
+
+def test_an_import_may_be_repeated(memory: Memory) -> None:
+    writer = Writer(memory.config().workspace, 3)
+    stood = []
+    for day in range(20):
+        writer.change(3)
+        _commit(memory, dict(writer.notes), day)
+        stood.append(dict(writer.notes))
+    _import(memory)
+    states = _list_states(memory)
+    assert [each[2] for each in states if each[0] == "git"] == stood
+    _commit(memory, {"MEMORY.md": "- later\n"}, 4000)
+    for _ in range(2):
+        _import(memory)
+        assert [each for each in _list_states(memory) if each[0] == "git"] == states[:20]
+
+
+def test_a_branch_that_was_merged_is_one_moment(memory: Memory) -> None:
+    workspace = memory.config().workspace
+    _commit(memory, {"MEMORY.md": "- one\n"}, 0)
+    _git(workspace, "checkout", "-q", "-b", "side")
+    _commit(memory, {"MEMORY.md": "- one\n", "memory/side.md": "- draft\n"}, 1)
+    _commit(memory, {"MEMORY.md": "- one\n", "memory/side.md": "- done\n"}, 2)
+    _git(workspace, "checkout", "-q", "main")
+    _git(workspace, "merge", "-q", "--no-ff", "-m", "merge", "side", at=START + 5 * DAY)
+    _import(memory)
+    assert _list_states(memory)[:2] == [
+        ("git", "01-01", {"MEMORY.md": "- one\n"}),
+        ("git", "01-06", {"MEMORY.md": "- one\n", "memory/side.md": "- done\n"}),
+    ]
+
+
+def test_a_clock_that_was_wrong_is_repaired(memory: Memory) -> None:
+    days = [0, 1, 2, 900, 901, 4, 5]
+    for number, day in enumerate(days):
+        _commit(memory, {"MEMORY.md": f"- {number}\n"}, day)
+    _import(memory)
+    git = [each for each in _list_states(memory) if each[0] == "git"]
+    assert [each[2]["MEMORY.md"] for each in git] == [f"- {number}\n" for number in range(7)]
+    assert [each[1] for each in git] == sorted(each[1] for each in git)
+
+
+def test_links_and_deleted_contents_are_no_notes(memory: Memory) -> None:
+    workspace = memory.config().workspace
+    _commit(memory, {"MEMORY.md": "- one\n", "memory/lost.md": "- lost\n"}, 0)
+    (workspace / "memory" / "lost.md").unlink()
+    (workspace / "memory" / "lost.md").symlink_to("/etc/hostname")
+    _git(workspace, "add", "-A")
+    _git(workspace, "commit", "-q", "-m", "link", at=START + DAY)
+    blob = _git(workspace, "rev-parse", "HEAD~:./memory/lost.md").strip()
+    (workspace.parent / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    assert _import(memory).skipped == 1
+    assert [each[2] for each in _list_states(memory)[:2]] == [{"MEMORY.md": "- one\n"}] * 2
+
+
+def test_the_repository_and_the_environment_run_nothing(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace, trap = memory.config().workspace, tmp_path / "trap"
+    _commit(memory, {"MEMORY.md": "- one\n"}, 0)
+    _commit(memory, {"MEMORY.md": "- two\n"}, 1)
+    script = tmp_path / "trap.sh"
+    script.write_text(f"#!/bin/sh\ntouch '{trap}'\ncat\n")
+    script.chmod(0o755)
+    settings = {
+        "core.fsmonitor": script, "core.pager": script, "pager.log": script, "diff.external": script, "gpg.program": script,
+        "log.showSignature": "true", "core.sshCommand": script, "diff.own.textconv": script, "filter.own.smudge": script,
+        "diff.relative": "true", "diff.renames": "copies", "log.follow": "true", "core.quotePath": "true",
+        "color.ui": "always", "format.pretty": "full", "log.date": "relative",
+    }  # fmt: skip
+    for name, value in settings.items():
+        _git(workspace, "config", name, str(value))
+    (workspace.parent / ".git" / "info").mkdir(exist_ok=True)
+    (workspace.parent / ".git" / "info" / "attributes").write_text("*.md diff=own filter=own\n")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("GIT_EXTERNAL_DIFF", str(script))
+    monkeypatch.setenv("GIT_PAGER", str(script))
+    assert _import(memory).versions == 2
+    assert not trap.exists()
+
+
+def test_a_workspace_without_commits_says_so(memory: Memory, tmp_path: Path) -> None:
+    write_notes(memory.config().workspace, {"MEMORY.md": "- one\n"})
+    assert _import(memory).commits == 0
+    (tmp_path / "plain").mkdir()
+    with memory_core.open_memory(KEYWORDS, workspace=tmp_path / "plain", state_dir=tmp_path / "other") as plain:
+        write_notes(tmp_path / "plain", {"MEMORY.md": "- one\n"})
+        with pytest.raises(HistoryUnavailable, match="not a git repository"):
+            _import(plain)
