@@ -30,7 +30,7 @@ _LOG = (
 )  # fmt: skip
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """A file that a commit has changed.
 
     Attributes:
@@ -54,7 +54,7 @@ class Commit:
 
     hash: str
     at_ms: int
-    changes: tuple[Change, ...]
+    changes: tuple[FileChange, ...]
 
 
 def load_commits(workspace: Path) -> list[Commit]:
@@ -164,7 +164,7 @@ def _cannot_run(error: OSError) -> HistoryUnavailable:
 
 def _parse_log(fields: Sequence[bytes], prefix: bytes) -> Iterator[Commit]:
     """Yield commits from the fields of a raw log: a commit's name and time, then for each change its modes and its path."""
-    name, at_ms, changes = "", 0, list[Change]()
+    name, at_ms, changes = "", 0, list[FileChange]()
     waiting = iter(fields)
     for each in waiting:
         field = each.lstrip(b"\n")
@@ -180,7 +180,7 @@ def _parse_log(fields: Sequence[bytes], prefix: bytes) -> Iterator[Commit]:
         yield Commit(name, at_ms, tuple(changes))
 
 
-def _parse_tree(fields: Sequence[bytes], prefix: bytes) -> Iterator[Change]:
+def _parse_tree(fields: Sequence[bytes], prefix: bytes) -> Iterator[FileChange]:
     for field in fields:
         head, _, path = field.partition(b"\t")
         if path:
@@ -188,8 +188,8 @@ def _parse_tree(fields: Sequence[bytes], prefix: bytes) -> Iterator[Change]:
             yield from _to_change(path, mode, blob, prefix)
 
 
-def _to_change(path: bytes, mode: bytes, blob: bytes, prefix: bytes) -> Iterator[Change]:
+def _to_change(path: bytes, mode: bytes, blob: bytes, prefix: bytes) -> Iterator[FileChange]:
     """Yield a change below the workspace whose path is text."""
     with contextlib.suppress(UnicodeDecodeError):
         if path.startswith(prefix):
-            yield Change(path[len(prefix) :].decode(), blob.decode() if mode in _REGULAR else None)
+            yield FileChange(path[len(prefix) :].decode(), blob.decode() if mode in _REGULAR else None)

@@ -55,7 +55,7 @@ def import_git(config: AgentConfig) -> Imported:
             moments = [each for each in rows.load_moments(connection) if each.origin != ORIGIN]
             if not moments:
                 raise HistoryUnavailable(NONE_YET, action="run: memory-core index")
-            _drop_imported(connection)
+            rows.drop_moments(connection, ORIGIN)
             name = _make_naming(config)
             return _insert(connection, _select(commits, name, before_ms=moments[0].at_ms), name, blobs, moments[0].id)
     finally:
@@ -93,16 +93,6 @@ def _insert(connection: Connection, commits: list[Commit], name: Name, blobs: Bl
             )  # fmt: skip
             versions += 1
     return Imported(len(commits), versions, skipped)
-
-
-def _drop_imported(connection: Connection) -> None:
-    """Drop the moments of an earlier import with their versions, none of which stands at a sync."""
-    ids = [row[0] for row in connection.execute("SELECT id FROM moments WHERE origin = ?", (ORIGIN,))]
-    last = max(ids, default=None)
-    if last is not None:
-        gone = [version.id for version in rows.load_all(connection) if version.since <= last]
-        rows.drop_versions(connection, gone)
-        connection.execute("DELETE FROM moments WHERE origin = ?", (ORIGIN,))
 
 
 def _make_naming(config: AgentConfig) -> Name:

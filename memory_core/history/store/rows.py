@@ -151,6 +151,15 @@ def drop_before(connection: Connection, moment: int) -> int:
     return len(gone)
 
 
+def drop_moments(connection: Connection, origin: str) -> None:
+    """Drop the moments of an origin that lie before all others, with the versions that did not stand any more after them."""
+    last = connection.execute("SELECT max(id) FROM moments WHERE origin = ?", (origin,)).get
+    if last is not None:
+        gone = connection.execute("SELECT id FROM versions WHERE since <= ?", (last,)).fetchall()
+        drop_versions(connection, [row[0] for row in cast("list[tuple[int]]", gone)])
+        connection.execute("DELETE FROM moments WHERE origin = ?", (origin,))
+
+
 def drop_versions(connection: Connection, ids: Sequence[int]) -> None:
     """Drop versions; those that build upon them are stored anew first."""
     connection.execute("CREATE TEMP TABLE dropped (id INTEGER PRIMARY KEY)")
