@@ -30,7 +30,7 @@ _LOG = (
 )  # fmt: skip
 
 
-class FileChange(NamedTuple):
+class CommittedFile(NamedTuple):
     """A file that a commit has changed.
 
     Attributes:
@@ -54,7 +54,7 @@ class Commit:
 
     hash: str
     at_ms: int
-    changes: tuple[FileChange, ...]
+    changes: tuple[CommittedFile, ...]
 
 
 def load_commits(workspace: Path) -> list[Commit]:
@@ -164,7 +164,7 @@ def _cannot_run(error: OSError) -> HistoryUnavailable:
 
 def _parse_log(fields: Sequence[bytes], prefix: bytes) -> Iterator[Commit]:
     """Yield commits from the fields of a raw log: a commit's name and time, then for each change its modes and its path."""
-    name, at_ms, changes = "", 0, list[FileChange]()
+    name, at_ms, changes = "", 0, list[CommittedFile]()
     waiting = iter(fields)
     for each in waiting:
         field = each.lstrip(b"\n")
@@ -180,7 +180,7 @@ def _parse_log(fields: Sequence[bytes], prefix: bytes) -> Iterator[Commit]:
         yield Commit(name, at_ms, tuple(changes))
 
 
-def _parse_tree(fields: Sequence[bytes], prefix: bytes) -> Iterator[FileChange]:
+def _parse_tree(fields: Sequence[bytes], prefix: bytes) -> Iterator[CommittedFile]:
     for field in fields:
         head, _, path = field.partition(b"\t")
         if path:
@@ -188,8 +188,8 @@ def _parse_tree(fields: Sequence[bytes], prefix: bytes) -> Iterator[FileChange]:
             yield from _to_change(path, mode, blob, prefix)
 
 
-def _to_change(path: bytes, mode: bytes, blob: bytes, prefix: bytes) -> Iterator[FileChange]:
+def _to_change(path: bytes, mode: bytes, blob: bytes, prefix: bytes) -> Iterator[CommittedFile]:
     """Yield a change below the workspace whose path is text."""
     with contextlib.suppress(UnicodeDecodeError):
         if path.startswith(prefix):
-            yield FileChange(path[len(prefix) :].decode(), blob.decode() if mode in _REGULAR else None)
+            yield CommittedFile(path[len(prefix) :].decode(), blob.decode() if mode in _REGULAR else None)
