@@ -66,8 +66,8 @@ def _refuse_in_use(memory: Memory, config: AgentConfig, found: list[Version], te
     Raises:
         TextInUse: One does; names them.
     """
-    from memory_core.history.deletion import EDIT
     from memory_core.history.holders import find_holders
+    from memory_core.history.store.deletions import EDIT
 
     places = list(find_holders(config, text))
     places += [

@@ -12,15 +12,14 @@ from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable, HistoryUnavailable, MemoryCoreError, NotIndexed
-from memory_core.history.deletion import Deletions
 from memory_core.history.moments import Moment, find_moment
 from memory_core.history.records import IndexedNote, NoteKey, Version
 from memory_core.history.store import retention, rows
+from memory_core.history.store.deletions import Deletions
 from memory_core.history.store.store import HistoryStore
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileStamp
 from memory_core.sources.notes import NoteText, hash_bytes, read_bytes, to_text
-from memory_core.sqlite import Connection
 
 log = logging.getLogger(__name__)
 
@@ -132,7 +131,8 @@ class History:
                     in_vault=note.file is not None and note.file.in_vault, since=moment,
                     base=rows.find_base(connection, key, note.hash),
                 )  # fmt: skip
-            self._drop_old(connection)
+            if retention.drop_old(connection, self._settings, now_ms=int(self._clock() * 1000)):
+                self.deletions.mark(connection, "dropped")
         return whole
 
     def exists(self) -> bool:
@@ -153,12 +153,9 @@ class History:
         if self._settings.retention_days is None or (not asked and 0 <= now - self._pruned < LEAST_SECONDS):
             return
         with self._store.write() as connection:
-            self._drop_old(connection, asked=True)
+            if retention.drop_old(connection, self._settings, now_ms=int(now * 1000), asked=True):
+                self.deletions.mark(connection, "dropped")
         self._pruned = now
-
-    def _drop_old(self, connection: Connection, *, asked: bool = False) -> None:
-        if retention.drop_old(connection, self._settings, now_ms=int(self._clock() * 1000), asked=asked):
-            self.deletions.mark(connection, "dropped")
 
     def list_set_aside(self) -> list[Path]:
         """Return the damaged files that were set aside; see `HistoryStore.list_set_aside`."""

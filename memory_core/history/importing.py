@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import takewhile
 
 from memory_core.config.agent import AgentConfig
@@ -12,12 +12,12 @@ from memory_core.history.git_log import Blobs, Commit, load_commits, open_blobs
 from memory_core.history.history import NONE_YET
 from memory_core.history.moments import repair_times
 from memory_core.history.records import NoteKey
-from memory_core.history.store import rows
+from memory_core.history.store import imports, rows
+from memory_core.history.store.imports import PastNote
 from memory_core.history.store.store import HistoryStore
 from memory_core.lazy_dataclasses import dataclass
-from memory_core.sources.notes import MAX_NOTE_BYTES, hash_bytes
+from memory_core.sources.notes import MAX_NOTE_BYTES
 from memory_core.sources.roots import find_roots
-from memory_core.sqlite import Connection
 
 ORIGIN = "git"
 
@@ -57,7 +57,12 @@ def import_git(config: AgentConfig) -> Imported:
                 raise HistoryUnavailable(NONE_YET, action="run: memory-core index")
             rows.drop_moments(connection, ORIGIN)
             name = _make_naming(config)
-            return _insert(connection, _select(commits, name, before_ms=moments[0].at_ms), name, blobs, moments[0].id)
+            earlier = _select(commits, name, before_ms=moments[0].at_ms)
+            missing: list[str] = []
+            states = _read_moments(earlier, name, blobs, missing)
+            first = moments[0].id
+            versions = imports.insert(connection, states, ORIGIN, first - len(earlier), first)
+            return Imported(len(earlier), versions, len(missing))
     finally:
         store.close()
 
@@ -69,30 +74,20 @@ def _select(commits: list[Commit], name: Name, *, before_ms: int) -> list[Commit
     return [commit for commit, _ in earlier if any(name(change.path) for change in commit.changes)]
 
 
-def _insert(connection: Connection, commits: list[Commit], name: Name, blobs: Blobs, first_sync: int) -> Imported:
-    standing: dict[NoteKey, int] = {}
-    versions = skipped = 0
-    for moment, commit in enumerate(commits, start=first_sync - len(commits)):
-        rows.add_moment(connection, commit.at_ms, ORIGIN, moment)
+def _read_moments(
+    commits: list[Commit], name: Name, blobs: Blobs, missing: list[str]
+) -> Iterator[tuple[int, list[PastNote]]]:
+    """Yield (unix milliseconds, notes as they stood from then) of commits; adds the paths of those that cannot be had."""
+    for commit in commits:
+        notes = []
         for change in commit.changes:
             if (named := name(change.path)) is None:
                 continue
-            key, in_vault = named
-            base = standing.pop(key, None)
-            if base is not None:
-                rows.end_versions(connection, [base], moment)
-            if change.blob is None:
-                continue
-            data = blobs.load(change.blob, max_bytes=MAX_NOTE_BYTES)
-            if data is None:
-                skipped += 1
-                continue
-            standing[key] = rows.add_version(
-                connection, key, data, content=hash_bytes(data), mtime_ns=commit.at_ms * 1_000_000, in_vault=in_vault,
-                since=moment, until=first_sync, base=base,
-            )  # fmt: skip
-            versions += 1
-    return Imported(len(commits), versions, skipped)
+            data = None if change.blob is None else blobs.load(change.blob, max_bytes=MAX_NOTE_BYTES)
+            if data is None and change.blob is not None:
+                missing.append(change.path)
+            notes.append(PastNote(*named, data))
+        yield commit.at_ms, notes
 
 
 def _make_naming(config: AgentConfig) -> Name:
