@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 import traceback
 
+import psycopg
 import pytest
 
+from memory_core.concurrency.backoff import Backoff
 from memory_core.config.fields import Secret
-from memory_core.errors import BackendUnavailable, MemoryCoreError
-from memory_core.postgres.store.connections import READ, Connections
+from memory_core.errors import BackendUnavailable, MemoryCoreError, StoreError
+from memory_core.postgres.store import connections as connections_module
+from memory_core.postgres.store.connections import READ, WRITE, Connections
 from memory_core.postgres.store.dsn import redact
-from tests.servers.postgres import make_database
+from tests.servers.postgres import RealServer, make_database
+from tests.waiting import eventually
 
 
 def connect(dsn: str) -> Connections:
@@ -57,9 +62,64 @@ def test_passwords_of_uris_in_messages_are_redacted() -> None:
 
 
 def test_a_statement_that_the_server_cancels_is_no_outage() -> None:
-    connections = Connections(Secret(make_database().admin_dsn), schema="public", limit_seconds=0.5, most=1)
+    connections = Connections(Secret(make_database().admin_dsn), schema="public", limit_seconds=3.0, most=1)
     with pytest.raises(MemoryCoreError, match="a statement took longer"), connections.transaction(READ) as cursor:
         cursor.execute("SELECT pg_sleep(30)")
     with connections.transaction(READ) as cursor:
         assert cursor.execute("SELECT 1").fetchone() == (1,)
     connections.close()
+
+
+def test_a_server_that_hangs_after_an_outage_is_waited_for_by_a_thread_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections_module, "PAUSE", Backoff(first_seconds=0.0, longest_seconds=0.0))
+    server = RealServer()
+    dsn = make_database(server).admin_dsn
+    connections = Connections(Secret(dsn), schema="public", limit_seconds=600.0, most=1)
+    ask(connections)
+    server.kill()
+    with pytest.raises(BackendUnavailable):
+        ask(connections)
+    server.start()
+    with server.suspended():
+        for _ in range(3):
+            with pytest.raises(BackendUnavailable):  # at once, not after the 600 seconds
+                ask(connections)
+        trials = [thread for thread in threading.enumerate() if thread.name == "memory-postgres-trial"]
+        assert len(trials) == 1
+
+    def answers() -> bool:
+        try:
+            return ask(connections) == (1,)
+        except BackendUnavailable:
+            return False
+
+    assert eventually(answers)
+    connections.close()
+    server.stop()
+
+
+def ask(connections: Connections) -> object:
+    with connections.transaction(READ) as cursor:
+        return cursor.execute("SELECT 1").fetchone()
+
+
+def test_a_push_that_falls_asleep_lets_go_of_its_tenant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its transaction is ended by the server, so that others go on, and nothing of it is there."""
+    monkeypatch.setattr(connections_module, "WRITE", WRITE.replace("10s", "50ms"))
+    dsn = make_database().admin_dsn
+    connections = Connections(Secret(dsn), schema="public", limit_seconds=20.0, most=2)
+    with connections.transaction(WRITE) as cursor:
+        cursor.execute("CREATE TABLE counters (n int)")
+    with pytest.raises(StoreError, match="idle-in-transaction"):
+        fall_asleep(connections, dsn)
+    with connections.transaction(READ) as cursor:
+        assert cursor.execute("SELECT count(*) FROM counters").fetchone() == (0,)
+    connections.close()
+
+
+def fall_asleep(connections: Connections, dsn: str) -> None:
+    with connections.transaction(connections_module.WRITE) as late:
+        late.execute("INSERT INTO counters VALUES (1)")
+        with psycopg.connect(dsn) as other:
+            other.execute("LOCK TABLE counters")  # waits until the server has ended the first transaction
+        late.execute("INSERT INTO counters VALUES (2)")

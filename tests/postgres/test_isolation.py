@@ -9,28 +9,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from memory_core.config.agent import AgentConfig
-from memory_core.config.fields import Secret
 from memory_core.errors import BackendUnavailable, InvalidArgument
-from memory_core.hookspecs import BackendContext
-from memory_core.postgres.backend import PostgresBackend
-from memory_core.postgres.settings import PostgresConfig
 from memory_core.postgres.store.migrations import PARTITIONED, PARTITIONS
 from memory_core.records import Query
+from tests.postgres.agents import open_agent
 from tests.servers.postgres import Database, make_database
 
 TABLES = ("spaces", *PARTITIONED)
-
-
-def open_agent(folder: Path, name: str, dsn: str, schema: str, *, tenants: tuple[str, ...] = ()) -> PostgresBackend:
-    """Open the backend of an agent on a host of its own."""
-    workspace = folder / name / "notes"
-    workspace.mkdir(parents=True, exist_ok=True)
-    config = AgentConfig(
-        agent=name, workspace=workspace, state_dir=folder / name, store_path=folder / name / "index.sqlite"
-    )
-    section = PostgresConfig(dsn=Secret(dsn), schema=schema, tenants=tenants)
-    return PostgresBackend(BackendContext(config=config, settings=section))
 
 
 @dataclass

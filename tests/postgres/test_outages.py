@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import psutil
 import psycopg
 import pytest
 
@@ -20,7 +19,7 @@ from memory_core.embeddings.protocols import Space
 from memory_core.errors import SyncBusy
 from memory_core.postgres.store import writer as writing
 from memory_core.records import Query, SearchResult
-from tests.postgres.test_isolation import open_agent
+from tests.postgres.agents import open_agent
 from tests.servers.postgres import Database, RealServer, make_database
 from tests.waiting import eventually
 
@@ -57,7 +56,7 @@ def server() -> Iterator[RealServer]:
 
 @pytest.fixture
 def host(tmp_path: Path, server: RealServer) -> Iterator[Host]:
-    made = Host(tmp_path, make_database(server), statementTimeoutMs=1500)
+    made = Host(tmp_path, make_database(server), statementTimeoutMs=1500, tenants=["ada"])
     made.selector.sync()
     assert made.search().backend == "postgres"
     yield made
@@ -70,6 +69,7 @@ def test_builtin_answers_while_the_server_is_down_and_it_serves_again(host: Host
     assert (answer.backend, answer.hits[0].path) == ("builtin", "MEMORY.md")
     assert answer.backend_fallback is not None
     assert answer.backend_fallback.origin == "postgres"
+    assert "the notes of ada are missing" in answer.backend_fallback.reason
     assert host.selector.status().backend == "builtin"
     server.start()
     host.now += 1000
@@ -82,17 +82,11 @@ def test_builtin_answers_while_the_server_is_down_and_it_serves_again(host: Host
 
 
 def test_a_hung_server_is_waited_for_once(host: Host, server: RealServer) -> None:
-    processes = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
-    for process in processes:
-        process.suspend()
-    try:
+    with server.suspended():
         began = time.monotonic()
         first = host.search()
         waited = time.monotonic() - began
         later = [host.search() for _ in range(3)]
-    finally:
-        for process in processes:
-            process.resume()
     assert [first.backend, *(each.backend for each in later)] == ["builtin"] * 4
     assert waited >= 1.4
     assert "does not answer" in str(first.backend_fallback)

@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import threading
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -53,6 +54,19 @@ class RealServer:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         psutil.wait_procs(every, timeout=60)
+
+    @contextlib.contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Let it hang for a while, with all of its processes."""
+        main = psutil.Process(self.pid)
+        every = [main, *main.children(recursive=True)]
+        for process in every:
+            process.suspend()
+        try:
+            yield
+        finally:
+            for process in every:
+                process.resume()
 
     def stop(self) -> None:
         """End it, and delete what it holds; may be called twice."""

@@ -24,13 +24,17 @@ Row = tuple[Any, ...]
 Value = TypeVar("Value")
 
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-WRITE = "BEGIN"
+# A host that falls asleep in the middle of a push lets go of the tenant after this, so that others can go on.
+WRITE = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'"
 # After a server that did not answer: nobody waits for it again before this pause is over.
 PAUSE = Backoff(first_seconds=2.0, longest_seconds=30.0)
 INIT = "run: memory-core postgres init"
 GRANT = "ask the operator of the server to run: memory-core postgres grant"
-# How much longer a client waits than the server works at a statement: one that the server cancels is no outage.
-GRACE_SECONDS = 0.5
+# The share of its time after which the server cancels a statement, which is no outage, before the client gives it up, which is.
+SERVER_SHARE = 0.85
+# How long a call waits for the thread that tries the server again after an outage; one that is well answers sooner.
+TRIAL_SECONDS = 0.025
+CONNECT_SECONDS = 10  # that this thread tries to connect
 _LATER = "start the server, or wait: it is tried again by itself"
 
 
@@ -58,7 +62,6 @@ class Connections:
         self._dsn = dsn
         self._schema = schema
         self._limit = limit_seconds
-        self._patience = None if limit_seconds is None else limit_seconds + GRACE_SECONDS
         self.path = Path(f"{NAME}:{schema}")  # as messages name it
         self._places = threading.BoundedSemaphore(most)
         self._most = most
@@ -66,7 +69,8 @@ class Connections:
         self._idle: list[TimedConnection] = []
         self._process = os.getpid()
         self._pause = Cooldown(PAUSE)
-        self._reason = ""
+        self._reason = ""  # of an outage that nothing has ended yet
+        self._trial: Future[TimedConnection] | None = None
 
     @contextlib.contextmanager
     def transaction(self, begin: str) -> Iterator[psycopg.Cursor[Row]]:
@@ -77,8 +81,7 @@ class Connections:
             StoreReadOnly, StoreFull, StoreError: It refuses.
         """
         self._renew_after_fork()
-        if self._pause.left_seconds > 0:
-            raise BackendUnavailable(NAME, self._reason, action=_LATER)
+        self._end_outage()
         if not self._places.acquire(timeout=self._limit or 60.0):
             raise BackendUnavailable(
                 NAME, "all connections of the pool are in use", action="raise memory.postgres.pool"
@@ -94,7 +97,6 @@ class Connections:
                     self._roll_back(connection)
                     raise
                 self._put_back(connection)
-            self._pause.record_success()
         finally:
             self._places.release()
 
@@ -102,12 +104,47 @@ class Connections:
         """Close all idle connections; may be called twice."""
         with self._lock:
             idle, self._idle = self._idle, []
+            trial, self._trial = self._trial, None
         for connection in idle:
             connection.close()
+        if trial is not None:
+            trial.add_done_callback(_close_late)
+
+    def _end_outage(self) -> None:
+        """After an outage's pause, try the server in a thread: while it is out or hung, that costs a call next to nothing.
+
+        Raises:
+            BackendUnavailable: It is still out, or the trial is under way.
+        """
+        if self._pause.left_seconds > 0:
+            raise BackendUnavailable(NAME, self._reason, action=_LATER)
+        with self._lock:
+            if not self._reason:
+                return
+            if self._trial is None:
+                self._trial = start_call(self._open, name=f"memory-{NAME}-trial")
+            trial = self._trial
+        with self._translate():
+            try:
+                connection = wait_for(trial, TRIAL_SECONDS)
+            except NoAnswer:
+                raise BackendUnavailable(NAME, self._reason, action=_LATER) from None
+            except Exception:
+                with self._lock:
+                    is_told = self._trial is not trial
+                    self._trial = None
+                if is_told:
+                    raise BackendUnavailable(NAME, self._reason, action=_LATER) from None
+                raise
+        with self._lock:
+            if self._trial is trial:
+                self._trial, self._reason = None, ""
+                self._idle.append(connection)
+        self._pause.record_success()
 
     def _renew_after_fork(self) -> None:
         if self._process != os.getpid():  # the parent's connections are the parent's: they are left open, and unused
-            self._process, self._lock, self._idle = os.getpid(), threading.Lock(), []
+            self._process, self._lock, self._idle, self._trial = os.getpid(), threading.Lock(), [], None
             self._places = threading.BoundedSemaphore(self._most)
 
     def _begin(self, begin: str) -> TimedConnection:
@@ -136,13 +173,14 @@ class Connections:
             raise
 
     def _open(self) -> TimedConnection:
-        milliseconds = 0 if self._limit is None else int(self._limit * 1000)
+        milliseconds = 0 if self._limit is None else int(self._limit * SERVER_SHARE * 1000)
         options = f"-c statement_timeout={milliseconds} -c plan_cache_mode=force_custom_plan -c client_encoding=UTF8"
         check_dsn(self._dsn.reveal())
         connection = TimedConnection.connect(
-            self._dsn.reveal(), autocommit=True, options=options, application_name="memory-core"
-        )
-        connection.limit_seconds = self._patience
+            self._dsn.reveal(), autocommit=True, options=options, application_name="memory-core",
+            connect_timeout=CONNECT_SECONDS,
+        )  # fmt: skip
+        connection.limit_seconds = self._limit
         # Names are looked up in our schema and in that of pgvector, nowhere else: others may not put theirs before ours.
         connection.execute(
             "SELECT set_config('search_path', quote_ident(%s) || coalesce((SELECT ',' || quote_ident(n.nspname)"
@@ -175,14 +213,21 @@ class Connections:
         except (refused._WaitTimeout, NoAnswer):
             raise self._record_outage(f"the server does not answer within {self._limit:g} s") from None
         except refused.QueryCanceled:
-            raise BackendUnavailable(NAME, f"a statement took longer than {self._limit:g} s") from None
+            raise BackendUnavailable(
+                NAME, f"a statement took longer than {(self._limit or 0) * SERVER_SHARE:g} s"
+            ) from None
         except (refused.InsufficientPrivilege, refused.ReadOnlySqlTransaction) as error:
             raise StoreReadOnly(self.path, self._quote(error), action=GRANT) from None
         except (refused.UndefinedTable, refused.UndefinedFunction, refused.InvalidSchemaName) as error:
             raise BackendUnavailable(NAME, f"{self._schema} is not set up: {self._quote(error)}", action=INIT) from None
         except refused.DiskFull:
             raise StoreFull(self.path, "the server has no space left") from None
-        except (refused.LockNotAvailable, refused.TransactionRollback) as error:  # the server is well
+        except (
+            refused.LockNotAvailable,
+            refused.TransactionRollback,
+            refused.IdleInTransactionSessionTimeout,
+        ) as error:
+            # The server is well.
             raise StoreError(self.path, self._quote(error)) from None
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             raise self._record_outage(self._quote(error)) from None
@@ -190,7 +235,7 @@ class Connections:
             raise StoreError(self.path, self._quote(error)) from None
 
     def _record_outage(self, reason: str) -> BackendUnavailable:
-        self._reason = reason
+        self._reason = reason or "it does not answer"
         self._pause.record_failure()
         self.close()
         return BackendUnavailable(NAME, reason, action=_LATER)

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import NotIndexed, StoreReadOnly
-from memory_core.postgres.settings import PostgresConfig, read_dsn
+from memory_core.errors import BackendUnavailable, NotIndexed, StoreReadOnly
+from memory_core.postgres.settings import NAME, PostgresConfig, read_dsn
 from memory_core.postgres.store.connections import READ, WRITE, Connections
 from memory_core.postgres.store.reader import KeptCounts, PostgresReader
 from memory_core.postgres.store.state import Cursor, Tenant, load_tenants
@@ -63,8 +63,15 @@ class PostgresStore:
         Raises:
             BackendUnavailable: The server does not answer, or this role may not read the agent's tenant.
         """
-        with self._connect().transaction(READ) as cursor:
-            yield cursor, load_tenants(cursor, self._names)
+        try:
+            with self._connect().transaction(READ) as cursor:
+                yield cursor, load_tenants(cursor, self._names)
+        except BackendUnavailable as error:
+            others = ", ".join(self._names[1:])
+            if not others:
+                raise
+            reason = f"{error.reason}; the notes of {others} are missing meanwhile"
+            raise BackendUnavailable(NAME, reason, action=error.action) from None
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[PostgresReader]:
