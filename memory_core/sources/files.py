@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.home import expand_home
@@ -23,6 +24,9 @@ from memory_core.sources.roots import Root, Sighting, find_roots
 
 MAX_PATH_BYTES = 4096  # PATH_MAX of Linux; longer ones cannot be opened
 MAX_NAME_BYTES = 255  # NAME_MAX of all common file systems
+
+FileKey: TypeAlias = tuple[str, str]  # source and path
+Stamp: TypeAlias = tuple[int, int, int, int]  # the values of a `FileStamp`, without its price
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
@@ -64,12 +68,30 @@ class Survey:
 
     def update_digest(self, content: Hash) -> None:
         """Feed a hash with all by which a changed memory is known: the paths and stamps of its files."""
-        lines = [
-            f"{root.source}\0{root.shown}{relative}\0{root.is_vault:d}"
-            f" {info.st_size} {info.st_mtime_ns} {info.st_ctime_ns} {info.st_ino}\n"
-            for root, relative, info in self.found.values()
-        ]
-        content.update("".join(lines).encode("utf-8", "surrogateescape"))
+        numbers: list[int] = []
+        names: list[str] = []
+        last = None
+        for root, relative, info in self.found.values():
+            if root is not last:
+                last = root
+                names.append(f"\0{root.source}\0{root.shown}\0{root.is_vault:d}")
+            names.append(relative)
+            numbers += (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+        content.update("\n".join(names).encode("utf-8", "surrogateescape"))
+        content.update(_pack(numbers))
+
+    def take_changed(self, stamps: dict[FileKey, Stamp | None]) -> list[MemoryFile]:
+        """Take all files out of a mapping of known stamps; return those whose stamp differs, sorted by source and path."""
+        changed: list[MemoryFile] = []
+        take = stamps.pop
+        for each in self.found.values():
+            root, relative, info = each
+            held = take((root.source, root.shown + relative), None)
+            if held != (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino):
+                file = each.file
+                if held != file.stamp:
+                    changed.append(file)
+        return sorted(changed, key=lambda file: (file.source, file.path))
 
     @property
     def has_hard_links(self) -> bool:
@@ -80,6 +102,13 @@ class Survey:
         """Return the records of all files."""
         files = sorted((each.file for each in self.found.values()), key=lambda file: (file.source, file.path))
         return Listing(tuple(files), self.failures, self.has_hard_links)
+
+
+def _pack(numbers: list[int]) -> bytes:
+    try:
+        return array("q", numbers).tobytes()
+    except OverflowError:  # times that only some file systems have
+        return repr(numbers).encode()
 
 
 def survey(config: AgentConfig) -> Survey:

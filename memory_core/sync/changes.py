@@ -5,20 +5,22 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SessionDeltas
 from memory_core.lazy_dataclasses import dataclass
-from memory_core.records import MemoryFile
+from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources import files, session_logs
 from memory_core.sources.refusals import SYMLINK, UNFIT_NAME, describe_os_error
 from memory_core.sources.roots import find_roots
 from memory_core.sync.prepared import IndexedFile
+from memory_core.sync.store import SyncStore
 
 MISSING = describe_os_error(FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)))  # of an extra path that is gone
+MOST_ROWS = 200  # that are read one by one
 
 _TOLD_BY_EVENTS = frozenset({MISSING, SYMLINK, UNFIT_NAME})  # failures that last until a name or a folder changes
 
@@ -37,13 +39,12 @@ class Sources:
     @property
     def has_failures(self) -> bool:
         """True if something could not be looked at."""
-        return bool(self._notes.failures or self._logs.failures)
+        return bool(self.failures)
 
     @property
     def may_change_unseen(self) -> bool:
         """True if something may change, or may be looked at again, without an event in the folders that are watched."""
-        failures = self._notes.failures + self._logs.failures
-        return self.has_hard_links or any(failure.reason not in _TOLD_BY_EVENTS for failure in failures)
+        return self.has_hard_links or any(failure.reason not in _TOLD_BY_EVENTS for failure in self.failures)
 
     @property
     def has_hard_links(self) -> bool:
@@ -57,44 +58,65 @@ class Sources:
         content.update(repr([(file.path, file.stamp) for file in self._logs.files]).encode())
         return content.hexdigest()
 
-    def list(self) -> files.Listing:
+    @property
+    def failures(self) -> tuple[FileFailure, ...]:
+        """The folders and files that could not be looked at."""
+        return self._notes.failures + self._logs.failures
+
+    def list(self) -> Sequence[MemoryFile]:
         """Return the records of all files."""
-        notes, logs = self._notes.list(), self._logs
-        return files.Listing(notes.files + logs.files, notes.failures + logs.failures, self.has_hard_links)
+        return self._notes.list().files + self._logs.files
+
+    def take_changed(self, stamps: dict[files.FileKey, files.Stamp | None]) -> Sequence[MemoryFile]:
+        """Take all files out of a mapping of known stamps; return those whose stamp differs, in the order of `list`."""
+        changed = self._notes.take_changed(stamps)
+        changed += [log for log in self._logs.files if stamps.pop((log.source, log.path), None) != log.stamp]
+        return changed
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
     """The difference between the files on disk and those in the index.
 
     Attributes:
-        listing: The files on disk.
+        changed: The files on disk that differ from what the index holds of them, or that may.
+        count: How many files on disk were looked at.
         gone: Files that the index holds and that are no longer there.
         hidden: Files that the index holds and that cannot be looked at now: nobody knows whether they are gone.
+        is_first: The index holds no file yet.
+        has_hard_links: See `files.Listing`.
     """
 
-    listing: files.Listing
-    gone: list[IndexedFile]
-    hidden: list[IndexedFile]
-    _indexed: dict[tuple[str, str], IndexedFile]
+    changed: Sequence[MemoryFile]
+    count: int
+    gone: Sequence[IndexedFile]
+    hidden: Sequence[IndexedFile]
+    is_first: bool
+    has_hard_links: bool
+    _indexed: Mapping[files.FileKey, IndexedFile]
 
     @classmethod
-    def between(cls, listing: files.Listing, indexed: Iterable[IndexedFile]) -> Changes:
-        """Compare a listing with the files that an index holds."""
-        by_key = {(row.source, row.path): row for row in indexed}
-        present = {(file.source, file.path) for file in listing.files}
-        absent = [row for key, row in by_key.items() if key not in present]
-        gone: list[IndexedFile] = []
-        hidden: list[IndexedFile] = []
-        for row in absent:
-            (hidden if _is_hidden(row, listing) else gone).append(row)
-        return cls(listing, gone, hidden, by_key)
+    def between(cls, sources: Sources, store: SyncStore) -> Changes:
+        """Compare the files on disk with those that an index holds; its rows are read of those alone that differ."""
+        stamps = store.list_stamps()
+        is_first = not stamps
+        changed = sources.take_changed(stamps)
+        absent = sorted(stamps)
+        rows = {} if is_first else _find_rows(store, [*absent, *((file.source, file.path) for file in changed)])
+        gone, hidden = _part([rows[key] for key in absent if key in rows], sources.failures)
+        return cls(
+            changed=changed, count=len(sources), gone=gone, hidden=hidden, is_first=is_first,
+            has_hard_links=sources.has_hard_links, _indexed=rows,
+        )  # fmt: skip
 
     @classmethod
     def of_paths(
-        cls, config: AgentConfig, paths: Collection[str], find_indexed: Callable[[str, str], IndexedFile | None]
+        cls,
+        config: AgentConfig,
+        paths: Collection[str],
+        find_indexed: Callable[[str, str], IndexedFile | None],
     ) -> Changes:
-        """Compare some files with the index, and no others.
+        """Compare some files with the index, and no others; all of them count as changed.
 
         Args:
             config: The agent's.
@@ -107,8 +129,8 @@ class Changes:
         roots, logs = find_roots(config), files.Listing((), ())
         if any(posixpath.dirname(path) == str(config.sessions_dir) for path in paths):
             logs = session_logs.list_sessions(config)
-        found: dict[tuple[str, str], MemoryFile] = {}
-        rows: dict[tuple[str, str], IndexedFile | None] = {}
+        found: dict[files.FileKey, MemoryFile] = {}
+        rows: dict[files.FileKey, IndexedFile] = {}
         has_hard_links = False
         for path in sorted(paths):
             folder, name = posixpath.split(path)
@@ -119,46 +141,33 @@ class Changes:
             else:
                 file, keys, linked = files.look_up(roots, path)
                 has_hard_links |= linked
-            rows.update({key: find_indexed(*key) for key in keys})
+            rows.update({key: row for key in keys if (row := find_indexed(*key)) is not None})
             if file is not None:
                 found[file.source, file.path] = file
-        listing = files.Listing(tuple(found.values()), logs.failures, has_hard_links)
-        return cls.between(listing, [row for row in rows.values() if row is not None])
-
-    @property
-    def is_first(self) -> bool:
-        """True where the index holds no file yet."""
-        return not self._indexed
+        gone, hidden = _part([row for key, row in rows.items() if key not in found], logs.failures)
+        return cls(
+            changed=list(found.values()), count=len(found), gone=gone, hidden=hidden, is_first=False,
+            has_hard_links=has_hard_links, _indexed=rows,
+        )  # fmt: skip
 
     def find_indexed(self, file: MemoryFile) -> IndexedFile | None:
-        """Return a listed file as the index holds it; None when it has never met it."""
+        """Return a changed file as the index holds it; None when it has never met it."""
         return self._indexed.get((file.source, file.path))
 
     def list_hidden_files(self) -> list[MemoryFile]:
         """Return the hidden files as far as they are known, for a rebuild to take over."""
         return [MemoryFile(source=row.source, path=row.path, real_path=Path(), stamp=row.stamp) for row in self.hidden]
 
-    def select_files(
-        self, changed: Sequence[MemoryFile], *, every_session: bool, deltas: SessionDeltas
-    ) -> Sequence[MemoryFile]:
+    def select_files(self, *, every_session: bool, deltas: SessionDeltas) -> Sequence[MemoryFile]:
         """Return the changed files that are worth reading: of session logs only those that have grown by `deltas`.
 
         Args:
-            changed: See `find_changed`.
             every_session: Return session logs however little they have grown.
             deltas: Growth that makes a session log worth reading.
         """
-        return changed if every_session else [file for file in changed if self._is_worth_reading(file, deltas)]
-
-    def find_changed(self) -> list[MemoryFile]:
-        """Return the listed files that differ from what the index holds of them."""
-        return [file for file in self.listing.files if self._has_changed(file)]
-
-    def _has_changed(self, file: MemoryFile) -> bool:
-        row = self.find_indexed(file)
-        if row is None or row.error is not None:
-            return True
-        return row.stamp != file.stamp
+        return (
+            self.changed if every_session else [file for file in self.changed if self._is_worth_reading(file, deltas)]
+        )
 
     def _is_worth_reading(self, file: MemoryFile, deltas: SessionDeltas) -> bool:
         row = self.find_indexed(file)
@@ -167,9 +176,27 @@ class Changes:
         return session_logs.has_outgrown(file, row.stamp.size_bytes if row is not None else 0, deltas)
 
 
-def _is_hidden(row: IndexedFile, listing: files.Listing) -> bool:
+def _find_rows(store: SyncStore, keys: Collection[files.FileKey]) -> dict[files.FileKey, IndexedFile]:
+    """Return the files that an index holds under some keys."""
+    if len(keys) > MOST_ROWS:
+        wanted = set(keys)
+        return {key: row for row in store.list_files() if (key := (row.source, row.path)) in wanted}
+    return {key: row for key in keys if (row := store.find_file(*key)) is not None}
+
+
+def _part(
+    absent: Iterable[IndexedFile], failures: Sequence[FileFailure]
+) -> tuple[list[IndexedFile], list[IndexedFile]]:
+    """Part the files that were not found into those that are gone and those that cannot be looked at."""
+    gone: list[IndexedFile] = []
+    hidden: list[IndexedFile] = []
+    for row in absent:
+        (hidden if _is_hidden(row, failures) else gone).append(row)
+    return gone, hidden
+
+
+def _is_hidden(row: IndexedFile, failures: Sequence[FileFailure]) -> bool:
     """Return True if a file was not listed because it, or a folder above it, could not be looked at."""
     return any(
-        f"{row.path}/".startswith(f"{failure.path.rstrip('/')}/") and failure.reason != MISSING
-        for failure in listing.failures
+        f"{row.path}/".startswith(f"{failure.path.rstrip('/')}/") and failure.reason != MISSING for failure in failures
     )

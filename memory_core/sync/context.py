@@ -54,7 +54,7 @@ class SyncContext:
         paths: Real paths of the files to look at; None looks at all.
         may_change_unseen: Something may change, or may be looked at again, without an event in the folders that are watched.
         unread: Real paths of files that could not be read.
-        files: The files as they were listed, for whoever records what changed; None where nothing was listed.
+        files: All files as they were listed, for whoever records what changed; None where not all were.
         changed: The files that may have changed, by (source, path), None for one that is gone; None where that may be all.
         fresh: Chunks that this sync has inserted, by id: in an index that was complete, only these lack embeddings. None once
             they are too many to be kept, or where more than these may lack some.

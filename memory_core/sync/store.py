@@ -160,6 +160,13 @@ class SyncStore(IndexedText, Protocol):
         """Return all files."""
         ...
 
+    def list_stamps(self) -> dict[tuple[str, str], tuple[int, int, int, int] | None]:
+        """Return the values of the `FileStamp` of all files by (source, path), much quicker than `list_files`.
+
+        None where a file has an error.
+        """
+        ...
+
     def find_file(self, source: str, path: str) -> IndexedFile | None:
         """Return one file; None when the index has never met it.
 

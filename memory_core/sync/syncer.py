@@ -10,7 +10,6 @@ import json
 import logging
 import os
 import time
-from collections.abc import Sequence
 
 from memory_core.config.settings import Chunking
 from memory_core.errors import FileUnreadable
@@ -98,20 +97,19 @@ class Syncer:
         if digest is not None and state.digest == digest and state.identity == wanted and not (force or taken_over):
             self._counts.unchanged, self._digest = len(sources), digest
             return False
-        listing = sources.list()
-        self._counts.failures += listing.failures
-        self._context.files = listing.files
-        changes = Changes.between(listing, self._store.list_files())
+        self._counts.failures += sources.failures
+        changes = Changes.between(sources, self._store)
         if not changes.is_first and (force or state.identity != wanted):
-            Rebuild(self._context, self._read_and_cut).run(listing.files, changes.list_hidden_files(), wanted)
+            self._context.files = sources.list()
+            Rebuild(self._context, self._read_and_cut).run(self._context.files, changes.list_hidden_files(), wanted)
             self._counts.removed = len(changes.gone)
             self._digest = None if self._counts.failures else digest
             return True
         if state.identity != wanted:
             self._store.set_identity(wanted)
-        is_whole = self._update(
-            changes, changes.find_changed(), every_session=self._context.every_session or taken_over
-        )
+        if changes.is_first:
+            self._context.files = changes.changed
+        is_whole = self._update(changes, every_session=self._context.every_session or taken_over)
         self._digest = digest if is_whole and not self._counts.failures else None
         if taken_over:
             self._context.changed = None
@@ -119,8 +117,8 @@ class Syncer:
 
     def _index_paths(self, changes: Changes, state: SyncState) -> None:
         """Store the text of some files, which are read whatever their stamps: two changes may fall into one tick of the clock."""
-        self._context.may_change_unseen = changes.listing.has_hard_links
-        self._update(changes, changes.listing.files, every_session=self._context.every_session)
+        self._context.may_change_unseen = changes.has_hard_links
+        self._update(changes, every_session=self._context.every_session)
         self._counts.unchanged = self._store.count_files() - self._counts.added - self._counts.changed
         self._digest = None if self._context.paths else state.digest
 
@@ -143,14 +141,14 @@ class Syncer:
     def _resolve_workspace(self) -> str:
         return os.path.realpath(self._context.config.workspace)
 
-    def _update(self, changes: Changes, changed: Sequence[MemoryFile], *, every_session: bool) -> bool:
+    def _update(self, changes: Changes, *, every_session: bool) -> bool:
         """Index what changed; return False if some changed file was left for later."""
         if changes.gone:
             self._store.drop_files([row.id for row in changes.gone])
             self._counts.removed = len(changes.gone)
         deltas = self._context.config.search.sync.sessions
-        todo = changes.select_files(changed, every_session=every_session, deltas=deltas)
-        self._counts.unchanged = len(changes.listing.files) - len(todo)
+        todo = changes.select_files(every_session=every_session, deltas=deltas)
+        self._counts.unchanged = changes.count - len(todo)
         self._context.changed = {(row.source, row.path): None for row in changes.gone}
         self._context.changed.update(((file.source, file.path), file) for file in todo)
         for number, file in enumerate(todo):
@@ -161,7 +159,7 @@ class Syncer:
         self._commit()
         if todo:
             self._context.report_progress(Progress(phase="files", done=len(todo), total=len(todo)))
-        return len(todo) == len(changed)
+        return len(todo) == len(changes.changed)
 
     def _update_file(self, file: MemoryFile, row: IndexedFile | None) -> None:
         try:

@@ -183,6 +183,9 @@ class PlainStore(PlainText):
     def list_files(self) -> list[IndexedFile]:
         return [_as_indexed(row) for row in self.rows.values()]
 
+    def list_stamps(self) -> dict[tuple[str, str], tuple[int, int, int, int] | None]:
+        return {(file.source, file.path): file.stamp if file.error is None else None for file in self.list_files()}
+
     def find_file(self, source: str, path: str) -> IndexedFile | None:
         row = self.rows.get((source, path))
         return None if row is None else _as_indexed(row)

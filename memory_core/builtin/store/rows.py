@@ -154,6 +154,17 @@ def read_files(connection: Connection) -> list[IndexedFile]:
     return [_to_indexed(row) for row in connection.execute(_INDEXED_FILE)]
 
 
+def read_stamps(connection: Connection) -> dict[tuple[str, str], tuple[int, int, int, int] | None]:
+    """Return the stamps of all files by (source, path); None where a file has an error."""
+    found = connection.execute("SELECT source, path, error, size, mtime_ns, ctime_ns, inode FROM files")
+    return {
+        (source, path): (size, mtime, ctime, inode) if error is None else None
+        for source, path, error, size, mtime, ctime, inode in cast(
+            "Iterable[tuple[str, str, str | None, int, int, int, int]]", found
+        )
+    }
+
+
 def find_file(connection: Connection, source: str, path: str) -> IndexedFile | None:
     """Return one file; None when the index has never met it."""
     row = connection.execute(f"{_INDEXED_FILE} WHERE source = ? AND path = ?", (source, path)).fetchone()

@@ -173,6 +173,10 @@ class StoreWriter(_Text):
         with self._store.read() as connection:
             return rows.read_files(connection)
 
+    def list_stamps(self) -> dict[tuple[str, str], tuple[int, int, int, int] | None]:
+        with self._store.read() as connection:
+            return rows.read_stamps(connection)
+
     def find_file(self, source: str, path: str) -> IndexedFile | None:
         with self._store.read() as connection:
             return rows.find_file(connection, source, path)

@@ -163,6 +163,15 @@ def list_files(cursor: Cursor, tenant: int) -> list[IndexedFile]:
     return [_to_indexed(row) for row in cursor.execute(_INDEXED, (tenant,)).fetchall()]
 
 
+def list_stamps(cursor: Cursor, tenant: int) -> dict[tuple[str, str], tuple[int, int, int, int] | None]:
+    """Return the stamps of all notes of a tenant by (source, path); None where a note has an error."""
+    query = "SELECT source, path, error, size, mtime_ns, ctime_ns, inode FROM notes WHERE tenant_id = %s"
+    return {
+        (source, path): (size, mtime, ctime, inode) if error is None else None
+        for source, path, error, size, mtime, ctime, inode in cursor.execute(query, (tenant,)).fetchall()
+    }
+
+
 def find_file(cursor: Cursor, tenant: int, source: str, path: str) -> IndexedFile | None:
     """Return one note; None when the index has never met it."""
     row = cursor.execute(f"{_INDEXED} AND source = %s AND path = %s", (tenant, source, path)).fetchone()

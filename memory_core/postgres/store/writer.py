@@ -52,8 +52,6 @@ class PostgresWriter:
         self._tenant = 0  # its id, once a sync has begun
         self._lease = 0  # none is held
 
-    # The right to sync.
-
     @contextlib.contextmanager
     def lock(self, *, wait_seconds: float = 0.0) -> Iterator[None]:
         """See `SyncStore`."""
@@ -195,12 +193,15 @@ class PostgresWriter:
         listed = None if digest is None else [generation, digest]
         self._set({state.LAST_SYNC: at, state.TIDIED: generation, state.LISTED: listed})
 
-    # Files.
-
     def list_files(self) -> list[IndexedFile]:
         """See `SyncStore`."""
         with self._read() as (cursor, tenant):
             return rows.list_files(cursor, tenant.id)
+
+    def list_stamps(self) -> dict[tuple[str, str], tuple[int, int, int, int] | None]:
+        """See `SyncStore`."""
+        with self._read() as (cursor, tenant):
+            return rows.list_stamps(cursor, tenant.id)
 
     def find_file(self, source: str, path: str) -> IndexedFile | None:
         """See `SyncStore`."""
