@@ -13,8 +13,8 @@ from memory_core.cli.parser import Options
 
 if TYPE_CHECKING:
     from memory_core.config.agent import AgentConfig
+    from memory_core.history.events import NoteEvent
     from memory_core.history.history import History
-    from memory_core.history.records import Version
 
 MOST_MOMENTS = 20  # that are listed, the last ones
 
@@ -44,10 +44,11 @@ def run_history(options: Options) -> int:
         if options.path is None:
             return _list_moments(options, history)
         from memory_core.errors import HistoryUnavailable
+        from memory_core.history.events import list_events
         from memory_core.history.notes import name_note
 
         path = name_note(config, options.path)
-        rows = _describe_versions(history, history.list_versions(path))
+        rows = [_shape_event(event) for event in list_events(history, history.list_versions(path))]
     if not rows:
         raise HistoryUnavailable(
             f"{path}: no version of such a note is known", action="see what changed: memory-core history"
@@ -141,36 +142,11 @@ def _shorten(paths: Any) -> str:
     return shown if len(paths) <= 4 else f"{shown} and {len(paths) - 4} more"
 
 
-def _describe_versions(history: History, versions: list[Version]) -> list[dict[str, Any]]:
-    """Return what happened to a note, the first event first; equal versions that follow each other are one."""
+def _shape_event(event: NoteEvent) -> dict[str, Any]:
     from memory_core.history.history import show
 
-    times = {moment.id: show(moment.at) for moment in history.list_moments()}
-    rows: list[dict[str, Any]] = []
-    earlier: Version | None = None
-    lines: list[str] = []
-    for version in versions:
-        stood = earlier is not None and earlier.until == version.since
-        if earlier is not None and not stood:
-            rows.append({"at": times[earlier.until or 0], "event": "gone"})
-            lines = []
-        new = history.load_text(version).text.splitlines()
-        if not (stood and new == lines):
-            added, removed = _count_changes(lines, new)
-            event = "changed" if stood else "added"
-            rows.append({"at": times[version.since], "event": event, "added": added, "removed": removed})
-        earlier, lines = version, new
-    if earlier is not None and earlier.until is not None:
-        rows.append({"at": times[earlier.until], "event": "gone"})
-    return rows
-
-
-def _count_changes(old: list[str], new: list[str]) -> tuple[int, int]:
-    added = removed = 0
-    for line in [*difflib.unified_diff(old, new, n=0)][2:]:  # behind the two names
-        added += line.startswith("+")
-        removed += line.startswith("-")
-    return added, removed
+    shaped = {"at": show(event.at), "event": event.event}
+    return shaped if event.version is None else {**shaped, "added": event.added, "removed": event.removed}
 
 
 def run_import_git(options: Options) -> int:

@@ -4,130 +4,26 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from shutil import copytree
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.command import REPOSITORY, SAMPLE
+from tests.web.looking import ask, look
+from tests.web.page import AXE, CHROMIUM, MISSING, Server, serve
 
-CHROMIUM = Path("/usr/bin/chromium")
-AXE = REPOSITORY / ".cache/web/node_modules/axe-core/axe.min.js"
-MISSING = "needs Debian's chromium, playwright and axe-core, which `make test-web` installs"
-sync_api = pytest.importorskip("playwright.sync_api", reason=MISSING)
+pytest.importorskip("playwright.sync_api", reason=MISSING)
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists() or not AXE.exists(), reason=MISSING)
-
-HOSTILE = """# <script>window.broken = 1</script>
-
-<img src=x onerror="window.broken = 2"> and <svg onload=window.broken=3> harpsichord
-
-- [harpsichord](javascript:window.broken=4) <a href="javascript:window.broken=5" onclick="window.broken=6">here</a>
-- <iframe srcdoc="<script>parent.broken=7</script>"></iframe> ![](http://127.0.0.1:9/harpsichord.png)
-
-<style>body { display: none }</style> <base href="http://127.0.0.1:9/">
-
-"""
-
-
-@dataclass
-class Server:
-    """A running `memory-core inspect`. `link` opens it once."""
-
-    process: subprocess.Popen[str]
-    link: str
-
-    @property
-    def origin(self) -> str:
-        return self.link.partition("/?")[0]
-
-
-def start(folder: Path, *options: str) -> Server:
-    environment = {
-        **os.environ, "HOME": str(folder), "MEMORY_CORE_PROVIDER": "static", "MEMORY_CORE_WORKSPACE": str(folder / "ws"),
-        "MEMORY_CORE_STATE_DIR": str(folder / "state"),
-    }  # fmt: skip
-    process = subprocess.Popen(
-        [sys.executable, "-m", "memory_core", *options, "inspect"], stdout=subprocess.PIPE, text=True, env=environment,
-        cwd=REPOSITORY,
-    )  # fmt: skip
-    assert process.stdout is not None
-    return Server(process, process.stdout.readline().strip())
-
-
-def end(server: Server) -> int:
-    server.process.send_signal(signal.SIGINT)
-    code = server.process.wait(60)
-    assert server.process.stdout is not None
-    server.process.stdout.close()
-    return code
-
-
-@pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("inspect")
-    copytree(SAMPLE, folder / "ws")
-    (folder / "ws/memory/hostile.md").write_text(HOSTILE + "x" * 1_000_000 + "\n", encoding="utf-8")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        yield opened
-        opened.close()
-
-
-@pytest.fixture
-def server(workspace: Path) -> Iterator[Server]:
-    started = start(workspace)
-    yield started
-    assert end(started) == 0
-
-
-@pytest.fixture
-def page(browser: Any, server: Server) -> Iterator[Any]:
-    context = browser.new_context(viewport={"width": 1440, "height": 1000})
-    opened = context.new_page()
-    opened.problems = problems = []
-    opened.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    opened.on("pageerror", lambda error: problems.append(str(error)))
-    opened.goto(server.link)
-    opened.get_by_text("notes", exact=False).first.wait_for()
-    yield opened
-    assert problems == []
-    context.close()
-
-
-def ask(page: Any, question: str) -> None:
-    page.get_by_label("Ask this memory").fill(question)
-    page.locator("#results > li").first.wait_for()
-
-
-def look(page: Any) -> None:
-    """Fail for whatever axe calls serious or worse, and for a page that is wider than its window."""
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run().then((result) => result.violations)")
-    assert [
-        each["id"] + str(each["nodes"][0]["html"]) for each in found if each["impact"] in ("serious", "critical")
-    ] == []
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_search_and_what_fell_below_the_gate(page: Any) -> None:
     ask(page, "Which musical instrument am I learning?")
     assert page.locator("#results > li").first.inner_text().startswith("memory/2026-02-21.md")
-    lost = page.locator("#results > li.lost").first.inner_text()
+    lost = page.locator("#lost > li").first.inner_text()
     assert "below the gate" in lost
-    assert page.locator("#results meter").count() >= 10
+    assert page.locator("#found meter").count() >= 10
     look(page)
 
 
@@ -194,8 +90,9 @@ def test_both_schemes_at_both_widths(page: Any, width: int, scheme: str, tmp_pat
     look(page)
     folder = Path(os.environ.get("INSPECT_SCREENSHOTS") or tmp_path)
     page.screenshot(path=folder / f"search-{scheme}-{width}.png")
-    for view in ("Days", "Health"):
-        page.get_by_role("link", name=view).click()
+    for view in ("Days", "Facts", "History", "Activity", "Health"):
+        page.get_by_role("link", name=view, exact=True).click()
+        page.wait_for_load_state("networkidle")
         look(page)
         page.screenshot(path=folder / f"{view.lower()}-{scheme}-{width}.png")
 
@@ -218,8 +115,7 @@ def test_everything_by_keyboard(page: Any) -> None:
 
 
 def test_the_link_opens_once_from_this_host_and_to_read_only(workspace: Path) -> None:
-    server = start(workspace)
-    try:
+    with serve(workspace) as server:
         with httpx.Client() as stranger:
             assert stranger.get(server.origin).status_code == 403
             assert stranger.get(f"{server.origin}/?token=wrong").status_code == 403
@@ -245,20 +141,18 @@ def test_the_link_opens_once_from_this_host_and_to_read_only(workspace: Path) ->
                 assert {each.result().status_code for each in asked} == {200}
         with httpx.Client() as second:
             assert second.get(server.link).status_code == 403
-    finally:
-        assert end(server) == 0
     assert not list((workspace / "state").rglob("*.sock"))
 
 
-def test_a_memory_that_is_off_shows_no_notes(workspace: Path) -> None:
+def test_a_memory_that_is_off_shows_nothing(workspace: Path) -> None:
     off = workspace / "off.json5"
     off.write_text("{agents: {defaults: {memorySearch: {enabled: false}}}}", encoding="utf-8")
-    server = start(workspace, "--config", str(off))
-    try:
-        with httpx.Client(follow_redirects=True) as owner:
-            owner.get(server.link)
-            for question in ("notes", "note?path=MEMORY.md", "search?q=instrument"):
-                answer = owner.get(f"{server.origin}/api/{question}")
-                assert (answer.status_code, "memory is off" in answer.json()["error"]) == (503, True)
-    finally:
-        assert end(server) == 0
+    questions = (
+        "notes", "note?path=MEMORY.md", "search?q=instrument", "explain?q=a&place=MEMORY.md", "items", "activity", "changes",
+        "versions?path=MEMORY.md", "version?path=MEMORY.md&version=1",
+    )  # fmt: skip
+    with serve(workspace, "--config", str(off)) as server, httpx.Client(follow_redirects=True) as owner:
+        owner.get(server.link)
+        for question in questions:
+            answer = owner.get(f"{server.origin}/api/{question}")
+            assert (answer.status_code, "memory is off" in answer.json()["error"]) == (503, True)

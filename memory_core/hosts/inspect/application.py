@@ -1,4 +1,4 @@
-"""The application: four questions as JSON, and the files of the page."""
+"""The application: questions as JSON, and the files of the page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core.config.switch import refuse_off
 from memory_core.errors import InvalidArgument, MemoryCoreError, PathRefused
-from memory_core.hosts.inspect import notes
+from memory_core.hosts.inspect import facts, notes, past
 from memory_core.records import Finding, Status
 from memory_core.tools.results import shape_explanation
 
@@ -24,6 +24,63 @@ STATIC = Path(__file__).parent / "static"
 MAX_RESULTS = 100
 
 
+class Questions:
+    """The questions that the page asks about one agent's memory; each takes the query of a request and answers with JSON.
+
+    Every method raises a subclass of `MemoryCoreError` when there is no answer, such as `MemoryOff`.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def search(self, query: Mapping[str, str]) -> Any:
+        """Search, and tell where every passage stood."""
+        return shape_explanation(self._memory.explain(_need(query, "q")))
+
+    def explain(self, query: Mapping[str, str]) -> Any:
+        """Search, and tell why a place did not come."""
+        return shape_explanation(self._memory.explain(_need(query, "q"), _need(query, "place")))
+
+    def list_notes(self, _: Mapping[str, str]) -> Any:
+        """List all notes with their days."""
+        config = self._read_config()
+        return {"agent": config.agent, "workspace": str(config.workspace), "notes": notes.list_days(config)}
+
+    def show_note(self, query: Mapping[str, str]) -> Any:
+        """Show one note as it stands."""
+        return notes.show_note(self._read_config(), _need(query, "path"))
+
+    def list_items(self, _: Mapping[str, str]) -> Any:
+        """List the facts that agents have stored."""
+        return facts.list_items(self._read_config())
+
+    def list_activity(self, _: Mapping[str, str]) -> Any:
+        """List what sessions have done."""
+        return facts.list_activity(self._read_config(), self._memory.list_activity(limit=facts.MOST_ENTRIES))
+
+    def list_changes(self, _: Mapping[str, str]) -> Any:
+        """List what changed last in the notes."""
+        return past.list_changes(self._read_config())
+
+    def list_versions(self, query: Mapping[str, str]) -> Any:
+        """List the versions of one note."""
+        return past.list_versions(self._read_config(), _need(query, "path"))
+
+    def show_version(self, query: Mapping[str, str]) -> Any:
+        """Show one note as it stood."""
+        return past.show_version(self._read_config(), _need(query, "path"), _need(query, "version"))
+
+    def check_health(self, query: Mapping[str, str]) -> Any:
+        """Show the index's state; with `deep`, also what the doctor finds."""
+        findings = self._memory.diagnose() if query.get("deep") else []
+        return {"status": _shape_status(self._memory.status()), "findings": list(map(_shape_finding, findings))}
+
+    def _read_config(self) -> AgentConfig:
+        config = self._memory.config()
+        refuse_off(config)
+        return config
+
+
 def make_application(memory: Memory) -> Starlette:
     """Return the application for one agent's memory; wrap it in a `PageGuard` before it is served."""
     from starlette.applications import Starlette
@@ -34,29 +91,12 @@ def make_application(memory: Memory) -> Starlette:
     def show_page(_: Request) -> Response:
         return FileResponse(STATIC / "index.html")
 
-    def read_config() -> AgentConfig:
-        config = memory.config()
-        refuse_off(config)
-        return config
-
-    def search(query: Mapping[str, str]) -> Any:
-        return shape_explanation(memory.explain(_need(query, "q")))
-
-    def explain(query: Mapping[str, str]) -> Any:
-        return shape_explanation(memory.explain(_need(query, "q"), _need(query, "place")))
-
-    def list_days(_: Mapping[str, str]) -> Any:
-        config = read_config()
-        return {"agent": config.agent, "workspace": str(config.workspace), "notes": notes.list_days(config)}
-
-    def show_note(query: Mapping[str, str]) -> Any:
-        return notes.show_note(read_config(), _need(query, "path"))
-
-    def check(query: Mapping[str, str]) -> Any:
-        findings = memory.diagnose() if query.get("deep") else []
-        return {"status": _shape_status(memory.status()), "findings": list(map(_shape_finding, findings))}
-
-    questions = {"search": search, "explain": explain, "notes": list_days, "note": show_note, "health": check}
+    ask = Questions(memory)
+    questions = {
+        "search": ask.search, "explain": ask.explain, "notes": ask.list_notes, "note": ask.show_note,
+        "items": ask.list_items, "activity": ask.list_activity, "changes": ask.list_changes,
+        "versions": ask.list_versions, "version": ask.show_version, "health": ask.check_health,
+    }  # fmt: skip
     return Starlette(
         routes=[
             Route("/", show_page),

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import PathRefused
+from memory_core.records import MemoryFile
 from memory_core.sources import files, notes
+from memory_core.sources.notes import NoteText
 from memory_core.sync.cutting import cut
 from memory_core.text.quoting import quote_safely
 
@@ -35,7 +37,12 @@ def show_note(config: AgentConfig, path: str) -> dict[str, Any]:
     file = files.resolve(config, path)
     if file is None:
         raise PathRefused(path, "there is no such note", action="search, and open a note from a result")
-    prepared = cut(file, notes.read_note(file), config.search.chunking)
+    return shape_note(config, file, notes.read_note(file))
+
+
+def shape_note(config: AgentConfig, file: MemoryFile, note: NoteText) -> dict[str, Any]:
+    """Return the text of a note as `show_note` does."""
+    prepared = cut(file, note, config.search.chunking)
     room, passages = MAX_UNITS, []
     for each in prepared.chunks:
         shown, text, first = each.units[:room], each.chunk.text, each.chunk.start_line

@@ -1,0 +1,38 @@
+// Notes by day; days of what the last search found are marked.
+import { count, find, group, link, make, showDay, state } from "./common.js";
+import { openNote } from "./note.js";
+
+export function drawCalendar() {
+  const byDay = group(state.notes, (note) => note.day);
+  const hits = new Set((state.found?.passages ?? []).filter((each) => each.shownAs !== null).map((each) => each.path));
+  const months = [...new Set([...byDay.keys()].map((day) => day.slice(0, 7)))].sort().reverse();
+  find("months").replaceChildren(...months.map((month) => drawMonth(month, byDay, hits)));
+  find("day").replaceChildren(...(months.length ? [] : [make("p", { className: "empty" }, "No notes yet, and so no days.")]));
+}
+
+function drawMonth(month, byDay, hits) {
+  const [year, number] = month.split("-").map(Number);
+  const first = (new Date(year, number - 1, 1).getDay() + 6) % 7;
+  const cells = Array.from({ length: first }, () => make("span"));
+  for (let day = 1; day <= new Date(year, number, 0).getDate(); day++) {
+    const name = `${month}-${String(day).padStart(2, "0")}`;
+    const notes = byDay.get(name);
+    if (!notes) cells.push(make("span", {}, `${day}`));
+    else {
+      const isHit = notes.some((note) => hits.has(note.path));
+      const label = `${day}: ${name}, ${count(notes.length, "note")}${isHit ? ", found by the search" : ""}`;
+      const button = make("button", { type: "button", className: isHit ? "hit" : "", ariaLabel: label, ariaPressed: "false" }, `${day}`);
+      button.onclick = () => openDay(button, name, notes);
+      cells.push(button);
+    }
+  }
+  const title = new Date(year, number - 1, 1).toLocaleDateString("en", { month: "long", year: "numeric" });
+  return make("div", { className: "month" }, make("h2", {}, title), make("div", { className: "days" }, ...cells));
+}
+
+function openDay(button, name, notes) {
+  for (const other of find("months").querySelectorAll("[aria-pressed=true]")) other.ariaPressed = "false";
+  button.ariaPressed = "true";
+  const entries = notes.map((note) => make("li", {}, link(note.path, () => openNote(note.path, 0))));
+  find("day").replaceChildren(make("h2", {}, showDay(new Date(name))), make("ul", { className: "plain", id: "of-day" }, ...entries));
+}

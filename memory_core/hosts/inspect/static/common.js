@@ -1,0 +1,35 @@
+// Shared by all views: elements, questions to the server, times. Text of notes goes in by textContent, and the HTML of a note,
+// which the server has made harmless, by the one trusted-types policy below.
+export const find = (id) => document.getElementById(id);
+const policy = window.trustedTypes?.createPolicy("memory-core", { createHTML: (html) => html });
+export const trusted = (html) => (policy ? policy.createHTML(html) : html);
+export const state = { notes: [], found: null };
+
+export function make(tag, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export async function ask(name, query = {}) {
+  const answer = await fetch(`/api/${name}?${new URLSearchParams(query)}`);
+  const body = await answer.json();
+  if (!answer.ok) throw new Error([body.error, body.action].filter(Boolean).join(". "));
+  return body;
+}
+
+export function link(text, act, className = "place") {
+  return make("button", { className, type: "button", onclick: act }, text);
+}
+
+export const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+const days = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric" });
+const hours = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+export const showDay = (time) => days.format(time);
+export const showHour = (time) => hours.format(time);
+export const showTime = (time) => `${showDay(time)}, ${showHour(time)}`;
+export const group = (values, name) => {
+  const groups = new Map();
+  for (const value of values) groups.set(name(value), [...(groups.get(name(value)) ?? []), value]);
+  return groups;
+};
