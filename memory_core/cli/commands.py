@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -154,7 +152,7 @@ def _run_doctor(options: Options) -> int:
 
 
 def _run_mcp(options: Options) -> int:
-    from memory_core.hosts.claude_code.saving import CopySlot, is_saving
+    from memory_core.hosts.saving import CopySlot, is_saving
     from memory_core.plugin.slot import MemorySlot
     from memory_core.records import CallContext
 
@@ -173,40 +171,6 @@ def _run_mcp(options: Options) -> int:
 
         serve_http(slot, context, Address.parse(options.http))
     return 0
-
-
-def _run_hook(options: Options) -> int:
-    from memory_core.hosts.claude_code import hook
-    from memory_core.plugin.slot import MemorySlot
-
-    hook.prepare_process()
-    try:
-        open_memory(
-            options
-        ).close()  # raises where the configuration cannot be used, of which a slot only writes to the log
-        with closing(MemorySlot(options.config, workspace=options.workspace, state_dir=options.state_dir)) as slot:
-            hook.answer_hook(sys.stdin, sys.stdout, slot, options.agent, index=lambda: _start_index(options))
-    except MemoryCoreError as error:
-        output.complain(str(error), error.action)
-        return 1  # to Claude Code, 2 means that the prompt or the compaction is forbidden
-    return 0
-
-
-def _start_index(options: Options) -> None:
-    """Index in a process of its own, of which nothing is heard: Claude Code ends what a session's end starts after 1.5 s."""
-    import subprocess
-
-    from memory_core.cli.installing import list_options
-    from memory_core.hosts.install.programs import find_start
-
-    nothing = subprocess.DEVNULL
-    subprocess.Popen(  # noqa: S603  # memory-core itself
-        find_start(list_options(options)).write("index"),
-        stdin=nothing,
-        stdout=nothing,
-        stderr=nothing,
-        start_new_session=True,
-    )
 
 
 def _run_chat(options: Options) -> int:
@@ -399,7 +363,21 @@ COMMANDS = (
             Argument.of("--dry-run", action="store_true", help="only show what would be changed"),
         ),
     ),
-    Command(name="hook", help="Answer a hook of Claude Code, whose event is read from standard input.", run=_run_hook),
+    Command(
+        name="hook",
+        help="Answer a hook of another host, whose event is read from standard input.",
+        run=Later("hooking", "run_hook"),
+        arguments=(
+            Argument.of(
+                "host",
+                metavar="HOST",
+                nargs="?",
+                default="claude-code",
+                choices=("claude-code", "codex", "opencode"),
+                help="whose hook it is: claude-code, codex or opencode (claude-code)",
+            ),
+        ),
+    ),
     Command(
         name="chat",
         help="Chat with a model that has this memory (the reference host).",

@@ -58,8 +58,9 @@ def diagnose_hosts() -> list[Finding]:
             continue  # its entry holds in the current folder alone, where any `mcp.json` may lie
         home = program.find_home()
         parts = program.plan(home, programs.find_start())
-        if changes.are_in_place(parts):
-            problem = programs.find_problem(name, home)
+        missing = changes.find_missing(parts)
+        if len(missing) < len(parts):
+            problem = f"{missing[0].path} has nothing of memory-core" if missing else programs.find_problem(name, home)
             findings.append(
                 Finding(
                     subject="hosts",

@@ -17,6 +17,7 @@ from tests.servers.chat import ChatServer
 from tests.waiting import eventually
 
 SECONDS = 180.0
+FACTS = ("- The gate code is 4711.", "- The piano tuner comes on Tuesday.")  # saved before two compactions
 SAVE = "Save what should last, else say NO_REPLY"  # to the scripted model, a flush turn
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found in /proc")

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.frameworks.conftest import read_daily
-from tests.frameworks.programs import SAVE, Program, find_npm_program, kill_while_it_stores, needs_proc
+from tests.frameworks.programs import FACTS, SAVE, Program, find_npm_program, kill_while_it_stores, needs_proc
 from tests.servers.chat import REMEMBER, ChatServer
+from tests.servers.wires import USED
 
 pytestmark = pytest.mark.skipif(
     "codex" not in os.environ.get("TEST_HOSTS_NPM", ""), reason="make test-hosts installs Codex"
@@ -44,3 +45,39 @@ def test_killed_while_it_waits_it_leaves_no_process_and_no_lock(
     codex: Program, server: ChatServer, notes: Path
 ) -> None:
     kill_while_it_stores(codex, server, notes, SAVE)
+
+
+RESUME = ("resume", "--last", "--dangerously-bypass-hook-trust")  # a user trusts the hook in Codex' own dialogue
+FILL = "Where is the anchor, the net, the rope, the oar, the sail?"
+
+
+def fill_session(codex: Program, server: ChatServer, notes: Path, config: Path, share: float) -> None:
+    """Begin a session that is compacted once it has so many times the tokens that it has now."""
+    server.counts = True
+    codex.ask("How are you?")
+    limit = int(server.requests[-1][USED] * share)
+    config.write_text(f"model_auto_compact_token_limit = {limit}\n{config.read_text('utf-8')}", encoding="utf-8")
+    (notes / "MEMORY.md").write_text(
+        "The anchor, the net, the rope, the oar and the sail are here. " * 40, encoding="utf-8"
+    )
+
+
+def test_it_saves_once_before_each_compaction(codex: Program, server: ChatServer, notes: Path, tmp_path: Path) -> None:
+    fill_session(codex, server, notes, tmp_path / "codex" / "config.toml", 1.3)
+    for number, fact in enumerate(FACTS, start=1):
+        server.stores = fact
+        for _ in range(20):
+            if server.kinds["summary"] == number:
+                break
+            codex.ask(*RESUME, FILL)
+        assert (server.kinds["summary"], server.kinds["store"]) == (number, number)
+        assert fact in read_daily(notes)
+    assert "4711" in codex.ask(*RESUME, "What is the gate code?")
+
+
+@needs_proc
+def test_killed_before_a_compaction_it_leaves_no_process_and_no_lock(
+    codex: Program, server: ChatServer, notes: Path, tmp_path: Path
+) -> None:
+    fill_session(codex, server, notes, tmp_path / "codex" / "config.toml", 0.9)
+    kill_while_it_stores(codex, server, notes, *RESUME, FILL)

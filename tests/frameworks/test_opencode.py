@@ -10,12 +10,18 @@ from pathlib import Path
 import pytest
 
 from tests.frameworks.conftest import read_daily
-from tests.frameworks.programs import SAVE, Program, find_npm_program, kill_while_it_stores, needs_proc
+from tests.frameworks.programs import FACTS, SAVE, Program, find_npm_program, kill_while_it_stores, needs_proc
 from tests.servers.chat import REMEMBER, ChatServer
+from tests.servers.wires import USED
 
-pytestmark = pytest.mark.skipif(
-    "opencode" not in os.environ.get("TEST_HOSTS_NPM", ""), reason="make test-hosts installs opencode"
-)
+OUTPUT = 8_000  # tokens that an answer may have
+
+pytestmark = [
+    pytest.mark.skipif(
+        "opencode" not in os.environ.get("TEST_HOSTS_NPM", ""), reason="make test-hosts installs opencode"
+    ),
+    pytest.mark.timeout(900),  # it takes half a minute to start on a busy machine
+]
 
 
 @pytest.fixture
@@ -23,7 +29,7 @@ def opencode(notes: Path, tmp_path: Path, home: Path, server: ChatServer) -> Pro
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "options": {"baseURL": server.url, "apiKey": "placeholder"},
-        "models": {"rules": {"limit": {"context": 128_000, "output": 8_000}}},
+        "models": {"rules": {"limit": {"context": 128_000, "output": OUTPUT}}},
     }
     folder = home / ".config" / "opencode"
     folder.mkdir(parents=True)
@@ -48,3 +54,29 @@ def test_killed_while_it_waits_it_leaves_no_process_and_no_lock(
     opencode: Program, server: ChatServer, notes: Path
 ) -> None:
     kill_while_it_stores(opencode, server, notes, SAVE)
+
+
+def test_it_saves_once_before_each_compaction(
+    opencode: Program, server: ChatServer, notes: Path, home: Path, tmp_path: Path
+) -> None:
+    server.counts = True
+    opencode.ask("How are you?")
+    (path,) = (home / ".config" / "opencode").glob("opencode.json")
+    config = json.loads(path.read_text(encoding="utf-8"))
+    limit = max(request[USED] for request in server.requests)
+    config["provider"]["own"]["models"]["rules"]["limit"]["context"] = int(limit * 1.3) + OUTPUT
+    path.write_text(json.dumps(config), encoding="utf-8")
+    (notes / "MEMORY.md").write_text(
+        "The anchor, the net, the rope, the oar and the sail are here. " * 40, encoding="utf-8"
+    )
+    for number, fact in enumerate(FACTS, start=1):
+        server.stores = fact
+        for _ in range(20):
+            if server.kinds["summary"] == number:
+                break
+            opencode.ask("--continue", "Where is the anchor, the net, the rope, the oar, the sail?")
+        assert (server.kinds["summary"], server.kinds["store"]) == (number, number)
+        assert fact in read_daily(notes)
+    assert "4711" in opencode.ask("--continue", "What is the gate code?")
+    listed = Program(opencode.words[:1], notes, opencode.variables).ask("session", "list")
+    assert listed.count("ses_") == 1, "the copies are gone"

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from memory_core.__about__ import __version__
-from memory_core.hosts.claude_code import saving
+from memory_core.hosts import saving
+from memory_core.hosts.copies import HOSTS, SAVING
 from tests.command import REPOSITORY, Command, Outcome, run
 from tests.hosts.mcp_server import Server
 from tests.waiting import eventually
@@ -61,14 +62,14 @@ def test_a_compaction_without_claude_says_so_and_goes_on(command: Command) -> No
 def test_the_copy_that_saves_gets_no_hooks(command: Command) -> None:
     for name in ("SessionStart", "UserPromptSubmit", "PreCompact", "SessionEnd"):
         event = {"hook_event_name": name, "session_id": "s1", "prompt": "What does PRS-2209 complain about?"}
-        assert give(command, event, **{saving.SAVING: "1"}) == Outcome(0, "", "")
+        assert give(command, event, **{SAVING: "1"}) == Outcome(0, "", "")
 
 
 def test_the_copy_that_saves_writes_the_note_of_the_turns_day_only(command: Command, tmp_path: Path) -> None:
     said = "The boiler was serviced."
     file = tmp_path / "saving"
     file.write_text("2020-02-29\n", encoding="utf-8")  # the turn was planned before a midnight
-    with Server(command, **{saving.SAVING: str(file)}) as server:
+    with Server(command, **{SAVING: str(file)}) as server:
         server.greet()
         server.send("tools/call", 2, name="memory_append", arguments={"text": said, "target": "longterm"})
         refused = server.receive_until(2)["result"]["structuredContent"]
@@ -123,7 +124,7 @@ def test_hooks_say_nothing_while_memory_is_off(command: Command, tmp_path: Path,
 def test_what_is_no_event_is_an_error_that_forbids_nothing(command: Command, given: str) -> None:
     done = give(command, given)
     assert done.code == 1, "to Claude Code, 2 forbids the prompt or the compaction"
-    assert "expected the event of a hook of Claude Code" in done.error
+    assert "expected the event of a hook, which is a JSON object" in done.error
 
 
 def test_a_configuration_that_cannot_be_used_forbids_nothing(command: Command, tmp_path: Path) -> None:
@@ -149,7 +150,10 @@ def test_a_copy_does_not_outlive_claude_code(monkeypatch: pytest.MonkeyPatch, tm
     from memory_core.records import CallContext
 
     with MemorySlot({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state") as slot:
-        assert saving.save_notes({"session_id": "s1"}, slot, CallContext.local("s1")) == "Claude Code has ended"
+        assert (
+            saving.save_notes(HOSTS["claude-code"], {"session_id": "s1"}, slot, CallContext.local("s1"))
+            == "Claude Code has ended"
+        )
 
 
 def test_what_another_session_appends_meanwhile_is_not_taken_for_a_success(
@@ -165,7 +169,7 @@ def test_what_another_session_appends_meanwhile_is_not_taken_for_a_success(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.chdir(tmp_path)
     with MemorySlot({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state") as slot:
-        failure = saving.save_notes({"session_id": "s1"}, slot, CallContext.local("s1"))
+        failure = saving.save_notes(HOSTS["claude-code"], {"session_id": "s1"}, slot, CallContext.local("s1"))
     assert failure == "the copy of the session ended with status 3: it said nothing"
 
 

@@ -113,7 +113,42 @@ def test_the_doctor_says_what_is_wrong_with_an_entry(command: Command, home: Pat
     said = command("doctor", "--json").json["findings"]
     assert [finding["level"] for finding in said if "Codex" in finding["message"]] == ["warn"]
     assert command("install", "codex").code == 0
+    (home / ".codex" / "hooks.json").unlink()
+    assert "hooks.json has nothing of memory-core" in command("doctor").out
+    assert command("install", "codex").code == 0
     assert "memory-core is in place in Codex" in command("doctor").out
+
+
+def test_hooks_of_others_stay_beside_ours(command: Command, home: Path) -> None:
+    path = home / ".codex" / "hooks.json"
+    path.parent.mkdir()
+    first, later = ({"hooks": [{"type": "command", "command": name}]} for name in ("first", "later"))
+    text = json.dumps({"hooks": {"PreCompact": [first]}})
+    path.write_text(text, encoding="utf-8")
+
+    def read() -> list[object]:
+        return list(json.loads(path.read_text(encoding="utf-8"))["hooks"]["PreCompact"])
+
+    assert command("install", "codex").code == 0
+    assert [read()[0], len(read())] == [first, 2]
+    assert command("uninstall", "codex").code == 0
+    assert path.read_text(encoding="utf-8") == text
+    assert command("install", "codex").code == 0
+    path.write_text(json.dumps({"hooks": {"PreCompact": [*read(), later]}}), encoding="utf-8")
+    assert command("--agent", "other", "install", "codex").code == 0
+    assert [read()[:2], len(read())] == [[first, later], 3], "ours has been replaced"
+    assert command("uninstall", "codex").code == 0
+    assert read() == [first, later]
+
+
+def test_hooks_that_are_no_list_are_left_as_they_are(command: Command, home: Path) -> None:
+    path = home / ".codex" / "hooks.json"
+    path.parent.mkdir()
+    path.write_text('{"hooks": {"PreCompact": 7}}', encoding="utf-8")
+    done = command("install", "codex")
+    assert done.code == 1
+    assert "has no list at hooks.PreCompact" in done.error
+    assert path.read_text(encoding="utf-8") == '{"hooks": {"PreCompact": 7}}'
 
 
 def test_the_hosts_are_listed(command: Command) -> None:
@@ -164,7 +199,10 @@ def test_the_report_for_programs_quotes_no_file(command: Command, home: Path) ->
     path = home / FILES["codex"][0]
     path.parent.mkdir(parents=True)
     path.write_text(f'key = "{KEY}"\n', encoding="utf-8")
-    for name, verbs in (("install", ["written", "changed"]), ("uninstall", ["changed", "removed"])):
+    for name, verbs in (
+        ("install", ["written", "changed", "written"]),
+        ("uninstall", ["changed", "removed", "removed"]),
+    ):
         done = command(name, "codex", "--json")
         assert [file["change"] for file in done.json["files"]] == verbs
         assert KEY not in done.out

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from tests.servers.wires import WIRES, Message, Wire, read_text
+from tests.servers.wires import USED, WIRES, Message, Wire, read_text
 
 Kind = Literal["search", "answer", "append", "store", "silent", "summary", "capture", "recalled"]
 
@@ -28,6 +28,7 @@ ASKS_FOR_A_SUMMARY = (
     "create a detailed summary",
     "CONTEXT CHECKPOINT",
     "detailed prompt for continuing",
+    "Do not mention the summary process",
 )
 
 
@@ -42,6 +43,7 @@ class ChatServer:
         stores: What it appends in a flush turn; "" for nothing, so that NO_REPLY comes at once.
         facts: What it learns from an exchange that holds a text, by that text.
         status: Of every answer; anything but 200 comes without a stream.
+        counts: Report as used a token for every four characters of a request, so that sessions fill up; else 10.
         released: While it is not set, no call of memory_append in a flush turn is answered.
         requests: The bodies of all requests, in the order of their arrival.
         keys: Their `Authorization` headers.
@@ -52,6 +54,7 @@ class ChatServer:
         self.stores = ""
         self.facts: dict[str, dict[str, Any]] = {}
         self.status = 200
+        self.counts = False
         self.released = threading.Event()
         self.released.set()
         self.requests: list[dict[str, Any]] = []
@@ -178,6 +181,8 @@ def _handler(server: ChatServer) -> type[BaseHTTPRequestHandler]:
                 self.send_error(404 if server.status == 200 else server.status)
                 return
             message = server.answer(wire, body)
+            if server.counts:
+                body[USED] = int(self.headers["Content-Length"]) // 4
             self.send_response(200)
             if not body.get("stream"):
                 answer = json.dumps(wire.write(body, message)).encode()

@@ -16,6 +16,7 @@ Message = dict[str, Any]
 Body = dict[str, Any]
 
 _NUMBERS = itertools.count(1)  # clients take two messages of one id for parts of one
+USED = "used tokens"  # in a body that was read: how many tokens its answer reports; 10 without it
 PIECE = 5  # characters of text or arguments in one event, so that words and JSON are torn
 
 
@@ -59,7 +60,7 @@ def _write_chat(body: Body, message: Message) -> Body:
     ]
     said = {"role": "assistant", "content": message.get("content")} | ({"tool_calls": calls} if calls else {})
     choice = {"index": 0, "message": said, "finish_reason": "tool_calls" if calls else "stop"}
-    return _chunk(body, choice) | {"object": "chat.completion", "created": 0, "usage": _USAGE}
+    return _chunk(body, choice) | {"object": "chat.completion", "created": 0, "usage": _count(body)}
 
 
 def _stream_chat(body: Body, message: Message) -> Iterator[Body]:
@@ -68,10 +69,12 @@ def _stream_chat(body: Body, message: Message) -> Iterator[Body]:
     ended = "tool_calls" if "tool_calls" in message else "stop"
     yield _chunk(body, {"index": 0, "delta": {}, "finish_reason": ended})
     if (body.get("stream_options") or {}).get("include_usage"):
-        yield _chunk(body, None) | {"usage": _USAGE}
+        yield _chunk(body, None) | {"usage": _count(body)}
 
 
-_USAGE = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
+def _count(body: Body) -> Body:
+    used = body.get(USED, 10)
+    return {"prompt_tokens": used, "completion_tokens": 10, "total_tokens": used + 10}
 
 
 def _chunk(body: Body, choice: Body | None) -> Body:
@@ -141,7 +144,8 @@ def _list_items(message: Message) -> list[Body]:
 
 
 def _write_responses(body: Body, message: Message) -> Body:
-    usage: Body = {"input_tokens": 10, "output_tokens": 10, "total_tokens": 20}
+    used = body.get(USED, 10)
+    usage: Body = {"input_tokens": used, "output_tokens": 10, "total_tokens": used + 10}
     usage |= {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
     output = _list_items(message)
     fixed = {

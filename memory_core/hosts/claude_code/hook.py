@@ -1,6 +1,6 @@
-"""Answers the hooks of Claude Code, which starts `memory-core hook` with the event on standard input.
+"""Answers the hooks of Claude Code and of hosts with hooks like its own; each starts `memory-core hook` with the event as input.
 
-https://code.claude.com/docs/en/hooks
+https://code.claude.com/docs/en/hooks, https://developers.openai.com/codex/hooks
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from memory_core.errors import InvalidArgument
-from memory_core.hosts.claude_code.saving import is_saving, save_notes
+from memory_core.hosts.copies import HOSTS
+from memory_core.hosts.saving import is_saving, save_notes
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
 
@@ -26,7 +27,9 @@ WARM_UP_SECONDS = 5.0  # below the timeout of the hook, in hooks.json
 Event = Mapping[str, Any]
 
 
-def answer_hook(given: IO[str], said: IO[str], slot: MemorySlot, agent: str, *, index: Callable[[], object]) -> None:
+def answer_hook(
+    given: IO[str], said: IO[str], slot: MemorySlot, agent: str, *, host: str, index: Callable[[], object]
+) -> None:
     """Read one event, and write the answer to it; nothing if there is nothing to say.
 
     Args:
@@ -34,6 +37,7 @@ def answer_hook(given: IO[str], said: IO[str], slot: MemorySlot, agent: str, *, 
         said: Takes the answer, as JSON.
         slot: The memory.
         agent: The id of its agent.
+        host: Whose hook it is, a key of `copies.HOSTS`.
         index: Starts to index what has changed in the notes, at the end of a session.
 
     Raises:
@@ -45,12 +49,17 @@ def answer_hook(given: IO[str], said: IO[str], slot: MemorySlot, agent: str, *, 
     except ValueError as error:
         event = error
     if not isinstance(event, dict) or not isinstance(event.get("hook_event_name"), str):
-        raise InvalidArgument("standard input", "expected the event of a hook of Claude Code, which is a JSON object")
+        raise InvalidArgument("standard input", "expected the event of a hook, which is a JSON object")
     if is_saving():
         return
     context = CallContext.local(str(event.get("session_id") or "main"), agent=agent)
     if event["hook_event_name"] == "SessionEnd":
         index()
+    elif event["hook_event_name"] == "PreCompact":
+        # The compaction goes on whatever happens.
+        if failure := save_notes(HOSTS[host], event, slot, context):
+            answer = {"systemMessage": f"memory-core: no notes were saved before this compaction: {failure}"}
+            said.write(json.dumps(answer, ensure_ascii=False) + "\n")
     elif answer := _ANSWERS.get(event["hook_event_name"], _say_nothing)(event, slot, context):
         said.write(json.dumps(answer, ensure_ascii=False) + "\n")
 
@@ -58,7 +67,7 @@ def answer_hook(given: IO[str], said: IO[str], slot: MemorySlot, agent: str, *, 
 def prepare_process() -> None:
     """Work in the folder in which Claude Code started the MCP server, so that both find the same workspace.
 
-    When Claude Code gives the hook up, it ends as if interrupted, so that a copy of the session ends with it.
+    When the host gives the hook up, it ends as if interrupted, so that a copy of the session ends with it.
     """
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     project = os.environ.get("CLAUDE_PROJECT_DIR")
@@ -84,12 +93,6 @@ def _recall(event: Event, slot: MemorySlot, context: CallContext) -> dict[str, A
     return _add_context("UserPromptSubmit", recalled.text[:MAX_CHARS])
 
 
-def _save(event: Event, slot: MemorySlot, context: CallContext) -> dict[str, Any]:
-    """Let a copy of the session save what should last; the compaction goes on whatever happens."""
-    failure = save_notes(event, slot, context)
-    return {"systemMessage": f"memory-core: no notes were saved before this compaction: {failure}"} if failure else {}
-
-
 def _say_nothing(_: Event, __: MemorySlot, ___: CallContext) -> dict[str, Any]:
     return {}
 
@@ -98,4 +101,4 @@ def _add_context(name: str, text: str) -> dict[str, Any]:
     return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}} if text else {}
 
 
-_ANSWERS = {"SessionStart": _show_notes, "UserPromptSubmit": _recall, "PreCompact": _save}
+_ANSWERS = {"SessionStart": _show_notes, "UserPromptSubmit": _recall}

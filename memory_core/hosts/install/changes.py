@@ -29,6 +29,27 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Element:
+    """One element of a list in a file of the host, in which others have theirs.
+
+    Attributes:
+        path: The file.
+        keys: The path of keys to the list.
+        value: The element.
+        mark: A text in it by which an element of ours is recognised, in whatever version.
+    """
+
+    path: Path
+    keys: tuple[str, ...]
+    value: Any
+    mark: str
+
+    def is_ours(self, element: Any) -> bool:
+        """Return True for an element of ours."""
+        return self.mark in json.dumps(element, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
 class OwnFile:
     """A file that is ours alone, in a folder of ours, which is below `root`."""
 
@@ -37,7 +58,7 @@ class OwnFile:
     root: Path
 
 
-Part = Entry | OwnFile
+Part = Entry | Element | OwnFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +97,10 @@ def plan_install(parts: Iterable[Part]) -> list[FileChange]:
         with _explained(part, _advise_writing(part)):
             text = _decode(path, before)
             present = find_entry(read_document(text, suffix), part.keys)
-            both = isinstance(present, dict) and isinstance(part.value, dict)
-            value = {**present, **part.value} if both else part.value  # what the user added to the entry stays
+            value = _merge(part, present)
             if present == value:
                 continue
-            if before is not None and (kept is None or not both):  # else the copy is older than our entry
+            if before is not None and (kept is None or not _has_ours(part, present)):  # else the copy is older
                 changes.append(FileChange(_kept(path), kept, before))
             changes.append(FileChange(path, before, _encode(put_entry(text, suffix, part.keys, value), before)))
     return [change for change in changes if change.before != change.after]
@@ -108,14 +128,20 @@ def plan_uninstall(parts: Iterable[Part]) -> list[FileChange]:
 
 def are_in_place(parts: Sequence[Part]) -> bool:
     """Return True if all parts are there, in whatever version; a file that cannot be read has none."""
-    for part in parts:
-        try:
-            text = _read(part.path)
-            if text is None or (isinstance(part, Entry) and not _is_ours(part, text)):
-                return False
-        except (NotEditable, MemoryCoreError):
-            return False
-    return bool(parts)
+    return bool(parts) and not find_missing(parts)
+
+
+def find_missing(parts: Iterable[Part]) -> list[Part]:
+    """Return the parts that are not there."""
+    return [part for part in parts if not _is_there(part)]
+
+
+def _is_there(part: Part) -> bool:
+    try:
+        text = _read(part.path)
+        return text is not None and (isinstance(part, OwnFile) or _is_ours(part, text))
+    except (NotEditable, MemoryCoreError):
+        return False
 
 
 def make_changes(changes: Iterable[FileChange], parts: Iterable[Part]) -> None:
@@ -153,13 +179,34 @@ def show_change(change: FileChange) -> str:
     return "".join(piece if piece.endswith("\n") else f"{piece}\n" for piece in pieces)
 
 
-def _is_ours(part: Entry, data: bytes) -> bool:
-    """Return True if our entry is there: a mapping under our name, or exactly our value."""
+def _merge(part: Entry | Element, present: Any) -> Any:
+    """Return our value with what the user has added to the entry, or with the elements of others."""
+    if isinstance(part, Element):
+        return [*_list_others(part, present), part.value]
+    both = isinstance(present, dict) and isinstance(part.value, dict)
+    return {**present, **part.value} if both else part.value
+
+
+def _list_others(part: Element, present: Any) -> list[Any]:
+    if present is not None and not isinstance(present, list):
+        raise NotEditable(f"has no list at {'.'.join(part.keys)}")
+    return [element for element in present or () if not part.is_ours(element)]
+
+
+def _is_ours(part: Entry | Element, data: bytes) -> bool:
+    """Return True if our entry is there."""
     present = find_entry(read_document(_decode(part.path, data), part.path.suffix), part.keys)
-    return isinstance(present, dict) if isinstance(part.value, dict) else present == part.value
+    return _has_ours(part, present) or (isinstance(part, Entry) and present == part.value)
 
 
-def _restore(part: Entry, before: bytes, kept: bytes | None) -> bytes | None:
+def _has_ours(part: Entry | Element, present: Any) -> bool:
+    """Return True if a value has something of ours: it is a mapping under our name, or a list with an element of ours."""
+    if isinstance(part, Element):
+        return isinstance(present, list) and any(part.is_ours(element) for element in present)
+    return isinstance(present, dict) and isinstance(part.value, dict)
+
+
+def _restore(part: Entry | Element, before: bytes, kept: bytes | None) -> bytes | None:
     """Return the file as it was before install, with what others changed since; None if install made it."""
     suffix = part.path.suffix
     text, earlier_text = _decode(part.path, before), _decode(_kept(part.path), kept)
@@ -167,17 +214,22 @@ def _restore(part: Entry, before: bytes, kept: bytes | None) -> bytes | None:
     earlier = find_entry(read_document(earlier_text, suffix), part.keys)
     if kept is not None and not _is_plain(part, earlier):
         with suppress(NotEditable):
-            if put_entry(earlier_text, suffix, part.keys, present) == text:
+            unchanged = isinstance(part, Entry) or _list_others(part, present) == earlier
+            if unchanged and put_entry(earlier_text, suffix, part.keys, present) == text:
                 return kept
-        if earlier is not None:
+        if earlier is not None and isinstance(part, Entry):
             return _encode(put_entry(text, suffix, part.keys, earlier), before)
+    if isinstance(part, Element) and (others := _list_others(part, present)):
+        return _encode(put_entry(text, suffix, part.keys, others), before)
     after = take_entry(text, suffix, part.keys)
     is_made_by_us = _is_plain(part, present if kept is None else earlier)
     return None if is_made_by_us and "".join(after.split()) in ("", "{}") else _encode(after, before)
 
 
-def _is_plain(part: Entry, entry: Any) -> bool:
+def _is_plain(part: Entry | Element, entry: Any) -> bool:
     """Return True if an entry has nothing that install does not write: it is ours, perhaps of an older version."""
+    if isinstance(part, Element):
+        return isinstance(entry, list) and all(part.is_ours(element) for element in entry)
     if isinstance(entry, dict) and isinstance(part.value, dict):
         return entry.keys() <= part.value.keys()
     return bool(entry == part.value)
@@ -236,12 +288,12 @@ def _remove_empty(folder: Path, root: Path) -> None:
         folder = folder.parent
 
 
-def _advise_writing(part: Entry) -> str:
+def _advise_writing(part: Entry | Element) -> str:
     return f"write it yourself: {'.'.join(part.keys)} = {json.dumps(part.value, ensure_ascii=False)}"
 
 
 @contextmanager
-def _explained(part: Entry, action: str) -> Iterator[None]:
+def _explained(part: Entry | Element, action: str) -> Iterator[None]:
     """Turn a document that cannot be edited into an error that says what its owner can do."""
     try:
         yield

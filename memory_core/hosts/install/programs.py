@@ -16,10 +16,13 @@ from memory_core.__about__ import __version__, explain_install
 from memory_core.config.home import expand_home, find_home
 from memory_core.config.names import SLOT_ID
 from memory_core.errors import MemoryCoreError
-from memory_core.hosts.install.changes import Entry, OwnFile, Part
+from memory_core.hosts.install.changes import Element, Entry, OwnFile, Part
 from memory_core.lazy_dataclasses import dataclass
 
 PLUGIN = Path(__file__).parents[1] / "claude_code" / "plugin"
+OPENCODE_PLUGIN = Path(__file__).with_name("opencode_plugin.js")
+HOOK_SECONDS = 180  # more than a copy of a session may take
+HOOK_STATUS = "memory-core saves what should last"  # Codex shows it while its hook runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +37,10 @@ class Start:
     words: tuple[str, ...]
     options: Mapping[str, str] = field(default_factory=dict)
 
-    def write(self, command: str) -> list[str]:
+    def write(self, *command: str) -> list[str]:
         """Return the whole command line."""
         given = [word for name, value in self.options.items() for word in (f"--{name}", value)]
-        return [*self.words, *given, command]
+        return [*self.words, *given, *command]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,8 @@ def find_problem(name: str, home: Path) -> str:
 def _read_command(part: Part, text: str) -> str:
     from memory_core.hosts.install.documents import find_entry, read_document
 
+    if isinstance(part, Element):
+        return ""
     if isinstance(part, OwnFile):
         keys: tuple[str, ...] = ("mcpServers", SLOT_ID)
         if part.path.name != ".mcp.json":
@@ -143,13 +148,21 @@ def _plan_claude_code(home: Path, start: Start) -> list[Part]:
 
 def _plan_codex(home: Path, start: Start) -> list[Part]:
     # Codex waits for required servers only; without that the first turn on a busy machine has no tools of ours.
-    return [Entry(home / "config.toml", ("mcp_servers", SLOT_ID), {**_serve(start), "required": True})]
+    server = Entry(home / "config.toml", ("mcp_servers", SLOT_ID), {**_serve(start), "required": True})
+    command = shlex.join(start.write("hook", "codex"))
+    hook = {"type": "command", "command": command, "timeout": HOOK_SECONDS, "statusMessage": HOOK_STATUS}
+    return [server, Element(home / "hooks.json", ("hooks", "PreCompact"), {"hooks": [hook]}, HOOK_STATUS)]
 
 
 def _plan_opencode(home: Path, start: Start) -> list[Part]:
     names = [name for name in ("opencode.jsonc", "opencode.json") if (home / name).exists()]
     entry = {"type": "local", "command": start.write("mcp"), "enabled": True}
-    return [Entry(home / (names or ["opencode.json"])[0], ("mcp", SLOT_ID), entry)]
+    command = json.dumps(start.write("hook", "opencode"))
+    plugin = OPENCODE_PLUGIN.read_text(encoding="utf-8").replace('["memory-core", "hook", "opencode"]', command)
+    return [
+        Entry(home / (names or ["opencode.json"])[0], ("mcp", SLOT_ID), entry),
+        OwnFile(home / "plugin" / f"{SLOT_ID}.js", plugin, home),
+    ]
 
 
 def _plan_openclaw(home: Path, start: Start) -> list[Part]:
@@ -190,7 +203,12 @@ def _find_opencode() -> Path:
 
 PROGRAMS: Mapping[str, Program] = {
     "claude-code": Program("Claude Code", _home("CLAUDE_CONFIG_DIR", ".claude"), _plan_claude_code),
-    "codex": Program("Codex", _home("CODEX_HOME", ".codex"), _plan_codex),
+    "codex": Program(
+        "Codex",
+        _home("CODEX_HOME", ".codex"),
+        _plan_codex,
+        "To have notes saved before a compaction, trust the hook PreCompact in Codex: /hooks.",
+    ),
     "opencode": Program("opencode", _find_opencode, _plan_opencode),
     "openclaw": Program(
         "OpenClaw",
