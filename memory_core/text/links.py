@@ -1,0 +1,185 @@
+"""Links and tags in the Markdown of a note; what stands in code or in an HTML comment is none. Pure, linear time."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+from urllib.parse import unquote
+
+from memory_core.text.markdown import Line, scan
+
+LinkKind = Literal["wikilink", "link", "tag"]
+
+_WIKILINK = re.compile(r"\[\[([^\[\]\n]{1,300})\]\]")
+_LINK = re.compile(r"\]\([ \t]{0,3}(?:<([^<>\n]{1,500})>|([^\s()<>]{1,500}))")
+_TAG = re.compile(r"(?<![^\s(,;|])#([^\W\d_][\w/-]{0,99})")
+_COLOUR = re.compile(r"(?=[a-f]*\d)(?:[\da-f]{3}|[\da-f]{6}|[\da-f]{8})\Z", re.IGNORECASE)
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,30}:", re.IGNORECASE)
+_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{1,4}\Z", re.IGNORECASE)  # of an attachment; a name may end in .2
+_MARK = re.compile(r"`+|<!--|-->")
+_CODE = frozenset({Line.OPEN, Line.CODE, Line.CLOSE})
+
+
+class Link(NamedTuple):
+    """A link to a note or a name, or a tag.
+
+    Attributes:
+        kind: How it is written.
+        target: The note or name as written: without heading, block, shown text and `#`.
+        line: Index of its line.
+    """
+
+    kind: LinkKind
+    target: str
+    line: int
+
+
+class NoteText(NamedTuple):
+    """The lines of a note as relations read them; all three have the same number of them.
+
+    Attributes:
+        lines: Without comments and front matter.
+        prose: Without code either.
+        kinds: Of the lines.
+    """
+
+    lines: list[str]
+    prose: list[str]
+    kinds: list[Line]
+
+
+def read_lines(lines: Sequence[str]) -> NoteText:
+    """Blank what counts for nothing in the lines of a note.
+
+    Args:
+        lines: From the first of the note, without line ends.
+    """
+    lines = _blank_front_matter(lines)
+    kinds = scan(lines)
+    last_close = max((i for i, line in enumerate(lines) if "-->" in line), default=-1)
+    shown: list[str] = []
+    prose: list[str] = []
+    in_comment = False
+    for i, (line, kind) in enumerate(zip(lines, kinds, strict=True)):
+        if kind in _CODE and not in_comment:
+            shown.append(line)
+            prose.append("")
+            continue
+        bare = line
+        if in_comment or "`" in line or "<!--" in line:
+            line, bare, in_comment = _blank_marks(line, in_comment=in_comment, closes=i < last_close)  # noqa: PLW2901
+        shown.append(line)
+        prose.append(bare)
+    return NoteText(shown, prose, kinds)
+
+
+def find_links(prose: Sequence[str]) -> Iterator[Link]:
+    """Find the links and tags of a note, line by line.
+
+    Args:
+        prose: See `NoteText`.
+    """
+    for i, line in enumerate(prose):
+        if "[[" in line:
+            for written in _WIKILINK.findall(line):
+                target = written.replace("\\|", "|").partition("|")[0].partition("#")[0].partition("^")[0].strip()
+                if target and not is_attachment(target):
+                    yield Link("wikilink", target, i)
+        if "](" in line:
+            for bracketed, bare in _LINK.findall(line):
+                target = unquote((bracketed or bare).partition("#")[0]).strip()
+                if target.lower().endswith(".md") and not _SCHEME.match(target):
+                    yield Link("link", target, i)
+        if "#" in line:
+            for tag in _TAG.findall(line):
+                if not _COLOUR.match(tag):
+                    yield Link("tag", tag.rstrip("/-"), i)
+
+
+def is_attachment(target: str) -> bool:
+    """Return True if the target of a link is a file, but no note."""
+    extension = _EXTENSION.search(target)
+    return extension is not None and extension[0].lower() != ".md"
+
+
+def find_blocks(kinds: Sequence[Line]) -> Iterator[tuple[int, int]]:
+    """Find the blocks of a note: paragraphs, list items, and single lines of all else but blank ones.
+
+    Yields:
+        Indexes of the first and the last line, included.
+    """
+    first = 0
+    while first < len(kinds):
+        kind, last = kinds[first], first
+        if kind in (Line.TEXT, Line.ITEM, Line.MORE):
+            more = Line.TEXT if kind is Line.TEXT else Line.MORE
+            while last + 1 < len(kinds) and kinds[last + 1] is more:
+                last += 1
+        if kind not in (Line.BLANK, Line.OPEN, Line.CLOSE):
+            yield first, last
+        first = last + 1
+
+
+def _blank_front_matter(lines: Sequence[str]) -> Sequence[str]:
+    """Blank the front matter; `text.front_matter` reads it."""
+    from memory_core.text.front_matter import MAX_CHARS
+
+    if not lines or lines[0].rstrip() != "---":
+        return lines
+    length = 0
+    for i, line in enumerate(lines[1:], 1):
+        if line.rstrip(" \t") in ("---", "..."):
+            return [*([""] * (i + 1)), *lines[i + 1 :]]
+        length += len(line) + 1
+        if length > MAX_CHARS:
+            break
+    return lines
+
+
+def _blank_marks(line: str, *, in_comment: bool, closes: bool) -> tuple[str, str, bool]:
+    """Blank comments in a line, and code besides.
+
+    Args:
+        line: One line outside of fences.
+        in_comment: A comment is open before it.
+        closes: A later line ends comments; without one, none begins that this line does not end.
+
+    Returns:
+        The line without comments; without code spans, too; and whether a comment is open behind it.
+    """
+    marks = [(found.start(), found.end()) for found in _MARK.finditer(line)]
+    runs: dict[int, list[int]] = defaultdict(list)  # the runs of backticks by their length, the last first
+    for number in range(len(marks) - 1, -1, -1):
+        start, end = marks[number]
+        if line[start] == "`":
+            runs[end - start].append(number)
+    ends = [number for number, (start, _) in enumerate(marks) if line[start] == "-"]
+    last_end = ends[-1] if ends else -1
+    shown: list[str] = []
+    prose: list[str] = []
+    at = number = 0
+    while number < len(marks):
+        start, end = marks[number]
+        number += 1
+        if in_comment:
+            if line[start] == "-":
+                in_comment, at = False, end
+        elif line[start] == "<" and (number <= last_end or closes):
+            shown.append(line[at:start])
+            prose.append(line[at:start])
+            in_comment = True
+        elif line[start] == "`":
+            same = runs[end - start]
+            while same and same[-1] < number:
+                same.pop()
+            if same:
+                close = same.pop()
+                prose += (line[at:start], " ")
+                shown.append(line[at : marks[close][1]])
+                at, number = marks[close][1], close + 1
+    if not in_comment:
+        shown.append(line[at:])
+        prose.append(line[at:])
+    return "".join(shown), "".join(prose), in_comment
