@@ -196,6 +196,14 @@ def refuse_past(backend: str) -> InvalidArgument:
     )
 
 
+def refuse_relations(argument: str, backend: str) -> InvalidArgument:
+    """Return the error of a question about a name to a backend that does not know what is related."""
+    return InvalidArgument(
+        argument, f"the backend {backend!r} cannot tell what is related to a name",
+        action='leave it out, or set memory.backend to "builtin"',
+    )  # fmt: skip
+
+
 class HistoryUnavailable(MemoryCoreError):
     """The history does not reach back to the time that was asked for, or none is kept."""
 

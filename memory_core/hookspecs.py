@@ -94,6 +94,7 @@ from memory_core.records import (
     Status,
     SyncReport,
 )
+from memory_core.relations import KnownName, Mention, NameKind, Neighbour, Related, RelatedQuery
 from memory_core.sources.files import Listing, list_files
 from memory_core.sources.notes import NoteText, find_note_day, read_note
 from memory_core.sources.pages import get_document
@@ -148,12 +149,16 @@ __all__ = [
     "InvalidEmbedding",
     "InvalidField",
     "KeySources",
+    "KnownName",
     "Listing",
     "MemoryBackend",
     "MemoryCoreError",
     "MemoryFile",
+    "Mention",
     "Mode",
+    "NameKind",
     "NamedFolder",
+    "Neighbour",
     "NotIndexed",
     "NotePlace",
     "NoteText",
@@ -169,6 +174,9 @@ __all__ = [
     "Query",
     "QuotaExhausted",
     "RateLimited",
+    "Related",
+    "RelatedQuery",
+    "RelationTeller",
     "RequestTimeout",
     "ResolveApiKey",
     "Scope",
@@ -306,6 +314,15 @@ class SearchExplainer(Protocol):
     @hookspec(firstresult=True)
     def memory_explain(self, query: Query, place: NotePlace | None) -> Explanation:
         """Search as `memory_search` does, and tell where every passage, and a place if one is given, stood after each stage."""
+        raise NotImplementedError
+
+
+class RelationTeller(Protocol):
+    """An optional hook for backends that know links and names; others refuse `Query.about`, which these have to obey."""
+
+    @hookspec(firstresult=True)
+    def memory_related(self, query: RelatedQuery) -> Related:
+        """Tell where notes link to a name and mention it, and what stands beside it; or list the names that there are."""
         raise NotImplementedError
 
 

@@ -146,6 +146,7 @@ class Query:
         before: Only notes of this date or earlier.
         deadline: The `time.monotonic()` until which the caller waits; None to wait for ever.
         as_of: Search the notes as they stood at the last moment before; None searches the present.
+        about: Only units that mention this name, or belong to a note of this name; None searches all.
         joined: Units of one place are joined into a passage; else each hit is one unit, where the backend can do that.
     """
 
@@ -157,6 +158,7 @@ class Query:
     before: date | None = None
     deadline: float | None = None
     as_of: datetime | None = None
+    about: str | None = None
     joined: bool = True
 
 

@@ -22,7 +22,14 @@ from memory_core import errors
 from memory_core.cli import commands, parser
 from memory_core.config import render_environment_table, render_settings_table
 from memory_core.config.fields import to_camel
-from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend, SearchExplainer, SessionFollower
+from memory_core.hookspecs import (
+    BackendContext,
+    BackendPlugin,
+    MemoryBackend,
+    RelationTeller,
+    SearchExplainer,
+    SessionFollower,
+)
 from memory_core.hosts.hookspecs import HostHooks
 from memory_core.postgres.settings import PostgresConfig
 from memory_core.records import CallContext
@@ -103,7 +110,9 @@ def error_tree() -> str:
 
 def operations() -> str:
     """Return a table of the hooks that a backend implements."""
-    optional = (_hooks(hooks).splitlines(keepends=True)[2:] for hooks in (SessionFollower, SearchExplainer))
+    optional = (
+        _hooks(hooks).splitlines(keepends=True)[2:] for hooks in (SessionFollower, SearchExplainer, RelationTeller)
+    )
     return _hooks(MemoryBackend) + "".join(row for rows in optional for row in rows)
 
 

@@ -22,7 +22,14 @@ from memory_core.cli import commands, parser
 from memory_core.config import ENVIRONMENT, load_config
 from memory_core.config.settings import FallbackId, ProviderId
 from memory_core.flush.runner import FlushOutcome
-from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend, SearchExplainer, SessionFollower
+from memory_core.hookspecs import (
+    BackendContext,
+    BackendPlugin,
+    MemoryBackend,
+    RelationTeller,
+    SearchExplainer,
+    SessionFollower,
+)
 from memory_core.hosts.hookspecs import HostHooks
 from memory_core.plugin import MemorySlot
 from memory_core.ranking import scores
@@ -155,7 +162,7 @@ DOCUMENTED: dict[str, Iterable[str]] = {
         *("invalid_argument", "invalid_agent", "disabled", "denied", "unavailable", "stale", "warning"),
     ],
     "docs/backends.md": [
-        *hooks(MemoryBackend, SearchExplainer, SessionFollower),
+        *hooks(MemoryBackend, SearchExplainer, SessionFollower, RelationTeller),
         *(field.name for kind in (BackendPlugin, BackendContext) for field in dataclasses.fields(kind)),
         *("memory_core.hookspecs.hookimpl", "memory_core.backends", "memory_core/hookspecs.py", "builtin", "qmd"),
     ],

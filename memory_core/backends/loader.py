@@ -10,7 +10,7 @@ import pluggy
 from memory_core.backends.reasons import explain_error
 from memory_core.config.agent import AgentConfig
 from memory_core.config.names import SHIPPED_BACKENDS
-from memory_core.errors import BackendError, ConfigError, ConfigProblem, MemoryCoreError
+from memory_core.errors import BackendError, ConfigError, ConfigProblem, MemoryCoreError, refuse_relations
 from memory_core.explanation import Explanation, NotePlace
 from memory_core.hookspecs import (
     BACKENDS_GROUP,
@@ -18,10 +18,12 @@ from memory_core.hookspecs import (
     BackendContext,
     BackendPlugin,
     MemoryBackend,
+    RelationTeller,
     SearchExplainer,
     SessionFollower,
 )
 from memory_core.records import Document, Hit, Probe, ProgressCallback, Query, SearchResult, Status, SyncReport
+from memory_core.relations import Related, RelatedQuery
 
 Answer = TypeVar("Answer")
 
@@ -110,6 +112,7 @@ def build_manager() -> pluggy.PluginManager:
     manager.add_hookspecs(MemoryBackend)
     manager.add_hookspecs(SessionFollower)
     manager.add_hookspecs(SearchExplainer)
+    manager.add_hookspecs(RelationTeller)
     return manager
 
 
@@ -145,7 +148,13 @@ class RegisteredBackend:
         self._manager = manager
 
     def memory_search(self, query: Query) -> SearchResult:
-        """See `MemoryBackend`."""
+        """See `MemoryBackend`.
+
+        Raises:
+            InvalidArgument: The query is about a name, and the backend is no `RelationTeller`.
+        """
+        if query.about is not None and not self._implements("memory_related"):
+            raise refuse_relations("about", self.name)
         return self._call("memory_search", SearchResult, query=query)
 
     def memory_get(self, path: str, from_line: int, lines: int) -> Document:
@@ -189,6 +198,16 @@ class RegisteredBackend:
         from memory_core.backends.hit_explanation import explain_hits
 
         return explain_hits(self.memory_search, query, place)
+
+    def memory_related(self, query: RelatedQuery) -> Related:
+        """See `RelationTeller`.
+
+        Raises:
+            InvalidArgument: The backend does not implement it.
+        """
+        if not self._implements("memory_related"):
+            raise refuse_relations("name", self.name)
+        return self._call("memory_related", Related, query=query)
 
     def _implements(self, operation: str) -> bool:
         mine = self._manager.get_plugin(self.name)

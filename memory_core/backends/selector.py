@@ -32,11 +32,12 @@ from memory_core.records import (
     Status,
     SyncReport,
 )
+from memory_core.relations import Mention, Related, RelatedQuery
 from memory_core.text.quoting import quote_safely
 
 log = logging.getLogger(__name__)
 
-Answer = TypeVar("Answer", SearchResult, Document, Explanation, SyncReport, Status, Probe, bool)
+Answer = TypeVar("Answer", SearchResult, Document, Explanation, Related, SyncReport, Status, Probe, bool)
 
 # Time for builtin's answer after the chosen backend's deadline: too short to wait for a sync besides.
 GRACE_SECONDS = 0.4
@@ -116,6 +117,11 @@ class Selector:
             return found
         why = f"{BUILTIN} answers instead of {self._config.memory.backend}: {reason}"
         return replace(found, warning="; ".join(filter(None, (why, found.warning))))
+
+    def relate(self, query: RelatedQuery) -> Related:
+        """Return what is related to a name, from the chosen backend or else from builtin."""
+        answer, _ = self._ask(lambda backend: backend.memory_related(query), long=True)
+        return _quote_places(self._builtin.memory_related(query) if answer is None else answer)
 
     def get(self, path: str, from_line: int, lines: int) -> Document:
         """Return lines of a note, from the chosen backend or else from builtin."""
@@ -296,6 +302,26 @@ def _find_left_out(name: str, problem: Exception) -> Finding:
 def _make_safe(result: SearchResult) -> SearchResult:
     """Return an answer whose snippets, of whatever backend, are safe to show."""
     return replace(result, hits=tuple(replace(hit, snippet=quote_safely(hit.snippet)) for hit in result.hits))
+
+
+def _quote_places(found: Related) -> Related:
+    """Return what is related to a name, with texts of notes that are safe to show."""
+
+    def quote(places: tuple[Mention, ...]) -> tuple[Mention, ...]:
+        return tuple(replace(place, text=quote_safely(place.text)) for place in places)
+
+    beside = tuple(
+        replace(each, name=quote_safely(each.name), places=quote(each.places)) for each in found.beside
+    )  # fmt: skip
+    names = tuple(
+        replace(each, name=quote_safely(each.name), aliases=tuple(map(quote_safely, each.aliases)))
+        for each in found.names
+    )
+    return replace(
+        found, name=None if found.name is None else quote_safely(found.name),
+        aliases=tuple(map(quote_safely, found.aliases)), backlinks=quote(found.backlinks), mentions=quote(found.mentions),
+        beside=beside, names=names,
+    )  # fmt: skip
 
 
 def _quote_passages(found: Explanation) -> Explanation:

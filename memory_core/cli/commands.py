@@ -73,6 +73,7 @@ def _run_search(options: Options) -> int:
         "after": options.after,
         "before": options.before,
         "asOf": options.as_of,
+        "about": options.about,
     }
     with open_notes(options) as memory:
         result = memory.call_tool("memory_search", asked)
@@ -249,6 +250,7 @@ COMMANDS = (
             Argument.of(
                 "--as-of", metavar="TIME", help="as notes stood then: YYYY-MM-DD (its end), or a date and time"
             ),
+            Argument.of("--about", metavar="NAME", help="only what mentions this name, or an alias of it"),
             SOURCES,
         ),
     ),
@@ -265,6 +267,16 @@ COMMANDS = (
             Argument.of("--min-score", type=float, metavar="X", help="as if the gate were X, 0 to 1"),
             Argument.of("--after", metavar="DATE", help="only notes of this date or later, YYYY-MM-DD"),
             Argument.of("--before", metavar="DATE", help="only notes of this date or earlier"),
+            SOURCES,
+        ),
+    ),
+    Command(
+        name="related",
+        help="Tell where notes link to a name and mention it, and what stands beside it.",
+        run=Later("related", "run_related"),
+        arguments=(
+            Argument.of("name", metavar="NAME", nargs="*", help="name, alias or tag; without it, list the names"),
+            Argument.of("--max-results", type=int, metavar="N", help="show at most N entries of each list, 1 to 100"),
             SOURCES,
         ),
     ),

@@ -294,6 +294,7 @@ class QuerySettings(Section):
     explain: bool = field(
         default=False, metadata=about("Offer agents `memory_explain`, which tells why a search found what it found.")
     )
+    related: bool = field(default=False, metadata=about("Offer agents `memory_related`: what notes say around a name."))
     embed_timeout_ms: int = field(
         default=4000,
         metadata=about("Milliseconds for the query's embedding; then keywords answer alone.", gt=0, le=DAY_MS),

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from memory_core.completions import AsyncComplete, Complete
     from memory_core.explanation import Explanation, NotePlace
     from memory_core.items.recall import Recall
+    from memory_core.relations import Related, RelatedQuery
 
 log = logging.getLogger(__name__)
 
@@ -138,6 +139,11 @@ class AgentMemory:
             return self._search(selector, config, checked, context)
         if schema is schemas.EXPLAIN:
             return self._explain(selector, config, checked)
+        if schema is schemas.RELATED:
+            if not config.search.query.related:
+                raise InvalidArgument("name", "memory_related is off; memorySearch.query.related turns it on")
+            found = selector.relate(schemas.read_related(checked))
+            return results.shape_related(found, cite_places=scope.cites(config.memory.citations, context))
         if schema is schemas.GET:
             cited = read_citation(checked["path"])
             first, lines = checked.get("from", cited.first or 1), checked.get("lines", cited.lines or config.get_lines)
@@ -226,6 +232,17 @@ class AgentMemory:
         self.refuse_closed()
         refuse_off(config)
         return explain(self._selector(config, "rw"), config, others, query, place)
+
+    def relate(self, config: AgentConfig, query: RelatedQuery) -> Related:
+        """Tell what is related to a name, or which names there are.
+
+        Raises:
+            MemoryOff: Memory is off.
+            MemoryCoreError: Memory cannot be read.
+        """
+        self.refuse_closed()
+        refuse_off(config)
+        return self._selector(config, "rw").relate(query)
 
     def sync(self, config: AgentConfig, *, force: bool, progress: ProgressCallback | None) -> SyncReport:
         """Index what has changed in the files; `force` rebuilds the index.

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from memory_core.explanation import Explanation
     from memory_core.items.items import Items
     from memory_core.items.recall import Recall
+    from memory_core.relations import Related
 
 log = logging.getLogger(__name__)
 
@@ -224,6 +225,24 @@ class Memory:
             raise StoreError(
                 config.activity_path, f"cannot be read: {error.strerror}", action="delete it; a new one is begun"
             ) from error
+
+    def related(self, name: str | None = None, *, max_results: int | None = None) -> Related:
+        """Tell where notes link to a name and mention it, how often and since when, and what stands beside it.
+
+        Args:
+            name: The name of a person, project or thing: an alias, a tag, or the path of a note will do. None lists the names
+                that notes have or link to.
+            max_results: The most entries of each list, 1..100; None is 10.
+
+        Raises:
+            InvalidArgument: An argument is out of its bounds, or the backend knows no names.
+            MemoryOff: Memory is off.
+            MemoryCoreError: Memory cannot be read.
+        """
+        given = {"name": name, "maxResults": max_results}
+        asked = {key: value for key, value in given.items() if value is not None}
+        checked = check_arguments(schemas.RELATED, asked, name="related")
+        return self._memory.relate(self.config(), schemas.read_related(checked))
 
     def sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
         """Index what has changed in the files; `force` rebuilds the index.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from memory_core.lazy_dataclasses import dataclass
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MIN_DEPTH = 32  # chunks of each side, even for few results
 RANKED_CHUNKS = 16  # ranking the units of 64 changes nothing (R4000 .843 and .845)
+RANKED_AMONG = 64  # of those that may be candidates, since only some of their units count
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ def find_candidates(
     *,
     multiplier: int,
     near: Mapping[int, float],
+    among: Collection[int] | None = None,
     recorder: SearchRecorder | None = None,
 ) -> list[Candidate]:
     """Find the chunks to rank, as `sort_equals` orders them: of units that rank alike, those of the first stay first.
@@ -44,19 +46,36 @@ def find_candidates(
     Args:
         multiplier: Chunks looked at for each result asked for.
         near: Cosines of the nearest chunks, by chunk id; empty without vectors.
+        among: The chunks that may be candidates; None allows all.
         recorder: Records what keywords find.
     """  # fmt: skip
     dates = DateRange(query.after, query.before)
     by_text: Mapping[int, float] = {}
     terms = sorted((term for term in question.terms if term.documents), key=lambda term: term.documents)
     if weights.text and terms:
-        by_text = reader.find_by_keyword(terms, dates, _depth(query, multiplier))
+        depth = _depth(query, multiplier) if among is None else reader.count_chunks()
+        by_text = reader.find_by_keyword(terms, dates, depth)
+    if among is not None:
+        by_text = {chunk_id: score for chunk_id, score in by_text.items() if chunk_id in among}
     if recorder is not None:
         recorder.by_text = by_text
-    count = max(RANKED_CHUNKS, query.max_results)
-    named = dict.fromkeys(chunk_id for name in question.names for chunk_id in reader.find_by_name(name, dates, count))
+    count = max(RANKED_CHUNKS if among is None else RANKED_AMONG, query.max_results)
+    named = dict.fromkeys(
+        chunk_id
+        for name in question.names
+        for chunk_id in reader.find_by_name(name, dates, count)
+        if among is None or chunk_id in among
+    )
     ids = list({**named, **best_of(reader, _merge(by_text, near, weights), count)})[:count]
     return [Candidate(chunk, chunk.id in named) for chunk in sort_equals(reader.load_chunks(ids))]
+
+
+def compare_all(reader: Reader, space_id: int, vector: NDArray[np.float32], among: Collection[int]) -> dict[int, float]:
+    """Compare all windows of some chunks: the cosine of the best one of each, by chunk id."""
+    found: dict[int, float] = {}
+    for window in reader.compare_windows(space_id, vector, among):
+        found[window.chunk_id] = max(found.get(window.chunk_id, -1.0), window.cosine)
+    return found
 
 
 def find_nearest(

@@ -13,7 +13,7 @@ from memory_core.ranking import scores
 from memory_core.ranking.passages import SHARED, Passage, PlacedUnit, pack
 from memory_core.ranking.snippets import Mark, find_marks
 from memory_core.records import Hit, Mode, Query
-from memory_core.search.candidates import Candidate, find_candidates, find_nearest
+from memory_core.search.candidates import Candidate, compare_all, find_candidates, find_nearest
 from memory_core.search.question import Question, analyse
 from memory_core.search.reader import IndexedChunk, Reader
 from memory_core.search.scoring import Score, VectorQuery, judge
@@ -22,6 +22,7 @@ from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.text.terms import cut_cjk
 
 if TYPE_CHECKING:
+    from memory_core.search.names import About
     from memory_core.search.recorder import SearchRecorder
 
 _DIGITS = 4  # of scores
@@ -34,6 +35,7 @@ def search(
     *,
     vectors: VectorQuery | None,
     today: date | None = None,
+    about: About | None = None,
     recorder: SearchRecorder | None = None,
 ) -> tuple[list[Hit], Mode]:
     """Search one moment of the index; hits are best first.
@@ -44,6 +46,7 @@ def search(
         hybrid: The weights of the two sides.
         vectors: None searches by keyword alone.
         today: The day from which "yesterday" is counted; None is the local date.
+        about: Restricts the search to units that mention a name; None searches all.
         recorder: Records what `explaining` tells of the search; it changes nothing.
 
     Returns:
@@ -60,8 +63,14 @@ def search(
     multiplier = hybrid.candidate_multiplier
     near: dict[int, float] = {}
     if vectors is not None and weights.vector:
-        near = find_nearest(reader, vectors.space_id, vectors.vector, query, multiplier=multiplier)
-    candidates = find_candidates(reader, question, query, weights, multiplier=multiplier, near=near, recorder=recorder)
+        if about is None:
+            near = find_nearest(reader, vectors.space_id, vectors.vector, query, multiplier=multiplier)
+        else:
+            near = compare_all(reader, vectors.space_id, vectors.vector, about.chunks)
+    among = None if about is None else about.chunks
+    candidates = find_candidates(
+        reader, question, query, weights, multiplier=multiplier, near=near, among=among, recorder=recorder
+    )
     counts = TermCounts(question, candidates, reader.stem)
     ranks, judged = judge(reader, question, candidates, counts, weights=weights, vectors=vectors, recorder=recorder)
     if hybrid.temporal_decay.enabled:
@@ -85,11 +94,23 @@ def search(
             recorder.shown = passages[: len(hits)]
         return hits
 
+    units = range(len(ranks)) if about is None else _find_units(candidates, counts, about)
     passes = [round(score.whole, _DIGITS) >= query.min_score for score in judged]
-    passing = [i for i, (chunk, _) in enumerate(counts.units) if passes[chunk]]
+    passing = [i for i in units if passes[counts.units[i][0]]]
     if not passing:
         return [], mode
-    return pack_best(range(len(ranks))) or pack_best(passing), mode  # what passes may rank behind all that is shown
+    return pack_best(units) or pack_best(passing), mode  # what passes may rank behind all that is shown
+
+
+def _find_units(candidates: Sequence[Candidate], counts: TermCounts, about: About) -> list[int]:
+    """Return the numbers of the units that mention a name."""
+    found = []
+    for number, (chunk, index) in enumerate(counts.units):
+        row = candidates[chunk].chunk
+        unit = row.units[index]
+        if about.holds(row.path, row.text[unit.start : unit.end]):
+            found.append(number)
+    return found
 
 
 def _weights(mode: Mode, hybrid: Hybrid) -> scores.Weights:

@@ -128,6 +128,24 @@ class WindowTokens:
     signs: NDArray[np.uint8]
 
 
+class ChunkText(NamedTuple):
+    """The text of a chunk of a note, and its place.
+
+    Attributes:
+        id: Of the chunk.
+        path, source, date: Of its note.
+        start_line: In the note, from 1.
+        text: Whole lines, or a part of one that is too long.
+    """
+
+    id: int
+    path: str
+    source: str
+    date: str | None
+    start_line: int
+    text: str
+
+
 _UNDATED = "9999"  # behind all dates
 
 
@@ -228,6 +246,29 @@ class Reader(Protocol):
 
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """Return the chunks with these ids, in any order; those without units are left out."""
+        ...
+
+    # Names.
+
+    def find_phrase(self, phrase: str, dates: DateRange) -> Collection[int]:
+        """Find all chunks in which the words of a phrase stand together, in its order; a single CJK character is a prefix."""
+        ...
+
+    def find_beginnings(self) -> Collection[int]:
+        """Find the first chunk of every note; session logs are none."""
+        ...
+
+    def find_linking(self) -> Collection[int]:
+        """Find at least the chunks of notes that hold a wikilink, a link of Markdown or a tag."""
+        ...
+
+    def load_texts(self, ids: Collection[int], *, whole: bool) -> Sequence[ChunkText]:
+        """Return the texts of chunks of notes in the order of their source, path and place; session logs are left out.
+
+        Args:
+            ids: Of the chunks.
+            whole: Return all chunks of their notes.
+        """
         ...
 
     # Parts of chunks.

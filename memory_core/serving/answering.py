@@ -26,6 +26,7 @@ from memory_core.errors import (
 )
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import NOTHING_INDEXED, Fallback, Hit, Mode, Query, SearchResult
+from memory_core.relations import Related, RelatedQuery
 from memory_core.serving.index import Index, Past
 from memory_core.serving.ownership import refuse_other_workspace
 from memory_core.serving.syncing import REBUILDING, SyncRunner
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from memory_core.embeddings.protocols import EmbeddingProvider
     from memory_core.search.explaining import Explainer
+    from memory_core.search.names import About
     from memory_core.search.reader import Reader, ServingSpace
     from memory_core.search.scoring import VectorQuery
 
@@ -127,7 +129,7 @@ class Answerer:
             StoreError: The index cannot be read.
         """
         begun = time.monotonic()
-        until = begun + self._sync_seconds(query)
+        until = begun + self._sync_seconds(query.deadline)
         damaged = False
         while True:
             degradation = _Degradation(begun=begun)
@@ -148,6 +150,35 @@ class Answerer:
                 if damaged or not self._store.writable or not self._store.is_suspect:
                     raise
                 damaged = True  # the next sync makes the index anew
+
+    def relate(self, query: RelatedQuery) -> Related:
+        """Sync, and read from the index what is related to a name, or which names there are.
+
+        Raises:
+            NotIndexed: There is no index, and this session may not write one.
+            MemoryCoreError: There is no index, and the sync failed that would have made it.
+            StoreError: The index cannot be read.
+        """
+        from memory_core.search.related import find_related, list_names
+
+        degradation = _Degradation(begun=time.monotonic())
+        if self._syncs_first and not self._is_fresh():
+            self._sync(degradation.begun + self._sync_seconds(query.deadline), degradation)
+        try:
+            with self._store.reading() as reader:
+                refuse_other_workspace(self._config, reader.load_workspace())
+                if reader.is_empty():
+                    degradation.warn(NOTHING_INDEXED)
+                    found = Related(name=query.name)
+                elif query.name is None:
+                    found = list_names(reader, query.max_results)
+                else:
+                    found = find_related(reader, query.name, query.max_results)
+        except NotIndexed as error:
+            told = self._explain_no_index(error, degradation)
+            return Related(name=query.name, stale=told.stale, warning=told.warning, action=told.action)
+        warning, action = "; ".join(degradation.warnings) or None, degradation.action or None
+        return replace(found, stale=degradation.stale, warning=warning, action=action)
 
     @property
     def _syncs_first(self) -> bool:
@@ -195,11 +226,11 @@ class Answerer:
         for warning in report.warnings:
             degradation.warn(warning)
 
-    def _sync_seconds(self, query: Query) -> float:
+    def _sync_seconds(self, deadline: float | None) -> float:
         """Return how long a search may wait for a sync: as configured, at most half the time that the caller will wait."""
         seconds = self._config.search.sync.on_search_budget_ms / 1000
-        if query.deadline is not None:
-            seconds = min(seconds, max(query.deadline - time.monotonic(), 0.0) / 2)
+        if deadline is not None:
+            seconds = min(seconds, max(deadline - time.monotonic(), 0.0) / 2)
         return seconds
 
     def _search(self, query: Query, degradation: _Degradation, explainer: Explainer | None) -> SearchResult:
@@ -246,12 +277,27 @@ class Answerer:
                 )
                 vectors = None
             recorder = None if explainer is None else explainer.recorder
-            hits, mode = search(reader, query, self._config.search.query.hybrid, vectors=vectors, recorder=recorder)
+            about = None if query.about is None else self._restrict(reader, query.about, query, degradation)
+            hits, mode = search(
+                reader, query, self._config.search.query.hybrid, vectors=vectors, about=about, recorder=recorder
+            )
             if explainer is not None:
                 wanted = self._providers.choice.provider != "none"
                 explainer.read(reader, vectors, lacks_embeddings=serving is None and wanted)
             hits = cite(reader, hits)
         return self._to_result(tuple(hits), mode, serving.space if serving and vectors else None, degradation)
+
+    def _restrict(self, reader: Reader, name: str, query: Query, degradation: _Degradation) -> About:
+        """Return what restricts a search to a name; warn if no note mentions it."""
+        from memory_core.search.names import find_about, load_names
+        from memory_core.search.reader import DateRange
+
+        about = find_about(reader, load_names(reader).resolve(name), DateRange(query.after, query.before))
+        if not about.chunks:
+            degradation.warn(
+                f"no note that is searched mentions {name!r}", "see which names there are: memory-core related"
+            )
+        return about
 
     def _embed(self, serving: ServingSpace, query: Query, degradation: _Degradation) -> VectorQuery | None:
         """Embed the question for the space that serves; None, with a warning, where that fails."""

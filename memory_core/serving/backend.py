@@ -16,6 +16,7 @@ from memory_core.errors import MemoryCoreError, ProviderError, StoreReadOnly
 from memory_core.explanation import Explanation, NotePlace
 from memory_core.hookspecs import BackendContext, hookimpl
 from memory_core.records import Document, Probe, ProgressCallback, Query, SearchResult, Status, SyncReport
+from memory_core.relations import Related, RelatedQuery
 from memory_core.serving.answering import Answerer
 from memory_core.serving.index import Index, IndexWriter, Past, Recorder
 from memory_core.serving.syncing import SyncRunner
@@ -88,6 +89,11 @@ class IndexBackend:
 
         explainer = Explainer(query, place)
         return explainer.conclude(self._answerer.answer(query, explainer))
+
+    @hookimpl
+    def memory_related(self, query: RelatedQuery) -> Related:
+        """Sync, and read from the index what is related to a name."""
+        return self._answerer.relate(query)
 
     @hookimpl
     def memory_get(self, path: str, from_line: int, lines: int) -> Document:

@@ -37,11 +37,20 @@ class FrontMatter:
 
     Attributes:
         date: `date`, or else `created`, as YYYY-MM-DD; None if neither holds a date.
-        names: `aliases`, then `tags` without `#`; each once.
+        aliases: `aliases`, each once.
+        tags: `tags` without `#`; each once.
+        title: `title`; "" if there is none.
     """
 
     date: str | None = None
-    names: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    title: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Aliases, then tags; each once, at most `MAX_NAMES`."""
+        return tuple(dict.fromkeys((*self.aliases, *self.tags)))[:MAX_NAMES]
 
 
 _NONE = FrontMatter()
@@ -66,9 +75,14 @@ def _read(block: str) -> FrontMatter:
     if not isinstance(root, yaml.MappingNode):
         return _NONE
     values = {key.value.lower(): value for key, value in root.value if isinstance(key, yaml.ScalarNode)}
-    names = (*_strings(values, "aliases", ","), *(tag.lstrip("#") for tag in _strings(values, "tags", r"[,\s]")))
-    kept = (name[:MAX_NAME_CHARS] for name in dict.fromkeys(names) if name)
-    return FrontMatter(_find_date(values), tuple(islice(kept, MAX_NAMES)))
+    aliases = _keep(_strings(values, "aliases", ","))
+    tags = _keep(tag.lstrip("#") for tag in _strings(values, "tags", r"[,\s]"))
+    return FrontMatter(_find_date(values), aliases, tags, next(iter(_keep(_strings(values, "title", None))), ""))
+
+
+def _keep(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names once each, cut to their longest."""
+    return tuple(islice((name[:MAX_NAME_CHARS] for name in dict.fromkeys(names) if name), MAX_NAMES))
 
 
 def _is_shallow(events: Iterable[yaml.Event]) -> bool:

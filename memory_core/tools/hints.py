@@ -12,6 +12,7 @@ _FACTS = {
     "memory_search": ("Search memory", True, False, True),
     "memory_get": ("Read a note", True, False, True),
     "memory_explain": ("Tell why notes were found or not", True, False, True),
+    "memory_related": ("Tell what is related to a name", True, False, True),
     "memory_append": ("Append to a note", False, False, True),  # what the note holds already is skipped
     "memory_store": ("Keep a fact", False, False, True),  # the same fact is kept once
     "memory_recall": ("Look up facts", True, False, True),

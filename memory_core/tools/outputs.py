@@ -70,6 +70,9 @@ def _list(always: Mapping[str, Output], sometimes: Mapping[str, Output] | None =
     return {"type": "array", "items": each}
 
 
+_COUNT: Output = {"type": "integer", "minimum": 0}
+_DAY: Output = {"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}]}
+_PLACES = _list({"path": _TEXT, "line": _LINE, "date": _DAY, "text": _TEXT}, {"citation": _TEXT})
 _FACT: Mapping[str, Output] = {"id": _TEXT, "text": _TEXT, "tags": {"type": "array", "items": _TEXT}, "said": _TEXT}
 
 OUTPUTS: Mapping[str, Output] = {
@@ -119,6 +122,29 @@ OUTPUTS: Mapping[str, Output] = {
             "minScore": _SHARE,
             "maxResults": _LINE,
         }
+    ),
+    "memory_related": _make(
+        {
+            "name": {"anyOf": [_TEXT, {"type": "null"}]},
+            "aliases": {"type": "array", "items": _TEXT},
+            "notes": {"type": "array", "items": _TEXT},
+            "count": _COUNT,
+            "first": _DAY,
+            "last": _DAY,
+            "days": _COUNT,
+            "backlinks": _PLACES,
+            "mentions": _PLACES,
+            "beside": _list({"name": _TEXT, "count": _COUNT, "first": _DAY, "last": _DAY, "places": _PLACES}),
+            "names": _list(
+                {
+                    "name": _TEXT,
+                    "kind": {"enum": ["note", "link", "tag", "found"]},
+                    "count": _COUNT,
+                    "aliases": {"type": "array", "items": _TEXT},
+                }
+            ),
+        },
+        {"stale": {**_TRUE, "description": "The notes have changed since they were indexed"}},
     ),
     "memory_append": _make(
         {"path": _TEXT, "status": {"enum": ["appended", "nothing new"]}, "appended": {"type": "integer", "minimum": 0}},

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from memory_core.explanation import Explanation
     from memory_core.records import AsOf, Document, Fallback, Hit, Now, SearchResult
+    from memory_core.relations import Related
 
 log = logging.getLogger(__name__)
 
@@ -166,6 +167,19 @@ def shape_explanation(found: Explanation) -> dict[str, Any]:
     """Return the result of memory_explain; a warning and its action stand in it where there are any."""
     shaped = {to_camel(name): _to_plain(value) for name, value in asdict(found).items()}
     return {key: value for key, value in shaped.items() if value is not None or key not in ("warning", "action")}
+
+
+def shape_related(found: Related, *, cite_places: bool) -> dict[str, Any]:
+    """Return the result of memory_related; every place in it has a citation where they are wanted."""
+    shaped: dict[str, Any] = asdict(found)
+    for key in ("stale", "warning", "action"):
+        if not shaped[key]:
+            del shaped[key]
+    if cite_places:
+        for places in (shaped["backlinks"], shaped["mentions"], *(each["places"] for each in shaped["beside"])):
+            for place in places:
+                place["citation"] = f"{place['path']}#L{place['line']}"
+    return {key: _to_plain(value) for key, value in shaped.items()}
 
 
 def _to_plain(value: Any) -> Any:

@@ -19,6 +19,7 @@ from memory_core.embeddings.token_blobs import pack_ids, pack_signs, unpack_sign
 from memory_core.ranking.calibration import estimate
 from memory_core.records import MemoryFile, Window
 from memory_core.search.reader import (
+    ChunkText,
     DateRange,
     IndexedChunk,
     Reader,
@@ -218,6 +219,29 @@ class ListReader:
                 return None
             found += chunk.tokens
         return found
+
+    def find_phrase(self, phrase: str, dates: DateRange) -> list[int]:
+        run = porter.stems(phrase)
+        single = is_single_cjk(phrase)
+        return [each.row.id for each in self._chunks if each.count(run, prefix=single) and _is_within(each, dates)]
+
+    def find_beginnings(self) -> list[int]:
+        first: dict[str, int] = {}
+        for chunk in self._chunks:
+            if chunk.row.source != "sessions":
+                first.setdefault(chunk.row.path, chunk.row.id)
+        return [*first.values()]
+
+    def find_linking(self) -> list[int]:
+        return [each.row.id for each in self._chunks if any(mark in each.row.text for mark in ("[[", "](", "#"))]
+
+    def load_texts(self, ids: Collection[int], *, whole: bool) -> list[ChunkText]:
+        rows = [each.row for each in self._held(ids) if each.row.source != "sessions"]
+        if whole:
+            paths = {(row.source, row.path) for row in rows}
+            rows = [each.row for each in self._chunks if (each.row.source, each.row.path) in paths]
+        rows.sort(key=lambda row: (row.source, row.path, row.start_line, row.id))
+        return [ChunkText(row.id, row.path, row.source, row.date, row.start_line, row.text) for row in rows]
 
     def load_log_lines(self, source: str, path: str) -> Sequence[int]:
         return self._lines.get((source, path), ())

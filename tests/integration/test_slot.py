@@ -25,6 +25,7 @@ from tests.waiting import eventually
 
 # Where the change is seen, for keys that have a test of their own.
 ELSEWHERE = {
+    "memorySearch.query.related": "tests/integration/test_related.py::test_agents_are_offered_it_only_where_it_is_on",
     "memorySearch.query.explain": "tests/integration/test_explain.py::test_agents_are_offered_it_only_where_it_is_on",
     "plugins.slots.memory": "tests/unit/plugin/test_slot.py::test_off_means_no_tool_no_prompt_no_index_and_nothing_that_runs",
     "memory.backend": "tests/hosts/test_third_party.py::test_its_entry_point_is_chosen_by_name",

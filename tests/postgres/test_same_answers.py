@@ -14,6 +14,7 @@ from memory_core.hookspecs import BackendContext
 from memory_core.postgres.backend import PostgresBackend
 from memory_core.postgres.settings import PostgresConfig
 from memory_core.records import Query, SearchResult
+from memory_core.relations import RelatedQuery
 from tests.command import SAMPLE
 from tests.retrieval_sets import amid_others
 from tests.servers.postgres import make_database
@@ -45,6 +46,28 @@ def test_the_sample_is_answered_alike(tmp_path: Path, vectors: str) -> None:
     bound = 1e-3 if vectors == "float32" else 2e-2
     for mine, theirs in zip(*answers, strict=True):
         assert [hit.score for hit in mine.hits] == pytest.approx([hit.score for hit in theirs.hits], abs=bound)
+    one.memory_close()
+    other.memory_close()
+
+
+def test_the_sample_is_related_alike(tmp_path: Path) -> None:
+    config = AgentConfig(
+        agent="main", workspace=SAMPLE, state_dir=tmp_path / "state", store_path=tmp_path / "state/index.sqlite"
+    )
+    database = make_database()
+    section = PostgresConfig(dsn=Secret(database.add_role("host", writes=("main",))), schema=database.schema)
+    one, other = (
+        BuiltinBackend(BackendContext(config=config)),
+        PostgresBackend(BackendContext(config=config, settings=section)),
+    )
+    for each in (one, other):
+        each.memory_sync(False, None)
+    for name in (None, "gateway", "JetStream", "landlord portal", "横浜", "EMB-2131", "gatehous", "wave two' --"):
+        asked = RelatedQuery(name=name, max_results=12)
+        assert one.memory_related(asked) == other.memory_related(asked), name
+    for name in ("gatehouse", "wave two", "横浜"):
+        query = Query(text="Which tokens expire, and when was the meeting?", about=name, min_score=0.0)
+        assert places(one.memory_search(query)) == places(other.memory_search(query)), name
     one.memory_close()
     other.memory_close()
 

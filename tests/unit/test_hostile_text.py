@@ -24,7 +24,7 @@ from memory_core.config.fields import parse_size_bytes
 from memory_core.config.settings import Chunking
 from memory_core.search import periods
 from memory_core.sources import notes, redaction, transcripts
-from memory_core.text import chunks, markdown, paragraphs, silent_reply, terms, tokens, units
+from memory_core.text import chunks, links, markdown, names, paragraphs, silent_reply, terms, tokens, units
 from memory_qmd import parsing, queries
 
 ATOMS = (
@@ -144,6 +144,13 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "redact": redaction.redact,
     "transcript": read_transcript,
     "size": read_size,
+    "links": lambda text: [*links.find_links(links.read_lines(text.split("\n")).prose)],
+    "one link": lambda text: [*links.find_links(links.read_lines([f"`{text}` <!-- {text} --> [[{text}]]"]).prose)],
+    "blocks": lambda text: [*links.find_blocks(text.split("\n"))],
+    "names": lambda text: [*names.find_names(text)],
+    "spellings": lambda text: names.compile_spellings(["a - a", "aa", text[:200], "中"]).find_line(text),
+    "name": names.make_key,
+    "phrases of a name": names.split_phrases,
     "qmd words": queries.extract_words,
     "qmd text": queries.strip_syntax,
     "qmd version": lambda text: parsing.parse_version(text.encode()),

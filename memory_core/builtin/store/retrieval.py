@@ -15,6 +15,7 @@ from memory_core.builtin.store.stem_counts import StemCounts
 from memory_core.builtin.store.token_bits import load_tokens
 from memory_core.builtin.store.vectors import VectorIndex
 from memory_core.search.reader import (
+    ChunkText,
     DateRange,
     IndexedChunk,
     ServingSpace,
@@ -165,6 +166,43 @@ class StoreReader:
             self._units[chunk_id] = len(units)
             chunks.append(IndexedChunk(chunk_id, path, source, date, start, context, text, units, tokens))
         return chunks
+
+    def find_phrase(self, phrase: str, dates: DateRange) -> list[int]:
+        """See `Reader`."""
+        clauses, bindings = _date_clauses(dates)
+        rows = self._db.execute(
+            "SELECT chunks_fts.rowid FROM chunks_fts"
+            + (" JOIN chunks c ON c.id = chunks_fts.rowid JOIN files f ON f.id = c.file_id" if clauses else "")
+            + f" WHERE chunks_fts MATCH :match {clauses}",
+            bindings | {"match": match_expression([phrase])},
+        )
+        return [row[0] for row in rows]
+
+    def find_beginnings(self) -> list[int]:
+        """See `Reader`."""
+        rows = self._db.execute(
+            "SELECT c.id, min(c.start_line) FROM files f JOIN chunks c ON c.file_id = f.id WHERE f.source <> 'sessions'"
+            " GROUP BY f.id"
+        )
+        return [row[0] for row in rows]
+
+    def find_linking(self) -> list[int]:
+        """See `Reader`."""
+        rows = self._db.execute(
+            "SELECT c.id FROM chunks c WHERE instr(c.text, '[[') OR instr(c.text, '](') OR c.text GLOB '*#[^# ]*'"
+        )
+        return [row[0] for row in rows]
+
+    def load_texts(self, ids: Collection[int], *, whole: bool) -> list[ChunkText]:
+        """See `Reader`."""
+        given = "SELECT value FROM json_each(?)"
+        wanted = f"c.file_id IN (SELECT file_id FROM chunks WHERE id IN ({given}))" if whole else f"c.id IN ({given})"
+        rows = self._db.execute(
+            "SELECT c.id, f.path, f.source, f.date, c.start_line, c.text FROM chunks c JOIN files f ON f.id = c.file_id"
+            f" WHERE {wanted} AND f.source <> 'sessions' ORDER BY f.source, f.path, c.start_line, c.id",
+            (json.dumps(list(ids)),),
+        )
+        return [*map(ChunkText._make, rows)]
 
     def compare_windows(
         self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]

@@ -21,6 +21,7 @@ from memory_core.postgres.store.stems import (
 )
 from memory_core.records import Unit
 from memory_core.search.reader import (
+    ChunkText,
     DateRange,
     IndexedChunk,
     ServingSpace,
@@ -225,6 +226,55 @@ class PostgresReader:
             shown = f"{NAME}/{names[tenant]}/{path}" if tenant in names else path
             chunks.append(IndexedChunk(number, shown, source, date, start, context, text, unpack_units(units), tokens))
         return chunks
+
+    def find_phrase(self, phrase: str, dates: DateRange) -> Collection[int]:
+        """See `Reader`."""
+        query = write_query([phrase])
+        if not query:
+            return ()
+        rows = self._db.execute(
+            "SELECT DISTINCT id FROM match_chunks(%s, %s::tsquery, %s, %s, %s, %s)",
+            (self._ids, query, *list_lexemes([phrase]), *_to_days(dates)),
+        ).fetchall()
+        return [row[0] for row in rows]
+
+    def find_beginnings(self) -> Collection[int]:
+        """See `Reader`."""
+        rows = self._db.execute(
+            "SELECT DISTINCT ON (c.tenant_id, c.note_id) c.id FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id"
+            " AND c.note_id = n.id WHERE n.tenant_id = ANY (%(tenants)s) AND c.tenant_id = ANY (%(tenants)s)"
+            " AND n.source <> 'sessions' ORDER BY c.tenant_id, c.note_id, c.start_line, c.id",
+            {"tenants": self._ids},
+        ).fetchall()
+        return [row[0] for row in rows]
+
+    def find_linking(self) -> Collection[int]:
+        """See `Reader`."""
+        rows = self._db.execute(
+            "SELECT id FROM chunks WHERE tenant_id = ANY (%s) AND (strpos(text, '[[') > 0 OR strpos(text, '](') > 0"
+            " OR text ~ '#[^# ]')",
+            (self._ids,),
+        ).fetchall()
+        return [row[0] for row in rows]
+
+    def load_texts(self, ids: Collection[int], *, whole: bool) -> Sequence[ChunkText]:
+        """See `Reader`."""
+        names = {each.id: each.name for each in self._tenants[1:]}
+        same = (
+            "(c.tenant_id, c.note_id) IN (SELECT tenant_id, note_id FROM chunks WHERE tenant_id = ANY (%(tenants)s)"
+            " AND id = ANY (%(ids)s))"
+        )
+        rows = self._db.execute(
+            "SELECT c.tenant_id, c.id, n.path, n.source, n.date, c.start_line, c.text FROM chunks c"
+            " JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id WHERE c.tenant_id = ANY (%(tenants)s)"
+            f" AND n.tenant_id = ANY (%(tenants)s) AND {same if whole else 'c.id = ANY (%(ids)s)'} AND n.source <> 'sessions'"
+            ' ORDER BY n.source, n.path COLLATE "C", n.tenant_id, c.start_line, c.id',
+            {"tenants": self._ids, "ids": list(ids)},
+        ).fetchall()
+        return [
+            ChunkText(number, f"{NAME}/{names[tenant]}/{path}" if tenant in names else path, *rest)
+            for tenant, number, path, *rest in rows
+        ]
 
     def compare_windows(
         self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]

@@ -141,6 +141,7 @@ KEYS = [
     number("memorySearch.query.minScore", 0.35, 0, 1),
     whole("memorySearch.query.maxSnippetChars", 700, 50),
     switch("memorySearch.query.explain", default=False),
+    switch("memorySearch.query.related", default=False),
     whole("memorySearch.query.embedTimeoutMs", 4000, 1, 86_400_000),
     switch("memorySearch.query.hybrid.enabled", default=True),
     number("memorySearch.query.hybrid.vectorWeight", None, 0),

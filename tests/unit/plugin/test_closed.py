@@ -74,6 +74,7 @@ MEMORY_CALLS: Mapping[str, Callable[[Memory], object]] = {
     "recall_for_message": lambda memory: memory.recall_for_message("What is the fence made of?"),
     "explain": lambda memory: memory.explain("What is the fence made of?"),
     "list_activity": lambda memory: memory.list_activity(),
+    "related": lambda memory: memory.related("fence"),
     "sync": lambda memory: memory.sync(),
     "finish_sync": lambda memory: memory.finish_sync("builtin"),
     "status": lambda memory: memory.status(),

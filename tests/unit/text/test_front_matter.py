@@ -44,8 +44,8 @@ NONE = FrontMatter()
     ],
 )
 def test_what_counts(block: str, expected: FrontMatter) -> None:
-    assert read_front_matter(f"---\n{block}\n---\n\ntext\n") == expected
-    assert read_front_matter(f"--- \n{block}\n...\n") == expected
+    read = [read_front_matter(f"---\n{block}\n---\n\ntext\n"), read_front_matter(f"--- \n{block}\n...\n")]
+    assert {(found.date, found.names) for found in read} == {(expected.date, expected.names)}
 
 
 @pytest.mark.parametrize(
@@ -109,3 +109,9 @@ def test_the_file_name_comes_before_the_front_matter_and_that_before_headings(
     path: str, text: str, expected: str
 ) -> None:
     assert find_note_date(path, text) == expected
+
+
+def test_aliases_and_tags_are_told_apart() -> None:
+    found = read_front_matter("---\ntitle: A  title\naliases: [b, c]\ntags: [c, '#d']\n---\n")
+    assert (found.title, found.aliases, found.tags) == ("A title", ("b", "c"), ("c", "d"))
+    assert found.names == ("b", "c", "d")

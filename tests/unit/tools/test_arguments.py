@@ -38,7 +38,7 @@ TAGS = "tags: expected a list of 0 to 16 strings, each a string that is not empt
         (schemas.SEARCH, {"query": "x", "after": 20260301}, "after: expected a string, not 20260301"),
         (schemas.SEARCH, {"query": "x", "max_results": None}, "max_results: is not an argument of memory_search; known are q"),
         (schemas.SEARCH, {"query": "x", "maxResults": 0, "minScore": 2, "limit": 5},
-         "limit: is not an argument of memory_search; known are query, maxResults, minScore, after, before, asOf;"
+         "limit: is not an argument of memory_search; known are query, maxResults, minScore, after, before, about, asOf;"
          " maxResults: expected a whole number from 1 to 100, not 0; minScore: expected a number from 0 to 1, not 2"),
         (schemas.GET, {"path": "a.md", "from": 0}, "from: expected a whole number, at least 1, not 0"),
         (schemas.GET, {"path": "a.md", "from": 10**5000}, "from: expected a whole number, at least 1, not a number far out of"),

@@ -130,6 +130,7 @@ def test_mcp_clients_are_told_of_every_tool_what_it_does() -> None:
         "memory_search",
         "memory_get",
         "memory_explain",
+        "memory_related",
         "memory_recall",
     }
     assert {name for name in hints if hints[name]["destructiveHint"]} == {"memory_forget"}

@@ -1,0 +1,208 @@
+"""The names that notes give themselves, the name that somebody asks for, and the chunks and units that mention it."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from memory_core.lazy_dataclasses import dataclass
+from memory_core.search.reader import DateRange, Reader
+from memory_core.sources.roots import LONGTERM_NAMES
+from memory_core.text.front_matter import FrontMatter, read_front_matter
+from memory_core.text.markdown import parse_heading
+from memory_core.text.names import Spellings, compile_spellings, fold, is_date, make_key, split_phrases
+
+if TYPE_CHECKING:
+    from memory_core.search.reader import ChunkText
+
+_SUFFIX = ".md"
+_MOST_CHUNKS = 1000  # of one note that a name belongs to
+_MOST_WORDS = 6  # of a heading that is a name; a longer one is a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class NamedNote:
+    """A note with the names that it gives itself.
+
+    Attributes:
+        path: Of the note.
+        date: Of the note; None if it has none.
+        stem: Its file name without `.md`.
+        others: Its title and aliases.
+        tags: Those of its front matter.
+    """
+
+    path: str
+    date: str | None
+    stem: str
+    others: tuple[str, ...]
+    tags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A thing with a name.
+
+    Attributes:
+        id: The same for all names of one thing.
+        name: As it is shown.
+        others: Its other names.
+        notes: The paths of the notes about it.
+    """
+
+    id: str
+    name: str
+    others: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of its names."""
+        return (self.name, *self.others)
+
+    @property
+    def is_day(self) -> bool:
+        """True for a daily note, which is a time rather than a thing."""
+        return is_date(self.name)
+
+
+class NameBook:
+    """All names that notes give themselves.
+
+    A name belongs to the note whose file has it, else to the note that has it as title or alias. One that several notes claim
+    belongs to none of them, so that no two things are taken for one; names are never followed from one to the next.
+
+    Args:
+        notes: All of them.
+    """
+
+    def __init__(self, notes: Sequence[NamedNote]) -> None:
+        self.notes = {note.path: note for note in notes}
+        self._stems: dict[str, list[str]] = {}
+        self._others: dict[str, list[str]] = {}
+        for note in notes:
+            self._stems.setdefault(make_key(note.stem), []).append(note.path)
+            for key in {make_key(name) for name in note.others}:
+                self._others.setdefault(key, []).append(note.path)
+        self._entities: dict[str, Entity] = {}
+
+    def resolve(self, name: str) -> Entity:
+        """Return the thing that a name, the target of a link, or a tag means; one without notes if no note has the name."""
+        key = make_key(posixpath.basename(name) if name.endswith(_SUFFIX) or "/" in name else name)
+        paths = self._find(key)
+        if "/" in name:
+            end = "/" + fold(name).lstrip("./").removesuffix(_SUFFIX)
+            exact = [path for path in paths if ("/" + fold(path).removesuffix(_SUFFIX)).endswith(end)]
+            if not exact and not name.endswith(_SUFFIX):  # a tag in a tag
+                return Entity(make_key(name), name)
+            paths = exact or paths
+        if len(paths) == 1:
+            return self._describe(paths[0])
+        return Entity(key, name, notes=tuple(paths))
+
+    def _find(self, key: str) -> Sequence[str]:
+        return self._stems.get(key) or self._others.get(key) or ()
+
+    def _describe(self, path: str) -> Entity:
+        """Return the thing that one note is about."""
+        found = self._entities.get(path)
+        if found is None:
+            note = self.notes[path]
+            own = [name for name in note.others if [*self._find(make_key(name))] == [path]]
+            stem_key = make_key(note.stem)
+            titles = [name for name in own if make_key(name) == stem_key]
+            shown = note.stem if not titles else titles[0]
+            shared = len(self._find(stem_key)) > 1  # of several notes with one file name
+            others = dict.fromkeys(name for name in own if make_key(name) != stem_key)
+            found = Entity(path, shown, tuple(others), (path,))
+            if shared and others:
+                found = Entity(path, next(iter(others)), tuple(others)[1:], (path,))
+            self._entities[path] = found
+        return found
+
+    def describe_all(self) -> Iterable[Entity]:
+        """Yield the things that notes are about, but for daily notes and the long-term memory."""
+        for note in self.notes.values():
+            if not is_date(note.stem[:10]) and posixpath.basename(note.path) not in LONGTERM_NAMES:
+                yield self._describe(note.path)
+
+
+def load_names(reader: Reader) -> NameBook:
+    """Read the names of all notes from the beginnings of them."""
+    texts = reader.load_texts(reader.find_beginnings(), whole=False)
+    cut = {text.id for text in texts if text.text.startswith("---") and not text.text.count("\n---")}
+    if cut:  # its front matter goes on in the next chunk
+        whole: dict[tuple[str, str], ChunkText] = {}
+        for text in reader.load_texts(cut, whole=True):
+            before = whole.get((text.source, text.path))
+            whole[text.source, text.path] = text if before is None else _join(before, text)
+        texts = [text for text in texts if text.id not in cut] + list(whole.values())
+    return NameBook([_read(text) for text in texts])
+
+
+def _join(before: ChunkText, text: ChunkText) -> ChunkText:
+    known = before.start_line + before.text.count("\n")  # the last line that is there
+    behind = text.text.split("\n")[max(known + 1 - text.start_line, 0) :]
+    gap = max(text.start_line - known - 1, 0)
+    return before._replace(text="\n".join((before.text, *[""] * gap, *behind)))
+
+
+def _read(text: ChunkText) -> NamedNote:
+    stem = posixpath.basename(text.path).removesuffix(_SUFFIX)
+    meta = read_front_matter(text.text) if text.start_line == 1 else FrontMatter()
+    others = [*meta.aliases]
+    title = meta.title or _find_title(text.text)
+    is_thing = not is_date(stem[:10]) and posixpath.basename(text.path) not in LONGTERM_NAMES
+    words = make_key(title).split()
+    # One word as a heading, such as "Overview", names nothing unless the file has it, too.
+    if is_thing and (1 < len(words) <= _MOST_WORDS or make_key(title) == make_key(stem)):
+        others.insert(0, title)
+    return NamedNote(text.path, text.date, stem, tuple(others), meta.tags)
+
+
+def _find_title(text: str) -> str:
+    """Return the first heading of the first level near the beginning of a note; "" if there is none."""
+    if "# " in text:
+        for line in text.split("\n", 40)[:40]:
+            heading = parse_heading(line) if line.startswith("#") else None
+            if heading is not None and heading[0] == 1:
+                return heading[1]
+    return ""
+
+
+def find_chunks(reader: Reader, names: Iterable[str], dates: DateRange | None = None) -> set[int]:
+    """Find at least the chunks that mention any of some names."""
+    found: set[int] = set()
+    for name in names:
+        phrases = [set(reader.find_phrase(phrase, dates or DateRange())) for phrase in split_phrases(name)]
+        if phrases:
+            found |= set.intersection(*phrases)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """A thing that a search is restricted to.
+
+    Attributes:
+        chunks: At least those that mention it, or belong to its own notes.
+        spellings: Find it in a unit.
+        paths: Of its own notes, all of whose units count.
+    """
+
+    chunks: Collection[int]
+    spellings: Spellings
+    paths: Collection[str]
+
+    def holds(self, path: str, unit: str) -> bool:
+        """Return True if a unit of a note mentions it, or belongs to one of its own notes."""
+        return path in self.paths or self.spellings.find_line(unit) is not None
+
+
+def find_about(reader: Reader, entity: Entity, dates: DateRange) -> About:
+    """Return what restricts a search to a thing; its chunks are none if no note mentions it."""
+    chunks = find_chunks(reader, entity.names, dates)
+    for path in entity.notes:
+        chunks.update(reader.find_by_name(path.lower(), dates, _MOST_CHUNKS))
+    return About(chunks, compile_spellings(entity.names), frozenset(entity.notes))

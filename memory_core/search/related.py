@@ -1,0 +1,359 @@
+"""Find where notes link to a name and mention it, and which names stand beside it there.
+
+Nothing of this is kept: it is read from the index when somebody asks, so that an index costs what it cost.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
+
+from memory_core.lazy_dataclasses import dataclass
+from memory_core.relations import KnownName, Mention, NameKind, Neighbour, Related
+from memory_core.search.names import Entity, NameBook, find_about, find_chunks, load_names
+from memory_core.search.reader import ChunkText, DateRange, Reader
+from memory_core.text.links import Link, find_blocks, find_links, read_lines
+from memory_core.text.names import (
+    choose_spelling,
+    compile_spellings,
+    find_names,
+    fold,
+    is_unspaced,
+    make_key,
+    suggest_near,
+)
+
+LINE_CHARS = 200  # of a line that is quoted
+BESIDE_PLACES = 3  # that are quoted of each name beside another
+MOST_WORDS = 5  # of a name that is found beside another without a link
+MOST_COUNTED = 200  # names whose passages are counted
+FOUND_CHARS = 2_000_000  # of the newest notes in which names are looked for that nobody has linked
+RECURS = 3  # times that such a name stands there at least
+
+_WORDS = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """A note as the index holds it, with its links.
+
+    Attributes:
+        path, date: Of the note.
+        lines: See `LinkText`.
+        links: In it, by line.
+    """
+
+    path: str
+    date: str | None
+    lines: Sequence[str]
+    links: Mapping[int, Sequence[Link]]
+
+
+@dataclass(slots=True)
+class _Tally:
+    """The places that speak of one thing."""
+
+    count: int
+    dates: set[str]
+    places: list[Mention]
+
+    def add(self, place: Mention) -> None:
+        self.count += 1
+        self.places.append(place)
+        if place.date:
+            self.dates.add(place.date)
+
+
+def find_related(reader: Reader, name: str, count: int) -> Related:
+    """Find what notes tell of a name.
+
+    Args:
+        reader: Of the index.
+        name: As somebody asks for it: any spelling, alias, tag or path of a note.
+        count: The most entries of each list.
+
+    Returns:
+        Without a place, but with near names, for a name that no note holds.
+    """
+    book = load_names(reader)
+    entity = book.resolve(name)
+    vocabulary = _Vocabulary(book)
+    linking = {note.path: note for note in _load_notes(reader, reader.find_linking())}
+    vocabulary.add_links(linking.values())
+    texts = reader.load_texts(find_about(reader, entity, DateRange()).chunks, whole=False)
+    mentioning = {text.path for text in texts}
+    others = _load_notes(reader, {text.id for text in texts if text.path not in linking})
+    found = _Finder(entity, vocabulary)
+    for note in chain(linking.values(), others):
+        # The index knows no word of a link such as [x](the%20note.md).
+        if note.path in mentioning or found.is_linked(note):
+            found.read(note)
+    for own in book.notes.values():
+        found.read_tags(own.path, own.date, own.tags)
+    if not found.both.count and not entity.notes:
+        return Related(name=name, names=tuple(_suggest(reader, vocabulary, name, count)))
+    return found.conclude(count)
+
+
+def list_names(reader: Reader, count: int) -> Related:
+    """List the names that notes have or link to, those that most passages mention first; then some that only look like names."""
+    vocabulary = _Vocabulary(load_names(reader))
+    vocabulary.add_links(_load_notes(reader, reader.find_linking()))
+    known = sorted(vocabulary.list_known(reader), key=lambda each: (-each.count, each.name))
+    names = known[:count]
+    if len(names) < count:
+        keys = {make_key(name) for each in known for name in (each.name, *each.aliases)}
+        names += [each for each in _find_unlinked(reader, keys) if each.count >= RECURS][: count - len(names)]
+    return Related(names=tuple(names))
+
+
+class _Vocabulary:
+    """All things that have a name: those of notes, and those that notes link to.
+
+    Args:
+        book: The names that notes give themselves.
+    """
+
+    def __init__(self, book: NameBook) -> None:
+        self.book = book
+        self.entities: dict[str, Entity] = {}
+        self._spellings: dict[str, Counter[str]] = {}
+        self._kinds: dict[str, NameKind] = {}
+        self._keys: dict[str, str] | None = None
+        self._starts: frozenset[str] = frozenset()
+        self._unspaced: Sequence[str] = ()
+        self._resolved: dict[str, Entity] = {}
+        for entity in book.describe_all():
+            self.entities[entity.id] = entity
+            self._kinds[entity.id] = "note"
+        for note in book.notes.values():
+            for tag in note.tags:
+                self._add(tag, "tag")
+
+    def add_links(self, notes: Iterable[_Note]) -> None:
+        """Learn the names that notes link to."""
+        for note in notes:
+            for link in chain.from_iterable(note.links.values()):
+                self._add(link.target, "tag" if link.kind == "tag" else "link")
+
+    def resolve(self, name: str) -> Entity:
+        """See `NameBook.resolve`."""
+        found = self._resolved.get(name)
+        if found is None:
+            found = self._resolved[name] = self.book.resolve(name)
+        return found
+
+    def show(self, entity_id: str) -> str:
+        """Return the name of a thing, as most notes spell it where no note has it."""
+        entity = self.entities[entity_id]
+        spellings = self._spellings.get(entity_id)
+        return entity.name if entity.notes or not spellings else choose_spelling(spellings)
+
+    def find_in(self, text: str) -> Iterator[str]:
+        """Yield the ids of the things whose names stand in a text, as often as they do."""
+        if self._keys is None:
+            self._keys = {
+                " ".join(_WORDS.findall(make_key(name))): entity.id
+                for entity in self.entities.values()
+                if not entity.is_day and self._kinds[entity.id] != "tag"
+                for name in entity.names
+            }
+            self._keys.pop("", None)
+            self._unspaced = [key for key in self._keys if is_unspaced(key)]
+            self._starts = frozenset(key.partition(" ")[0] for key in self._keys)
+        folded = fold(text)
+        words = _WORDS.findall(folded)
+        at = 0
+        while at < len(words):
+            step = 1
+            if words[at] in self._starts:
+                for length in range(min(MOST_WORDS, len(words) - at), 0, -1):
+                    found = self._keys.get(" ".join(words[at : at + length]))
+                    if found is not None:
+                        yield found
+                        step = length
+                        break
+            at += step
+        if not folded.isascii():
+            yield from (self._keys[key] for key in self._unspaced if key in folded and key not in words)
+
+    def list_known(self, reader: Reader) -> Iterator[KnownName]:
+        """Yield the things of which notes speak, but for daily notes."""
+        shown = [entity for entity in self.entities.values() if not entity.is_day]
+        shown.sort(key=lambda entity: -sum(self._spellings.get(entity.id, Counter()).values()))
+        for entity in shown[:MOST_COUNTED]:
+            is_tag = self._kinds[entity.id] == "tag"  # the plain word may mean anything
+            count = self._spellings[entity.id].total() if is_tag else len(find_chunks(reader, entity.names))
+            yield KnownName(
+                name=self.show(entity.id), kind=self._kinds[entity.id], count=count, aliases=entity.others
+            )  # fmt: skip
+
+    def _add(self, name: str, kind: NameKind) -> None:
+        entity = self.resolve(name)
+        if entity.id and (entity.notes or make_key(name)):
+            self.entities.setdefault(entity.id, entity)
+            self._kinds.setdefault(entity.id, kind)
+            if kind == "link" and self._kinds[entity.id] == "tag":
+                self._kinds[entity.id] = kind
+            self._spellings.setdefault(entity.id, Counter())[name] += 1
+
+
+class _Finder:
+    """Finds the places that speak of a thing, and what stands beside it there.
+
+    Args:
+        entity: The thing.
+        vocabulary: All things.
+    """
+
+    def __init__(self, entity: Entity, vocabulary: _Vocabulary) -> None:
+        self._entity = entity
+        self._vocabulary = vocabulary
+        self._spellings = compile_spellings(entity.names)
+        self.both, self._links, self._mentions = (_Tally(0, set(), []) for _ in range(3))
+        self._beside: dict[str, _Tally] = {}
+
+    def is_linked(self, note: _Note) -> bool:
+        """Return True if a note links to it."""
+        return any(
+            self._vocabulary.resolve(link.target).id == self._entity.id
+            for links in note.links.values()
+            for link in links
+        )
+
+    def read(self, note: _Note) -> None:
+        """Read the blocks of a note."""
+        is_own = note.path in self._entity.notes
+        for first, last in find_blocks(note.lines):
+            links = [link for line in range(first, last + 1) for link in note.links.get(line, ())]
+            ids = {self._vocabulary.resolve(link.target).id: link.line for link in links}
+            text = "\n".join(note.lines[first : last + 1])
+            if is_own:
+                for each, line in ids.items():
+                    self._add_neighbours({each}, _place(note, line))
+                continue
+            if self._entity.id in ids:
+                place = _place(note, ids[self._entity.id])
+                self._links.add(place)
+            elif (at := self._spellings.find_line(text)) is not None:
+                place = _place(note, first + at)
+                self._mentions.add(place)
+            else:
+                continue
+            self.both.add(place)
+            self._add_neighbours({*ids, *self._vocabulary.find_in(text)}, place)
+
+    def read_tags(self, path: str, date: str | None, tags: Sequence[str]) -> None:
+        """Read the tags in the front matter of a note."""
+        for tag in tags:
+            if self._vocabulary.resolve(tag).id == self._entity.id and path not in self._entity.notes:
+                place = Mention(path=path, line=1, date=date, text=f"tags: {tag}")
+                self._links.add(place)
+                self.both.add(place)
+
+    def conclude(self, count: int) -> Related:
+        """Return what was found."""
+        entity, shown = self._entity, self._vocabulary
+        beside = sorted(self._beside.items(), key=lambda item: (-item[1].count, shown.show(item[0])))
+        return Related(
+            name=shown.show(entity.id) if entity.id in shown.entities else entity.name,
+            aliases=entity.others, notes=entity.notes, count=self.both.count,
+            first=min(self.both.dates, default=None), last=max(self.both.dates, default=None), days=len(self.both.dates),
+            backlinks=_sort(self._links.places)[:count], mentions=_sort(self._mentions.places)[:count],
+            beside=tuple(
+                Neighbour(
+                    name=shown.show(key), count=tally.count, first=min(tally.dates, default=None),
+                    last=max(tally.dates, default=None), places=_sort(tally.places)[:BESIDE_PLACES],
+                )
+                for key, tally in beside[:count]
+            ),
+        )  # fmt: skip
+
+    def _add_neighbours(self, ids: Iterable[str], place: Mention) -> None:
+        for each in ids:
+            entity = self._vocabulary.entities.get(each)
+            if entity is not None and each != self._entity.id and not entity.is_day:
+                self._beside.setdefault(each, _Tally(0, set(), [])).add(place)
+
+
+def _place(note: _Note, index: int) -> Mention:
+    line = " ".join(note.lines[index][: 20 * LINE_CHARS].split())
+    text = line if len(line) <= LINE_CHARS else f"{line[: LINE_CHARS - 1].rstrip()}…"
+    return Mention(path=note.path, line=index + 1, date=note.date, text=text)
+
+
+def _sort(places: Sequence[Mention]) -> tuple[Mention, ...]:
+    """Return places, those of the newest note first; those without a date last."""
+    ordered = sorted(places, key=lambda place: (place.path, place.line))
+    return tuple(sorted(ordered, key=lambda place: place.date or "", reverse=True))
+
+
+def _load_notes(reader: Reader, ids: Iterable[int]) -> Iterator[_Note]:
+    """Read the notes that hold some chunks."""
+    for (_, path), texts in groupby(
+        reader.load_texts([*ids], whole=True), key=lambda text: (text.source, text.path)
+    ):  # fmt: skip
+        yield _read_note(path, [*texts])
+
+
+def _read_note(path: str, chunks: Sequence[ChunkText]) -> _Note:
+    text = read_lines(join_chunks(chunks))
+    links: dict[int, list[Link]] = {}
+    folder = posixpath.dirname(path)
+    for link in find_links(text.prose):
+        target = link.target
+        if link.kind == "link":
+            target = posixpath.normpath(posixpath.join(folder, target)) if not target.startswith("/") else target[1:]
+        links.setdefault(link.line, []).append(link._replace(target=target))
+    return _Note(path, chunks[0].date, text.lines, links)
+
+
+def join_chunks(chunks: Sequence[ChunkText]) -> list[str]:
+    """Return the lines of a note from its chunks, which overlap, and which may cut a long line into pieces."""
+    lines: list[str] = []
+    whole = 0  # lines that the chunks so far hold
+    for chunk in chunks:
+        own = chunk.text.split("\n")
+        start = chunk.start_line - 1
+        lines += [""] * (start - len(lines))
+        if start == whole - 1 and len(own) == 1 and lines[start] != own[0]:
+            lines[start] += own[0]  # the next piece of a line that is too long
+        else:
+            lines += own[len(lines) - start :]
+        whole = len(lines)
+    return lines
+
+
+def _suggest(reader: Reader, vocabulary: _Vocabulary, name: str, count: int) -> Iterator[KnownName]:
+    """Yield names that are near to one that no note holds: those with notes and links, then those that only look like names."""
+    known = {each.name: each for each in vocabulary.list_known(reader)}
+    spelt = {spelling: each for each in known.values() for spelling in (each.name, *each.aliases)}
+    near = dict.fromkeys(spelt[each].name for each in suggest_near(name, [*spelt], count))
+    yield from (known[each] for each in near)
+    if len(near) < count:
+        found = {each.name: each for each in _find_unlinked(reader, {make_key(each) for each in spelt})}
+        yield from (found[each] for each in suggest_near(name, [*found], count - len(near)))
+
+
+def _find_unlinked(reader: Reader, known: Iterable[str]) -> list[KnownName]:
+    """Return what looks like a name in the newest notes and is not known, the most frequent first."""
+    spellings: dict[str, Counter[str]] = {}
+    room = FOUND_CHARS
+    texts = reader.load_texts(reader.find_beginnings(), whole=True)
+    for text in sorted(texts, key=lambda each: each.date or "", reverse=True):
+        if room <= 0:
+            break
+        room -= len(text.text)
+        for name in find_names(text.text[:FOUND_CHARS]):
+            if key := make_key(name):
+                spellings.setdefault(key, Counter())[name] += 1
+    known = frozenset(known)
+    found = [
+        KnownName(name=choose_spelling(counts), kind="found", count=counts.total())
+        for key, counts in spellings.items()
+        if key not in known
+    ]
+    return sorted(found, key=lambda each: (-each.count, each.name))

@@ -1,0 +1,170 @@
+"""Names of people, things and projects in notes: when two spellings are one name, and where a text mentions one; pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from calendar import day_abbr, day_name, month_abbr, month_name
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain
+
+from memory_core.lazy_dataclasses import dataclass
+from memory_core.text.cjk import WORD_CHARACTERS
+from memory_core.text.languages import STOP_WORDS
+from memory_core.text.terms import extract_identifiers, find_words
+
+MAX_CHARS = 200  # of a name
+MAX_SPELLINGS = 64  # of one name
+
+_SEPARATORS = re.compile(r"[\s_-]+")
+_BETWEEN = r"[\s_-]{1,3}"  # words of a name
+_WORD = re.compile(r"\w+")
+_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d\Z", re.ASCII)
+_CAPITALISED = r"[A-ZÀ-ÖØ-ÞĀ-ŽΑ-ΩА-Я][\w&’']{1,39}"
+_SEQUENCE = re.compile(rf"(?<![\w’'])(?:{_CAPITALISED})(?:[ -](?:{_CAPITALISED})){{0,3}}(?![\w-])")
+_SENTENCE_START = re.compile(r"(?:\A|[.!?:;|>*#\"“(\[-]\s{0,3})\Z")
+_QUOTED = re.compile(r"[「『《〈“]([^「『《〈“」』》〉”\n]{2,20})[」』》〉”]")
+
+
+def fold(text: str) -> str:
+    """Return a text in the form in which names are compared: compatibility characters, case and apostrophes are one."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).replace("’", "'")
+
+
+def make_key(name: str) -> str:
+    """Return the key that the spellings of one name share: `Remote readout`, `remote-readout.md` and `#Remote_Readout`.
+
+    Returns:
+        "" for what holds no word.
+    """
+    key = fold(name[: 2 * MAX_CHARS]).strip().lstrip("#").removesuffix(".md")
+    key = _SEPARATORS.sub(" ", key).strip()
+    return key[:MAX_CHARS] if _WORD.search(key) else ""
+
+
+def split_phrases(name: str) -> list[str]:
+    """Return the phrases that the keyword index holds wherever a text mentions a name; none if it has no words.
+
+    In the index, a run of CJK characters has a word more at its end than where it goes on, so each is a phrase of its own.
+    """
+    parts = _scripts().findall(name[:MAX_CHARS])
+    phrases = [" ".join(word for _, _, word in find_words(part, 0, len(part))) for part in parts]
+    return [phrase for phrase in phrases if phrase]
+
+
+def is_date(name: str) -> bool:
+    """Return True for the name of a daily note."""
+    return _ISO_DATE.match(name) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Spellings:
+    """The spellings of one name, to look for in texts.
+
+    Attributes:
+        folded: Matches them in a text that `fold` has made; None if there are none.
+        exact: Matches those that are common words, such as Will and May, as they are written; None likewise.
+    """
+
+    folded: re.Pattern[str] | None
+    exact: re.Pattern[str] | None
+
+    def find_line(self, text: str) -> int | None:
+        """Return the index of the first line of a text in which a spelling begins; None if the text mentions none."""
+        lines = []
+        for pattern, searched in ((self.folded, fold), (self.exact, str)):
+            if pattern is not None and (found := pattern.search(own := searched(text))):
+                lines.append(own.count("\n", 0, found.start()))
+        return min(lines, default=None)
+
+
+def compile_spellings(names: Iterable[str]) -> Spellings:
+    """Return what finds the spellings of one name.
+
+    Words of a name may be apart by a space, a line end, `-` or `_`. A common word alone is a name only as it is written
+    and with a capital.
+    """
+    folded: dict[str, None] = {}
+    exact: dict[str, None] = {}
+    for name in names:
+        key = make_key(name)
+        if key in _common() and not name.lstrip()[:1].islower():
+            exact[_spell(name.strip())] = None
+        elif key:
+            folded[_spell(key)] = None
+    return Spellings(_compile(folded), _compile(exact))
+
+
+def _spell(name: str) -> str:
+    words = _BETWEEN.join(re.escape(word) for word in name.split(" "))
+    before = r"(?<!\w)" if _is_bounded(name[0]) else ""
+    after = r"(?!\w)" if _is_bounded(name[-1]) else ""
+    return f"{before}{words}{after}"
+
+
+def _compile(spellings: Mapping[str, None]) -> re.Pattern[str] | None:
+    kept = sorted([*spellings][:MAX_SPELLINGS], key=len, reverse=True)
+    return re.compile("|".join(kept)) if kept else None
+
+
+@cache
+def _common() -> frozenset[str]:
+    """Return words that are no names by themselves: those that build sentences, months and days of the week."""
+    days = (word.lower() for words in (month_name, month_abbr, day_name, day_abbr) for word in words if word)
+    return frozenset(chain(days, *STOP_WORDS.values()))
+
+
+@cache
+def _scripts() -> re.Pattern[str]:
+    return re.compile(f"[{WORD_CHARACTERS}]+|[^{WORD_CHARACTERS}]+")
+
+
+@cache
+def _cjk() -> re.Pattern[str]:
+    return re.compile(f"[{WORD_CHARACTERS}]")
+
+
+def is_unspaced(name: str) -> bool:
+    """Return True for a name in a script that puts no spaces between words."""
+    return not name.isascii() and _cjk().search(name) is not None
+
+
+def _is_bounded(character: str) -> bool:
+    """Return True if a word cannot go on at this end of a name: scripts without spaces do not say where words end."""
+    return _WORD.match(character) is not None and not _cjk().match(character)
+
+
+def find_names(text: str) -> Iterator[str]:
+    """Find what looks like a name: identifiers, capitalised words inside of sentences, and quoted words in CJK text.
+
+    It is only good enough for suggestions. Yields spellings in any order, as often as they stand there.
+    """
+    yield from extract_identifiers(text)
+    for found in _SEQUENCE.finditer(text):
+        words = found[0]
+        starts = _SENTENCE_START.search(text, max(found.start() - 5, 0), found.start())
+        if not starts and len(words) > 2 and words.lower() not in _common():
+            yield words
+    if not text.isascii():
+        yield from (words for words in _QUOTED.findall(text) if _cjk().search(words))
+
+
+def suggest_near(name: str, known: Sequence[str], count: int) -> list[str]:
+    """Return the known names that are nearest to one that is not known, best first."""
+    from difflib import get_close_matches
+
+    keys = {make_key(each): each for each in known}
+    key = make_key(name)
+    words = set(key.split())
+    held = [each for each in keys if key and (key in each or not words.isdisjoint(each.split()))]
+    near = get_close_matches(key, keys, n=count, cutoff=0.6)
+    return [keys[each] for each in dict.fromkeys([*near, *held])][:count]
+
+
+def choose_spelling(spellings: Counter[str]) -> str:
+    """Return the commonest spelling of a name; of equals the first in the order of their characters."""
+    return min(spellings, key=lambda each: (-spellings[each], each))
