@@ -96,6 +96,7 @@ joint: .venv/package
 bench: .venv/dev
 	$(BIN)/python -m tests.benchmarks.daily
 	$(BIN)/python -m tests.benchmarks.mcp_start
+	$(BIN)/python -m tests.benchmarks.inspect_page
 	$(BIN)/python -m tests.benchmarks.bench
 
 # Eight minutes with a local model, all-MiniLM-L6-v2 or MODEL=file.gguf (and once those to compile llama.cpp); three with MODEL=

@@ -43,9 +43,10 @@ def run_inspect(options: Options) -> int:
     """Serve the page that shows this memory, until interrupted."""
     from memory_core.hosts.inspect.serving import serve
 
-    with opening.open_notes(options) as memory, suppress(KeyboardInterrupt):
+    opening.open_notes(options).close()  # says now what is wrong, not in the page
+    with suppress(KeyboardInterrupt):
         serve(
-            memory,
+            lambda: opening.open_notes(options),
             options.port,
             lambda link: print(f"{link}\n(opens once, in one browser; Ctrl-C ends it)", flush=True),
         )

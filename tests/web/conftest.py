@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.web.page import CHROMIUM, Server, live, serve
+from tests.web.page import CHROMIUM, MISSING, Server, live, serve
 
 HOSTILE = """# <script>window.broken = 1</script>
 
@@ -32,8 +32,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    from playwright import sync_api
-
+    sync_api = pytest.importorskip("playwright.sync_api", reason=MISSING)
     with sync_api.sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
         yield opened

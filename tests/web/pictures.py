@@ -24,18 +24,19 @@ HEADER_BYTES = 33  # of a PNG: the signature and the chunk IHDR
 KEY = b"Page\0"
 
 
-def take_pictures(folder: Path) -> list[Path]:
+def take_pictures(folder: Path, browser: Any) -> list[Path]:
     """Write all pictures into a folder, and return them.
+
+    Args:
+        folder: The folder.
+        browser: Chromium, as playwright has opened it.
 
     Raises:
         ValueError: One is too large for a page of documentation.
     """
-    from playwright import sync_api
-
     written = []
-    with tempfile.TemporaryDirectory() as temporary, sync_api.sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as temporary:
         live(Path(temporary))
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
         with serve(Path(temporary)) as server:
             context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, reduced_motion="reduce")
             page = context.new_page()
@@ -50,7 +51,7 @@ def take_pictures(folder: Path) -> list[Path]:
                 picture = folder / f"{name}.png"
                 picture.write_bytes(_stamp(page.screenshot()))
                 written.append(picture)
-        browser.close()
+            context.close()
     for picture in written:
         if (size := picture.stat().st_size) > MOST_BYTES:
             raise ValueError(f"{picture} has {size} bytes, more than {MOST_BYTES}")
@@ -95,6 +96,16 @@ PICTURES: dict[str, tuple[Literal["light", "dark"], Callable[[Any], None]]] = {
 }  # fmt: skip
 
 
+def main(folder: Path) -> None:
+    """Take the pictures, and print their sizes."""
+    from playwright import sync_api
+
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        for picture in take_pictures(folder, browser):
+            print(f"{picture}: {picture.stat().st_size:,} bytes")
+        browser.close()
+
+
 if __name__ == "__main__":
-    for each in take_pictures(Path(sys.argv[1]) if len(sys.argv) > 1 else REPOSITORY / "docs"):
-        print(f"{each}: {each.stat().st_size:,} bytes")
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else REPOSITORY / "docs")

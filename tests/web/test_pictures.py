@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,5 @@ def test_a_picture_is_small_and_used(name: str) -> None:
 
 
 @pytest.mark.skipif(not CHROMIUM.exists(), reason=MISSING)
-def test_the_pictures_can_be_taken_anew(tmp_path: Path) -> None:
-    pytest.importorskip("playwright.sync_api", reason=MISSING)
-    assert [picture.stem for picture in take_pictures(tmp_path)] == list(PICTURES)
+def test_the_pictures_can_be_taken_anew(browser: Any, tmp_path: Path) -> None:
+    assert [picture.stem for picture in take_pictures(tmp_path, browser)] == list(PICTURES)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from memory_core.config.agent import AgentConfig
+    from memory_core.hosts.inspect.resting import RestingMemory
     from memory_core.plugin.memory import Memory
 
 STATIC = Path(__file__).parent / "static"
@@ -81,7 +82,7 @@ class Questions:
         return config
 
 
-def make_application(memory: Memory) -> Starlette:
+def make_application(memory: RestingMemory) -> Starlette:
     """Return the application for one agent's memory; wrap it in a `PageGuard` before it is served."""
     from starlette.applications import Starlette
     from starlette.responses import FileResponse
@@ -91,28 +92,30 @@ def make_application(memory: Memory) -> Starlette:
     def show_page(_: Request) -> Response:
         return FileResponse(STATIC / "index.html")
 
-    ask = Questions(memory)
     questions = {
-        "search": ask.search, "explain": ask.explain, "notes": ask.list_notes, "note": ask.show_note,
-        "items": ask.list_items, "activity": ask.list_activity, "changes": ask.list_changes,
-        "versions": ask.list_versions, "version": ask.show_version, "health": ask.check_health,
+        "search": Questions.search, "explain": Questions.explain, "notes": Questions.list_notes, "note": Questions.show_note,
+        "items": Questions.list_items, "activity": Questions.list_activity, "changes": Questions.list_changes,
+        "versions": Questions.list_versions, "version": Questions.show_version, "health": Questions.check_health,
     }  # fmt: skip
     return Starlette(
         routes=[
             Route("/", show_page),
-            *(Route(f"/api/{name}", _answer(question)) for name, question in questions.items()),
+            *(Route(f"/api/{name}", _answer(memory, question)) for name, question in questions.items()),
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
     )
 
 
-def _answer(question: Callable[[Mapping[str, str]], Any]) -> Callable[[Request], Response]:
+def _answer(
+    memory: RestingMemory, question: Callable[[Questions, Mapping[str, str]], Any]
+) -> Callable[[Request], Response]:
     """Return an endpoint, which Starlette runs in a thread, that answers a question or says why it cannot."""
     from starlette.responses import JSONResponse
 
     def endpoint(request: Request) -> Response:
         try:
-            return JSONResponse(question(request.query_params))
+            with memory.using() as opened:
+                return JSONResponse(question(Questions(opened), request.query_params))
         except MemoryCoreError as error:
             status = 404 if isinstance(error, PathRefused) else 400 if isinstance(error, InvalidArgument) else 503
             return JSONResponse({"error": str(error), "action": error.action}, status)

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 ADDRESS = "127.0.0.1"
 
 
-def serve(memory: Memory, port: int, announce: Callable[[str], None]) -> None:
+def serve(open_memory: Callable[[], Memory], port: int, announce: Callable[[str], None]) -> None:
     """Serve one agent's memory until SIGINT or SIGTERM.
 
     Args:
-        memory: The memory, which the caller closes.
+        open_memory: Opens the memory, for the first request and for the first one after a rest.
         port: The port; 0 takes a free one.
         announce: Told the link before the first request is answered.
 
@@ -38,8 +38,9 @@ def serve(memory: Memory, port: int, announce: Callable[[str], None]) -> None:
         ) from error
     from memory_core.hosts.inspect.application import make_application
     from memory_core.hosts.inspect.guard import PageGuard
+    from memory_core.hosts.inspect.resting import RestingMemory
 
-    with closing(_listen(port)) as listener:
+    with closing(_listen(port)) as listener, closing(RestingMemory(open_memory)) as memory:
         bound = listener.getsockname()[1]
         guard = PageGuard(make_application(memory), bound)
         config = uvicorn.Config(

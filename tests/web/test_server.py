@@ -1,0 +1,86 @@
+"""The server of the page: small while it idles, and nothing is left of it when it has ended."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import httpx
+import psutil
+
+import memory_core
+from memory_core.errors import MemoryClosed
+from memory_core.hosts.inspect.resting import RestingMemory
+from memory_core.plugin.memory import Memory
+from tests.waiting import eventually
+from tests.web.page import live, serve
+
+MOST_MB = 90.0
+QUESTIONS = (
+    "notes",
+    "items",
+    "activity",
+    "changes",
+    "versions?path=MEMORY.md",
+    "note?path=MEMORY.md",
+    "health",
+)
+
+
+def read(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of all files of a folder, without those of SQLite, which a search may write.
+
+    Whoever only reads a SQLite file leaves an empty log beside it, which its next writer removes.
+    """
+    found = (file for file in folder.rglob("*") if file.is_file() and not file.name.endswith(("-wal", "-shm")))
+    return {
+        str(file.relative_to(folder)): b"" if ".sqlite" in file.name or ".lock" in file.name else file.read_bytes()
+        for file in found
+    }
+
+
+def test_it_idles_small_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    live(tmp_path)
+    before = read(tmp_path)
+    with serve(tmp_path) as server, httpx.Client(follow_redirects=True, timeout=60) as owner:
+        process = psutil.Process(server.process.pid)
+        owner.get(server.link).raise_for_status()
+        for question in QUESTIONS:
+            owner.get(f"{server.origin}/api/{question}").raise_for_status()
+        assert process.memory_info().rss / 1e6 < MOST_MB  # make bench measures it after a search, and over 2,500 notes
+        owner.get(f"{server.origin}/api/search?q=guitar").raise_for_status()
+        assert process.children(recursive=True) == []
+        assert {each.laddr.ip for each in process.net_connections(kind="inet")} == {"127.0.0.1"}
+    assert read(tmp_path) == before
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", int(server.origin.rpartition(":")[2]))) != 0
+
+
+def test_a_memory_rests_while_nobody_asks_and_never_while_somebody_does(tmp_path: Path) -> None:
+    (tmp_path / "MEMORY.md").write_text("- The boat is green.\n", encoding="utf-8")
+    opened: list[Memory] = []
+
+    def open_memory() -> Memory:
+        document = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
+        opened.append(memory_core.open_memory(document, workspace=tmp_path, state_dir=tmp_path / "state"))
+        return opened[-1]
+
+    def is_closed(memory: Memory) -> bool:
+        try:
+            memory.status()
+        except MemoryClosed:
+            return True
+        return False
+
+    resting = RestingMemory(open_memory, rest_seconds=0.05)
+    with resting.using() as memory:
+        with resting.using() as again:
+            assert again is memory
+        assert not eventually(lambda: is_closed(memory), seconds=0.3)
+    assert eventually(lambda: is_closed(memory))
+    with resting.using() as other:
+        assert other is not memory
+        assert other.explain("boat").passages
+    resting.close()
+    resting.close()
+    assert [is_closed(each) for each in opened] == [True, True]
