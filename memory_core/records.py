@@ -162,6 +162,21 @@ class Query:
     joined: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Successor:
+    """A line of today that took the place of an older one.
+
+    Attributes:
+        path, line, text: Where it stands, from 1, and its text.
+        since: The moment at which the old one was replaced, or the date of the newer note; ISO 8601. None if nobody knows.
+    """
+
+    path: str
+    line: int
+    text: str
+    since: str | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Now:
     """The fate of the lines of a hit in the past.
@@ -195,6 +210,7 @@ class Hit:
         text_score: The score of its keyword evidence alone; None if there was none.
         snippet: The units shown; a line "…" marks units left out between them.
         now: What became of it, for a hit in the past.
+        superseded_by: The line that took the place of one of its lines; None where the evidence is thin.
     """
 
     path: str
@@ -206,6 +222,7 @@ class Hit:
     vector_score: float | None = None
     text_score: float | None = None
     now: Now | None = None
+    superseded_by: Successor | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -19,13 +20,12 @@ from memory_core.builtin.store.writer import StoreWriter
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider
 from memory_core.errors import FileUnreadable, PathRefused
-from memory_core.history.comparison import find_now
 from memory_core.history.history import History
 from memory_core.history.moments import Moment
 from memory_core.history.records import NoteKey, Version
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.ranking.calibration import SAMPLE, estimate
-from memory_core.records import AsOf, FileStamp, Hit, MemoryFile, Now
+from memory_core.records import AsOf, FileStamp, Hit, MemoryFile, Successor
 from memory_core.serving.index import PastIndex
 from memory_core.sources import files
 from memory_core.sources.notes import read_note
@@ -75,7 +75,7 @@ class IndexStates:
         with self._lock:
             state = self._find(self._history.find_moment(instant), choose)
             as_of = AsOf(instant=instant, moment=state.moment.at)
-            yield PastIndex(state.store.reading, as_of, lambda hit: self._find_now(state, hit))
+            yield PastIndex(state.store.reading, as_of, lambda hit: self._compare_now(state, hit))
 
     def close(self) -> None:
         """Let go of what is kept; may be called twice."""
@@ -136,12 +136,21 @@ class IndexStates:
             )  # fmt: skip
             context.record_fresh(writer.put_files([cut(file, note, chunking)]))
 
-    def _find_now(self, state: _State, hit: Hit) -> Now:
-        past = self._history.load_text(state.versions[NoteKey(hit.source, hit.path)]).text.split("\n")
-        return find_now(
-            past, self._read_lines(hit.path), hit.start_line, hit.end_line,
-            max_chars=self._config.search.query.max_snippet_chars,
+    def _compare_now(self, state: _State, hit: Hit) -> Hit:
+        from memory_core.history.comparison import find_edit, find_now
+
+        version = state.versions[NoteKey(hit.source, hit.path)]
+        past, now = self._history.load_text(version).text.split("\n"), self._read_lines(hit.path)
+        found = find_now(
+            past, now, hit.start_line, hit.end_line, max_chars=self._config.search.query.max_snippet_chars
         )  # fmt: skip
+        edit = None if now is None or found.status != "changed" else find_edit(past, now, hit.start_line, hit.end_line)
+        if edit is None or now is None:
+            return replace(hit, now=found)
+        old, new = edit
+        since = self._history.find_replacement(version, past[old - 1])
+        told = None if since is None else since.at.astimezone().isoformat(timespec="milliseconds")
+        return replace(hit, now=found, superseded_by=Successor(hit.path, new, now[new - 1].strip(), told))
 
     def _read_lines(self, path: str) -> list[str] | None:
         """Return the lines of a note as it stands; None if there is none."""

@@ -41,7 +41,7 @@ class HistoryRecorder:
         """Record the notes of the index if they have changed since the last time, or if there is no history of them."""
         warnings = self._record(listed, changed, asked=asked) if self._history.enabled else []
         try:
-            if (asked or self._history.deletions.pending) and not self._wipe(seconds=WIPE_SECONDS if asked else 0.0):
+            if (asked or self._history.has_deleted) and not self._wipe(seconds=WIPE_SECONDS if asked else 0.0):
                 warnings.append(NOT_WIPED)
         except (MemoryCoreError, OSError) as error:
             log.warning("deleted text is not overwritten, the next sync tries again: %s", error)

@@ -125,7 +125,10 @@ def print_hits(result: Mapping[str, Any], query: str) -> None:
         return
     clean = [{**hit, "snippet": _clean(hit["snippet"]), "path": _clean(hit["path"])} for hit in hits]
     columns, colours = find_columns(), shows_colours()
-    shown = (format_hit(hit, query, columns=columns, colours=colours) + _describe_now(hit) for hit in clean)
+    shown = (
+        format_hit(hit, query, columns=columns, colours=colours) + _describe_now(hit) + _describe_successor(hit)
+        for hit in clean
+    )
     print("\n\n".join(shown))
 
 
@@ -138,6 +141,15 @@ def _describe_now(hit: Mapping[str, Any]) -> str:
         return f"\n    ({TODAY[now['status']]})"
     lines = "".join(f"\n    > {line}".rstrip() for line in _clean(now["text"]).splitlines())
     return f"\n    ({TODAY['changed']}, to:){lines}"
+
+
+def _describe_successor(hit: Mapping[str, Any]) -> str:
+    """Return the line below a hit that was replaced, with what stands in its place; "" for any other hit."""
+    newer = hit.get("supersededBy")
+    if newer is None:
+        return ""
+    since = f", since {newer['since'][:16]}" if "since" in newer else ""
+    return f"\n    (superseded by {_clean(newer['path'])}:L{newer['line']}{since}: {_clean(newer['text'])})"
 
 
 def _join_sentences(what: str, action: str | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from memory_core.records import Now
+from memory_core.text.succession import is_edit
 
 MOST_LINES = 5_000  # of a note that is aligned line by line
 
@@ -36,6 +37,36 @@ def find_now(past: Sequence[str], now: Sequence[str] | None, first: int, last: i
         return Now(status="gone")
     text = "\n".join(lines)
     return Now(status="changed", start_line=begin + 1, end_line=end, text=text[:max_chars])
+
+
+def find_edit(past: Sequence[str], now: Sequence[str], first: int, last: int) -> tuple[int, int] | None:
+    """Return the first line among some of a note that was edited, and the line that it became, both from 1.
+
+    Args:
+        past: The lines of the note as it stood.
+        now: Those of the note as it stands.
+        first: From 1.
+        last: Included.
+
+    Returns:
+        None if no line was edited, or too much was changed around it to tell.
+    """
+    if len(past) + len(now) > MOST_LINES:
+        return None
+    for kind, i1, i2, j1, j2 in SequenceMatcher(None, past, now, autojunk=False).get_opcodes():
+        if kind != "replace":
+            continue
+        taken: set[int] = set()
+        for old in range(i1, i2):
+            new = next(
+                (place for place in range(j1, j2) if place not in taken and is_edit(past[old], now[place])), None
+            )
+            if new is None:
+                continue
+            taken.add(new)
+            if first - 1 <= old < last:
+                return old + 1, new + 1
+    return None
 
 
 def _align(past: Sequence[str], now: Sequence[str], begin: int, end: int) -> tuple[int, int]:

@@ -8,23 +8,28 @@ import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable, HistoryUnavailable, MemoryCoreError, NotIndexed
 from memory_core.history.moments import Moment, find_moment
 from memory_core.history.records import IndexedNote, NoteKey, Version
 from memory_core.history.store import retention, rows
-from memory_core.history.store.deletions import Deletions
 from memory_core.history.store.store import HistoryStore
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileStamp
 from memory_core.sources.notes import NoteText, hash_bytes, read_bytes, to_text
 
+if TYPE_CHECKING:
+    from memory_core.history.store.deletions import Deletions
+
 log = logging.getLogger(__name__)
 
 OFF = "no history is kept: memorySearch.history.enabled is false"
 NONE_YET = "there is no history yet"
+MOST_READ = 200  # versions, to find when a line was replaced: .1 s
 LEAST_SECONDS = 6 * 3600  # between two looks at the age of versions, but for syncs that somebody asked for
 
 
@@ -50,9 +55,6 @@ class Extent:
 class History:
     """The history of one workspace. The constructor opens nothing. May be used from several threads.
 
-    Attributes:
-        deletions: What is deleted of it for good.
-
     Args:
         config: The agent's.
         writable: False never makes or changes the file.
@@ -65,7 +67,18 @@ class History:
         self._store = HistoryStore(config.history_path, writable=writable)
         self._clock = clock
         self._pruned = -math.inf
-        self.deletions = Deletions(self._store)
+
+    @cached_property
+    def deletions(self) -> Deletions:
+        """Its deletions: a text in old versions, and the bytes of what was dropped."""
+        from memory_core.history.store.deletions import Deletions
+
+        return Deletions(self._store)
+
+    @property
+    def has_deleted(self) -> bool:
+        """True if this process has deleted something, and has not overwritten it yet."""
+        return "deletions" in vars(self) and self.deletions.pending
 
     @property
     def enabled(self) -> bool:
@@ -225,6 +238,17 @@ class History:
         for version in self.list_versions(path):
             if version.since <= moment.id and (version.until is None or version.until > moment.id):
                 return version
+        return None
+
+    def find_replacement(self, version: Version, line: str) -> Moment | None:
+        """Return the moment from which a line of a version stood in its note no more; None if it does, as far as is recorded.
+
+        Only the next `MOST_READ` versions are looked at.
+        """
+        later = [each for each in self.list_versions(version.key.path) if each.since > version.since]
+        for each in later[:MOST_READ]:
+            if line not in self.load_text(each).text.split("\n"):
+                return next(moment for moment in self.list_moments() if moment.id == each.since)
         return None
 
     def load_bytes(self, version: Version) -> bytes:

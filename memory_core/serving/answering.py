@@ -13,9 +13,11 @@ from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import Providers
 from memory_core.embeddings.protocols import Space, TokenModel
 from memory_core.errors import (
+    FileUnreadable,
     MemoryCoreError,
     NotIndexed,
     OtherWorkspace,
+    PathRefused,
     ProviderError,
     StoreError,
     StoreFull,
@@ -235,7 +237,12 @@ class Answerer:
 
     def _search(self, query: Query, degradation: _Degradation, explainer: Explainer | None) -> SearchResult:
         if query.as_of is None:
-            return self._search_in(self._store.reading, query, degradation, explainer)
+            result = self._search_in(self._store.reading, query, degradation, explainer)
+            if len({hit.path for hit in result.hits}) < 2:
+                return result
+            from memory_core.serving.succession import mark_superseded
+
+            return replace(result, hits=tuple(mark_superseded(result.hits, self._load_lines)))
         if self._past is None:
             raise refuse_past(self._name)
 
@@ -244,8 +251,19 @@ class Answerer:
 
         with self._past.reading(query.as_of, choose) as past:
             result = self._search_in(past.reading, query, degradation, explainer)
-            hits = tuple(replace(hit, now=past.find_now(hit)) for hit in result.hits)
+            hits = tuple(map(past.compare_now, result.hits))
             return replace(result, hits=hits, as_of=past.as_of)
+
+    def _load_lines(self, path: str) -> list[str] | None:
+        """Return the lines of a note as it stands; None if it cannot be read."""
+        from memory_core.sources import files
+        from memory_core.sources.notes import read_note
+
+        try:
+            file = files.resolve(self._config, path)
+            return None if file is None else read_note(file).text.split("\n")
+        except (PathRefused, FileUnreadable):
+            return None
 
     def _search_in(
         self,

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.lazy_dataclasses import dataclass
-from memory_core.records import AsOf, Hit, MemoryFile, Now
+from memory_core.records import AsOf, Hit, MemoryFile
 from memory_core.search.reader import Reader
 from memory_core.sync.store import SyncStore
 
@@ -96,12 +96,12 @@ class PastIndex:
     Attributes:
         reading: Hands out a reader, as `Index.reading`.
         as_of: The time asked for, and the moment that answers.
-        find_now: Returns what became of a hit since then.
+        compare_now: Returns a hit with what became of it since then, and the line that took its place.
     """
 
     reading: Callable[[], AbstractContextManager[Reader]]
     as_of: AsOf
-    find_now: Callable[[Hit], Now]
+    compare_now: Callable[[Hit], Hit]
 
 
 class Past(Protocol):

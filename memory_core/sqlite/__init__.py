@@ -19,7 +19,6 @@ from memory_core.sqlite.pool import ConnectionPool
 from memory_core.sqlite.private import PrivatePool
 from memory_core.sqlite.rescue import ASIDE, find_damage, set_aside
 from memory_core.sqlite.schema import check_version, find_wrong_table, run_migrations, transaction
-from memory_core.sqlite.wiping import repeat, rewrite_file
 
 __all__ = [
     "ASIDE",
@@ -49,8 +48,6 @@ __all__ = [
     "open_writer",
     "read_header",
     "remove_obstacle",
-    "repeat",
-    "rewrite_file",
     "run_migrations",
     "set_aside",
     "transaction",

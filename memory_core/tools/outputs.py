@@ -75,6 +75,12 @@ _DAY: Output = {"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}
 _PLACES = _list({"path": _TEXT, "line": _LINE, "date": _DAY, "text": _TEXT}, {"citation": _TEXT})
 _FACT: Mapping[str, Output] = {"id": _TEXT, "text": _TEXT, "tags": {"type": "array", "items": _TEXT}, "said": _TEXT}
 
+_SUCCESSOR: dict[str, Any] = {
+    "type": "object",
+    "description": "The line that took the place of one of these lines",
+    "properties": {"path": _TEXT, "line": _LINE, "text": _TEXT, "since": _TEXT},
+    "required": ["path", "line", "text"],
+}
 OUTPUTS: Mapping[str, Output] = {
     "memory_search": _make(
         {
@@ -87,7 +93,13 @@ OUTPUTS: Mapping[str, Output] = {
                     "source": _TEXT,
                     "snippet": _TEXT,
                 },
-                {"vectorScore": {"type": "number"}, "textScore": {"type": "number"}, "citation": _TEXT, "now": _PAST},
+                {
+                    "vectorScore": {"type": "number"},
+                    "textScore": {"type": "number"},
+                    "citation": _TEXT,
+                    "now": _PAST,
+                    "supersededBy": _SUCCESSOR,
+                },
             ),
             "provider": _TEXT,
             "model": {"anyOf": [_TEXT, {"type": "null"}]},

@@ -124,6 +124,9 @@ def _shape_hit(hit: Hit, as_of: AsOf | None, *, cite_it: bool) -> dict[str, Any]
         shaped["textScore"] = hit.text_score
     if hit.now is not None:
         shaped["now"] = _shape_now(hit.now)
+    if (newer := hit.superseded_by) is not None:
+        place = {"path": newer.path, "line": newer.line, "text": newer.text}
+        shaped["supersededBy"] = place if newer.since is None else {**place, "since": newer.since}
     if cite_it:
         shaped["citation"] = cite(hit) if as_of is None else f"{cite(hit)} (as of {_show(as_of.moment)})"
     return shaped

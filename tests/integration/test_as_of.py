@@ -38,7 +38,7 @@ def _ask(memory: Memory, **asked: Any) -> list[list[dict[str, Any]]]:
     answers = [
         memory.call_tool("memory_search", {"query": query, "minScore": 0.1, **asked}, CALLER) for query in QUESTIONS
     ]
-    own = {"now", "citation"}
+    own = {"now", "citation", "supersededBy"}
     return [[{key: hit[key] for key in hit if key not in own} for hit in answer["results"]] for answer in answers]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from memory_core import sqlite
 from memory_core.builtin.store import token_bits
 from memory_core.builtin.store.store import Store
 from memory_core.errors import SyncBusy
@@ -71,10 +70,12 @@ def wipe(store: Store, *, seconds: float) -> bool:
         store: The index.
         seconds: How long to wait for readers of other processes.
     """
+    from memory_core.sqlite.wiping import repeat, rewrite_file
+
     try:
         with store.write(content=False) as connection:
             connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('optimize')")
         with store.maintain() as connection:
-            return sqlite.repeat(lambda: sqlite.rewrite_file(connection, INDEX), seconds=seconds)
+            return repeat(lambda: rewrite_file(connection, INDEX), seconds=seconds)
     except SyncBusy:
         return False

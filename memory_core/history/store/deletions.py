@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from memory_core import sqlite
 from memory_core.errors import NotIndexed, TextInUse
 from memory_core.history.records import Version
 from memory_core.history.store import purging, rows
 from memory_core.history.store.schema import HISTORY
 from memory_core.history.store.store import HistoryStore
 from memory_core.sqlite import Connection
+from memory_core.sqlite.wiping import repeat, rewrite_file
 
 EDIT = "take it out of there, then try again"
 
@@ -85,7 +85,7 @@ class Deletions:
             seconds: How long to wait for other programs.
         """
         with self._store.maintain() as connection:
-            return sqlite.repeat(lambda: sqlite.rewrite_file(connection, HISTORY), seconds=seconds)
+            return repeat(lambda: rewrite_file(connection, HISTORY), seconds=seconds)
 
     def remove_mark(self, done: purging.Mark) -> None:
         """Record that the bytes of a deletion were overwritten, here and in the index."""

@@ -89,7 +89,9 @@ class ItemStore:
         """
         with self._rescuing(), self._pool.hold_writer() as connection:
             self._pool.close_idle()
-            return sqlite.repeat(lambda: _wipe(connection), seconds=CHECKPOINT_SECONDS)
+            from memory_core.sqlite.wiping import repeat
+
+            return repeat(lambda: _wipe(connection), seconds=CHECKPOINT_SECONDS)
 
     def close(self) -> None:
         """Close all connections until one is needed again; may be called twice."""
@@ -177,11 +179,13 @@ def _wipe(connection: Connection) -> bool:
 
     The keyword index keeps words as marks between its pages until it is written anew.
     """
+    from memory_core.sqlite.wiping import rewrite_file
+
     mark = load_wipe_mark(connection)
     try:
         with sqlite.translate_errors(Path(connection.filename), ITEMS):
             connection.execute("INSERT INTO items_fts (items_fts) VALUES ('optimize')")
-            done = sqlite.rewrite_file(connection, ITEMS)
+            done = rewrite_file(connection, ITEMS)
             if done:  # the mark of another process, which has deleted something since then, stays
                 connection.execute("DELETE FROM meta WHERE key = 'wipe' AND value = ?", (mark,))
     except SyncBusy:

@@ -1,0 +1,119 @@
+"""Lines that take the place of others: edited in place, or the same key under the same heading with another value. Pure.
+
+Where the evidence is thin, no line is said to succeed another: two lines of a list stand beside each other, and a label such as
+"Jonas:" or "TODO:" is no key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+
+from memory_core.text.cjk import WORD_CHARACTERS
+from memory_core.text.languages import STOP_WORDS
+from memory_core.text.markdown import Line, parse_heading, scan
+
+MOST_KEY_CHARS = 40
+MOST_KEY_WORDS = 4
+MOST_VALUE_WORDS = 8  # a longer one is a sentence
+LEAST_KEPT = 0.5  # of the words of an edited line
+
+_MARK = re.compile(r"(?:[-*+]\s+|\d{1,9}[.)]\s+|>\s+)?(?:\[[ xX]\]\s+)?")
+_POSSIBLE_KEY = re.compile(r"^[^\w\n]{0,8}+(\w[^:=|：\n]{0,44}+)[:=|：][^\n]{0,99}[^\n.?!]$", re.MULTILINE)
+_SIGNS = (": ", "：", " = ", ":** ", ":__ ")
+_EMPHASIS = "*_`~ "
+# Words before a colon that begin entries of logs and lists, of which there are many, and none replaces another.
+_LABELS = frozenset(
+    {
+        "todo", "done", "note", "notes", "remember", "reminder", "next", "today", "yesterday", "tomorrow", "now", "then",
+        "first", "second", "last", "later", "blocked", "blocker", "fixed", "fix", "bug", "issue", "error", "warning",
+        "info", "debug", "idea", "question", "answer", "q", "a", "decision", "decided", "tip", "hint", "step", "example",
+        "film", "book", "song", "link", "see", "from", "to", "cc", "subject", "called", "met", "saw", "new", "old",
+        "packed", "bought", "sold", "read", "watched", "practised", "practiced", "learned", "learnt", "reviewed",
+        "finished", "started", "joined", "user", "assistant", "system", "me", "i", "we", "you", "he", "she", "they", "mood",
+        "sleep", "slept", "weight", "lunch", "dinner", "breakfast", "ran", "run", "distance", "monday", "tuesday",
+        "wednesday", "thursday", "friday", "saturday", "sunday", "morning", "afternoon", "evening",
+    }
+)  # fmt: skip
+# Words that make a sentence of what stands behind a colon, as what somebody has said.
+_VERBS = frozenset(
+    {
+        "i", "i'm", "i'll", "we", "you", "he", "she", "they", "it", "am", "is", "are", "was", "were", "has", "have", "had",
+        "will", "would", "shall", "should", "can", "could", "must", "does", "do", "did",
+    }
+)  # fmt: skip
+
+
+def list_possible_keys(text: str) -> list[tuple[str, str]]:
+    """Return (possible key, line) of lines of a text, of which `find_key` judges; takes some microseconds."""
+    return [(found[1].strip(_EMPHASIS).casefold(), found[0]) for found in _POSSIBLE_KEY.finditer(text)]
+
+
+def find_key(line: str) -> tuple[str, str] | None:
+    """Return key and value of a line such as "- **Rent**: 700", "host = a" or a row of a table; None if it has none."""
+    text = line.strip()
+    mark = _MARK.match(text)
+    text = text[mark.end() :] if mark else text
+    if text.startswith("|"):
+        key, _, value = text.strip("|").partition("|")
+    else:
+        places = [(at, len(sign)) for sign in _SIGNS if (at := text.find(sign, 0, MOST_KEY_CHARS + 8)) > 0]
+        if not places:
+            return None
+        at, size = min(places)
+        key, value = text[:at], text[at + size :]
+    key, value = key.strip(_EMPHASIS).casefold(), " ".join(value.replace("|", " ").split()).strip(_EMPHASIS)
+    words = key.split()
+    if not value or not key or len(key) > MOST_KEY_CHARS or len(words) > MOST_KEY_WORDS or not key[0].isalpha():
+        return None
+    if words[0] in _LABELS or words[-1] in _LABELS or set(key) & set(".?!;,:/") or value[-1] in ".?!。？！":
+        return None
+    said = [word.casefold() for word in _find_words(value)]
+    return None if len(said) > MOST_VALUE_WORDS or _VERBS.intersection(said) else (key, value)
+
+
+def is_edit(old: str, new: str) -> bool:
+    """Return True if a line that stands in the place of another one is that line, edited."""
+    if old.strip() == new.strip():
+        return False
+    one, other = find_key(old), find_key(new)
+    if one is not None and other is not None and one[0] == other[0]:
+        return True
+    before, behind = (Counter(word.casefold() for word in _find_words(line)) for line in (old, new))
+    kept = before & behind
+    if not any(word not in STOP_WORDS["en"] for word in kept):
+        return False
+    return kept.total() >= LEAST_KEPT * max(before.total(), behind.total())
+
+
+def find_headings(lines: Sequence[str], wanted: int) -> tuple[str, ...]:
+    """Return the headings above a line in lower case, the highest first; the note's title counts where there is no other.
+
+    Args:
+        lines: Of the note.
+        wanted: The line's number, from 1.
+    """
+    trail: dict[int, str] = {}
+    for line, kind in zip(lines[:wanted], scan(lines[:wanted]), strict=True):
+        if kind is Line.HEADING and (heading := parse_heading(line)) is not None:
+            level, title = heading
+            trail = {number: text for number, text in trail.items() if number < level} | {level: title.casefold()}
+    return tuple(title for level, title in sorted(trail.items()) if level > 1) or tuple(trail.values())
+
+
+def find_keyed(lines: Sequence[str], key: str, headings: tuple[str, ...]) -> list[int]:
+    """Return the numbers of the lines under some headings that have a key, from 1."""
+    held = [number for number, line in enumerate(lines, start=1) if (found := find_key(line)) and found[0] == key]
+    return [number for number in held if find_headings(lines, number) == headings]
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    return re.compile(rf"[^\W_{WORD_CHARACTERS}]+(?:'[a-z]+)?|[{WORD_CHARACTERS}]")
+
+
+def _find_words(text: str) -> list[str]:
+    """Return the words of a text; a character of a script without spaces is one."""
+    return _word().findall(text)

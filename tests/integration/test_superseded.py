@@ -1,0 +1,98 @@
+"""Lines that took the place of those that a search finds: on pairs of lines that were written before the rules."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memory_core
+from memory_core.plugin.memory import Memory
+from tests.history import write_notes
+
+PAIRS: dict[str, list[tuple[str, str, str]]] = json.loads(
+    (Path(__file__).parents[1] / "data" / "superseded" / "pairs.json").read_text(encoding="utf-8")
+)
+BEFORE = "- The lighthouse was painted white again."
+BEHIND = "- Nobody has counted the swans this year."
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    (tmp_path / "workspace").mkdir()
+    config = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
+    with memory_core.open_memory(config, workspace=tmp_path / "workspace", state_dir=tmp_path / "state") as opened:
+        yield opened
+
+
+def _note(heading: str, *lines: str) -> str:
+    return "\n".join([f"# Notes\n\n## {heading}\n", BEFORE, *lines, BEHIND, ""])
+
+
+def _ask(memory: Memory, line: str, **more: Any) -> Any:
+    """Search for a line; return what superseded the hit that holds it."""
+    query = " ".join(line.replace('"', " ").split())
+    found = memory.call_tool("memory_search", {"query": query, "minScore": 0, "maxResults": 20, **more})
+    hits = [hit for hit in found["results"] if line.strip() in hit["snippet"]]
+    assert hits, (line, found)
+    return hits[0].get("supersededBy")
+
+
+def _edit_each(memory: Memory, pairs: Sequence[tuple[str, str, str]]) -> list[Any]:
+    """Write the older lines into a note each, then edit them in place; return what superseded each."""
+    workspace = memory.config().workspace
+    write_notes(workspace, {f"memory/n{at}.md": _note(head, old) for at, (head, old, _) in enumerate(pairs)})
+    memory.sync()
+    then = datetime.now().astimezone().isoformat(timespec="milliseconds")
+    time.sleep(0.01)
+    write_notes(workspace, {f"memory/n{at}.md": _note(head, new) for at, (head, _, new) in enumerate(pairs)})
+    memory.sync()
+    return [_ask(memory, old, asOf=then) for _, old, _ in pairs]
+
+
+def _write_in_two_notes(memory: Memory, pairs: Sequence[tuple[str, str, str]]) -> list[Any]:
+    """Write each pair into two daily notes, alone with them; return what superseded the older lines."""
+    told = []
+    for head, old, new in pairs:
+        write_notes(
+            memory.config().workspace,
+            {"memory/2026-01-05.md": _note(head, old), "memory/2026-02-10.md": _note(head, new)},
+        )
+        memory.sync()
+        told.append(_ask(memory, old))
+    return told
+
+
+def test_edited_and_keyed_lines_are_told_and_others_are_not(memory: Memory) -> None:
+    edited = _edit_each(memory, PAIRS["edited"])
+    keyed = _write_in_two_notes(memory, PAIRS["keyed"])
+    pairs = [*PAIRS["edited"], *PAIRS["keyed"]]
+    wrong = [
+        pair for pair, found in zip(pairs, [*edited, *keyed], strict=True)
+        if found is None or found["text"] != pair[2] or not found["since"]
+    ]  # fmt: skip
+    assert len(wrong) <= 3, wrong
+    replaced = _edit_each(memory, PAIRS["replaced"])
+    other = [pair for pair, found in zip(PAIRS["replaced"], replaced, strict=True) if found is not None]
+    # Siblings stand in one list, or in the notes of two days.
+    siblings = _write_in_two_notes(memory, PAIRS["siblings"][::2])
+    other += [pair for pair, found in zip(PAIRS["siblings"][::2], siblings, strict=True) if found is not None]
+    for head, one, two in PAIRS["siblings"][1::2]:
+        write_notes(memory.config().workspace, {"memory/2026-01-05.md": _note(head, one, two)})
+        memory.sync()
+        other += [(head, one, two)] if _ask(memory, one) or _ask(memory, two) else []
+    print(f"{30 - len(wrong)} of 30 right {wrong}; {len(other)} of 100 wrong {other}")
+    assert len(other) <= 2, other
+
+
+def test_free_text_is_mostly_left_alone(memory: Memory) -> None:
+    """Measured, and told in docs/history.md: what is said in other words needs a model."""
+    told = _write_in_two_notes(memory, PAIRS["free"])
+    edited = _edit_each(memory, PAIRS["free"])
+    print(sum(each is not None for each in told), "in two notes,", sum(each is not None for each in edited), "in place")
+    assert not any(told)
