@@ -152,13 +152,14 @@ def _read(text: ChunkText) -> NamedNote:
     stem = posixpath.basename(text.path).removesuffix(_SUFFIX)
     meta = read_front_matter(text.text) if text.start_line == 1 else FrontMatter()
     others = [*meta.aliases]
-    title = meta.title or _find_title(text.text)
     is_thing = not is_date(stem[:10]) and posixpath.basename(text.path) not in LONGTERM_NAMES
-    words = make_key(title).split()
-    # One word as a heading, such as "Overview", names nothing unless the file has it, too.
-    if is_thing and (1 < len(words) <= _MOST_WORDS or make_key(title) == make_key(stem)):
-        others.insert(0, title)
-    return NamedNote(text.path, text.date, stem, tuple(others), meta.tags)
+    for title in (_find_title(text.text), meta.title):
+        key = make_key(title)
+        # One word as a heading, such as "Overview", names nothing unless the file has it, too.
+        if is_thing and key and (1 < len(key.split()) <= _MOST_WORDS or key == make_key(stem)):
+            others.insert(0, title)
+    tags = tuple(tag for tag in meta.tags if not tag.isdigit())
+    return NamedNote(text.path, text.date, stem, tuple(dict.fromkeys(others)), tags)
 
 
 def _find_title(text: str) -> str:

@@ -42,12 +42,14 @@ class _Note:
 
     Attributes:
         path, date: Of the note.
+        written: Its lines as they are.
         lines: See `LinkText`.
         links: In it, by line.
     """
 
     path: str
     date: str | None
+    written: Sequence[str]
     lines: Sequence[str]
     links: Mapping[int, Sequence[Link]]
 
@@ -280,7 +282,7 @@ class _Finder:
 
 
 def _place(note: _Note, index: int) -> Mention:
-    line = " ".join(note.lines[index][: 20 * LINE_CHARS].split())
+    line = " ".join(note.written[index][: 20 * LINE_CHARS].split())
     text = line if len(line) <= LINE_CHARS else f"{line[: LINE_CHARS - 1].rstrip()}…"
     return Mention(path=note.path, line=index + 1, date=note.date, text=text)
 
@@ -300,7 +302,8 @@ def _load_notes(reader: Reader, ids: Iterable[int]) -> Iterator[_Note]:
 
 
 def _read_note(path: str, chunks: Sequence[ChunkText]) -> _Note:
-    text = read_lines(join_chunks(chunks))
+    written = join_chunks(chunks)
+    text = read_lines(written)
     links: dict[int, list[Link]] = {}
     folder = posixpath.dirname(path)
     for link in find_links(text.prose):
@@ -308,7 +311,7 @@ def _read_note(path: str, chunks: Sequence[ChunkText]) -> _Note:
         if link.kind == "link":
             target = posixpath.normpath(posixpath.join(folder, target)) if not target.startswith("/") else target[1:]
         links.setdefault(link.line, []).append(link._replace(target=target))
-    return _Note(path, chunks[0].date, text.lines, links)
+    return _Note(path, chunks[0].date, written, text.lines, links)
 
 
 def join_chunks(chunks: Sequence[ChunkText]) -> list[str]:

@@ -133,6 +133,23 @@ def test_a_search_is_restricted_to_a_name(memory: Memory) -> None:
     assert memory.call_tool("memory_search", {"query": "x", "about": "!!"})["code"] == "invalid_argument"
 
 
+def test_a_title_and_the_line_as_it_is_written(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "memory/anna-müller.md": "---\ntitle: Doctor of roses\ntags: [2026, garden]\n---\n# Anna Müller\n",
+            "memory/2026-01-01.md": "- Mu\u0308ller; `[[Anna Müller]]`, but anna mu\u0308ller <!-- aside --> said so.\n",
+        },
+    )
+    with memory_core.open_memory(configure(), workspace=tmp_path, state_dir=tmp_path / "state") as memory:
+        found = memory.related("doctor of roses")
+        assert (found.name, found.aliases) == ("Anna Müller", ("Doctor of roses",))
+        assert [place.text for place in found.mentions] == [
+            "- Mu\u0308ller; `[[Anna Müller]]`, but anna mu\u0308ller <!-- aside --> said so."
+        ]
+        assert {each.name for each in memory.related().names} == {"Anna Müller", "garden"}
+
+
 def test_two_things_are_never_one(tmp_path: Path) -> None:
     write(
         tmp_path,
