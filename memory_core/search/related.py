@@ -104,10 +104,12 @@ def list_names(reader: Reader, count: int) -> Related:
     """List the names that notes have or link to, those that most passages mention first; then some that only look like names."""
     vocabulary = _Vocabulary(load_names(reader))
     vocabulary.add_links(_load_notes(reader, reader.find_linking()))
-    known = sorted(vocabulary.list_known(reader), key=lambda each: (-each.count, each.name))
+    things = vocabulary.list_things()
+    counted = [vocabulary.describe(reader, entity) for entity in things[:MOST_COUNTED]]
+    known = sorted(counted, key=lambda each: (-each.count, each.name))
     names = known[:count]
     if len(names) < count:
-        keys = {make_key(name) for each in known for name in (each.name, *each.aliases)}
+        keys = {make_key(name) for entity in things for name in entity.names}
         names += [each for each in _find_unlinked(reader, keys) if each.count >= RECURS][: count - len(names)]
     return Related(names=tuple(names))
 
@@ -182,16 +184,16 @@ class _Vocabulary:
         if not folded.isascii():
             yield from (self._keys[key] for key in self._unspaced if key in folded and key not in words)
 
-    def list_known(self, reader: Reader) -> Iterator[KnownName]:
-        """Yield the things of which notes speak, but for daily notes."""
+    def list_things(self) -> list[Entity]:
+        """Return the things of which notes speak, but for daily notes, those first that are linked most often."""
         shown = [entity for entity in self.entities.values() if not entity.is_day]
-        shown.sort(key=lambda entity: -sum(self._spellings.get(entity.id, Counter()).values()))
-        for entity in shown[:MOST_COUNTED]:
-            is_tag = self._kinds[entity.id] == "tag"  # the plain word may mean anything
-            count = self._spellings[entity.id].total() if is_tag else len(find_chunks(reader, entity.names))
-            yield KnownName(
-                name=self.show(entity.id), kind=self._kinds[entity.id], count=count, aliases=entity.others
-            )  # fmt: skip
+        return sorted(shown, key=lambda entity: -self._spellings.get(entity.id, Counter()).total())
+
+    def describe(self, reader: Reader, entity: Entity) -> KnownName:
+        """Describe a thing, and count the passages that mention it; of a tag, its uses: the plain word may mean anything."""
+        kind = self._kinds[entity.id]
+        count = self._spellings[entity.id].total() if kind == "tag" else len(find_chunks(reader, entity.names))
+        return KnownName(name=self.show(entity.id), kind=kind, count=count, aliases=entity.others)
 
     def _add(self, name: str, kind: NameKind) -> None:
         entity = self.resolve(name)
@@ -332,10 +334,9 @@ def join_chunks(chunks: Sequence[ChunkText]) -> list[str]:
 
 def _suggest(reader: Reader, vocabulary: _Vocabulary, name: str, count: int) -> Iterator[KnownName]:
     """Yield names that are near to one that no note holds: those with notes and links, then those that only look like names."""
-    known = {each.name: each for each in vocabulary.list_known(reader)}
-    spelt = {spelling: each for each in known.values() for spelling in (each.name, *each.aliases)}
-    near = dict.fromkeys(spelt[each].name for each in suggest_near(name, [*spelt], count))
-    yield from (known[each] for each in near)
+    spelt = {spelling: entity.id for entity in vocabulary.list_things() for spelling in entity.names}
+    near = dict.fromkeys(spelt[each] for each in suggest_near(name, [*spelt], count))
+    yield from (vocabulary.describe(reader, vocabulary.entities[each]) for each in near)
     if len(near) < count:
         found = {each.name: each for each in _find_unlinked(reader, {make_key(each) for each in spelt})}
         yield from (found[each] for each in suggest_near(name, [*found], count - len(near)))

@@ -282,6 +282,7 @@ def test_a_line_of_a_megabyte_and_thousands_of_links(tmp_path: Path) -> None:
         assert cited(found) == ["memory/2026-01-02.md#L2", "memory/2026-01-01.md#L1"]
         assert len(found.beside) == 100
         assert max(len(place.text) for place in found.backlinks) <= 200
+        assert memory.related("nam 2999").names[0].name == "Name 2999"
 
 
 def test_the_command(tmp_path: Path) -> None:
