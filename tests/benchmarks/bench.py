@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 from memory_core.builtin.backend import BuiltinBackend
 from memory_core.config.agent import AgentConfig
@@ -152,11 +153,13 @@ def plain_fts(path: Path, asked: Sequence[str]) -> float:
 def _numpy_product(path: Path) -> float:
     import numpy as np
 
-    from memory_core.embeddings.vectors import as_rows
+    from memory_core.builtin.store.encoding import unpack_embeddings
     from memory_core.sqlite import open_reader
 
     connection = open_reader(path)
-    rows = as_rows([row[0] for row in connection.execute("SELECT embedding FROM embedding_cache")])
+    dimensions = int(connection.execute("SELECT max(dimensions) FROM spaces").get)
+    found = connection.execute("SELECT embedding FROM embedding_cache").fetchall()
+    rows = unpack_embeddings([cast("bytes", row[0]) for row in found], dimensions)
     connection.close()
     query = np.array(rows[0])
     return medians(lambda: rows @ query)[0]

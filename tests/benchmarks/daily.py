@@ -25,11 +25,11 @@ from typing import Any, cast
 import numpy as np
 
 from memory_core.builtin.backend import BuiltinBackend
+from memory_core.builtin.store.encoding import unpack_embeddings
 from memory_core.builtin.store.retrieval import match_expression
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SearchSettings, SyncSettings
-from memory_core.embeddings.static import StaticProvider
-from memory_core.embeddings.vectors import as_rows
+from memory_core.embeddings.static import DIMENSIONS, StaticProvider
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Query
 from memory_core.sqlite import open_reader
@@ -61,7 +61,7 @@ class Naive:
         self._db = open_reader(path)
         found = self._db.execute("SELECT embedding FROM embedding_cache")
         rows = cast("list[tuple[bytes]]", found.fetchall())
-        self._vectors = as_rows([row[0] for row in rows])
+        self._vectors = unpack_embeddings([row[0] for row in rows], DIMENSIONS)
 
     def list_files(self) -> dict[Path, tuple[int, int]]:
         found = {}

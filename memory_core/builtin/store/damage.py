@@ -8,16 +8,10 @@ from __future__ import annotations
 import contextlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from memory_core.embeddings.token_blobs import END_OF_UNIT
-from memory_core.embeddings.vectors import as_rows
 from memory_core.records import Unit
 from memory_core.sync.prepared import digest_chunk
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _MOST_COSINE = 1.01  # of two vectors of unit length, whose last digits are rounded
 _REPLACED = (
@@ -81,17 +75,6 @@ def check_window(first: int, last: int, units: int) -> None:
     """
     if not 0 <= first <= last < units:
         raise DamagedRow("a window lies outside of its text")
-
-
-def stack_embeddings(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
-    """Return stored embeddings as a matrix, shape (n, dimensions); (0, 0) for none.
-
-    Raises:
-        DamagedRow: One has another length.
-    """
-    if not {len(blob) for blob in blobs} <= {4 * dimensions}:
-        raise DamagedRow("an embedding has another length than those of its model")
-    return as_rows(blobs)
 
 
 def check_cosines(cosines: Iterable[float]) -> None:

@@ -1,12 +1,18 @@
-"""Byte layouts of columns that hold numbers: the units of a chunk, the line numbers of a file."""
+"""Byte layouts of columns that hold numbers: the units of a chunk, the line numbers of a file, embeddings."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from memory_core.builtin.store.damage import DamagedRow
+from memory_core.embeddings.vectors import as_rows, widen
 from memory_core.records import Unit
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 UNIT_BYTES = 16  # of one unit: four int32
 
@@ -42,3 +48,27 @@ def unpack_lines(blob: bytes | None) -> Sequence[int]:
     if blob and len(blob) % 4:
         raise DamagedRow("line numbers are cut off")
     return array("I", blob or b"")
+
+
+def pack_embeddings(rows: NDArray[np.float32]) -> Iterator[bytes]:
+    """Yield rows as little-endian float16: half the size, and the same ranking (tests/benchmarks/RETRIEVAL.md)."""
+    return (row.tobytes() for row in rows.astype("<f2"))
+
+
+def unpack_embeddings(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
+    """Return the inverse of `pack_embeddings`, shape (n, dimensions); (0, 0) for none. Older rows may be float32.
+
+    Raises:
+        DamagedRow: One has another length.
+    """
+    import numpy as np
+
+    lengths = {len(blob) for blob in blobs}
+    if not lengths <= {2 * dimensions, 4 * dimensions}:
+        raise DamagedRow("an embedding has another length than those of its model")
+    if 2 * dimensions not in lengths:
+        return as_rows(blobs)
+    if len(lengths) > 1:
+        return np.concatenate([unpack_embeddings([blob], dimensions) for blob in blobs])
+    halves = np.frombuffer(b"".join(blobs), dtype="<f2").astype(np.float16, copy=False)
+    return widen(halves).reshape(len(blobs), dimensions)

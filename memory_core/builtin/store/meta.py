@@ -23,6 +23,7 @@ HISTORY = "history"  # the generation that the history file has recorded
 DESTINATIONS = "destinations"  # JSON list of the places outside this machine to which notes went
 OUTAGE = "outage"  # see outage_log.py
 BITS_SPACE, BITS_LAST = "bits_space", "bits_last"  # see vectors.py: the space of the bit column, and its last row
+FLOAT32_AFTER = "float32_after"  # see migrations.py
 
 # Readers see by it that what they keep in memory is out of date; a new file does not count from where an older one did.
 _BUMP_GENERATION = (

@@ -52,7 +52,7 @@ CREATE TABLE embedding_cache (          -- the embeddings: content-keyed, immuta
   id         INTEGER PRIMARY KEY AUTOINCREMENT,  -- = chunks_vec.rowid; never used twice
   space_id   INTEGER NOT NULL REFERENCES spaces(id),
   hash       BLOB    NOT NULL,          -- blake2b-16 of the embedded text
-  embedding  BLOB    NOT NULL,          -- float32 little-endian, unit length; all zero = has no direction
+  embedding  BLOB    NOT NULL,          -- float16 little-endian, unit length; all zero = has no direction
   updated_at INTEGER NOT NULL,          -- unix seconds; oldest first among rows that no window refers to
   UNIQUE (space_id, hash)
 ) STRICT;
@@ -111,7 +111,14 @@ CREATE TABLE word_forms (
 ) STRICT, WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH)
+# From here on embeddings are float16, which older versions would take for damage. The next sync converts those that are float32:
+# behind the id in `float32_after`, until the key is gone.
+_SEVENTH = """
+INSERT INTO meta SELECT 'float32_after', '0' WHERE EXISTS (SELECT 1 FROM embedding_cache);
+DELETE FROM meta WHERE key = 'tidied';
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH)
 VERSION = len(MIGRATIONS)
 
 

@@ -20,7 +20,7 @@ _WRONG_ROWS = {
     "a window lies outside of its text": "SELECT 1 FROM windows w JOIN chunks c ON c.id = w.chunk_id"
     f" WHERE NOT (0 <= w.first AND w.first <= w.last AND {UNIT_BYTES} * w.last < length(c.units))",
     "an embedding has another length than those of its model": "SELECT 1 FROM embedding_cache e"
-    " JOIN spaces s ON s.id = e.space_id WHERE length(e.embedding) <> 4 * s.dimensions",
+    " JOIN spaces s ON s.id = e.space_id WHERE length(e.embedding) NOT IN (2 * s.dimensions, 4 * s.dimensions)",
 }
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 

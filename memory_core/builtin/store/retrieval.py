@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from memory_core.builtin.store import word_forms
-from memory_core.builtin.store.damage import check_chunk, check_cosines, check_window, stack_embeddings
-from memory_core.builtin.store.encoding import unpack_lines, unpack_units
+from memory_core.builtin.store.damage import check_chunk, check_cosines, check_window
+from memory_core.builtin.store.encoding import unpack_embeddings, unpack_lines, unpack_units
 from memory_core.builtin.store.meta import WORKSPACE, get_value
 from memory_core.builtin.store.spaces import load_serving_space
 from memory_core.builtin.store.stem_counts import StemCounts
@@ -219,7 +219,7 @@ class StoreReader:
         windows = cast("list[tuple[int, int, int, bytes]]", rows.fetchall())
         if not windows:
             return []
-        embeddings = stack_embeddings([window[3] for window in windows], len(vector))
+        embeddings = unpack_embeddings([window[3] for window in windows], len(vector))
         cosines: list[float] = np.einsum("wd,d->w", embeddings, vector).tolist()
         check_cosines(cosines)
         self._check_windows(windows)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from memory_core import sqlite
+from memory_core.builtin.store.encoding import pack_embeddings, unpack_embeddings
 from memory_core.builtin.store.spaces import add_space
 from memory_core.embeddings.protocols import Space
 from memory_core.errors import MemoryCoreError
@@ -44,7 +45,7 @@ def put_embeddings(connection: sqlite.Connection, rows: Sequence[SavedRow]) -> N
     ids = {space: add_space(connection, space) for space in {row[0] for row in rows}}
     connection.executemany(
         "INSERT INTO embedding_cache (space_id, hash, embedding, updated_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        ((ids[space], *row) for space, *row in rows),
+        ((ids[space], key, _halve(blob, space), at) for space, key, blob, at in rows),
     )
 
 
@@ -85,13 +86,18 @@ def _query(connection: sqlite.Connection, path: Path, query: str, *values: int) 
         yield from connection.execute(query, values)
 
 
+def _halve(embedding: bytes, space: Space) -> bytes:
+    return next(pack_embeddings(unpack_embeddings([embedding], space.dimensions)))
+
+
 def _is_sound(embedding: bytes, space: Space) -> bool:
     """Return True if an embedding has its model's dimensions and unit length, or no direction at all."""
     import numpy as np
 
-    if not space.dimensions or len(embedding) != 4 * space.dimensions:
+    kind = {2 * space.dimensions: "<f2", 4 * space.dimensions: "<f4"}.get(len(embedding))
+    if not space.dimensions or kind is None:
         return False
     with np.errstate(all="ignore"):  # flipped bits may be no numbers
-        row = np.frombuffer(embedding, dtype="<f4").astype(np.float64)
+        row = np.frombuffer(embedding, dtype=kind).astype(np.float64)
         squares = float(row @ row)
     return squares == 0 or abs(squares - 1) < 2 * _MOST_DEVIATION  # False for what is no number

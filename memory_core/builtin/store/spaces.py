@@ -72,14 +72,17 @@ def load_calibration(connection: Connection, space_id: int) -> tuple[Calibration
     return Calibration(floor=floor, span=span), windows
 
 
-def load_sample(connection: Connection, space_id: int, limit: int) -> list[bytes]:
-    """Return embeddings of at most `limit` windows: the first by hash, which is as good as chance and always the same."""
+def load_sample(connection: Connection, space_id: int, limit: int) -> tuple[list[bytes], int]:
+    """Return embeddings of at most `limit` windows, and their dimensions.
+
+    They are the first by hash, which is as good as chance and always the same.
+    """
     rows = connection.execute(
         "SELECT embedding FROM embedding_cache e WHERE space_id = ?"
         " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash) ORDER BY hash LIMIT ?",
         (space_id, limit),
     )
-    return [row[0] for row in rows]
+    return [row[0] for row in rows], load_space(connection, space_id).dimensions
 
 
 def add_space(connection: Connection, space: Space) -> int:

@@ -9,13 +9,14 @@ vectors.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from memory_core.builtin.store import meta
-from memory_core.builtin.store.damage import check_cosines, stack_embeddings
+from memory_core.builtin.store.damage import check_cosines
+from memory_core.builtin.store.encoding import unpack_embeddings
 from memory_core.builtin.store.signs import Signs, find_alike, pack, to_words
 from memory_core.config.settings import Vector
 from memory_core.lazy_dataclasses import dataclass
@@ -252,7 +253,7 @@ class VectorIndex:
         query = "SELECT embedding FROM embedding_cache WHERE space_id = ? AND hash = ?"
         blobs = [cast("bytes", connection.execute(query, (held.space_id, key)).get) for key in wanted]
         rows, screen = held.rows.take(numbers, axis=0), held.screen
-        read = stack_embeddings(blobs, rows.shape[1])
+        read = unpack_embeddings(blobs, rows.shape[1])
         if blobs:
             rows[new] = read
         if len(hashes) < self._screen_from:
@@ -276,7 +277,7 @@ def find_vec0_problem(settings: Vector) -> str | None:
 def _matrix(
     space_id: int, generation: str, found: Sequence[tuple[Any, ...]], *, dimensions: int, screened: bool = False
 ) -> _Matrix:
-    rows = stack_embeddings([row[1] for row in found], dimensions)
+    rows = unpack_embeddings([row[1] for row in found], dimensions)
     return _Matrix(space_id, generation, [row[0] for row in found], rows, _Screen.of(rows) if screened else None)
 
 
@@ -317,8 +318,18 @@ def _grow(connection: Connection, space_id: int, signs: Signs) -> Signs:
     newest = int(connection.execute("SELECT coalesce(max(id), 0) FROM embedding_cache").get)
     ids: list[NDArray[np.int64]] = []
     words: list[NDArray[np.uint64]] = []
-    last = signs.last
-    while last < newest:
+    if signs.last < newest:
+        for rows in _read_embeddings(connection, space_id, signs.last):
+            ids.append(np.array([row[0] for row in rows], np.int64))
+            words.append(to_words(pack(unpack_embeddings([row[1] for row in rows], signs.dimensions))))
+    if ids:
+        return signs.add(np.concatenate(ids), np.concatenate(words, axis=1), newest)
+    return signs if signs.last >= newest else replace(signs, last=newest)
+
+
+def _read_embeddings(connection: Connection, space_id: int, last: int) -> Iterator[Sequence[tuple[int, bytes]]]:
+    """Yield (id, embedding) of the embeddings of a space behind an id, in steps."""
+    while True:
         found = connection.execute(
             "SELECT id, embedding FROM embedding_cache WHERE id > ?"
             " AND +space_id = ? ORDER BY id LIMIT ?",  # the + keeps it off the index of spaces, which would be read whole
@@ -326,29 +337,24 @@ def _grow(connection: Connection, space_id: int, signs: Signs) -> Signs:
         ).fetchall()
         rows = cast("list[tuple[int, bytes]]", found)
         if rows:
-            ids.append(np.array([row[0] for row in rows], np.int64))
-            words.append(to_words(pack(stack_embeddings([row[1] for row in rows], signs.dimensions))))
-        last = rows[-1][0] if len(rows) == _READ_ROWS else newest
-    if ids:
-        return signs.add(np.concatenate(ids), np.concatenate(words, axis=1), newest)
-    return signs if signs.last >= newest else replace(signs, last=newest)
+            yield rows
+        if len(rows) < _READ_ROWS:
+            return
+        last = rows[-1][0]
 
 
 def _fill_bits(connection: Connection, space_id: int, *, create: bool) -> None:
+    dimensions = _get_dimensions(connection, space_id)
     if create:
-        sample = connection.execute(
-            "SELECT length(embedding) FROM embedding_cache WHERE space_id = ? LIMIT 1", (space_id,)
-        ).get
-        dimensions = int(sample) // 4
         connection.execute(
             f"CREATE VIRTUAL TABLE chunks_vec USING vec0 (embedding bit[{dimensions}], chunk_size={_BITS_CHUNK})"
         )
     last = int(meta.get_value(connection, meta.BITS_LAST) or 0)
-    connection.execute(
-        "INSERT INTO chunks_vec (rowid, embedding) SELECT id, vec_quantize_binary(embedding) FROM embedding_cache"
-        # The + as in `_grow`; no ORDER BY: a sorter drops the subtype by which vec0 knows bits.
-        " WHERE +space_id = ? AND id > ?",
-        (space_id, last),
-    )
+    for rows in _read_embeddings(connection, space_id, last):
+        octets = pack(unpack_embeddings([row[1] for row in rows], dimensions))
+        connection.executemany(
+            "INSERT INTO chunks_vec (rowid, embedding) VALUES (?, vec_bit(?))",
+            [(row[0], bits.tobytes()) for row, bits in zip(rows, octets, strict=True)],
+        )
     newest = connection.execute("SELECT max(id) FROM embedding_cache").get
     meta.set_values(connection, {meta.BITS_SPACE: str(space_id), meta.BITS_LAST: str(newest)})

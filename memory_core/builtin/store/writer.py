@@ -9,11 +9,11 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from memory_core.builtin.store import maintenance, meta, pending, rows, spaces, staging, token_bits, word_forms
+from memory_core.builtin.store.encoding import pack_embeddings, unpack_embeddings
 from memory_core.builtin.store.rows import FileRows
 from memory_core.builtin.store.store import Store
 from memory_core.embeddings.protocols import Calibration, Space
 from memory_core.embeddings.token_blobs import pack_signs
-from memory_core.embeddings.vectors import as_rows
 from memory_core.records import FileStamp, MemoryFile
 from memory_core.sqlite import Connection, hold_lock
 from memory_core.sync.prepared import (
@@ -265,7 +265,8 @@ class StoreWriter(_Text):
 
     def sample_embeddings(self, space_id: int, limit: int) -> NDArray[np.float32]:
         with self._store.read() as connection:
-            return as_rows(spaces.load_sample(connection, space_id, limit))
+            sample, dimensions = spaces.load_sample(connection, space_id, limit)
+            return unpack_embeddings(sample, dimensions)
 
     # Counts.
 
@@ -308,8 +309,7 @@ class StoreWriter(_Text):
 
 def _put_rows(connection: Connection, space_id: int, windows: EmbeddedWindows) -> None:
     now = int(time.time())
-    vectors = windows.rows.astype("<f4", copy=False)
     connection.executemany(
         "INSERT INTO embedding_cache (space_id, hash, embedding, updated_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        ((space_id, key, row.tobytes(), now) for key, row in zip(windows.hashes, vectors, strict=True)),
+        ((space_id, key, row, now) for key, row in zip(windows.hashes, pack_embeddings(windows.rows), strict=True)),
     )

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.builtin.store.damage import DamagedRow, check_chunk, check_cosines, check_window, stack_embeddings
-from memory_core.builtin.store.encoding import pack_units, unpack_lines, unpack_units
+from memory_core.builtin.store.damage import DamagedRow, check_chunk, check_cosines, check_window
+from memory_core.builtin.store.encoding import pack_units, unpack_embeddings, unpack_lines, unpack_units
 from memory_core.builtin.store.rows import _replace_surrogates
 from memory_core.config.settings import Chunking
 from memory_core.embeddings.token_blobs import pack_ids
@@ -86,11 +86,11 @@ def test_a_window_outside_of_its_chunk_is_damage(first: int, last: int) -> None:
 
 def test_embeddings_of_another_length_are_damage() -> None:
     row = np.ones(4, dtype=np.float32).tobytes()
-    assert stack_embeddings([row, row], 4).shape == (2, 4)
-    assert stack_embeddings([], 4).shape == (0, 0)
+    assert unpack_embeddings([row, row], 4).shape == (2, 4)
+    assert unpack_embeddings([], 4).shape == (0, 0)
     for blobs in ([row, row[:-4]], [row[:-1]], [b""]):
         with pytest.raises(DamagedRow):
-            stack_embeddings(blobs, 4)
+            unpack_embeddings(blobs, 4)
 
 
 @pytest.mark.parametrize("cosine", [1.5, -2.0, float("nan"), float("inf")])

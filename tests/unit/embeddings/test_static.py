@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.embeddings import static
+from memory_core.embeddings import static, vectors
 from memory_core.embeddings.protocols import EmbeddingProvider, Space, TokenModel
 from memory_core.embeddings.static import BATCH, DIMENSIONS, VOCABULARY, StaticProvider
 from tests.command import REPOSITORY
@@ -137,4 +137,4 @@ def test_every_finite_half_is_widened_exactly() -> None:
     halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     halves = halves[np.isfinite(halves)]
     assert len(halves) == 2 * 31 * 1024
-    assert static.widen(halves).tobytes() == halves.astype(np.float32).tobytes()  # also -0.0
+    assert vectors.widen(halves).tobytes() == halves.astype(np.float32).tobytes()  # also -0.0
