@@ -25,6 +25,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.errors import HistoryUnavailable, NoteNotWritten
 from memory_core.history.history import History
 from memory_core.history.instants import parse_instant
+from memory_core.history.store.store import HistoryStore
 from memory_core.plugin.memory import Memory
 from tests.history import Writer, write_notes
 
@@ -409,6 +410,24 @@ def test_a_damaged_history_begins_anew_though_no_note_changes(memory: Memory) ->
         assert [read_notes(history, each.id) for each in history.list_moments()] == [{"MEMORY.md": "- two\n"}]
         assert any(str(aside) in warning for warning in opened.status().warnings)
         assert [finding.level for finding in opened.diagnose() if str(aside) in finding.message] == ["warn"]
+
+
+def test_a_large_history_is_looked_at_once_a_day(memory: Memory) -> None:
+    _edit(memory, "MEMORY.md", *(os.urandom(1_000_000).hex() for _ in range(3)))
+    path = memory.config().history_path
+    memory.close()
+    now = time.time()
+
+    def mend(at: float) -> Path | None:
+        with contextlib.closing(HistoryStore(path, clock=lambda: at)) as store:
+            return store.mend()
+
+    assert mend(now) is None
+    with path.open("r+b") as file:  # a page that no reading needs; nothing has the file open
+        file.seek(path.stat().st_size // 2 // 8192 * 8192)
+        file.write(b"\xff" * 8192)
+    assert mend(now + 3600) is None
+    assert mend(now + 25 * 3600) is not None
 
 
 def test_the_history_of_another_program_is_told_and_kept(memory: Memory) -> None:

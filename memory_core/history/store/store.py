@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import glob
 import logging
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from memory_core import sqlite
@@ -14,10 +15,11 @@ from memory_core.errors import StoreCorrupt
 from memory_core.history.store.deltas import DamagedBody
 from memory_core.history.store.schema import HISTORY, MIGRATIONS
 from memory_core.sqlite import Connection, ConnectionPool
-from memory_core.sqlite.files import FileId
+from memory_core.sqlite.files import QUICK_BYTES, FileId
 
 log = logging.getLogger(__name__)
 
+CHECK_SECONDS = 24 * 3600  # between two looks at a whole large file
 LOCK_SECONDS = 10.0  # that one process waits for another to set a damaged file aside
 
 
@@ -27,9 +29,11 @@ class HistoryStore:
     Args:
         path: The file, made by the first write.
         writable: False opens the file for reading only, and never makes, mends or changes it.
+        clock: Unix seconds.
     """
 
-    def __init__(self, path: Path, *, writable: bool = True) -> None:
+    def __init__(self, path: Path, *, writable: bool = True, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
         self.path = path
         self.writable = writable
         self._pool = ConnectionPool(path, HISTORY, MIGRATIONS, writable=writable, prepare=_prepare)
@@ -43,15 +47,31 @@ class HistoryStore:
     def mend(self) -> Path | None:
         """Look at a whole file once, and set it aside if it is damaged; return its new path then.
 
+        A large one, of which a look takes 10 ms for each MB, is looked at once a day, whichever process does it.
+
         Raises:
             StoreError: The file cannot be used, such as another program's.
         """
         file = sqlite.identify(self.path)
         if not self.writable or file is None or file == self._mended:
             return None
-        aside = self._set_aside()
+        due = self._is_check_due()
+        aside = self._set_aside() if due else None
+        if due and aside is None:
+            with self.write() as connection:
+                connection.execute("INSERT OR REPLACE INTO meta VALUES ('checked_at', ?)", (str(int(self._clock())),))
         self._checked = self._mended = sqlite.identify(self.path)
         return aside
+
+    def _is_check_due(self) -> bool:
+        if self.path.stat().st_size <= QUICK_BYTES:
+            return True
+        try:
+            with self.read() as connection:
+                last = connection.execute("SELECT value FROM meta WHERE key = 'checked_at'").get
+        except StoreCorrupt:
+            return True
+        return last is None or not 0 <= self._clock() - int(last) < CHECK_SECONDS
 
     def list_set_aside(self) -> list[Path]:
         """Return the damaged files that were set aside, the oldest first; none of a folder that may not be entered."""
@@ -102,7 +122,7 @@ class HistoryStore:
         """Set a damaged file aside, so that the next write begins a new one; this call still fails."""
         file = sqlite.identify(self.path)
         if self.writable and file is not None and file != self._checked:
-            if sqlite.needs_check(self.path):
+            if self.path.stat().st_size <= QUICK_BYTES:
                 self._set_aside()
             self._checked = sqlite.identify(self.path)
         try:
