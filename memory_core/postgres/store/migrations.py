@@ -228,7 +228,14 @@ _FIRST = "\n".join([
     _STATISTICS,
 ])  # fmt: skip
 
-MIGRATIONS: tuple[str, ...] = (_FIRST,)
+_SIGNS = """
+ALTER TABLE embeddings ADD COLUMN signs varbit;  -- of the vector's numbers; NULL unless the tenant is large
+CREATE INDEX embeddings_signs ON embeddings (tenant_id, space_id) INCLUDE (hash, signs) WHERE signs IS NOT NULL;
+CREATE INDEX windows_hash ON windows (tenant_id, hash);
+GRANT UPDATE (signs) ON embeddings TO {agent};
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _SIGNS + _STATISTICS)
 VERSION = len(MIGRATIONS)
 
 

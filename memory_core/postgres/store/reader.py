@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memory_core.embeddings.token_blobs import unpack_signs
 from memory_core.postgres.settings import NAME
+from memory_core.postgres.store import vectors
 from memory_core.postgres.store.state import Cursor, Tenant, load_space
 from memory_core.postgres.store.stems import (
     Scorer,
@@ -37,10 +38,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MOST_COUNTS = 50_000  # that are kept: about 5 MB
-_COSINE = "coalesce(-(e.v <#> %(vector)s::vector), -(e.h <#> %(vector)s::halfvec))"
-
-# Another tenant may hold anything under the name of a space: vectors that cannot be compared are left out.
-_COMPARABLE = "coalesce(vector_dims(e.v), vector_dims(e.h)) = %(dimensions)s"
 
 
 class KeptCounts:
@@ -170,23 +167,9 @@ class PostgresReader:
     def find_nearest(
         self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
     ) -> dict[int, float]:
-        """See `Reader`. All windows are compared."""
-        first, last = _to_days(dates)
-        dated = (
-            " JOIN chunks c ON c.tenant_id = w.tenant_id AND c.id = w.chunk_id JOIN notes n ON n.tenant_id = c.tenant_id"
-            " AND n.id = c.note_id AND n.day >= coalesce(%(first)s, '') AND n.day <= coalesce(%(last)s, '9999-99-99')"
-        )
-        rows = self._db.execute(
-            f"SELECT w.chunk_id, max({_COSINE}) AS cosine FROM windows w JOIN embeddings e ON e.tenant_id = w.tenant_id"
-            f" AND e.space_id = %(space)s AND e.hash = w.hash{dated if dates.is_limited else ''}"
-            f" WHERE w.tenant_id = ANY (%(tenants)s) AND e.tenant_id = ANY (%(tenants)s) AND {_COMPARABLE}"
-            " GROUP BY w.chunk_id ORDER BY cosine DESC NULLS LAST FETCH FIRST %(depth)s ROWS WITH TIES",
-            {
-                "vector": _write_vector(vector), "space": space_id, "tenants": self._ids, "depth": depth,
-                "first": first, "last": last, "dimensions": len(vector),
-            },
-        ).fetchall()  # fmt: skip
-        return best_of(self, dict(rows), depth)
+        """See `Reader`. Of a large tenant, the windows that are nearest by their signs are compared, else all."""
+        found = vectors.find_nearest(self._db, self._tenants, space_id, vector, days=_to_days(dates), depth=depth)
+        return best_of(self, found, depth)
 
     def find_by_name(self, name: str, dates: DateRange, limit: int) -> Sequence[int]:
         """See `Reader`."""
@@ -281,11 +264,11 @@ class PostgresReader:
     ) -> Sequence[WindowCosine]:
         """See `Reader`."""
         rows = self._db.execute(
-            f"SELECT w.chunk_id, w.first, w.last, {_COSINE} FROM windows w JOIN embeddings e ON e.tenant_id = w.tenant_id"
+            f"SELECT w.chunk_id, w.first, w.last, {vectors.COSINE} FROM windows w JOIN embeddings e ON e.tenant_id = w.tenant_id"
             " AND e.space_id = %(space)s AND e.hash = w.hash WHERE w.tenant_id = ANY (%(tenants)s)"
-            f" AND e.tenant_id = ANY (%(tenants)s) AND w.chunk_id = ANY (%(ids)s) AND {_COMPARABLE}",
+            f" AND e.tenant_id = ANY (%(tenants)s) AND w.chunk_id = ANY (%(ids)s) AND {vectors.COMPARABLE}",
             {
-                "vector": _write_vector(vector), "space": space_id, "tenants": self._ids, "ids": list(chunk_ids),
+                "vector": vectors.write_vector(vector), "space": space_id, "tenants": self._ids, "ids": list(chunk_ids),
                 "dimensions": len(vector),
             },
         ).fetchall()  # fmt: skip
@@ -354,10 +337,6 @@ def unpack_units(numbers: Sequence[int]) -> list[Unit]:
     """Return units from quadruples."""
     each = iter(numbers)
     return [*map(Unit._make, zip(each, each, each, each, strict=True))]
-
-
-def _write_vector(vector: Any) -> str:
-    return f"[{','.join(f'{value:.9g}' for value in vector.tolist())}]"
 
 
 def _to_days(dates: DateRange) -> tuple[str | None, str | None]:

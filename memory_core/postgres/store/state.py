@@ -20,6 +20,7 @@ Cursor = psycopg.Cursor[tuple[Any, ...]]
 IDENTITY, LAST_SYNC, TIDIED, SERVING, TARGET = "identity", "last_sync", "tidied", "serving", "target"
 LISTED, COMPLETE, PENDING_REASON, DESTINATIONS = "listed", "complete", "pending_reason", "destinations"
 OUTAGE = "outage"
+SIGNED = "signed"  # the space all of whose vectors have signs, see vectors.py
 UNKNOWN = "unknown"
 
 

@@ -15,9 +15,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from memory_core.embeddings.protocols import Calibration, Space
-from memory_core.embeddings.token_blobs import pack_signs
 from memory_core.errors import StoreReadOnly, SyncBusy
-from memory_core.postgres.store import rows, state
+from memory_core.postgres.store import rows, state, vectors
 from memory_core.postgres.store.lease import LEASE_SECONDS, explain_grant, has_ended
 from memory_core.postgres.store.reader import unpack_units
 from memory_core.postgres.store.rows import NoteRows
@@ -350,6 +349,18 @@ class PostgresWriter:
         if complete:
             values[state.PENDING_REASON] = None
         self._set(values)
+        if complete:
+            self._sign_large(space_id)
+
+    def _sign_large(self, space_id: int) -> None:
+        """Keep the signs of all vectors if the tenant is large; see `vectors`."""
+        with self._read() as (cursor, tenant):
+            if tenant.meta.get(state.SIGNED) == space_id or not vectors.is_large(cursor, tenant):
+                return
+        after: bytes | None = b""
+        while after is not None:
+            with self._push(content=False) as cursor:
+                after = vectors.sign(cursor, self._tenant, space_id, after)
 
     def stop_serving(self) -> None:
         """See `SyncStore`."""
@@ -367,19 +378,9 @@ class PostgresWriter:
 
     def put_embeddings(self, space_id: int, windows: EmbeddedWindows, *, serve: bool) -> None:
         """See `SyncStore`."""
-        column = "v" if self._store.settings.vectors == "float32" else "h"
-        bits = [*map(pack_signs, windows.tokens)] if windows.tokens else [None] * len(windows.hashes)
-        values = [
-            (self._tenant, space_id, key, f"[{','.join(f'{value:.9g}' for value in row.tolist())}]", own)
-            for key, row, own in zip(windows.hashes, windows.rows, bits, strict=True)
-        ]
         with self._push() as cursor:
-            cursor.executemany(
-                f"INSERT INTO embeddings AS e (tenant_id, space_id, hash, {column}, bits) VALUES (%s, %s, %s, %s, %s)"
-                " ON CONFLICT (tenant_id, space_id, hash) DO UPDATE SET bits = excluded.bits WHERE e.bits IS NULL"
-                " AND excluded.bits IS NOT NULL",
-                values,
-            )
+            half = self._store.settings.vectors == "halfvec"
+            vectors.insert(cursor, self._tenant, space_id, windows, half=half)
             if serve:
                 state.set_meta(cursor, self._tenant, {state.SERVING: space_id})
 

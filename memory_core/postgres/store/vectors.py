@@ -1,0 +1,137 @@
+"""Vectors of a tenant on the server: how they are stored, and how the nearest ones are found.
+
+Those of most tenants are compared one by one. A large tenant also keeps the signs of each vector's numbers, one bit each, in an
+index of their own: they are compared first, and only the windows that are nearest by them by their vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from memory_core.embeddings.token_blobs import pack_signs
+from memory_core.postgres.store import state
+from memory_core.postgres.store.state import Cursor, Tenant
+from memory_core.sync.prepared import EmbeddedWindows
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+LARGE_WINDOWS = 20_000  # of a tenant above which signs are kept: comparing all took 70 ms of the server there
+NEAREST = 2000  # windows by signs whose vectors are compared, see tests/postgres/test_large_tenants.py
+SIGN_STEP = 2000  # vectors that are given signs in one transaction
+COSINE = "coalesce(-(e.v <#> %(vector)s::vector), -(e.h <#> %(vector)s::halfvec))"
+# Another tenant may hold anything under the name of a space: vectors that cannot be compared are left out.
+COMPARABLE = "coalesce(vector_dims(e.v), vector_dims(e.h)) = %(dimensions)s"
+_DATED = (
+    " JOIN chunks c ON c.tenant_id = w.tenant_id AND c.id = w.chunk_id JOIN notes n ON n.tenant_id = c.tenant_id"
+    " AND n.id = c.note_id AND n.day >= coalesce(%(first)s, '') AND n.day <= coalesce(%(last)s, '9999-99-99')"
+)
+_BEST = " GROUP BY w.chunk_id ORDER BY cosine DESC NULLS LAST FETCH FIRST %(depth)s ROWS WITH TIES"
+
+
+def insert(cursor: Cursor, tenant: int, space_id: int, windows: EmbeddedWindows, *, half: bool) -> None:
+    """Store vectors with the signs of their tokens; those that are there stay, and get the signs that they lack."""
+    bits = [*map(pack_signs, windows.tokens)] if windows.tokens else [None] * len(windows.hashes)
+    cursor.executemany(
+        f"INSERT INTO embeddings AS e (tenant_id, space_id, hash, {'h' if half else 'v'}, bits) VALUES (%s, %s, %s, %s, %s)"
+        " ON CONFLICT (tenant_id, space_id, hash) DO UPDATE SET bits = excluded.bits WHERE e.bits IS NULL"
+        " AND excluded.bits IS NOT NULL",
+        [
+            (tenant, space_id, key, write_vector(row), own)
+            for key, row, own in zip(windows.hashes, windows.rows, bits, strict=True)
+        ],
+    )
+    cursor.execute(
+        "UPDATE embeddings SET signs = binary_quantize(coalesce(v, h::vector)) WHERE tenant_id = %s AND space_id = %s"
+        " AND hash = ANY (%s) AND signs IS NULL AND EXISTS (SELECT 1 FROM tenants WHERE id = %s AND meta -> %s = to_jsonb(%s))",
+        (tenant, space_id, list(windows.hashes), tenant, state.SIGNED, space_id),
+    )
+
+
+def is_large(cursor: Cursor, tenant: Tenant) -> bool:
+    """Return True if a tenant has more windows than are compared one by one."""
+    row = cursor.execute(
+        "SELECT count(*) FROM (SELECT 1 FROM windows WHERE tenant_id = %s LIMIT %s) counted",
+        (tenant.id, LARGE_WINDOWS + 1),
+    ).fetchone()
+    return row is not None and row[0] > LARGE_WINDOWS
+
+
+def sign(cursor: Cursor, tenant: int, space_id: int, after: bytes) -> bytes | None:
+    """Give signs to the next vectors of a large tenant, in the order of their hashes; after the last, say so in its row.
+
+    Args:
+        cursor: Inside a push.
+        tenant: Its id.
+        space_id: Of the vectors.
+        after: The hash after which to go on.
+
+    Returns:
+        The hash after which to go on; None if all have signs.
+    """
+    rows = cursor.execute(
+        "UPDATE embeddings SET signs = binary_quantize(coalesce(v, h::vector)) WHERE tenant_id = %(tenant)s"
+        " AND space_id = %(space)s AND hash IN (SELECT hash FROM embeddings WHERE tenant_id = %(tenant)s"
+        " AND space_id = %(space)s AND hash > %(after)s ORDER BY hash LIMIT %(step)s) RETURNING hash",
+        {"tenant": tenant, "space": space_id, "after": after, "step": SIGN_STEP},
+    ).fetchall()
+    if rows:
+        last: bytes = max(row[0] for row in rows)
+        return last
+    state.set_meta(cursor, tenant, {state.SIGNED: space_id})
+    return None
+
+
+def find_nearest(
+    cursor: Cursor,
+    tenants: Sequence[Tenant],
+    space_id: int,
+    vector: NDArray[np.float32],
+    *,
+    days: tuple[str | None, str | None],
+    depth: int,
+) -> dict[int, float]:
+    """Return the cosine of the best window of each of the nearest chunks, at least `depth` of each tenant if it has them."""
+    values = {
+        "vector": write_vector(vector), "space": space_id, "dimensions": len(vector), "depth": depth,
+        "first": days[0], "last": days[1], "nearest": max(NEAREST, depth),
+    }  # fmt: skip
+    dated = _DATED if any(days) else ""
+    large = [each.id for each in tenants if each.meta.get(state.SIGNED) == space_id]
+    exact = [each.id for each in tenants if each.id not in large]
+    found: dict[int, float] = {}
+    for tenant in large:
+        near: dict[int, float] = dict(cursor.execute(_write_near(dated), {**values, "tenant": tenant}).fetchall())
+        if dated and len(near) < depth:  # most of the nearest are of other days
+            exact.append(tenant)
+        else:
+            found |= near
+    if exact:
+        found |= dict(cursor.execute(_write_exact(dated), {**values, "tenants": exact}).fetchall())
+    return found
+
+
+def _write_exact(dated: str) -> bytes:
+    return (
+        f"SELECT w.chunk_id, max({COSINE}) AS cosine FROM windows w JOIN embeddings e ON e.tenant_id = w.tenant_id"
+        f" AND e.space_id = %(space)s AND e.hash = w.hash{dated} WHERE w.tenant_id = ANY (%(tenants)s)"
+        f" AND e.tenant_id = ANY (%(tenants)s) AND {COMPARABLE}{_BEST}"
+    ).encode()
+
+
+def _write_near(dated: str) -> bytes:
+    return (
+        "WITH near AS MATERIALIZED (SELECT hash FROM embeddings WHERE tenant_id = %(tenant)s AND space_id = %(space)s"
+        " AND signs IS NOT NULL AND length(signs) = %(dimensions)s"
+        " ORDER BY hamming_distance(signs, binary_quantize(%(vector)s::vector)) LIMIT %(nearest)s)"
+        f" SELECT w.chunk_id, max({COSINE}) AS cosine FROM near JOIN embeddings e ON e.hash = near.hash"
+        f" JOIN windows w ON w.hash = near.hash{dated} WHERE e.tenant_id = %(tenant)s AND e.space_id = %(space)s"
+        f" AND w.tenant_id = %(tenant)s AND {COMPARABLE}{_BEST}"
+    ).encode()
+
+
+def write_vector(vector: Any) -> str:
+    """Write a vector as pgvector reads it."""
+    return f"[{','.join(f'{value:.9g}' for value in vector.tolist())}]"
