@@ -1,4 +1,4 @@
-# demo, test, test-portable, test-local, test-qmd, test-web, pictures, test-postgres, test-hosts, torture, lint, docs, clean, package, test-314, joint, bench, bench-retrieval, bench-providers,
+# demo, test, test-portable, test-local, test-qmd, test-web, pictures, test-postgres, test-hosts, torture, lint, docs, clean, package, test-314, joint, bench, bench-retrieval, bench-postgres, bench-providers,
 # bench-qmd: each sets up what it needs. Only make and a Python from 3.11 to 3.14 with its venv module must be there; PYTHON=... names another one than is found.
 
 BIN := .venv/bin
@@ -18,7 +18,7 @@ LLAMA := .cache/llama-cpp-python
 # What `make docs` writes and `make lint` checks: the parts between cog's markers come from tests/generated.py, tests/rooms.py and tests/picture.py.
 GENERATED := -p 'from tests import generated, picture, rooms' README.md CONTRIBUTING.md $(wildcard docs/*)
 
-.PHONY: demo test test-portable test-local test-qmd test-web pictures test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval data-is-named bench-providers bench-qmd docs clean
+.PHONY: demo test test-portable test-local test-qmd test-web pictures test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval data-is-named bench-postgres bench-providers bench-qmd docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/runtime
@@ -109,6 +109,10 @@ data-is-named:
 
 $(QMD)/all-MiniLM-L6-v2.gguf: | .venv/qmd
 	$(BIN)/python tests/qmd/install.py $(QMD) --model-only
+
+# The backend postgres beside builtin. Amid a million chunks, 8 GB of disk: CHUNKS='--chunks 10000 --chunks 1000000 --large 100000'
+bench-postgres: .venv/dev
+	$(BIN)/python -m tests.benchmarks.postgres $(CHUNKS)
 
 # Beside another program, which is installed into .cache at the first run.
 bench-providers: .venv/dev

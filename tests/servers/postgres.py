@@ -8,6 +8,7 @@ import itertools
 import os
 import secrets
 import shutil
+import subprocess
 import tempfile
 import threading
 import warnings
@@ -21,6 +22,7 @@ import psycopg
 
 from memory_core.config.fields import Secret
 from memory_core.postgres.store.operator import Operator
+from tests.waiting import eventually
 
 _numbers = itertools.count(1)
 _lock = threading.Lock()
@@ -40,8 +42,17 @@ class RealServer:
 
     def start(self) -> None:
         """Start it again after `kill`."""
-        with self._server._lock:
+        # The package waits ten seconds; after a kill, a server that has much to recover takes longer.
+        with self._server._lock, contextlib.suppress(subprocess.TimeoutExpired):
             self._server.ensure_postgres_running()
+        assert eventually(self._answers, seconds=300.0)
+
+    def _answers(self) -> bool:
+        try:
+            psycopg.connect(self.dsn()).close()
+        except psycopg.OperationalError:
+            return False
+        return True
 
     def kill(self) -> None:
         """End it and all of its processes at once, as a power cut does, and wait until they are gone."""

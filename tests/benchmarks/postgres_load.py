@@ -1,0 +1,141 @@
+"""Rows that the operator of a benchmark loads: copies of tenants, and one large tenant of distinct chunks."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import psycopg
+
+from memory_core.embeddings.token_blobs import pack_ids
+from memory_core.postgres.store.stems import make_vector
+from memory_core.sync.prepared import digest
+from tests.benchmarks.daily_notes import Vocabulary
+from tests.servers.postgres import Database
+
+_FIRST_ID = 10**12  # of loaded notes and chunks: each copy of a tenant has a range of ids of its own
+_IDS = 10**6
+_NOTE_CHUNKS = 50
+_CHUNK = "tenant_id, id, note_id, start_line, end_line, hash, words, context, text, units, tokens, tsv"
+_STEP = 2000  # chunks that are embedded and copied at a time
+
+_COPY = """
+INSERT INTO notes (tenant_id, id, source, path, hash, size, mtime_ns, ctime_ns, inode, date, day, lines)
+  OVERRIDING SYSTEM VALUE SELECT k.id, n.id + k.shift, source, path, hash, size, mtime_ns, ctime_ns, inode, date, day, lines
+  FROM copies k JOIN notes n ON n.tenant_id = k.origin;
+INSERT INTO chunks (tenant_id, id, note_id, start_line, end_line, hash, words, context, text, units, tokens, tsv)
+  OVERRIDING SYSTEM VALUE SELECT k.id, c.id + k.shift, c.note_id + k.shift, start_line, end_line, hash, words, context, text,
+  units, tokens, tsv FROM copies k JOIN chunks c ON c.tenant_id = k.origin;
+INSERT INTO windows SELECT k.id, w.chunk_id + k.shift, first, last, hash FROM copies k JOIN windows w ON w.tenant_id = k.origin;
+INSERT INTO embeddings (tenant_id, space_id, hash, v, h, bits) SELECT k.id, space_id, hash, v, h, bits
+  FROM copies k JOIN embeddings e ON e.tenant_id = k.origin;
+INSERT INTO spaces SELECT k.id, s.id, provider, model, endpoint, input_type, dimensions, floor, span, judged
+  FROM copies k JOIN spaces s ON s.tenant_id = k.origin;
+INSERT INTO word_forms SELECT k.id, language, stem, word FROM copies k JOIN word_forms f ON f.tenant_id = k.origin;
+"""
+
+
+def _connect(database: Database) -> psycopg.Connection[tuple[Any, ...]]:
+    connection = psycopg.connect(database.admin_dsn, autocommit=True)
+    connection.execute(
+        f'SET search_path = "{database.schema}"; SET session_replication_role = replica;'
+        " SET maintenance_work_mem = '1GB'; SET synchronous_commit = off".encode()
+    )
+    return connection
+
+
+def multiply_tenants(database: Database, origins: int, chunks: int) -> None:
+    """Copy the tenants `agent0` to `agent<origins - 1>` until all tenants together hold a number of chunks."""
+    with _connect(database) as admin:
+        (held, own), *_ = admin.execute(
+            "SELECT sum(chunks), sum(chunks) FILTER (WHERE name LIKE 'agent%') FROM tenants"
+        ).fetchall()
+        count = round((chunks - held) / (own / origins))
+        while count > 0:
+            several = min(count, 250)  # in one transaction
+            with admin.transaction():
+                admin.execute(
+                    "CREATE TEMP TABLE copies ON COMMIT DROP AS WITH origins AS (SELECT *, row_number() OVER (ORDER BY name)"
+                    " - 1 AS place FROM tenants WHERE name LIKE 'agent%%'), made AS (INSERT INTO tenants (name, generation,"
+                    " chunks, words, workspace, meta) SELECT 'copy' || t.held + n || '-' || o.place, generation, chunks, words,"
+                    " workspace, meta FROM generate_series(1, %s) n, (SELECT count(*) AS held FROM tenants) t,"
+                    " origins o WHERE o.place = n %% %s RETURNING id, name) SELECT made.id, o.id AS origin,"
+                    " %s + made.id::bigint * %s AS shift FROM made"
+                    " JOIN origins o ON o.place = split_part(made.name, '-', 2)::int",
+                    (several, origins, _FIRST_ID, _IDS),
+                )
+                admin.execute(_COPY.encode())
+            count -= several
+        admin.execute("VACUUM ANALYZE")
+
+
+def load_large_tenant(database: Database, name: str, chunks: int, provider: Any, space: int) -> None:
+    """Fill a tenant with distinct chunks of four lines and three windows each, whose vectors a provider makes."""
+    words = Vocabulary(77)
+    with _connect(database) as admin:
+        ((tenant,),) = admin.execute("SELECT id FROM tenants WHERE name = %s", (name,)).fetchall()
+        total = 0
+        for first in range(0, chunks, _STEP):
+            numbers = range(first, min(first + _STEP, chunks))
+            lines = {number: [f"- {words.text(18)}" for _ in range(4)] for number in numbers}
+            windows = [
+                (number, at, f"{lines[number][at]}\n{lines[number][at + 1]}") for number in numbers for at in range(3)
+            ]
+            with admin.transaction(), admin.cursor() as cursor:
+                _copy(cursor, "notes (tenant_id, id, source, path, hash, size, mtime_ns, ctime_ns, inode, day)", (
+                    (tenant, _FIRST_ID + number, "memory", f"memory/loaded-{number}.md", b"x", 0, 0, 0, 0, "2020-01-01")
+                    for number in numbers if number % _NOTE_CHUNKS == 0
+                ))  # fmt: skip
+                rows = []
+                for number in numbers:
+                    text = "\n".join(lines[number])
+                    vector, count = make_vector("", text)
+                    total += count
+                    at, units = 0, []
+                    for place, line in enumerate(lines[number]):
+                        units += [at, at + len(line), place + 1, place + 1]
+                        at += len(line) + 1
+                    rows.append((
+                        tenant, _FIRST_ID + number, _FIRST_ID + number - number % _NOTE_CHUNKS, 1, 4, digest(text), count,
+                        "", text, units, pack_ids(provider.token_ids(lines[number])), vector,
+                    ))  # fmt: skip
+                _copy(
+                    cursor,
+                    "chunks (tenant_id, id, note_id, start_line, end_line, hash, words, context, text, units, tokens, tsv)",
+                    rows,
+                )
+                _copy(cursor, "windows", (
+                    (tenant, _FIRST_ID + number, at, at + 1, digest(text)) for number, at, text in windows
+                ))  # fmt: skip
+                found = dict(provider.embed_documents([text for *_, text in windows]))
+                embedded = np.array([found[at] for at in range(len(windows))], dtype=">f4")
+                _copy_vectors(cursor, tenant, space, [digest(text) for *_, text in windows], embedded)
+        admin.execute(
+            "UPDATE tenants SET chunks = chunks + %s, words = words + %s, generation = generation + 1 WHERE id = %s",
+            (chunks, total, tenant),
+        )
+        admin.execute("VACUUM ANALYZE")
+
+
+def _copy(cursor: psycopg.Cursor[Any], table: str, rows: Any) -> None:
+    with cursor.copy(f"COPY {table} FROM STDIN".encode()) as copy:
+        for row in rows:
+            copy.write_row(row)
+
+
+def _copy_vectors(cursor: psycopg.Cursor[Any], tenant: int, space: int, hashes: list[bytes], rows: Any) -> None:
+    """Copy in the server's binary form: written as text, vectors take most of the time."""
+
+    def write() -> Iterator[bytes]:
+        yield b"PGCOPY\n\xff\r\n\0" + bytes(8)
+        size = rows.shape[1]
+        for key, row in zip(hashes, rows, strict=True):
+            yield struct.pack(">hiiiqi", 4, 4, tenant, 8, space, len(key)) + key
+            yield struct.pack(">ihh", 4 + 4 * size, size, 0) + row.tobytes()
+        yield struct.pack(">h", -1)
+
+    with cursor.copy(b"COPY embeddings (tenant_id, space_id, hash, v) FROM STDIN (FORMAT binary)") as copy:
+        for part in write():
+            copy.write(part)
