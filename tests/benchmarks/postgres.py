@@ -1,8 +1,8 @@
 """The backend postgres beside builtin: searches, writes, sizes and outages, with processor time beside the wall's.
 
 `python -m tests.benchmarks.postgres --chunks 100000` searches for eight agents with 50 notes each, of both backends in turn, amid
-as many chunks of other tenants as make up that number: copies of theirs, which the operator loads. `--large 100000` also makes one
-tenant of that many distinct chunks.
+chunks of other tenants, which are copies of theirs that the operator loads, until there are that many. `--large 100000` also
+makes one tenant of that many distinct chunks.
 """
 
 from __future__ import annotations

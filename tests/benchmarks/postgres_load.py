@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -109,8 +110,8 @@ def load_large_tenant(database: Database, name: str, chunks: int, provider: Any,
                 _copy(cursor, "windows", (
                     (tenant, _FIRST_ID + number, at, at + 1, digest(text)) for number, at, text in windows
                 ))  # fmt: skip
-                found = dict(provider.embed_documents([text for *_, text in windows]))
-                embedded = np.array([found[at] for at in range(len(windows))], dtype=">f4")
+                found = sorted(provider.embed_documents([text for *_, text in windows]), key=itemgetter(0))
+                embedded = np.concatenate([several for _, several in found]).astype(">f4")
                 _copy_vectors(cursor, tenant, space, [digest(text) for *_, text in windows], embedded)
         admin.execute(
             "UPDATE tenants SET chunks = chunks + %s, words = words + %s, generation = generation + 1 WHERE id = %s",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import psycopg
 import pytest
 
-from memory_core.errors import BackendError, InvalidArgument
+from memory_core.errors import BackendError, BackendUnavailable, InvalidArgument
 from memory_core.postgres.store import operator as operating
+from tests.postgres.agents import open_agent
 from tests.servers.postgres import make_database
 
 
@@ -51,3 +54,22 @@ def test_a_command_does_not_wait_for_ever_and_names_the_blocker(monkeypatch: pyt
         ada.execute("SELECT pg_advisory_lock(hashtext(%s))", (f"postgres:{database.schema}",))
         assert operator.init() == 0
     operator.close()
+
+
+def test_a_schema_of_an_older_version_says_so_until_it_is_migrated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(operating, "VERSION", 1)
+        database = make_database()
+    backend = open_agent(tmp_path, "ada", database.add_role("ada", writes=("ada",)), database.schema)
+    (tmp_path / "ada/notes/MEMORY.md").write_text("The gate is green.\n")
+    with pytest.raises(BackendUnavailable, match="not set up for this version") as caught:
+        backend.memory_sync(False, None)
+    assert "memory-core postgres init" in caught.value.action
+    operator = database.operator()
+    assert operator.init() == 1
+    assert operator.init() == 0
+    operator.close()
+    assert backend.memory_sync(False, None).pending == 0
+    backend.memory_close()

@@ -218,8 +218,11 @@ class Connections:
             ) from None
         except (refused.InsufficientPrivilege, refused.ReadOnlySqlTransaction) as error:
             raise StoreReadOnly(self.path, self._quote(error), action=GRANT) from None
-        except (refused.UndefinedTable, refused.UndefinedFunction, refused.InvalidSchemaName) as error:
-            raise BackendUnavailable(NAME, f"{self._schema} is not set up: {self._quote(error)}", action=INIT) from None
+        except (
+            refused.UndefinedTable, refused.UndefinedColumn, refused.UndefinedFunction, refused.InvalidSchemaName,
+        ) as error:  # fmt: skip
+            reason = f"{self._schema} is not set up for this version: {self._quote(error)}"
+            raise BackendUnavailable(NAME, reason, action=INIT) from None
         except refused.DiskFull:
             raise StoreFull(self.path, "the server has no space left") from None
         except (

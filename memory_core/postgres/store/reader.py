@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memory_core.embeddings.token_blobs import unpack_signs
 from memory_core.postgres.settings import NAME
-from memory_core.postgres.store import vectors
+from memory_core.postgres.store import foreign, vectors
 from memory_core.postgres.store.state import Cursor, Tenant, load_space
 from memory_core.postgres.store.stems import (
     Scorer,
@@ -205,9 +205,14 @@ class PostgresReader:
             {"tenants": self._ids, "ids": list(ids)},
         ).fetchall()
         chunks = []
-        for tenant, number, path, source, date, start, context, text, units, tokens in rows:
-            shown = f"{NAME}/{names[tenant]}/{path}" if tenant in names else path
-            chunks.append(IndexedChunk(number, shown, source, date, start, context, text, unpack_units(units), tokens))
+        for tenant, number, path, source, date, start, context, text, numbers, tokens in rows:
+            units = unpack_units(numbers)
+            if tenant not in names:
+                chunks.append(IndexedChunk(number, path, source, date, start, context, text, units, tokens))
+            elif start >= 1 and foreign.has_valid_units(units, text):
+                shown, day = f"{NAME}/{names[tenant]}/{path}", foreign.read_day(date)
+                held = tokens if tokens and foreign.has_valid_tokens(tokens, len(units)) else None
+                chunks.append(IndexedChunk(number, shown, source, day, start, context, text, units, held))
         return chunks
 
     def find_phrase(self, phrase: str, dates: DateRange) -> Collection[int]:
@@ -265,7 +270,8 @@ class PostgresReader:
         """See `Reader`."""
         rows = self._db.execute(
             f"SELECT w.chunk_id, w.first, w.last, {vectors.COSINE} FROM windows w JOIN embeddings e ON e.tenant_id = w.tenant_id"
-            " AND e.space_id = %(space)s AND e.hash = w.hash WHERE w.tenant_id = ANY (%(tenants)s)"
+            " AND e.space_id = %(space)s AND e.hash = w.hash JOIN chunks c ON c.tenant_id = w.tenant_id AND c.id = w.chunk_id"
+            " AND w.last < cardinality(c.units) / 4 WHERE w.tenant_id = ANY (%(tenants)s) AND c.tenant_id = ANY (%(tenants)s)"
             f" AND e.tenant_id = ANY (%(tenants)s) AND w.chunk_id = ANY (%(ids)s) AND {vectors.COMPARABLE}",
             {
                 "vector": vectors.write_vector(vector), "space": space_id, "tenants": self._ids, "ids": list(chunk_ids),
@@ -280,7 +286,8 @@ class PostgresReader:
             "SELECT w.chunk_id, w.first, w.last, s.dimensions, e.bits FROM windows w"
             " JOIN spaces s ON s.tenant_id = w.tenant_id AND s.id = %(space)s"
             " LEFT JOIN embeddings e ON e.tenant_id = w.tenant_id AND e.space_id = %(space)s AND e.hash = w.hash"
-            " WHERE w.tenant_id = ANY (%(tenants)s) AND w.chunk_id = ANY (%(ids)s)",
+            " JOIN chunks c ON c.tenant_id = w.tenant_id AND c.id = w.chunk_id AND w.last < cardinality(c.units) / 4"
+            " WHERE w.tenant_id = ANY (%(tenants)s) AND c.tenant_id = ANY (%(tenants)s) AND w.chunk_id = ANY (%(ids)s)",
             {"space": space_id, "tenants": self._ids, "ids": list(chunk_ids)},
         ).fetchall()
         if not rows or not all(bits for *_, bits in rows):

@@ -58,7 +58,9 @@ def load_tenants(cursor: Cursor, names: Sequence[str]) -> list[Tenant]:
         BackendUnavailable: It is not.
     """
     cursor.execute(
-        "SELECT id, name, generation, chunks, words, workspace, meta FROM tenants WHERE name = ANY (%s)", (list(names),)
+        "SELECT id, name, generation, greatest(chunks, 0), greatest(words, 0), workspace, meta FROM tenants"
+        " WHERE name = ANY (%s)",
+        (list(names),),
     )
     found = {row[1]: Tenant(*row) for row in cursor.fetchall()}
     if names[0] not in found:

@@ -110,7 +110,7 @@ class Scorer:
         self._phrases = []
         for spelling in spellings:
             held = count(spelling)
-            weight = math.log((chunks - held + 0.5) / (held + 0.5))
+            weight = math.log((max(chunks - held, 0) + 0.5) / (held + 0.5))
             self._phrases.append((stem(spelling), is_single_cjk(spelling), weight if weight > 0 else 1e-6))
 
     def score(self, words: int, places: Mapping[str, Sequence[int]]) -> float:
