@@ -1,4 +1,4 @@
-# demo, test, test-portable, test-local, test-qmd, test-web, pictures, test-postgres, test-hosts, torture, lint, docs, clean, package, test-314, joint, bench, bench-retrieval, bench-postgres, bench-providers,
+# demo, demo-postgres, test, test-portable, test-local, test-qmd, test-web, pictures, test-postgres, test-hosts, torture, lint, docs, clean, package, test-314, joint, bench, bench-retrieval, bench-postgres, bench-providers,
 # bench-qmd: each sets up what it needs. Only make and a Python from 3.11 to 3.14 with its venv module must be there; PYTHON=... names another one than is found.
 
 BIN := .venv/bin
@@ -18,7 +18,7 @@ LLAMA := .cache/llama-cpp-python
 # What `make docs` writes and `make lint` checks: the parts between cog's markers come from tests/generated.py, tests/rooms.py and tests/picture.py.
 GENERATED := -p 'from tests import generated, picture, rooms' README.md CONTRIBUTING.md $(wildcard docs/*)
 
-.PHONY: demo test test-portable test-local test-qmd test-web pictures test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval data-is-named bench-postgres bench-providers bench-qmd docs clean
+.PHONY: demo demo-postgres test test-portable test-local test-qmd test-web pictures test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval data-is-named bench-postgres bench-providers bench-qmd docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/runtime
@@ -31,6 +31,10 @@ demo: .venv/runtime
 	ask 'By an identifier that occurs once.' 'What does PRS-2209 complain about?' && \
 	ask 'In Japanese: which version must the boot loader have at least?' \
 		'ブートローダーはどのバージョン以上に更新する必要がありますか？'
+
+# Two agents on two "hosts" with a real PostgreSQL server between them.
+demo-postgres: .venv/dev
+	$(BIN)/python -m tests.postgres.demo
 
 test: .venv/dev
 	$(BIN)/python -m pytest -n auto

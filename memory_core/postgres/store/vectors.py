@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LARGE_WINDOWS = 20_000  # of a tenant above which signs are kept: comparing all took 70 ms of the server there
 NEAREST = 2000  # windows by signs whose vectors are compared, see tests/postgres/test_large_tenants.py
-SIGN_STEP = 2000  # vectors that are given signs in one transaction
+SIGN_STEP = 1000  # vectors that are given signs in one transaction
 COSINE = "coalesce(-(e.v <#> %(vector)s::vector), -(e.h <#> %(vector)s::halfvec))"
 # Another tenant may hold anything under the name of a space: vectors that cannot be compared are left out.
 COMPARABLE = "coalesce(vector_dims(e.v), vector_dims(e.h)) = %(dimensions)s"
@@ -73,8 +73,9 @@ def sign(cursor: Cursor, tenant: int, space_id: int, after: bytes) -> bytes | No
     """
     rows = cursor.execute(
         "UPDATE embeddings SET signs = binary_quantize(coalesce(v, h::vector)) WHERE tenant_id = %(tenant)s"
-        " AND space_id = %(space)s AND hash IN (SELECT hash FROM embeddings WHERE tenant_id = %(tenant)s"
-        " AND space_id = %(space)s AND hash > %(after)s ORDER BY hash LIMIT %(step)s) RETURNING hash",
+        # An array, for which each row is looked up; a join with the subquery reads the whole tenant at every step.
+        " AND space_id = %(space)s AND hash = ANY (ARRAY(SELECT hash FROM embeddings WHERE tenant_id = %(tenant)s"
+        " AND space_id = %(space)s AND hash > %(after)s ORDER BY hash LIMIT %(step)s)) RETURNING hash",
         {"tenant": tenant, "space": space_id, "after": after, "step": SIGN_STEP},
     ).fetchall()
     if rows:
