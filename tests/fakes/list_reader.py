@@ -262,7 +262,9 @@ def _embed(
     if provider is None or not windows:
         return np.zeros((0, 0), dtype=np.float32), None
     if not isinstance(provider, TokenEmbedder):
-        return np.concatenate([rows for _, rows in provider.embed_documents([one.text for one in windows])]), None
+        return _halve(
+            np.concatenate([rows for _, rows in provider.embed_documents([one.text for one in windows])])
+        ), None
     parts = [[units[one.first], *("\n" + unit for unit in units[one.first + 1 : one.last + 1])] for one in windows]
     made = [embedding for _, several in provider.embed_document_tokens(parts) for embedding in several]
     tokens = [
@@ -273,7 +275,7 @@ def _embed(
         )
         for one, embedding in zip(windows, made, strict=True)
     ]
-    return np.stack([embedding.row for embedding in made]), tokens
+    return _halve(np.stack([embedding.row for embedding in made])), tokens
 
 
 def _is_within(chunk: _Chunk, dates: DateRange) -> bool:
@@ -281,3 +283,8 @@ def _is_within(chunk: _Chunk, dates: DateRange) -> bool:
 
 
 _IS_READER: type[Reader] = ListReader  # checked by mypy
+
+
+def _halve(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Round as the index does, which stores float16."""
+    return rows.astype(np.float16).astype(np.float32)
