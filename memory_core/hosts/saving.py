@@ -6,13 +6,14 @@ The copy is forked from the session, so that it knows all of it, and is not kept
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 from memory_core.hosts.copies import SAVING, Copy, Host
@@ -21,6 +22,8 @@ from memory_core.records import CallContext
 
 MAX_SECONDS = 150.0  # below the timeouts of the hooks
 POLL_SECONDS = 0.5
+PREFIX = "memory-core-saving-"  # of the name of a folder for one turn
+LEFT_SECONDS = 3600.0  # after which a folder is of a hook that was killed
 
 
 def is_saving() -> bool:
@@ -54,7 +57,8 @@ def save_notes(host: Host, event: Mapping[str, Any], slot: MemorySlot, context: 
     turn = slot.before_compaction(context, compacting=True)
     failure = ""
     if turn is not None:
-        with TemporaryDirectory(prefix="memory-core-") as folder:
+        _remove_left_folders()
+        with TemporaryDirectory(prefix=PREFIX) as folder:
             file = Path(folder, "saving")
             file.write_text(f"{turn.day.isoformat()}\n", encoding="utf-8")
             program = host.find_program()
@@ -67,6 +71,14 @@ def save_notes(host: Host, event: Mapping[str, Any], slot: MemorySlot, context: 
         failure = "" if stored else failure
     slot.compacted(context)
     return failure
+
+
+def _remove_left_folders() -> None:
+    """Remove what hooks have left that were killed; what belongs to other users stays."""
+    for folder in Path(gettempdir()).glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            if folder.stat().st_mtime < time.time() - LEFT_SECONDS:
+                shutil.rmtree(folder)
 
 
 def _run_copy(host: Host, copy: Copy) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import sys
 from pathlib import Path
@@ -187,3 +188,14 @@ def test_a_configuration_that_cannot_be_used_is_told(command: Command, tmp_path:
     done = give(command, event, MEMORY_CORE_CONFIG=str(config))
     assert (done.code, done.out) == (1, "")
     assert "memorySerch" in done.err
+
+
+def test_what_a_killed_hook_has_left_is_removed(command: Command, tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    left, running = (temporary / f"{saving.PREFIX}{name}" for name in ("left", "running"))
+    for folder in (left, running):
+        folder.mkdir(parents=True)
+        (folder / "saving").write_text("2020-02-29\n", encoding="utf-8")
+    os.utime(left, (0, 0))
+    give(command, {"hook_event_name": "PreCompact", "session_id": "s1"}, TMPDIR=str(temporary))
+    assert list(temporary.iterdir()) == [running]
