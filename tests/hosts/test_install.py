@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import tomllib
+from codecs import BOM_UTF8
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,21 @@ def test_a_file_that_cannot_be_changed_is_left_as_it_is(command: Command, home: 
     assert done.code == 1
     assert "Write it yourself: mcp_servers.memory-core = " in done.error
     assert path.read_text(encoding="utf-8") == "mcp_servers = {other = {command = 'y'}}\n"
+
+
+@pytest.mark.parametrize("host", FILES)
+def test_a_byte_order_mark_stays(command: Command, home: Path, host: str) -> None:
+    name, text = FILES[host]
+    path = home / name
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf-8-sig")
+    before = path.read_bytes()
+    assert command("install", host).code == 0
+    assert path.read_bytes().startswith(BOM_UTF8)
+    assert path.read_bytes().count(BOM_UTF8) == 1
+    assert "in place" in command("doctor").out
+    assert command("uninstall", host).code == 0
+    assert path.read_bytes() == before
 
 
 def test_a_link_stays_a_link(command: Command, home: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -249,17 +250,18 @@ def _read(path: Path) -> bytes | None:
 
 
 def _decode(path: Path, data: bytes | None) -> str:
-    """Return a file's text, with "\\n" at the end of each line if all of them end alike."""
+    """Return a file's text without a byte order mark, and with "\\n" at the end of each line if all of them end alike."""
     try:
-        text = (data or b"").decode("utf-8")
+        text = (data or b"").decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise MemoryCoreError(f"{path} is not UTF-8 text (byte {error.start})", action=_MEND) from error
     return text.replace("\r\n", "\n") if _has_crlf(data) else text
 
 
 def _encode(text: str, before: bytes | None) -> bytes:
-    """Return a text as bytes, with the line ends of the file that it replaces."""
-    return (text.replace("\n", "\r\n") if _has_crlf(before) else text).encode("utf-8")
+    """Return a text as bytes, with the byte order mark and the line ends of the file that it replaces."""
+    mark = BOM_UTF8 if before is not None and before.startswith(BOM_UTF8) else b""
+    return mark + (text.replace("\n", "\r\n") if _has_crlf(before) else text).encode("utf-8")
 
 
 def _has_crlf(data: bytes | None) -> bool:

@@ -89,7 +89,7 @@ def find_problem(name: str, home: Path) -> str:
     """Return why memory-core does not work in a host although its parts are in place; "" if it does."""
     for part in PROGRAMS[name].plan(home, find_start()):
         try:
-            text = part.path.read_text(encoding="utf-8")
+            text = part.path.read_text(encoding="utf-8-sig")
             is_manifest = isinstance(part, OwnFile) and part.path.name == "plugin.json"
             if is_manifest and json.loads(text)["version"] != __version__:
                 return f"its plugin is not of version {__version__}"
