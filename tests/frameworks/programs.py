@@ -36,7 +36,8 @@ class Program:
         self.words = [str(word) for word in words]
         self.folder = folder
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        self.variables = {**os.environ, "PATH": path, "MEMORY_CORE_PROVIDER": "none", **variables}
+        told = {"PATH": path, "PWD": str(folder), "MEMORY_CORE_PROVIDER": "none"}  # opencode works in the folder PWD
+        self.variables = {**os.environ, **told, **variables}
 
     def __call__(self, *arguments: str) -> Outcome:
         """Run to the end."""
