@@ -27,6 +27,7 @@ WITHOUT_TOKENS, WITH_TABLE, WITH_CONTEXT = (1.0, 0.0), (0.5, 0.5), (0.8, 1.4)
 NEAR_BEST = 0.7
 PERIOD_BONUS = 0.2  # for notes of the days that the question speaks of
 NAMED_BONUS = 2.0  # for notes that the question names: more than all else together
+OTHER_SPEAKER = 0.2  # taken from lines that the other one of two speakers says; .05 to .5 help conversations
 
 # Calibration, on the judged conversations of tests/benchmarks against nonsense (tests/benchmarks/nonsense.py).
 # The worth of a cosine differs from space to space: memory_core/ranking/calibration.py.

@@ -47,6 +47,7 @@ class Question:
         kind: A sentence that asks, another one, or a list of words.
         cjk: The share of its letters that are CJK, 0..1.
         parts: The words in each part of `terms.split_question`.
+        text: As it was asked.
     """
 
     words: tuple[Term, ...]
@@ -60,6 +61,7 @@ class Question:
     kind: QuestionKind = "words"
     cjk: float = 0.0
     parts: tuple[tuple[str, ...], ...] = ()
+    text: str = ""
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
@@ -137,6 +139,7 @@ def analyse(reader: Reader, text: str, today: date) -> Question:
         kind=classify(text),
         cjk=find_cjk_share(text),
         parts=tuple(tuple(words) for _, words in split_question(text)),
+        text=text,
     )
 
 

@@ -12,6 +12,7 @@ from memory_core.ranking.calibration import DEFAULT, calibrate
 from memory_core.search.candidates import Candidate
 from memory_core.search.question import Question
 from memory_core.search.reader import IndexedChunk, Reader, ServingSpace
+from memory_core.search.speakers import find_other_speakers
 from memory_core.search.term_counts import TermCounts
 
 if TYPE_CHECKING:
@@ -129,10 +130,11 @@ def _rank_by_text(
         + scores.PERIOD_BONUS * (question.period is not None and candidate.chunk.date in question.period)
         for candidate in candidates
     ]
+    others = find_other_speakers(question, candidates, counts.units)
     share = scores.UNIT_SHARE
     return [
-        bonus[chunk] + weights.text * (share * unit + (1 - share) * chunks[chunk])
-        for unit, (chunk, _) in zip(own, counts.units, strict=True)
+        bonus[chunk] - scores.OTHER_SPEAKER * other + weights.text * (share * unit + (1 - share) * chunks[chunk])
+        for unit, (chunk, _), other in zip(own, counts.units, others, strict=True)
     ]
 
 
