@@ -106,12 +106,35 @@ def test_everything_by_keyboard(page: Any) -> None:
     page.keyboard.press("Enter")
     page.locator("#note .unit.hit").first.wait_for()
     assert page.evaluate("document.activeElement.id") == "note"
-    for _ in range(40):
-        page.keyboard.press("Shift+Tab")
-        if page.evaluate("document.activeElement.textContent") == "Days":
-            break
+    walk(page, "Days", back=True)
     page.keyboard.press("Enter")
     page.get_by_role("button", name=re.compile("2026-02-21")).wait_for()
+    walk(page, "Facts", back=True)
+    page.keyboard.press("Enter")
+    page.locator("#facts > li").first.wait_for()
+    walk(page, "History", back=True)
+    page.keyboard.press("Enter")
+    page.locator("#moments > li").first.wait_for()
+    walk(page, "MEMORY.md")
+    page.keyboard.press("Enter")
+    page.locator(".diff .added").first.wait_for()
+    walk(page, "Activity", back=True)
+    page.keyboard.press("Enter")
+    page.locator("#activity .entry").first.wait_for()
+    walk(page, re.compile(r"memory/.*\.md"))
+    page.keyboard.press("Enter")
+    page.locator("#note .unit").first.wait_for()
+    page.keyboard.press("Escape")
+    assert page.locator("#note").is_hidden()
+
+
+def walk(page: Any, text: str | re.Pattern[str], *, back: bool = False) -> None:
+    """Move the focus by the keyboard alone, to what has a text."""
+    for _ in range(60):
+        page.keyboard.press("Shift+Tab" if back else "Tab")
+        if re.match(text, page.evaluate("document.activeElement.textContent").strip()):
+            return
+    raise AssertionError(f"the focus never comes to {text}")
 
 
 def test_the_link_opens_once_from_this_host_and_to_read_only(workspace: Path) -> None:
