@@ -75,7 +75,6 @@ test-hosts: .venv/dev
 # Half an hour on two quiet cores, and never more than MINUTES=45; fewer minutes make fewer cases, SEED=n makes other ones.
 torture: .venv/dev
 	$(BIN)/python -m tests.torture --seed $(or $(SEED),14) --minutes $(or $(MINUTES),45)
-	$(BIN)/python -m tests.postgres.crew --seed $(or $(SEED),14) --minutes 5
 
 lint: .venv/dev
 	$(BIN)/ruff check
