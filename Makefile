@@ -16,7 +16,7 @@ QMD := $(CURDIR)/.cache/qmd
 LLAMA := .cache/llama-cpp-python
 
 # What `make docs` writes and `make lint` checks: the parts between cog's markers come from tests/generated.py, tests/rooms.py and tests/picture.py.
-GENERATED := -p 'from tests import generated, picture, rooms' README.md CONTRIBUTING.md $(wildcard docs/*)
+GENERATED := -p 'from tests import generated, picture, rooms' README.md CONTRIBUTING.md $(wildcard docs/*.md docs/*.svg)
 
 .PHONY: demo demo-postgres test test-portable test-local test-qmd test-web pictures test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval data-is-named bench-postgres bench-providers bench-qmd docs clean
 .DELETE_ON_ERROR:

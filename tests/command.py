@@ -15,6 +15,7 @@ from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SAMPLE = REPOSITORY / "tests" / "data" / "sample"
+SAMPLE_NOTES = len(list(SAMPLE.rglob("*.md")))
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.command import REPOSITORY
+from tests.command import REPOSITORY, SAMPLE_NOTES
 
 PACKAGE = Path(__file__).with_name("third_party")
 Search = Callable[..., subprocess.CompletedProcess[str]]
@@ -66,7 +66,7 @@ def test_its_entry_point_is_chosen_by_name(search: Search) -> None:
     assert (found["backend"], found["backendFallback"]) == ("scan", None)
     assert found["results"][0]["path"] == "memory/2026-01-10.md"
     assert found["results"][0]["startLine"] == found["results"][0]["endLine"]
-    assert search(config, "index").stdout.startswith("Indexed 38 notes")
+    assert search(config, "index").stdout.startswith(f"Indexed {SAMPLE_NOTES} notes")
     status = json.loads(search(config, "status", "--json").stdout)
     assert (status["backend"], status["files"]) == ("scan", 38)
 

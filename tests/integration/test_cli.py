@@ -15,7 +15,7 @@ import pytest
 
 import memory_core
 from memory_core.hookspecs import BACKENDS_GROUP
-from tests.command import REPOSITORY, Command, Outcome
+from tests.command import REPOSITORY, SAMPLE_NOTES, Command, Outcome
 from tests.fakes.installed import install
 from tests.servers.loopback import Reply
 from tests.servers.openai import OpenAIServer
@@ -34,15 +34,15 @@ def indexed(command: Command) -> Command:
 def test_index_says_what_it_did(command: Command) -> None:
     first = command("index")
     assert (first.code, first.err) == (0, "")
-    assert first.out.startswith("Indexed 38 notes in ")
-    assert "(38 added, 0 changed, 0 removed, 0 unchanged)" in first.out
-    assert "(0 added, 0 changed, 0 removed, 38 unchanged)" in command("index").out
-    assert command("reindex", "--force").out.startswith("Rebuilt the index: 38 notes in ")
+    assert first.out.startswith(f"Indexed {SAMPLE_NOTES} notes in ")
+    assert f"({SAMPLE_NOTES} added, 0 changed, 0 removed, 0 unchanged)" in first.out
+    assert f"(0 added, 0 changed, 0 removed, {SAMPLE_NOTES} unchanged)" in command("index").out
+    assert command("reindex", "--force").out.startswith(f"Rebuilt the index: {SAMPLE_NOTES} notes in ")
 
 
 def test_index_reports_as_json(command: Command) -> None:
     report = command("index", "--json").json
-    assert report["added"] == report["files"] == 38
+    assert report["added"] == report["files"] == SAMPLE_NOTES
     assert report["failures"] == []
     assert set(report) >= {"chunks", "embedded", "cached", "pending", "reindexed", "seconds"}
 
@@ -146,7 +146,7 @@ def test_status_before_and_after(command: Command, workspace: Path) -> None:
     command("index")
     status = command("status", "--json").json
     assert status["indexed"] is True
-    assert (status["files"], status["provider"], status["workspace"]) == (38, "static", str(workspace))
+    assert (status["files"], status["provider"], status["workspace"]) == (SAMPLE_NOTES, "static", str(workspace))
     assert str(command.state_dir) in command("status").out
 
 

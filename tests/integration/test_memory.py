@@ -18,7 +18,7 @@ from memory_core import CallContext
 from memory_core.errors import ConfigError, MemoryCoreError, StoreReadOnly
 from memory_core.plugin.memory import Memory
 from memory_core.records import Access
-from tests.command import Command, as_ordinary_owner
+from tests.command import SAMPLE_NOTES, Command, as_ordinary_owner
 
 QUESTION = "What did commit 0ad3e88 change?"
 ANSWER = "memory/2026-02-04.md"
@@ -366,7 +366,7 @@ def test_threads_may_call_at_once(opened: Opener) -> None:
 
     def work(number: int) -> Any:
         if number % 4 == 0:
-            return memory.sync(force=number == 8).files == 38
+            return memory.sync(force=number == 8).files == SAMPLE_NOTES
         if number % 4 == 1:
             return get(memory)["status"] == "ok"
         if number % 4 == 2:
