@@ -19,24 +19,41 @@ MOST_KEY_CHARS = 40
 MOST_KEY_WORDS = 4
 MOST_VALUE_WORDS = 8  # a longer one is a sentence
 LEAST_KEPT = 0.5  # of the words of an edited line
+LEAST_KEPT_ALIKE = 0.3  # of one that begins alike
+LEAST_KEPT_OF_MANY = (
+    0.75  # of a task, of what has happened, or of a line that begins otherwise: of those there are many, and alike
+)
 
 _MARK = re.compile(r"(?:[-*+]\s+|\d{1,9}[.)]\s+|>\s+)?(?:\[[ xX]\]\s+)?")
-_POSSIBLE_KEY = re.compile(r"^[^\w\n]{0,8}+(\w[^:=|：\n]{0,44}+)[:=|：][^\n]{0,99}[^\n.?!]$", re.MULTILINE)
-_SIGNS = (": ", "：", " = ", ":** ", ":__ ")
+_POSSIBLE_KEY = re.compile(
+    r"^[^\w\n]{0,8}+(\w[^\n]{0,44}?)(?:[:=|：]|[ \t][–—→-])[^\n]{0,99}+(?<![.?!])$", re.MULTILINE
+)
+_SIGNS = (": ", "：", " = ", ":** ", ":__ ", " - ", " – ", " — ", " -> ", " → ")
+_TASK = re.compile(r"[-*+]\s+\[[ xX]\]\s")
 _EMPHASIS = "*_`~ "
-# Words before a colon that begin entries of logs and lists, of which there are many, and none replaces another.
+# What stands alone before a colon where entries of logs and lists begin, of which there are many, and none replaces another.
 _LABELS = frozenset(
     {
         "todo", "done", "note", "notes", "remember", "reminder", "next", "today", "yesterday", "tomorrow", "now", "then",
         "first", "second", "last", "later", "blocked", "blocker", "fixed", "fix", "bug", "issue", "error", "warning",
         "info", "debug", "idea", "question", "answer", "q", "a", "decision", "decided", "tip", "hint", "step", "example",
-        "film", "book", "song", "link", "see", "from", "to", "cc", "subject", "called", "met", "saw", "new", "old",
-        "packed", "bought", "sold", "read", "watched", "practised", "practiced", "learned", "learnt", "reviewed",
-        "finished", "started", "joined", "user", "assistant", "system", "me", "i", "we", "you", "he", "she", "they", "mood",
-        "sleep", "slept", "weight", "lunch", "dinner", "breakfast", "ran", "run", "distance", "monday", "tuesday",
-        "wednesday", "thursday", "friday", "saturday", "sunday", "morning", "afternoon", "evening",
+        "film", "book", "song", "link", "see", "from", "to", "cc", "subject", "new", "old", "user", "assistant", "system",
+        "me", "i", "we", "you", "he", "she", "they", "mood", "sleep", "weight", "lunch", "dinner", "breakfast", "run",
+        "distance", "retro", "standup", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
+        "morning", "afternoon", "evening",
     }
 )  # fmt: skip
+# Beginnings of what has happened: each happened once, and another one replaces none. So do words that end with "ed".
+_EVENTS = frozenset(
+    {
+        "bought", "called", "drove", "flew", "got", "had", "heard", "learnt", "made", "met", "paid", "ran", "read", "said",
+        "sat", "saw", "sent", "slept", "sold", "spent", "spoke", "swam", "talked", "told", "took", "went", "wrote",
+    }
+)  # fmt: skip
+# Endings of a key that is one of a series of measurements.
+_TIMES = frozenset(
+    {"today", "yesterday", "tonight", "morning", "noon", "afternoon", "evening", "night", "day", "week", "month"}
+)
 # Words that make a sentence of what stands behind a colon, as what somebody has said.
 _VERBS = frozenset(
     {
@@ -68,7 +85,14 @@ def find_key(line: str) -> tuple[str, str] | None:
     words = key.split()
     if not value or not key or len(key) > MOST_KEY_CHARS or len(words) > MOST_KEY_WORDS or not key[0].isalpha():
         return None
-    if words[0] in _LABELS or words[-1] in _LABELS or set(key) & set(".?!;,:/") or value[-1] in ".?!。？！":
+    if (
+        (len(words) == 1 and key in _LABELS)
+        or _is_event(words)
+        or words[-1] in _TIMES
+        or words[-1].endswith("ed")
+        or set(key) & set(".?!;,:/")
+        or value[-1] in ".?!。？！"
+    ):
         return None
     said = [word.casefold() for word in _find_words(value)]
     return None if len(said) > MOST_VALUE_WORDS or _VERBS.intersection(said) else (key, value)
@@ -78,14 +102,19 @@ def is_edit(old: str, new: str) -> bool:
     """Return True if a line that stands in the place of another one is that line, edited."""
     if old.strip() == new.strip():
         return False
-    one, other = find_key(old), find_key(new)
-    if one is not None and other is not None and one[0] == other[0]:
-        return True
-    before, behind = (Counter(word.casefold() for word in _find_words(line)) for line in (old, new))
-    kept = before & behind
+    one, other = _split_key(old), _split_key(new)
+    if one is not None and other is not None:
+        return one == other
+    before, behind = _find_lower(old), _find_lower(new)
+    kept = Counter(before) & Counter(behind)
     if not any(word not in STOP_WORDS["en"] for word in kept):
         return False
-    return kept.total() >= LEAST_KEPT * max(before.total(), behind.total())
+    share = kept.total() / max(len(before), len(behind))
+    if _TASK.match(old.strip()) or _is_event(before) or before[0] != behind[0]:
+        return share >= LEAST_KEPT_OF_MANY
+    begins = next((at for at, (word, later) in enumerate(zip(before, behind, strict=False)) if word != later), 0)
+    named = any(word not in STOP_WORDS["en"] for word in before[:begins])
+    return share >= (LEAST_KEPT_ALIKE if named and begins > 1 else LEAST_KEPT)
 
 
 def find_headings(lines: Sequence[str], wanted: int) -> tuple[str, ...]:
@@ -107,6 +136,22 @@ def find_keyed(lines: Sequence[str], key: str, headings: tuple[str, ...]) -> lis
     """Return the numbers of the lines under some headings that have a key, from 1."""
     held = [number for number, line in enumerate(lines, start=1) if (found := find_key(line)) and found[0] == key]
     return [number for number in held if find_headings(lines, number) == headings]
+
+
+def _split_key(line: str) -> str | None:
+    """Return what stands before a colon near the beginning of a line, in lower case; None if nothing does."""
+    text = _MARK.sub("", line.strip(), count=1)
+    at = text.find(": ", 0, MOST_KEY_CHARS + 8)
+    return text[:at].strip(_EMPHASIS).casefold() if at > 0 else None
+
+
+def _is_event(words: Sequence[str]) -> bool:
+    """Return True if words begin with what somebody did."""
+    return bool(words) and (words[0] in _EVENTS or words[0].endswith("ed"))
+
+
+def _find_lower(line: str) -> list[str]:
+    return [word.casefold() for word in _find_words(line)]
 
 
 @cache
