@@ -15,9 +15,9 @@ import memory_core
 from memory_core.plugin.memory import Memory
 from tests.history import write_notes
 
-PAIRS: dict[str, list[tuple[str, str, str]]] = json.loads(
-    (Path(__file__).parents[1] / "data" / "superseded" / "pairs.json").read_text(encoding="utf-8")
-)
+Pairs = dict[str, list[tuple[str, str, str]]]
+FOLDER = Path(__file__).parents[1] / "data" / "superseded"
+NAMES = ("pairs", "pairs_2")
 BEFORE = "- The lighthouse was painted white again."
 BEHIND = "- Nobody has counted the swans this year."
 
@@ -68,21 +68,29 @@ def _write_in_two_notes(memory: Memory, pairs: Sequence[tuple[str, str, str]]) -
     return told
 
 
-def test_edited_and_keyed_lines_are_told_and_others_are_not(memory: Memory) -> None:
-    edited = _edit_each(memory, PAIRS["edited"])
-    keyed = _write_in_two_notes(memory, PAIRS["keyed"])
-    pairs = [*PAIRS["edited"], *PAIRS["keyed"]]
+def _load(name: str) -> Pairs:
+    """Return pairs of lines: the first of an author who knew the rules, the others of some who had not seen the product."""
+    pairs: Pairs = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return pairs
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_edited_and_keyed_lines_are_told_and_others_are_not(memory: Memory, name: str) -> None:
+    written = _load(name)
+    edited = _edit_each(memory, written["edited"])
+    keyed = _write_in_two_notes(memory, written["keyed"])
+    pairs = [*written["edited"], *written["keyed"]]
     wrong = [
         pair for pair, found in zip(pairs, [*edited, *keyed], strict=True)
         if found is None or found["text"] != pair[2] or not found["since"]
     ]  # fmt: skip
     assert len(wrong) <= 3, wrong
-    replaced = _edit_each(memory, PAIRS["replaced"])
-    other = [pair for pair, found in zip(PAIRS["replaced"], replaced, strict=True) if found is not None]
+    replaced = _edit_each(memory, written["replaced"])
+    other = [pair for pair, found in zip(written["replaced"], replaced, strict=True) if found is not None]
     # Siblings stand in one list, or in the notes of two days.
-    siblings = _write_in_two_notes(memory, PAIRS["siblings"][::2])
-    other += [pair for pair, found in zip(PAIRS["siblings"][::2], siblings, strict=True) if found is not None]
-    for head, one, two in PAIRS["siblings"][1::2]:
+    siblings = _write_in_two_notes(memory, written["siblings"][::2])
+    other += [pair for pair, found in zip(written["siblings"][::2], siblings, strict=True) if found is not None]
+    for head, one, two in written["siblings"][1::2]:
         write_notes(memory.config().workspace, {"memory/2026-01-05.md": _note(head, one, two)})
         memory.sync()
         other += [(head, one, two)] if _ask(memory, one) or _ask(memory, two) else []
@@ -90,9 +98,11 @@ def test_edited_and_keyed_lines_are_told_and_others_are_not(memory: Memory) -> N
     assert len(other) <= 2, other
 
 
-def test_free_text_is_mostly_left_alone(memory: Memory) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_free_text_is_mostly_left_alone(memory: Memory, name: str) -> None:
     """Measured, and told in docs/history.md: what is said in other words needs a model."""
-    told = _write_in_two_notes(memory, PAIRS["free"])
-    edited = _edit_each(memory, PAIRS["free"])
+    written = _load(name)
+    told = _write_in_two_notes(memory, written["free"])
+    edited = _edit_each(memory, written["free"])
     print(sum(each is not None for each in told), "in two notes,", sum(each is not None for each in edited), "in place")
     assert not any(told)
