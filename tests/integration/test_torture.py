@@ -17,6 +17,7 @@ PASSING = {
     "tools": (0, 1, 2, 3, 4, 6, 8, 11, 12),
     "damage": (2, 12, 16),
     "kills": (0,),
+    "past": range(5),
     "mcp": (*range(6), *range(50, 56)),
 }
 

@@ -14,6 +14,7 @@ NAMES = (
     "tools",
     "damage",
     "kills",
+    "past",
     "items",
     "mcp",
     "provider",

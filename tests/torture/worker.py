@@ -17,31 +17,21 @@ from tests.torture.watch import brief
 MAX_BYTES = 4 << 30  # of data: a case that takes more gets a MemoryError, and the machine lives
 
 
+_ATTACKS = {  # their classes, by the names of their modules
+    "provider": "ProviderAttack",
+    "tools": "ToolAttack",
+    "damage": "DamageAttack",
+    "items": "ItemsAttack",
+    "mcp": "McpAttack",
+    "past": "PastAttack",
+    "kills": "KillAttack",
+}
+
+
 def attack_named(name: str) -> type[Attack]:
     """The attack of that name; its module is imported now."""
-    if name == "provider":
-        from tests.torture.provider import ProviderAttack
-
-        return ProviderAttack
-    if name == "tools":
-        from tests.torture.tools import ToolAttack
-
-        return ToolAttack
-    if name == "damage":
-        from tests.torture.damage import DamageAttack
-
-        return DamageAttack
-    if name == "items":
-        from tests.torture.items import ItemsAttack
-
-        return ItemsAttack
-    if name == "mcp":
-        from tests.torture.mcp import McpAttack
-
-        return McpAttack
-    from tests.torture.kills import KillAttack
-
-    return KillAttack
+    attack: type[Attack] = getattr(import_module(f"tests.torture.{name}"), _ATTACKS[name])
+    return attack
 
 
 def run_case(attack: Attack, number: int) -> Outcome:
