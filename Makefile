@@ -101,6 +101,7 @@ bench: .venv/dev
 	$(BIN)/python -m tests.benchmarks.mcp_start
 	$(BIN)/python -m tests.benchmarks.inspect_page
 	$(BIN)/python -m tests.benchmarks.bench
+	$(BIN)/python -m tests.benchmarks.history
 
 # Eight minutes with a local model, all-MiniLM-L6-v2 or MODEL=file.gguf (and once those to compile llama.cpp); three with MODEL=
 MODEL := $(QMD)/all-MiniLM-L6-v2.gguf
