@@ -19,7 +19,7 @@ MOST_KEY_CHARS = 40
 MOST_KEY_WORDS = 4
 MOST_VALUE_WORDS = 8  # a longer one is a sentence
 LEAST_KEPT = 0.5  # of the words of an edited line
-LEAST_KEPT_ALIKE = 0.3  # of one that begins alike
+LEAST_KEPT_ALIKE = 0.4  # of one that begins alike
 LEAST_KEPT_OF_MANY = (
     0.75  # of a task, of what has happened, or of a line that begins otherwise: of those there are many, and alike
 )
@@ -28,7 +28,7 @@ _MARK = re.compile(r"(?:[-*+]\s+|\d{1,9}[.)]\s+|>\s+)?(?:\[[ xX]\]\s+)?")
 _POSSIBLE_KEY = re.compile(
     r"^[^\w\n]{0,8}+(\w[^\n]{0,44}?)(?:[:=|：]|[ \t][–—→-])[^\n]{0,99}+(?<![.?!])$", re.MULTILINE
 )
-_SIGNS = (": ", "：", " = ", ":** ", ":__ ", " - ", " – ", " — ", " -> ", " → ")
+_SIGN = re.compile(r"[*_`~]{0,2}(?::[*_`~]{0,2}(?=\s)|：|\s(?:=|-|–|—|->|→)(?=\s))")
 _TASK = re.compile(r"[-*+]\s+\[[ xX]\]\s")
 _EMPHASIS = "*_`~ "
 # What stands alone before a colon where entries of logs and lists begin, of which there are many, and none replaces another.
@@ -51,9 +51,7 @@ _EVENTS = frozenset(
     }
 )  # fmt: skip
 # Endings of a key that is one of a series of measurements.
-_TIMES = frozenset(
-    {"today", "yesterday", "tonight", "morning", "noon", "afternoon", "evening", "night", "day", "week", "month"}
-)
+_TIMES = frozenset({"today", "yesterday", "tonight", "morning", "noon", "afternoon", "evening", "night"})
 # Words that make a sentence of what stands behind a colon, as what somebody has said.
 _VERBS = frozenset(
     {
@@ -76,11 +74,10 @@ def find_key(line: str) -> tuple[str, str] | None:
     if text.startswith("|"):
         key, _, value = text.strip("|").partition("|")
     else:
-        places = [(at, len(sign)) for sign in _SIGNS if (at := text.find(sign, 0, MOST_KEY_CHARS + 8)) > 0]
-        if not places:
+        sign = _SIGN.search(text, 1, MOST_KEY_CHARS + 8)
+        if sign is None:
             return None
-        at, size = min(places)
-        key, value = text[:at], text[at + size :]
+        key, value = text[: sign.start()], text[sign.end() :]
     key, value = key.strip(_EMPHASIS).casefold(), " ".join(value.replace("|", " ").split()).strip(_EMPHASIS)
     words = key.split()
     if not value or not key or len(key) > MOST_KEY_CHARS or len(words) > MOST_KEY_WORDS or not key[0].isalpha():
@@ -109,6 +106,8 @@ def is_edit(old: str, new: str) -> bool:
     kept = Counter(before) & Counter(behind)
     if not any(word not in STOP_WORDS["en"] for word in kept):
         return False
+    if kept.total() == len(before):  # something was added
+        return True
     share = kept.total() / max(len(before), len(behind))
     if _TASK.match(old.strip()) or _is_event(before) or before[0] != behind[0]:
         return share >= LEAST_KEPT_OF_MANY
@@ -141,8 +140,8 @@ def find_keyed(lines: Sequence[str], key: str, headings: tuple[str, ...]) -> lis
 def _split_key(line: str) -> str | None:
     """Return what stands before a colon near the beginning of a line, in lower case; None if nothing does."""
     text = _MARK.sub("", line.strip(), count=1)
-    at = text.find(": ", 0, MOST_KEY_CHARS + 8)
-    return text[:at].strip(_EMPHASIS).casefold() if at > 0 else None
+    sign = _SIGN.search(text, 1, MOST_KEY_CHARS + 8)
+    return text[: sign.start()].strip(_EMPHASIS).casefold() if sign is not None and ":" in sign[0] else None
 
 
 def _is_event(words: Sequence[str]) -> bool:
