@@ -92,6 +92,7 @@ from memory_core.records import (
     ResolveApiKey,
     SearchResult,
     Status,
+    Successor,
     SyncReport,
 )
 from memory_core.relations import KnownName, Mention, NameKind, Neighbour, Related, RelatedQuery
@@ -196,6 +197,7 @@ __all__ = [
     "StoreFull",
     "StoreReadOnly",
     "StoreTooNew",
+    "Successor",
     "SyncBusy",
     "SyncReport",
     "SyncStopped",

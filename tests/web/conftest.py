@@ -30,7 +30,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while one is open, a loop runs in this thread, which other tests cannot have
 def browser() -> Iterator[Any]:
     sync_api = pytest.importorskip("playwright.sync_api", reason=MISSING)
     with sync_api.sync_playwright() as playwright:
