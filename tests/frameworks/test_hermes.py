@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -103,3 +104,12 @@ def test_hermes_lists_the_provider_until_it_is_uninstalled(hermes: Program) -> N
     assert "memory-core" in listed.ask("memory", "status")
     hermes.ask("uninstall", "hermes")
     assert "memory-core" not in listed.ask("memory", "status")
+
+
+def test_hermes_takes_no_memory_provider_from_an_entry_point() -> None:
+    """Why the package declares none: Hermes would name the plugin as enabled, and have no memory from it.
+
+    Once this fails, an entry point in `hermes_agent.plugins` can replace the folder that `install hermes` makes.
+    """
+    plugins = import_module("hermes_cli.plugins")
+    assert not hasattr(plugins.PluginContext, "register_memory_provider")
