@@ -173,7 +173,7 @@ def resolve(config: AgentConfig, path: str) -> MemoryFile | None:
     Raises:
         PathRefused: No such file would ever be listed; says why.
     """
-    absolute = _to_absolute(config, path)
+    absolute = _to_absolute(config, path, posixpath.realpath(config.workspace))
     reasons: list[str] = []
     served = False
     for root in find_roots(config):
@@ -197,10 +197,11 @@ def find_unserved(config: AgentConfig, paths: Iterable[str]) -> dict[str, str]:
         paths: As listed once; nothing need be there.
     """
     roots = find_roots(config)
+    workspace = posixpath.realpath(config.workspace)
     unserved: dict[str, str] = {}
     for path in paths:
         try:
-            absolute = _to_absolute(config, path)
+            absolute = _to_absolute(config, path, workspace)
         except PathRefused as error:
             unserved[path] = error.reason
             continue
@@ -210,8 +211,8 @@ def find_unserved(config: AgentConfig, paths: Iterable[str]) -> dict[str, str]:
     return unserved
 
 
-def _to_absolute(config: AgentConfig, path: str) -> str:
-    """Make a caller's path absolute and normalised, by its letters alone."""
+def _to_absolute(config: AgentConfig, path: str, workspace: str) -> str:
+    """Make a caller's path absolute and normalised, by its letters alone; `workspace` is the configured one without links."""
     if not path.strip():
         raise PathRefused(path, "is empty")
     if _CONTROL.search(path):
@@ -222,7 +223,6 @@ def _to_absolute(config: AgentConfig, path: str) -> str:
         or max(len(name.encode()) for name in slashed.split("/")) > MAX_NAME_BYTES
     ):
         raise PathRefused(f"{path[:40]}…", TOO_LONG)
-    workspace = posixpath.realpath(config.workspace)
     absolute = posixpath.normpath(posixpath.join(workspace, expand_home(slashed)))
     configured = str(config.workspace)
     return workspace + absolute[len(configured) :] if f"{absolute}/".startswith(f"{configured}/") else absolute
