@@ -20,7 +20,7 @@ KINDS = {"note": "note", "tag": "tag", "link": "linked, without a note", "found"
 def run_related(options: Options) -> int:
     """Print what is related to a name, or the names that there are."""
     name = " ".join(options.name)
-    most = options.max_results or (None if name else NAMES)
+    most = options.max_results if options.max_results is not None or name else NAMES
     with opening.open_notes(options) as memory:
         found = memory.related(name or None, max_results=most)
         if NOTHING_INDEXED in (found.warning or ""):

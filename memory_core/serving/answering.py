@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import wait
 from dataclasses import field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
@@ -242,7 +243,9 @@ class Answerer:
                 return result
             from memory_core.serving.succession import mark_superseded
 
-            return replace(result, hits=tuple(mark_superseded(result.hits, self._load_lines)))
+            return replace(
+                result, hits=tuple(mark_superseded(result.hits, self._load_lines, datetime.now().astimezone().date()))
+            )
         if self._past is None:
             raise refuse_past(self._name)
 

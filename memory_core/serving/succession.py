@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import date
 from typing import NamedTuple
 
 from memory_core.records import Hit, Successor
@@ -26,7 +27,7 @@ class _Keyed(NamedTuple):
     text: str
 
 
-def mark_superseded(hits: Sequence[Hit], load_lines: LoadLines) -> list[Hit]:
+def mark_superseded(hits: Sequence[Hit], load_lines: LoadLines, today: date) -> list[Hit]:
     """Return hits, those that another hit replaces with `superseded_by`.
 
     Only hits of one answer are compared, since lines with the same key and heading answer the same questions; only dated notes
@@ -35,6 +36,7 @@ def mark_superseded(hits: Sequence[Hit], load_lines: LoadLines) -> list[Hit]:
     Args:
         hits: Of the notes as they stand.
         load_lines: Returns the lines of a note; None if it cannot be read.
+        today: Notes of later days replace nothing yet.
     """
     marked = list(hits)
     for key, numbers in _find_shared_keys(hits).items():
@@ -44,7 +46,10 @@ def mark_superseded(hits: Sequence[Hit], load_lines: LoadLines) -> list[Hit]:
             if lines is not None:
                 _add_line(groups, lines, key, hits[number], number)
         for keyed in groups.values():
-            *older, newest = sorted(keyed)
+            standing = sorted(each for each in keyed if each.date <= today.isoformat())
+            if not standing:
+                continue
+            *older, newest = standing
             if {each.value for each in older if each.date == newest.date} - {newest.value}:
                 continue
             for each in older:
@@ -75,12 +80,12 @@ def _add_line(
     groups: defaultdict[tuple[str, ...], list[_Keyed]], lines: Sequence[str], key: str, hit: Hit, number: int
 ) -> None:
     """Add the line of a hit that has a key, by its headings, unless its note has the key there more than once."""
-    date = find_note_date(hit.path, "\n".join(lines))
-    if date is None:
+    noted = find_note_date(hit.path, "\n".join(lines))
+    if noted is None:
         return
     for line in range(hit.start_line, min(hit.end_line, len(lines)) + 1):
         found = find_key(lines[line - 1])
         if found is not None and found[0] == key:
             headings = find_headings(lines, line)
             if headings and find_keyed(lines, key, headings) == [line]:
-                groups[headings].append(_Keyed(date, number, line, found[1], lines[line - 1]))
+                groups[headings].append(_Keyed(noted, number, line, found[1], lines[line - 1]))

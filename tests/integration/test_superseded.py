@@ -106,3 +106,11 @@ def test_free_text_is_mostly_left_alone(memory: Memory, name: str) -> None:
     edited = _edit_each(memory, written["free"])
     print(sum(each is not None for each in told), "in two notes,", sum(each is not None for each in edited), "in place")
     assert not any(told)
+
+
+def test_a_note_of_a_day_to_come_replaces_nothing_yet(memory: Memory) -> None:
+    notes = {"2026-01-01": "- Rent: 700", "2026-05-01": "- Rent: 800", "2999-05-01": "- Rent: 900"}
+    write_notes(memory.config().workspace, {f"memory/{day}.md": _note("House", line) for day, line in notes.items()})
+    memory.sync()
+    assert _ask(memory, "- Rent: 700")["text"] == "- Rent: 800"
+    assert _ask(memory, "- Rent: 800") is None
