@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, locked
+from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, locked, replace_file
 from memory_core.lazy_dataclasses import dataclass
 
 Action = Literal["stored", "recalled", "flushed", "forgot"]
@@ -97,6 +98,26 @@ def load_entries(path: Path, *, limit: int, session: str | None = None) -> list[
                     return found
                 found += [entry for entry in _parse(line) if session in (None, entry.session)]
     return found
+
+
+def drop_entries(path: Path, pattern: re.Pattern[str]) -> None:
+    """Write the log anew without the entries that name a place or a session in which a pattern is found.
+
+    Raises:
+        OSError: It cannot be read or written.
+        TimeoutError: Another process holds its lock.
+    """
+    with locked(path.with_suffix(".lock"), timeout_seconds=LOCK_SECONDS):
+        for file in (path, _find_older(path)):
+            with suppress(FileNotFoundError):
+                lines = file.read_bytes().split(b"\n")
+                kept = [line for line in lines if not any(_names(entry, pattern) for entry in _parse(line))]
+                if len(kept) < len(lines):
+                    replace_file(file, b"\n".join(kept))
+
+
+def _names(entry: Activity, pattern: re.Pattern[str]) -> bool:
+    return any(pattern.search(text) for text in (*entry.places, entry.session or ""))
 
 
 def _turn_over(path: Path) -> None:

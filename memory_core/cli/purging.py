@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING
 from memory_core.cli import output
 from memory_core.cli.opening import open_notes
 from memory_core.cli.parser import Options
-from memory_core.errors import HistoryUnavailable, InvalidArgument, TextInUse
+from memory_core.errors import HistoryUnavailable, InvalidArgument, StoreError, TextInUse
 
 if TYPE_CHECKING:
     from memory_core.config.agent import AgentConfig
@@ -24,9 +26,11 @@ MOST_SHOWN = 20  # notes, and places that still hold the text
 
 def run_purge(options: Options) -> int:
     """Take a text out of all old versions of notes, and overwrite what the files of the state folder keep of it."""
+    from memory_core.activity import drop_entries
     from memory_core.config.names import BUILTIN
     from memory_core.config.switch import refuse_off
     from memory_core.history.history import History
+    from memory_core.history.store.purging import compile_text
 
     text: str = options.match
     if len("".join(text.split())) < LEAST_CHARS:
@@ -56,8 +60,42 @@ def run_purge(options: Options) -> int:
             history.deletions.purge_text(text)
             _delete(asides)
             memory.sync()  # overwrites
+            try:
+                drop_entries(config.activity_path, compile_text(text))
+            except OSError as error:
+                raise StoreError(
+                    config.activity_path, f"may still hold the text: {error.strerror or error}",
+                    action="delete it, then run the same command again",
+                ) from error  # fmt: skip
             done = history.deletions.load_mark() is None and _wipe_items(config)
-    return _report(options, found, asides, done=done)
+            has_commits = any(moment.origin == "git" for moment in history.list_moments())
+    code = _report(options, found, asides, done=done)
+    if found and has_commits:
+        output.complain(
+            "the commits of the workspace may still hold the text",
+            "another import-git would bring it back; rewrite them first",
+        )
+    others = list(_find_others(config, text))
+    for agent in others:
+        output.complain(
+            f"the history of the agent {agent!r} holds the text, too",
+            f"run: memory-core --agent {agent} history purge --match {shlex.quote(text)}",
+        )
+    return 1 if others else code
+
+
+def _find_others(config: AgentConfig, text: str) -> Iterator[str]:
+    """Yield the other agents on this workspace in whose history a text is left."""
+    from memory_core.history.store.deletions import Deletions
+    from memory_core.history.store.store import HistoryStore
+
+    own = config.history_path
+    ending = own.name.removeprefix(config.agent)
+    for file in sorted(own.parent.glob(f"*{ending}")):
+        if file != own:
+            with closing(HistoryStore(file, writable=False)) as store:
+                if Deletions(store).find_text(text):
+                    yield file.name.removesuffix(ending)
 
 
 def _refuse_in_use(memory: Memory, config: AgentConfig, found: list[Version], text: str) -> None:
@@ -145,8 +183,12 @@ def _report(options: Options, found: list[Version], asides: list[Path], *, done:
         output.print_json({**answer, "overwritten": bool(done)})
     elif done is None:
         output.write(f"{output.count(len(found), 'version')} would be purged. Nothing was changed.")
+    elif done and not found:
+        output.write("No version held the text; nothing was purged.")
     elif done:
-        output.write(f"{output.count(len(found), 'version')} purged; nothing of the text is left in the files.")
+        output.write(
+            f"{output.count(len(found), 'version')} purged; nothing of the text is left in the files of this agent."
+        )
     if done is False:
         output.complain(
             "the text is gone from all answers, but its bytes are still in the files, because another program reads them",

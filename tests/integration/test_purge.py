@@ -67,14 +67,14 @@ def _paste_secret(memory: Memory) -> None:
         memory.sync()
 
 
-def _purge(memory: Memory, *arguments: str) -> tuple[int, str]:
+def _purge(memory: Memory, *arguments: str, text: str = SECRET) -> tuple[int, str]:
     config, out = memory.config(), io.StringIO()
     section = {"provider": config.search.provider}
     place = config.state_dir / "purge.json"
     place.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
     names = ["--workspace", str(config.workspace), "--state-dir", str(config.state_dir), "--config", str(place)]
     with redirect_stdout(out):
-        code = commands.run(["history", "purge", "--match", SECRET, *arguments, *names])
+        code = commands.run(["history", "purge", "--match", text, *arguments, *names])
     return code, out.getvalue()
 
 
@@ -179,3 +179,48 @@ def test_forgetting_an_item_tells_what_the_past_holds(memory: Memory, capsys: py
     names = ["--workspace", str(config.workspace), "--state-dir", str(config.state_dir)]
     commands.run(["items", "forget", item.id, *names])
     assert "history purge --match 'The safe opens with 7788'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ("café 77", "cafe\u0301 77"), ("cafe\u0301 77", "CAFÉ 77"), ("Straße 12", "strasse 12"), ("STRASSE 12", "straße 12"),
+        ("ﬁle 9", "ﬁle 9"), ("a.b (c)", "A.B (C)"),
+    ],
+)  # fmt: skip
+def test_a_text_is_found_in_every_form_of_its_letters(tmp_path: Path, written: str, asked: str) -> None:
+    with _open(tmp_path, provider="none") as memory:
+        write_notes(memory.config().workspace, {"MEMORY.md": f"- <{written}>\n"})
+        memory.sync()
+        write_notes(memory.config().workspace, {})
+        assert _purge(memory, "--yes", text=asked)[0] == 0
+        with closing(History(memory.config())) as history:
+            assert _read(history, history.list_moments()[0].id) == {"MEMORY.md": "- <[purged]>\n"}
+        code, told = _purge(memory, "--yes", text="purged")
+        assert (code, "nothing was purged" in told) == (0, True)
+
+
+def test_what_the_log_of_activity_names_is_gone(tmp_path: Path) -> None:
+    with _open(tmp_path, provider="none") as memory:
+        notes = {f"memory/{SECRET}.md": "- the safe is green\n", "MEMORY.md": "- the door is red\n"}
+        write_notes(memory.config().workspace, notes)
+        memory.call_tool("memory_search", {"query": "green safe"})
+        memory.call_tool("memory_search", {"query": "red door"})
+        write_notes(memory.config().workspace, {"MEMORY.md": "- the door is red\n"})
+        assert _purge(memory, "--yes")[0] == 0
+        assert find_remains(memory.config()) == set()
+        assert [entry.places for entry in memory.list_activity()] == [("MEMORY.md#L1",)]
+
+
+def test_another_agent_that_holds_it_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with _open(tmp_path, provider="none") as memory:
+        config = memory.config()
+        write_notes(config.workspace, {"MEMORY.md": f"- the safe opens with {SECRET}\n"})
+        with memory_core.open_memory(agent="bob", workspace=config.workspace, state_dir=config.state_dir) as other:
+            memory.sync()
+            other.sync()
+            write_notes(config.workspace, {"MEMORY.md": "- the safe opens\n"})
+            assert _purge(memory, "--yes")[0] == 1
+            assert f"memory-core --agent bob history purge --match {SECRET}" in capsys.readouterr().err
+            assert _purge(other, "--agent", "bob", "--yes")[0] == 0
+        assert find_remains(config) == set()

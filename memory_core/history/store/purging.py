@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Literal, cast
+from unicodedata import normalize
 
 from memory_core.history.store import deltas, rows
 from memory_core.sources.notes import hash_bytes
@@ -17,8 +18,16 @@ Mark = tuple[Literal["dropped", "purged"], str]  # what was deleted, and which d
 
 
 def compile_text(text: str) -> re.Pattern[str]:
-    """Return the pattern of a text in notes: in any case, with any white space between its words."""
-    return re.compile(r"\s+".join(re.escape(word) for word in text.split()), re.IGNORECASE)
+    """Return the pattern of a text in notes: in any case and Unicode form, with any white space between its words."""
+    return re.compile(r"\s+".join(map(_compile_word, text.split())), re.IGNORECASE)
+
+
+def _compile_word(word: str) -> str:
+    """Return the pattern of a word in which accents may be characters of their own, and "ss" may be "ß"."""
+    folded = normalize("NFC", normalize("NFC", word).casefold())
+    forms = [f"(?:{re.escape(each)}|{re.escape(apart)})" if (apart := normalize("NFD", each)) != each else re.escape(each)
+             for each in folded]  # fmt: skip
+    return f"(?:{''.join(forms).replace('ss', '(?:ss|ß|ẞ)')}|{re.escape(word)})"
 
 
 def find_versions(connection: Connection, pattern: re.Pattern[str]) -> list[int]:
@@ -46,8 +55,10 @@ def rewrite_versions(connection: Connection, pattern: re.Pattern[str]) -> list[i
 
 
 def _replacing(pattern: re.Pattern[str]) -> Callable[[bytes], bytes]:
+    but_marks = re.compile(f"{re.escape(PURGED)}|{pattern.pattern}", pattern.flags)  # a mark stays what it is
+
     def replace(data: bytes) -> bytes:
-        return pattern.sub(PURGED, data.decode(errors="surrogateescape")).encode(errors="surrogateescape")
+        return but_marks.sub(PURGED, data.decode(errors="surrogateescape")).encode(errors="surrogateescape")
 
     return replace
 
