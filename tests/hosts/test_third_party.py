@@ -68,7 +68,7 @@ def test_its_entry_point_is_chosen_by_name(search: Search) -> None:
     assert found["results"][0]["startLine"] == found["results"][0]["endLine"]
     assert search(config, "index").stdout.startswith(f"Indexed {SAMPLE_NOTES} notes")
     status = json.loads(search(config, "status", "--json").stdout)
-    assert (status["backend"], status["files"]) == ("scan", 38)
+    assert (status["backend"], status["files"]) == ("scan", SAMPLE_NOTES)
 
 
 def test_its_own_section_is_validated_by_its_own_model(search: Search) -> None:
