@@ -12,7 +12,7 @@ import pytest
 
 from memory_core.errors import BackendUnavailable
 from memory_qmd.config import QmdDaemon, QmdLimits, QmdPath, QmdUpdate
-from tests.command import SAMPLE
+from tests.command import SAMPLE, SAMPLE_NOTES
 from tests.qmd.conftest import PATIENT, WARM_SECONDS, QmdAgent, ask, paths
 from tests.waiting import eventually
 
@@ -149,7 +149,7 @@ def test_eight_cold_updates_at_once(real: QmdAgent) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [report.files for report in reports] == [38] * 8
+    assert [report.files for report in reports] == [SAMPLE_NOTES] * 8
 
 
 def test_the_warm_server(real: QmdAgent) -> None:
