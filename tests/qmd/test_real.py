@@ -196,7 +196,7 @@ def test_the_old_version(old: QmdAgent) -> None:
     assert paths(result)[0] == "memory/2026-02-04.md"
     assert result.hits[0].start_line <= 12 <= result.hits[0].end_line
     assert backend.memory_status().details["QMD version"] == "0.9.0"
-    assert backend.memory_status().files == 39
+    assert backend.memory_status().files == SAMPLE_NOTES + 1
 
 
 def test_a_home_of_the_old_version_serves_the_new_one(old: QmdAgent, real: QmdAgent) -> None:
