@@ -17,7 +17,7 @@ from tests.history import write_notes
 
 Pairs = dict[str, list[tuple[str, str, str]]]
 FOLDER = Path(__file__).parents[1] / "data" / "superseded"
-NAMES = ("pairs", "pairs_2", "pairs_3")
+NAMES = ("pairs", "pairs_2", "pairs_3", "pairs_4")
 BEFORE = "- The lighthouse was painted white again."
 BEHIND = "- Nobody has counted the swans this year."
 
