@@ -101,7 +101,7 @@ def load_entries(path: Path, *, limit: int, session: str | None = None) -> list[
 
 
 def drop_entries(path: Path, pattern: re.Pattern[str]) -> None:
-    """Write the log anew without the entries that name a place or a session in which a pattern is found.
+    """Write the log anew without the entries that name a place or a session in which a pattern is found, and without torn ones.
 
     Raises:
         OSError: It cannot be read or written.
@@ -111,7 +111,8 @@ def drop_entries(path: Path, pattern: re.Pattern[str]) -> None:
         for file in (path, _find_older(path)):
             with suppress(FileNotFoundError):
                 lines = file.read_bytes().split(b"\n")
-                kept = [line for line in lines if not any(_names(entry, pattern) for entry in _parse(line))]
+                read = [(line, [*_parse(line)]) for line in lines if line]
+                kept = [b"", *(line for line, entries in read if entries and not _names(entries[0], pattern))]
                 if len(kept) < len(lines):
                     replace_file(file, b"\n".join(kept))
 

@@ -106,12 +106,14 @@ def _refuse_in_use(memory: Memory, config: AgentConfig, found: list[Version], te
     """
     from memory_core.history.holders import find_holders
     from memory_core.history.store.deletions import EDIT
+    from memory_core.history.store.purging import compile_text
 
     places = list(find_holders(config, text))
     places += [
         f"{each.key.path} holds the text, as it was indexed" for each in found if each.until is None and not places
     ]
-    items = [item.id for item in memory.items.export() if text.casefold() in item.content.casefold()]
+    pattern = compile_text(text)
+    items = [item.id for item in memory.items.export() if pattern.search(item.content)]
     places += [f"the item {each} holds the text: memory-core items forget {each}" for each in items]
     if places:
         more = f"; and {len(places) - MOST_SHOWN} more places" if len(places) > MOST_SHOWN else ""

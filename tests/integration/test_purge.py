@@ -207,9 +207,18 @@ def test_what_the_log_of_activity_names_is_gone(tmp_path: Path) -> None:
         memory.call_tool("memory_search", {"query": "green safe"})
         memory.call_tool("memory_search", {"query": "red door"})
         write_notes(memory.config().workspace, {"MEMORY.md": "- the door is red\n"})
+        with memory.config().activity_path.open("ab") as log:
+            log.write(f'\n{{"places": ["memory/{SECRET}.md'.encode())  # torn by a kill
         assert _purge(memory, "--yes")[0] == 0
         assert find_remains(memory.config()) == set()
         assert [entry.places for entry in memory.list_activity()] == [("MEMORY.md#L1",)]
+
+
+def test_an_item_that_holds_another_form_of_it_is_named(tmp_path: Path) -> None:
+    with _open(tmp_path, provider="none") as memory:
+        memory.items.write("The cafe\u0301 opens at nine.", scope=None, tags=[])
+        with pytest.raises(TextInUse, match="items forget"):
+            _purge(memory, "--yes", text="café opens")
 
 
 def test_another_agent_that_holds_it_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
