@@ -68,16 +68,20 @@ class RealServer:
 
     @contextlib.contextmanager
     def suspended(self) -> Iterator[None]:
-        """Let it hang for a while, with all of its processes."""
+        """Let it hang for a while, with all of its processes; one that ends in between is left out."""
         main = psutil.Process(self.pid)
-        every = [main, *main.children(recursive=True)]
+        main.suspend()  # first, so that it starts no more
+        every = main.children(recursive=True)
         for process in every:
-            process.suspend()
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.suspend()
         try:
             yield
         finally:
             for process in every:
-                process.resume()
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.resume()
+            main.resume()
 
     def stop(self) -> None:
         """End it, and delete what it holds; may be called twice."""
