@@ -152,7 +152,7 @@ def _unreadable_scope(settings: object) -> Scope:
     raise KeyError("scope")
 
 
-TIMEOUT_SECONDS = 0.3
+TIMEOUT_SECONDS = 1.0  # what a busy machine needs for a call that takes no time
 
 PLUGIN = BackendPlugin(open=MoodyBackend, timeout_seconds=TIMEOUT_SECONDS, sync_timeout_seconds=TIMEOUT_SECONDS)
 MISSPELT = BackendPlugin(open=Misspelt)
@@ -161,4 +161,5 @@ RAISING = BackendPlugin(open=_raise)
 SLOW_TO_OPEN = BackendPlugin(open=_hang, timeout_seconds=TIMEOUT_SECONDS)
 NO_PLUGIN = "a string"
 DIRECT_ONLY = BackendPlugin(open=MoodyBackend, scope=lambda _: Scope(default="deny"), timeout_seconds=TIMEOUT_SECONDS)
+PATIENT = BackendPlugin(open=MoodyBackend, timeout_seconds=60.0)
 NO_SCOPE = BackendPlugin(open=MoodyBackend, scope=_unreadable_scope, timeout_seconds=TIMEOUT_SECONDS)

@@ -16,6 +16,7 @@ import pytest
 
 from memory_core.sources import writer
 from memory_core.sources.sessions_json import read
+from tests.waiting import HANG_GUARD_SECONDS
 
 NOTE = "memory/2026-11-21.md"
 PROCESSES, PARAGRAPHS = 8, 100
@@ -24,8 +25,6 @@ KILLS = 40
 APPENDER = """
 import sys
 from pathlib import Path
-import pytest
-
 from memory_core.sources import writer as notes
 base, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 print("ready", flush=True)
@@ -40,8 +39,6 @@ for number in range(count):
 VICTIM = """
 import sys
 from pathlib import Path
-import pytest
-
 from memory_core.sources import writer as notes
 base, trial = Path(sys.argv[1]), sys.argv[2]
 for number in range(10**6):
@@ -53,8 +50,6 @@ for number in range(10**6):
 RECORDER = """
 import sys
 from pathlib import Path
-import pytest
-
 from memory_core.sources.sessions_json import record_flush, update
 path, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 print("ready", flush=True)
@@ -110,7 +105,9 @@ def test_a_killed_writer_leaves_every_note_whole(tmp_path: Path) -> None:
     acknowledged: set[str] = set()
     for trial in range(KILLS):
         acknowledged |= {f"Trial {trial}, paragraph {number}" for number in _kill_one(tmp_path, trial)}
-        writer.finish_interrupted(workspace=tmp_path / "ws", state_dir=tmp_path / "state", lock_timeout_seconds=5)
+        writer.finish_interrupted(
+            workspace=tmp_path / "ws", state_dir=tmp_path / "state", lock_timeout_seconds=HANG_GUARD_SECONDS
+        )
         found = Counter(title for path in sorted((tmp_path / "ws" / "memory").iterdir()) for title in _titles(path))
         assert max(found.values()) == 1
         assert acknowledged <= set(found)

@@ -429,7 +429,7 @@ class Loading:
     """A transport that takes longer to load than a question may wait, as litellm does."""
 
     async def load(self) -> None:
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(1.5)
 
     async def send(self, texts: Sequence[str], kind: TextKind) -> Sequence[NDArray[np.float32]]:
         return [unit(text) for text in texts]
@@ -442,6 +442,6 @@ def test_what_has_to_be_loaded_first_does_not_keep_a_question_from_the_provider(
     space = Space(provider="litellm", model="m", dimensions=8)
     provider = RequestProvider(space, Loading(), limits=Limits(items=8, tokens=None), concurrency=1)
     try:
-        np.testing.assert_allclose(provider.embed_query("hello", timeout_seconds=0.2), unit("hello"), atol=1e-5)
+        np.testing.assert_allclose(provider.embed_query("hello", timeout_seconds=1.0), unit("hello"), atol=1e-5)
     finally:
         provider.close()

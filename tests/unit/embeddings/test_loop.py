@@ -14,6 +14,7 @@ import pytest
 
 from memory_core.embeddings.remote import loop as module
 from memory_core.embeddings.remote.loop import BackgroundLoop, LoopClosed
+from tests.waiting import HANG_GUARD_SECONDS
 
 
 async def nothing() -> None:
@@ -38,8 +39,8 @@ def test_a_request_that_ends_while_the_loop_closes_is_settled() -> None:
         closer = threading.Thread(target=loop.close, args=(nothing,))
         closer.start()
         with contextlib.suppress(CancelledError):  # it had not begun
-            assert second.result(timeout=3) == "done"
-        closer.join(3)
+            assert second.result(timeout=HANG_GUARD_SECONDS) == "done"
+        closer.join(HANG_GUARD_SECONDS)
         assert not closer.is_alive()
 
 
@@ -56,7 +57,7 @@ def test_all_futures_are_settled_by_a_close_in_their_midst() -> None:
         feeder.start()
         time.sleep(0.001)
         assert loop.close(nothing) == ()
-        feeder.join(5)
+        feeder.join(HANG_GUARD_SECONDS)
         assert all(future.done() for future in futures)
 
 
@@ -66,12 +67,12 @@ def test_a_loop_that_is_blocked_is_left_behind_and_named(monkeypatch: pytest.Mon
     go = threading.Event()
 
     async def hang() -> None:
-        go.wait(10)
+        go.wait(2 * HANG_GUARD_SECONDS)
 
     hanging, waiting = loop.submit(hang), loop.submit(answer)
     began = time.monotonic()
     assert loop.close(nothing) == ("memory-core-test",)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < HANG_GUARD_SECONDS
     for future in (hanging, waiting):
         with pytest.raises(CancelledError):
             future.result(timeout=0)
@@ -92,26 +93,27 @@ def test_a_coroutine_that_cannot_be_cancelled_is_settled(monkeypatch: pytest.Mon
                 continue
 
     future = loop.submit(cling)
-    begun.wait(5)
+    assert begun.wait(HANG_GUARD_SECONDS)
     loop.close(nothing)
     with pytest.raises(CancelledError):
-        future.result(timeout=1)
+        future.result(timeout=HANG_GUARD_SECONDS)
 
 
 def test_cancelling_a_future_ends_its_task() -> None:
     loop = BackgroundLoop("memory-core-test")
-    ended = threading.Event()
+    begun, ended = threading.Event(), threading.Event()
 
     async def wait() -> None:
+        begun.set()
         try:
             await asyncio.sleep(30)
         finally:
             ended.set()
 
     future = loop.submit(wait)
-    time.sleep(0.05)
+    assert begun.wait(HANG_GUARD_SECONDS)
     assert future.cancel()
-    assert ended.wait(5)
+    assert ended.wait(HANG_GUARD_SECONDS)
     loop.close(nothing)
 
 

