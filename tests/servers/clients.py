@@ -63,7 +63,7 @@ def assert_right(rows: dict[int, NDArray[np.float32]], texts: Sequence[str], dim
         np.testing.assert_allclose(rows[number], unit(text, dimensions), atol=1e-5)
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 5) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
     """Poll until the condition holds."""
     end = time.monotonic() + seconds
     while not condition():

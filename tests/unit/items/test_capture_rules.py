@@ -125,11 +125,11 @@ def test_days_become_dates() -> None:
 )
 def test_hostile_messages_take_no_quadratic_time(piece: str) -> None:
     def measure(times: int) -> float:
-        begun = time.process_time()
+        begun = time.thread_time()
         for ending in ("", ".", "?"):
             learn((piece * 4000)[: 300 * times] + ending)
             learn("\n".join([piece * 60] * times) + ending)
-        return time.process_time() - begun
+        return time.thread_time() - begun
 
     small = max(measure(4), 0.01)
     assert measure(40) < 60 * small

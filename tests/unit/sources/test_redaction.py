@@ -188,9 +188,9 @@ def test_a_key_is_found_whatever_stands_around_it(key: str, before: list[str], a
 def test_hostile_text_takes_no_quadratic_time(piece: str) -> None:
     def seconds(length: int) -> float:
         text = piece * (length // len(piece))
-        started = time.process_time()
+        started = time.thread_time()
         redact(text)
-        return time.process_time() - started
+        return time.thread_time() - started
 
     assert seconds(100_000) < max(40 * seconds(10_000), 1.0)
 

@@ -14,7 +14,7 @@ from memory_core.errors import StoreFull, SyncBusy, SyncStopped
 from memory_core.records import SyncReport
 from memory_core.sync.background import BUSY_PAUSE_SECONDS, LONGEST_DEBOUNCES, BackgroundSync, Debounce
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 
 
 class Time:

@@ -89,9 +89,9 @@ HOSTILE = {
 @pytest.mark.parametrize("block", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_yaml_is_harmless(block: str) -> None:
     held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    started = time.process_time()
+    started = time.thread_time()
     found = read_front_matter(f"---\n{block}\n---\n")
-    assert time.process_time() - started < 2
+    assert time.thread_time() - started < 20  # what takes quadratic time takes minutes
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - held < 100_000  # kB
     assert len(found.names) <= MAX_NAMES
     assert sum(map(len, found.names)) <= 100 * MAX_NAMES

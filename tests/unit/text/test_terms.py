@@ -159,9 +159,9 @@ def test_the_share_of_cjk_letters_and_pairs_that_only_build_sentences() -> None:
 @pytest.mark.parametrize("part", ["aA", "a_", "a:", "a::", "_", "1a", "aAbB", "ab-", "a.1", "9", "a"])
 def test_identifiers_are_told_in_linear_time(part: str) -> None:
     """Long runs once made a pattern try every way to divide them."""
-    started = time.process_time()
+    started = time.thread_time()
     extract_identifiers(part * 5000 + "!x")
-    assert time.process_time() - started < 0.5
+    assert time.thread_time() - started < 5  # what takes quadratic time takes minutes
 
 
 @given(st.text())
