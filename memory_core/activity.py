@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -100,8 +99,8 @@ def load_entries(path: Path, *, limit: int, session: str | None = None) -> list[
     return found
 
 
-def drop_entries(path: Path, pattern: re.Pattern[str]) -> None:
-    """Write the log anew without the entries that name a place or a session in which a pattern is found, and without torn ones.
+def drop_entries(path: Path, holds: Callable[[str], bool]) -> None:
+    """Write the log anew without the entries that name a place or a session which holds a text, and without torn ones.
 
     Raises:
         OSError: It cannot be read or written.
@@ -112,13 +111,13 @@ def drop_entries(path: Path, pattern: re.Pattern[str]) -> None:
             with suppress(FileNotFoundError):
                 lines = file.read_bytes().split(b"\n")
                 read = [(line, [*_parse(line)]) for line in lines if line]
-                kept = [b"", *(line for line, entries in read if entries and not _names(entries[0], pattern))]
+                kept = [b"", *(line for line, entries in read if entries and not _names(entries[0], holds))]
                 if len(kept) < len(lines):
                     replace_file(file, b"\n".join(kept))
 
 
-def _names(entry: Activity, pattern: re.Pattern[str]) -> bool:
-    return any(pattern.search(text) for text in (*entry.places, entry.session or ""))
+def _names(entry: Activity, holds: Callable[[str], bool]) -> bool:
+    return any(map(holds, (*entry.places, entry.session or "")))
 
 
 def _turn_over(path: Path) -> None:

@@ -30,10 +30,11 @@ def run_purge(options: Options) -> int:
     from memory_core.config.names import BUILTIN
     from memory_core.config.switch import refuse_off
     from memory_core.history.history import History
-    from memory_core.history.store.purging import compile_text
+    from memory_core.text.wording import Wording
 
     text: str = options.match
-    if len("".join(text.split())) < LEAST_CHARS:
+    wording = Wording(text)
+    if len(wording.folded) < LEAST_CHARS:
         raise InvalidArgument("--match", f"expected a text of at least {LEAST_CHARS} characters")
     with open_notes(options) as memory:
         config = memory.config()
@@ -61,7 +62,7 @@ def run_purge(options: Options) -> int:
             _delete(asides)
             memory.sync()  # overwrites
             try:
-                drop_entries(config.activity_path, compile_text(text))
+                drop_entries(config.activity_path, wording.stands_in)
             except OSError as error:
                 raise StoreError(
                     config.activity_path, f"may still hold the text: {error.strerror or error}",
@@ -106,14 +107,14 @@ def _refuse_in_use(memory: Memory, config: AgentConfig, found: list[Version], te
     """
     from memory_core.history.holders import find_holders
     from memory_core.history.store.deletions import EDIT
-    from memory_core.history.store.purging import compile_text
+    from memory_core.text.wording import Wording
 
     places = list(find_holders(config, text))
     places += [
         f"{each.key.path} holds the text, as it was indexed" for each in found if each.until is None and not places
     ]
-    pattern = compile_text(text)
-    items = [item.id for item in memory.items.export() if pattern.search(item.content)]
+    wording = Wording(text)
+    items = [item.id for item in memory.items.export() if wording.stands_in(item.content)]
     places += [f"the item {each} holds the text: memory-core items forget {each}" for each in items]
     if places:
         more = f"; and {len(places) - MOST_SHOWN} more places" if len(places) > MOST_SHOWN else ""

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable
-from memory_core.history.store.purging import compile_text
 from memory_core.sources import files, session_logs
 from memory_core.sources.notes import read_bytes
+from memory_core.text.wording import Wording
 
 
 def find_holders(config: AgentConfig, text: str) -> Iterator[str]:
-    """Yield a sentence for each note and indexed session log that holds a text in any case, or that cannot be read."""
-    pattern = compile_text(text)
+    """Yield a sentence for each note and indexed session log that holds a text, or that cannot be read."""
+    wording = Wording(text)
     for note in files.list_files(config).files:
-        if pattern.search(note.path):
+        if wording.stands_in(note.path):
             yield f"the path {note.path} holds the text"
         try:
-            found = _find_line(pattern, read_bytes(note)[0].decode(errors="surrogateescape"))
+            found = _find_line(wording, read_bytes(note)[0].decode(errors="surrogateescape"))
         except FileUnreadable as error:
             yield str(error)
         else:
@@ -28,7 +27,7 @@ def find_holders(config: AgentConfig, text: str) -> Iterator[str]:
     if session_logs.SOURCE in config.search.sources:
         for log in session_logs.list_sessions(config).files:
             try:
-                held = pattern.search(session_logs.read_session(log).text)
+                held = wording.stands_in(session_logs.read_session(log).text)
             except FileUnreadable as error:
                 yield str(error)
             else:
@@ -36,6 +35,6 @@ def find_holders(config: AgentConfig, text: str) -> Iterator[str]:
                     yield f"the session log {log.path} holds the text"
 
 
-def _find_line(pattern: re.Pattern[str], text: str) -> int | None:
-    found = pattern.search(text)
-    return None if found is None else text.count("\n", 0, found.start()) + 1
+def _find_line(wording: Wording, text: str) -> int | None:
+    at = wording.find(text)
+    return None if at is None else text.count("\n", 0, at) + 1

@@ -185,7 +185,8 @@ def test_forgetting_an_item_tells_what_the_past_holds(memory: Memory, capsys: py
     ("written", "asked"),
     [
         ("café 77", "cafe\u0301 77"), ("cafe\u0301 77", "CAFÉ 77"), ("Straße 12", "strasse 12"), ("STRASSE 12", "straße 12"),
-        ("ﬁle 9", "ﬁle 9"), ("a.b (c)", "A.B (C)"),
+        ("ﬁle 9", "file 9"), ("file 9", "ﬁle 9"), ("ｐｉｎ\u3000１２", "PIN 12"),
+        ("a.b (c)", "A.B (C)"), ("hun\u00adter 2", "hunter 2"),
     ],
 )  # fmt: skip
 def test_a_text_is_found_in_every_form_of_its_letters(tmp_path: Path, written: str, asked: str) -> None:

@@ -24,7 +24,7 @@ from memory_core.config.fields import parse_size_bytes
 from memory_core.config.settings import Chunking
 from memory_core.search import periods
 from memory_core.sources import notes, redaction, transcripts
-from memory_core.text import chunks, links, markdown, names, paragraphs, silent_reply, terms, tokens, units
+from memory_core.text import chunks, links, markdown, names, paragraphs, silent_reply, terms, tokens, units, wording
 from memory_qmd import parsing, queries
 
 ATOMS = (
@@ -151,6 +151,8 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "spellings": lambda text: names.compile_spellings(["a - a", "aa", text[:200], "中"]).find_line(text),
     "name": names.make_key,
     "phrases of a name": names.split_phrases,
+    "wording": lambda text: wording.Wording(text[:2000]).replace(f"{text} {text}", "-"),
+    "a word": lambda text: [wording.Wording(each).replace(f"é{text}", "-") for each in ("a a", text[:1] * 9, "b")],
     "qmd words": queries.extract_words,
     "qmd text": queries.strip_syntax,
     "qmd version": lambda text: parsing.parse_version(text.encode()),

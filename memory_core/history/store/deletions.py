@@ -11,6 +11,7 @@ from memory_core.history.store.schema import HISTORY
 from memory_core.history.store.store import HistoryStore
 from memory_core.sqlite import Connection
 from memory_core.sqlite.wiping import repeat, rewrite_file
+from memory_core.text.wording import Wording
 
 EDIT = "take it out of there, then try again"
 
@@ -33,19 +34,19 @@ class Deletions:
         self.pending = False
 
     def find_text(self, text: str) -> list[Version]:
-        """Return the versions that hold a text, in any case, or whose path does; the oldest first.
+        """Return the versions that hold a text, in any form of its letters, or whose path does; the oldest first.
 
         Raises:
             StoreCorrupt: One cannot be unpacked.
         """
-        pattern = purging.compile_text(text)
+        wording = Wording(text)
         try:
             with self._store.read() as connection:
-                found = set(purging.find_versions(connection, pattern))
+                found = set(purging.find_versions(connection, wording))
                 versions = rows.load_all(connection)
         except NotIndexed:
             return []
-        return [version for version in versions if version.id in found or pattern.search(version.key.path)]
+        return [version for version in versions if version.id in found or wording.stands_in(version.key.path)]
 
     def purge_text(self, text: str) -> None:
         """Put a mark in the place of a text in all versions, and drop notes whose path holds it; `wipe` overwrites the bytes.
@@ -54,15 +55,15 @@ class Deletions:
             TextInUse: A note that stands holds the text, or its path does; nothing was changed.
             StoreError: The file cannot be written; nothing was changed.
         """
-        pattern = purging.compile_text(text)
+        wording = Wording(text)
         with self._store.write() as connection:
             standing = {number: key.path for key, (number, _) in rows.load_standing(connection).items()}
-            changed = purging.rewrite_versions(connection, pattern)
+            changed = purging.rewrite_versions(connection, wording)
             for path in (standing[number] for number in changed if number in standing):
                 raise TextInUse(f"{path} holds the text", action=EDIT)
-            for path in filter(pattern.search, standing.values()):
+            for path in filter(wording.stands_in, standing.values()):
                 raise TextInUse(f"the path {path} holds the text", action="rename that note, then try again")
-            purging.drop_notes(connection, pattern)
+            purging.drop_notes(connection, wording)
             self.mark(connection, "purged")
 
     def mark(self, connection: Connection, kind: Literal["dropped", "purged"]) -> None:

@@ -2,51 +2,37 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Literal, cast
-from unicodedata import normalize
 
 from memory_core.history.store import deltas, rows
 from memory_core.sources.notes import hash_bytes
 from memory_core.sqlite import Connection
+from memory_core.text.wording import Wording
 
 PURGED = "[purged]"  # stands in old versions where the text stood
 
 Mark = tuple[Literal["dropped", "purged"], str]  # what was deleted, and which deletion it was
 
 
-def compile_text(text: str) -> re.Pattern[str]:
-    """Return the pattern of a text in notes: in any case and Unicode form, with any white space between its words."""
-    return re.compile(r"\s+".join(map(_compile_word, text.split())), re.IGNORECASE)
-
-
-def _compile_word(word: str) -> str:
-    """Return the pattern of a word in which accents may be characters of their own, and "ss" may be "ß"."""
-    folded = normalize("NFC", normalize("NFC", word).casefold())
-    forms = [f"(?:{re.escape(each)}|{re.escape(apart)})" if (apart := normalize("NFD", each)) != each else re.escape(each)
-             for each in folded]  # fmt: skip
-    return f"(?:{''.join(forms).replace('ss', '(?:ss|ß|ẞ)')}|{re.escape(word)})"
-
-
-def find_versions(connection: Connection, pattern: re.Pattern[str]) -> list[int]:
+def find_versions(connection: Connection, wording: Wording) -> list[int]:
     """Return the ids of the versions whose bytes hold a text.
 
     Raises:
         DamagedBody: One cannot be unpacked.
     """
-    return [number for number, old, new, _ in _walk(connection, _replacing(pattern)) if old != new]
+    return [number for number, old, new, _ in _walk(connection, _replacing(wording)) if old != new]
 
 
-def rewrite_versions(connection: Connection, pattern: re.Pattern[str]) -> list[int]:
+def rewrite_versions(connection: Connection, wording: Wording) -> list[int]:
     """Put `PURGED` in the place of a text in all versions, inside a write transaction; return the ids of those that held it.
 
     Raises:
         DamagedBody: One cannot be unpacked.
     """
     changed = []
-    for number, old, new, body in _walk(connection, _replacing(pattern)):
+    for number, old, new, body in _walk(connection, _replacing(wording)):
         if body is not None:
             connection.execute("UPDATE versions SET hash = ?, body = ? WHERE id = ?", (hash_bytes(new), body, number))
         if old != new:
@@ -54,11 +40,10 @@ def rewrite_versions(connection: Connection, pattern: re.Pattern[str]) -> list[i
     return changed
 
 
-def _replacing(pattern: re.Pattern[str]) -> Callable[[bytes], bytes]:
-    but_marks = re.compile(f"{re.escape(PURGED)}|{pattern.pattern}", pattern.flags)  # a mark stays what it is
-
+def _replacing(wording: Wording) -> Callable[[bytes], bytes]:
     def replace(data: bytes) -> bytes:
-        return but_marks.sub(PURGED, data.decode(errors="surrogateescape")).encode(errors="surrogateescape")
+        parts = data.decode(errors="surrogateescape").split(PURGED)  # a mark stays what it is
+        return PURGED.join(wording.replace(part, PURGED) for part in parts).encode(errors="surrogateescape")
 
     return replace
 
@@ -101,8 +86,8 @@ def remove_mark(connection: Connection, done: Mark) -> None:
     connection.execute("DELETE FROM meta WHERE key = 'wipe' AND value = ?", (":".join(done),))
 
 
-def drop_notes(connection: Connection, pattern: re.Pattern[str]) -> list[str]:
+def drop_notes(connection: Connection, wording: Wording) -> list[str]:
     """Drop all versions of notes whose path holds a text, inside a write transaction; return those paths."""
-    gone = [version for version in rows.load_all(connection) if pattern.search(version.key.path)]
+    gone = [version for version in rows.load_all(connection) if wording.stands_in(version.key.path)]
     rows.drop_versions(connection, [version.id for version in gone])
     return sorted({version.key.path for version in gone})
