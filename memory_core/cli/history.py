@@ -169,6 +169,11 @@ def run_import_git(options: Options) -> int:
         output.write("No commit before the first sync has changed a note.")
     else:
         output.write(f"{output.count(done.versions, 'version')} of notes from {output.count(done.commits, 'commit')}.")
-    if done.skipped:
-        output.complain(f"left out, because they are too large or not in the repository: {done.skipped} versions")
+    if done.purged:
+        output.complain(
+            f"{output.count(done.purged, 'version')} in the commits still held a text that was purged; it was left out",
+            "rewrite the commits to be rid of it there",
+        )
+    for each in done.left_out:
+        output.complain(f"left out: {each}")
     return 0

@@ -8,13 +8,14 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Literal, NamedTuple
 
 from memory_core.errors import HistoryUnavailable
 from memory_core.lazy_dataclasses import dataclass
 
 MOST_COMMITS = 50_000  # that are read, the last ones
 LATEST_MS = 7_258_118_400_000  # the year 2200: git takes any number for a time
+_KINDS: dict[bytes, Literal["link", "submodule"]] = {b"120000": "link", b"160000": "submodule"}
 _REGULAR = (b"100644", b"100755")
 _READ_BYTES = 1 << 16
 # The repository's own configuration may name programs and other repositories. Those of the user and the machine are not read.
@@ -25,7 +26,7 @@ _SAFE = (
 )  # fmt: skip
 _LOG = (
     "log", "--first-parent", "-m", "--reverse", "--raw", "-z", "--no-renames", "--no-abbrev", "--no-relative", "--no-ext-diff",
-    "--no-textconv", "--no-show-signature", "--no-color", "--no-notes", "--no-mailmap", "--ignore-submodules=all",
+    "--no-textconv", "--no-show-signature", "--no-color", "--no-notes", "--no-mailmap", "--ignore-submodules=dirty",
     f"--max-count={MOST_COMMITS}", "--format=%x01%H %ct", "HEAD", "--", ".",
 )  # fmt: skip
 
@@ -34,12 +35,14 @@ class CommittedFile(NamedTuple):
     """A file that a commit has changed.
 
     Attributes:
-        path: Below the workspace, POSIX.
+        path: Below the workspace, POSIX; bytes that are no UTF-8 are surrogates.
         blob: The name of its content; None if it was deleted, or is no regular file any more.
+        kind: "link" and "submodule" have no content.
     """
 
     path: str
     blob: str | None
+    kind: Literal["file", "link", "submodule"] = "file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,10 @@ def load_commits(workspace: Path) -> list[Commit]:
     Raises:
         HistoryUnavailable: It is not under git, git is not installed, or it fails.
     """
+    if not is_under_git(workspace):
+        raise HistoryUnavailable(
+            f"{workspace} lies in no git repository", action="import the workspace of an agent that is kept under git"
+        )
     prefix = _run(workspace, "rev-parse", "--show-prefix").removesuffix(b"\n")
     if _run(workspace, "rev-list", "--all", "--max-count=1") == b"":
         return []
@@ -75,6 +82,21 @@ def load_commits(workspace: Path) -> list[Commit]:
     return commits
 
 
+def is_under_git(workspace: Path) -> bool:
+    """Return True if a workspace or a folder above it has a repository, whatever its state."""
+    real = workspace.resolve()
+    return any((folder / ".git").exists() for folder in (real, *real.parents))
+
+
+def is_shallow(workspace: Path) -> bool:
+    """Return True if the repository lacks its first commits.
+
+    Raises:
+        HistoryUnavailable: Git fails.
+    """
+    return _run(workspace, "rev-parse", "--is-shallow-repository").strip() == b"true"
+
+
 class Blobs:
     """Reads contents by name, of one process of git."""
 
@@ -82,22 +104,22 @@ class Blobs:
         self._output = output
         self._questions = questions
 
-    def load(self, blob: str, *, max_bytes: int) -> bytes | None:
-        """Return a content; None if it is larger, or the repository does not have it."""
+    def load(self, blob: str, *, max_bytes: int) -> bytes | Literal["large", "missing"]:
+        """Return a content; "large" if it is larger, "missing" if the repository does not have it."""
         self._questions.write(f"{blob}\n".encode())
         self._questions.flush()
         head = self._output.readline().split()
         if len(head) != 3:  # "<name> missing", or nothing if git has ended
-            return None
+            return "missing"
         size = int(head[2])
         if head[1] != b"blob" or size > max_bytes:
             left = size + 1
             while left:
                 left -= len(self._output.read(min(left, _READ_BYTES))) or left
-            return None
+            return "large"
         data = self._output.read(size)
         self._output.read(1)
-        return data if len(data) == size else None
+        return data if len(data) == size else "missing"
 
 
 @contextmanager
@@ -140,7 +162,8 @@ def _run(workspace: Path, *arguments: str) -> bytes:
         reason = done.stderr.decode(errors="replace").strip().splitlines()
         said = reason[0] if reason else f"git has ended with {done.returncode}"
         raise HistoryUnavailable(
-            f"the log of {workspace} cannot be read: {said}", action="import a workspace that is kept under git"
+            f"git cannot read the repository of {workspace}: {said}",
+            action="see what is wrong with it: git fsck",
         )
     return done.stdout
 
@@ -189,7 +212,7 @@ def _parse_tree(fields: Sequence[bytes], prefix: bytes) -> Iterator[CommittedFil
 
 
 def _to_change(path: bytes, mode: bytes, blob: bytes, prefix: bytes) -> Iterator[CommittedFile]:
-    """Yield a change below the workspace whose path is text."""
-    with contextlib.suppress(UnicodeDecodeError):
-        if path.startswith(prefix):
-            yield CommittedFile(path[len(prefix) :].decode(), blob.decode() if mode in _REGULAR else None)
+    """Yield a change below the workspace."""
+    if path.startswith(prefix):
+        name = path[len(prefix) :].decode(errors="surrogateescape")
+        yield CommittedFile(name, blob.decode() if mode in _REGULAR else None, _KINDS.get(mode, "file"))

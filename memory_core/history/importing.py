@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterator
-from itertools import takewhile
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, takewhile
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import HistoryUnavailable
-from memory_core.history.git_log import Blobs, Commit, load_commits, open_blobs
+from memory_core.history.git_log import Blobs, Commit, CommittedFile, is_shallow, load_commits, open_blobs
 from memory_core.history.history import NONE_YET
 from memory_core.history.moments import repair_times
 from memory_core.history.records import NoteKey
-from memory_core.history.store import imports, rows
+from memory_core.history.recovering import make_tag, purge, recover_texts
+from memory_core.history.store import imports, purging, rows
 from memory_core.history.store.imports import PastNote
 from memory_core.history.store.store import HistoryStore
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.sources.notes import MAX_NOTE_BYTES
-from memory_core.sources.roots import find_roots
+from memory_core.sources.refusals import UNFIT_NAME, make_printable
+from memory_core.sources.roots import SUFFIX, find_roots
+from memory_core.text.wording import Wording
 
 ORIGIN = "git"
+MOST_NAMED = 3  # of paths that are left out for one reason
 
 Name = Callable[[str], tuple[NoteKey, bool] | None]
 
@@ -32,39 +36,70 @@ class Imported:
         commits: Those that became moments.
         versions: Of notes that these moments brought.
         skipped: Contents that are too large, or that the repository does not have.
+        purged: Versions from which texts were left out that an earlier purge has taken out of the history.
+        left_out: What else the history lacks, one sentence each.
     """
 
     commits: int
     versions: int
     skipped: int
+    purged: int = 0
+    left_out: tuple[str, ...] = ()
 
 
 def import_git(config: AgentConfig) -> Imported:
     """Put the commits before the first sync in front of it, as moments; what an earlier import has put there is replaced.
 
-    All of it is one transaction: an import that is interrupted has done nothing.
+    All of it is one transaction: an import that is interrupted has done nothing. Texts that were purged from this history
+    stay away, as far as an old version tells where in the commits they stand.
 
     Raises:
         HistoryUnavailable: The workspace is not under git, git fails, or no sync was recorded yet.
         StoreError: The history cannot be written.
     """
     commits = load_commits(config.workspace)
+    shallow = is_shallow(config.workspace)
     store = HistoryStore(config.history_path)
     try:
         with open_blobs(config.workspace) as blobs, store.write() as connection:
             moments = [each for each in rows.load_moments(connection) if each.origin != ORIGIN]
             if not moments:
                 raise HistoryUnavailable(NONE_YET, action="run: memory-core index")
+            naming = _Naming(config)
+            purged = purging.load_purged(connection)
+            reader = _CommitReader(naming.find, blobs, _find_purged(commits, naming.find, blobs, purged))
             rows.drop_moments(connection, ORIGIN)
-            name = _make_naming(config)
-            earlier = _select(commits, name, before_ms=moments[0].at_ms)
-            missing: list[str] = []
-            states = _read_moments(earlier, name, blobs, missing)
+            earlier = _select(commits, naming.find, before_ms=moments[0].at_ms)
             first = moments[0].id
+            states = reader.read_moments(earlier)
             versions = imports.insert(connection, states, ORIGIN, first - len(earlier), first)
-            return Imported(len(earlier), versions, len(missing))
     finally:
         store.close()
+    left_out = [*reader.describe(), *naming.describe(commits)]
+    if shallow:
+        left_out.append("commits before the first one of this shallow clone; to have them: git fetch --unshallow")
+    if purged.notes and commits:
+        left_out.append(
+            "nothing of notes that an earlier purge dropped for their paths: if commits hold them, purge those paths again"
+        )
+    return Imported(len(earlier), versions, len(reader.missing) + len(reader.large), reader.purged, tuple(left_out))
+
+
+def _find_purged(commits: list[Commit], name: Name, blobs: Blobs, purged: purging.Purged) -> tuple[Wording, ...]:
+    """Return the texts that were purged from this history and that stand in commits, the longest first."""
+    found: dict[str, Wording] = {}
+    for change in chain.from_iterable(commit.changes for commit in commits if purged.versions):
+        named = name(change.path)
+        versions = purged.versions.get(named[0], ()) if named else ()
+        if not versions or change.blob is None:
+            continue
+        data = blobs.load(change.blob, max_bytes=MAX_NOTE_BYTES)
+        if isinstance(data, str) or purge(data, [*found.values()]) in versions:
+            continue
+        for version in versions:
+            for text in recover_texts(data, version, lambda each: bool(purged.tags >> make_tag(each) & 1)):
+                found[text.folded] = text
+    return tuple(sorted(found.values(), key=lambda each: -len(each.folded)))
 
 
 def _select(commits: list[Commit], name: Name, *, before_ms: int) -> list[Commit]:
@@ -74,39 +109,103 @@ def _select(commits: list[Commit], name: Name, *, before_ms: int) -> list[Commit
     return [commit for commit, _ in earlier if any(name(change.path) for change in commit.changes)]
 
 
-def _read_moments(
-    commits: list[Commit], name: Name, blobs: Blobs, missing: list[str]
-) -> Iterator[tuple[int, list[PastNote]]]:
-    """Yield (unix milliseconds, notes as they stood from then) of commits; adds the paths of those that cannot be had."""
-    for commit in commits:
-        notes = []
-        for change in commit.changes:
-            if (named := name(change.path)) is None:
-                continue
-            data = None if change.blob is None else blobs.load(change.blob, max_bytes=MAX_NOTE_BYTES)
-            if data is None and change.blob is not None:
-                missing.append(change.path)
-            notes.append(PastNote(*named, data))
-        yield commit.at_ms, notes
+class _CommitReader:
+    """Reads the notes of commits.
+
+    Args:
+        name: Names them.
+        blobs: Their contents.
+        texts: Those that are left out of them.
+
+    Attributes:
+        missing: Paths whose content the repository does not have.
+        large: Paths whose content is too large.
+        links: Paths of symbolic links.
+        purged: The number of versions without a text that they hold in the repository.
+    """
+
+    def __init__(self, name: Name, blobs: Blobs, texts: Sequence[Wording]) -> None:
+        self._name = name
+        self._blobs = blobs
+        self._texts = texts
+        self.missing: list[str] = []
+        self.large: list[str] = []
+        self.links: list[str] = []
+        self.purged = 0
+
+    def read_moments(self, commits: Sequence[Commit]) -> Iterator[tuple[int, list[PastNote]]]:
+        """Yield (unix milliseconds, notes as they stood from then) of commits."""
+        for commit in commits:
+            notes = [self._read(change, *named) for change in commit.changes if (named := self._name(change.path))]
+            yield commit.at_ms, [note for note in notes if note is not None]
+
+    def describe(self) -> Iterator[str]:
+        """Yield a sentence for each reason for which contents are left out."""
+        yield from _describe("not in the repository, as in a partial clone", self.missing)
+        yield from _describe(f"above {MAX_NOTE_BYTES // 2**20} MB", self.large)
+        yield from _describe("symbolic links", self.links)
+
+    def _read(self, change: CommittedFile, key: NoteKey, in_vault: bool) -> PastNote | None:
+        """Return a note as a commit has left it; None if its path holds a text that is left out."""
+        if any(text.stands_in(key.path) for text in self._texts):
+            self.purged += change.blob is not None
+            return None
+        if change.kind == "link":
+            self.links.append(change.path)
+        data = None if change.blob is None else self._blobs.load(change.blob, max_bytes=MAX_NOTE_BYTES)
+        if isinstance(data, str):
+            (self.large if data == "large" else self.missing).append(change.path)
+            return PastNote(key, in_vault, None)
+        if data is not None and self._texts:
+            kept = purge(data, self._texts)
+            self.purged += kept != data
+            data = kept
+        return PastNote(key, in_vault, data)
 
 
-def _make_naming(config: AgentConfig) -> Name:
-    """Return the function that names the note of a path below the workspace as syncs do; None for what is none today."""
-    roots = find_roots(config)
-    workspace = posixpath.realpath(config.workspace)
-    known: dict[str, tuple[NoteKey, bool] | None] = {}
+class _Naming:
+    """Names the notes of paths below a workspace as syncs do.
 
-    def find(path: str) -> tuple[NoteKey, bool] | None:
-        absolute = posixpath.join(workspace, path)
-        for root in roots:
+    Args:
+        config: The agent's.
+    """
+
+    def __init__(self, config: AgentConfig) -> None:
+        self._roots = find_roots(config)
+        self._workspace = posixpath.realpath(config.workspace)
+        self._known: dict[str, tuple[NoteKey, bool] | None] = {}
+        self._unfit: list[str] = []
+
+    def find(self, path: str) -> tuple[NoteKey, bool] | None:
+        """Return the note of a path, and if it lies in a vault; None for what is none today."""
+        if path not in self._known:
+            self._known[path] = self._find(path)
+        return self._known[path]
+
+    def describe(self, commits: Sequence[Commit]) -> Iterator[str]:
+        """Yield a sentence for unfit names, and for submodules in which notes would lie."""
+        yield from _describe("names that are refused: not UTF-8, or with characters that nobody sees", self._unfit)
+        modules = {change.path for commit in commits for change in commit.changes if change.kind == "submodule"}
+        served = [path for path in modules if self._find(f"{path}/note{SUFFIX}")]
+        yield from _describe("submodules, which have commits of their own", served)
+
+    def _find(self, path: str) -> tuple[NoteKey, bool] | None:
+        absolute = posixpath.join(self._workspace, path)
+        for root in self._roots:
             relative = root.locate(absolute)
-            if relative is not None and root.refuse(relative) is None:
+            if relative is None:
+                continue
+            reason = root.refuse(relative)
+            if reason is None:
                 return NoteKey(root.source, root.show(relative)), root.is_vault
+            if reason == UNFIT_NAME and path.endswith(SUFFIX):
+                self._unfit.append(path)
         return None
 
-    def name(path: str) -> tuple[NoteKey, bool] | None:
-        if path not in known:
-            known[path] = find(path)
-        return known[path]
 
-    return name
+def _describe(reason: str, paths: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence on paths that are left out, if there are any; the first ones are named."""
+    different = sorted(set(paths))
+    if different:
+        more = f" and {len(different) - MOST_NAMED} more" if len(different) > MOST_NAMED else ""
+        yield f"{reason}: {', '.join(map(make_printable, different[:MOST_NAMED]))}{more}"

@@ -142,7 +142,11 @@ def test_links_and_deleted_contents_are_no_notes(memory: Memory) -> None:
     _git(workspace, "commit", "-q", "-m", "link", at=START + DAY)
     blob = _git(workspace, "rev-parse", "HEAD~:./memory/lost.md").strip()
     (workspace.parent / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    assert _import(memory).skipped == 1
+    done = _import(memory)
+    assert done.skipped == 1
+    assert done.left_out == (
+        "not in the repository, as in a partial clone: memory/lost.md", "symbolic links: memory/lost.md",
+    )  # fmt: skip
     assert [each[2] for each in _list_states(memory)[:2]] == [{"MEMORY.md": "- one\n"}] * 2
 
 
@@ -178,5 +182,104 @@ def test_a_workspace_without_commits_says_so(memory: Memory, tmp_path: Path) -> 
     (tmp_path / "plain").mkdir()
     with memory_core.open_memory(KEYWORDS, workspace=tmp_path / "plain", state_dir=tmp_path / "other") as plain:
         write_notes(tmp_path / "plain", {"MEMORY.md": "- one\n"})
-        with pytest.raises(HistoryUnavailable, match="not a git repository"):
+        with pytest.raises(HistoryUnavailable, match="lies in no git repository"):
             _import(plain)
+
+
+SECRET = "quokkazebra77 marmalade"
+
+
+def _purge(memory: Memory, text: str = SECRET) -> None:
+    memory.sync()
+    with closing(History(memory.config())) as history:
+        history.deletions.purge_text(text)
+    memory.sync()
+
+
+def _find_text(memory: Memory, text: str = SECRET) -> list[str]:
+    with closing(History(memory.config(), writable=False)) as history:
+        return [version.key.path for version in history.deletions.find_text(text)]
+
+
+def test_what_was_purged_is_not_imported_again(memory: Memory) -> None:
+    """The commits hold it in more places than the versions from which it was purged."""
+    house = f"# House\n\n- the safe opens with {SECRET}\n- more\n"
+    _commit(memory, {"memory/safe.md": f"- {SECRET.upper()} it is\r\n", "MEMORY.md": "- one\n"}, 0)
+    _commit(memory, {"memory/house.md": house, "MEMORY.md": "- one\n"}, 1)
+    _commit(memory, {"memory/house.md": f"{house}- {SECRET}, {SECRET}!\n"}, 2)
+    _commit(memory, {"MEMORY.md": "- clean\n", f"memory/{SECRET}.md": "- x\n"}, 3)
+    _commit(memory, {"MEMORY.md": "- clean\n"}, 4)
+    write_notes(memory.config().workspace, {"memory/house.md": house})
+    memory.sync()
+    write_notes(memory.config().workspace, {"MEMORY.md": "- clean\n"})
+    _purge(memory)
+    for _ in range(2):
+        done = _import(memory)
+        assert (done.commits, done.purged) == (5, 4)
+        assert _find_text(memory) == []
+        assert [each[2] for each in _list_states(memory)[:4]] == [
+            {"memory/safe.md": "- [purged] it is\n", "MEMORY.md": "- one\n"},
+            {"memory/house.md": house.replace(SECRET, "[purged]"), "MEMORY.md": "- one\n"},
+            {"memory/house.md": f"{house}- {SECRET}, {SECRET}!\n".replace(SECRET, "[purged]")},
+            {"MEMORY.md": "- clean\n"},
+        ]
+
+
+def test_a_purge_of_what_was_imported_holds_when_it_is_imported_again(memory: Memory) -> None:
+    """Texts of two purges stand in one note, which no sync has seen."""
+    text = "# Keys\n\n- front door: {0}; back door: {1}\n- safe: {0}\n"
+    _commit(memory, {"memory/keys.md": text.format("ab 1234", "ﬁre 99")}, 0)
+    _commit(memory, {"MEMORY.md": "- clean\n"}, 1)
+    assert _import(memory).purged == 0
+    _purge(memory, "AB 1234")
+    _purge(memory, "fire 99")
+    assert _import(memory).purged == 1
+    assert _list_states(memory)[0][2] == {"memory/keys.md": text.format("[purged]", "[purged]")}
+
+
+def test_other_commits_are_imported_as_they_are_after_a_purge(memory: Memory) -> None:
+    _commit(memory, {"memory/rent.md": "- rent: 900\n", "memory/mark.md": "- it says [purged] here\n"}, 0)
+    _commit(memory, {"MEMORY.md": "- one\n"}, 1)
+    write_notes(memory.config().workspace, {"memory/other.md": "- rent: 700\n"})
+    memory.sync()
+    write_notes(memory.config().workspace, {"MEMORY.md": "- one\n"})
+    _purge(memory, "700")
+    assert _import(memory).purged == 0
+    assert _list_states(memory)[0][2]["memory/rent.md"] == "- rent: 900\n"
+
+
+def test_notes_that_were_purged_for_their_paths_are_told(memory: Memory) -> None:
+    _commit(memory, {f"memory/{SECRET}.md": "- x\n"}, 0)
+    _commit(memory, {"MEMORY.md": "- one\n"}, 1)
+    _import(memory)
+    _purge(memory)
+    assert any("purge those paths again" in each for each in _import(memory).left_out)
+
+
+def test_what_is_left_out_is_told(memory: Memory, tmp_path: Path) -> None:
+    workspace = memory.config().workspace
+    _commit(memory, {"MEMORY.md": "- one\n", "memory/a\tb.md": "- tab\n"}, 0)
+    _git(tmp_path, "init", "-q", "-b", "main", "module")
+    _git(tmp_path / "module", "commit", "-q", "--allow-empty", "-m", "x")
+    for place in ("memory/module", "elsewhere/module"):
+        _git(workspace, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(tmp_path / "module"), place)
+    _git(workspace, "commit", "-q", "-m", "submodules", at=START + DAY)
+    (workspace / "memory" / "a\tb.md").unlink()
+    done = _import(memory)
+    assert done.left_out == (
+        "names that are refused: not UTF-8, or with characters that nobody sees: memory/a\N{REPLACEMENT CHARACTER}b.md",
+        "submodules, which have commits of their own: memory/module",
+    )
+    _git(tmp_path, "clone", "-q", "--depth", "1", f"file://{workspace.parent}", "shallow")
+    with memory_core.open_memory(
+        KEYWORDS, workspace=tmp_path / "shallow" / "work space", state_dir=tmp_path / "other"
+    ) as shallow:
+        assert any("git fetch --unshallow" in each for each in _import(shallow).left_out)
+
+
+def test_a_damaged_repository_is_named(memory: Memory) -> None:
+    _commit(memory, {"MEMORY.md": "- one\n"}, 0)
+    (memory.config().workspace.parent / ".git" / "HEAD").unlink()
+    with pytest.raises(HistoryUnavailable, match="git cannot read the repository of") as caught:
+        _import(memory)
+    assert "git fsck" in str(caught.value.action)

@@ -63,7 +63,9 @@ class Deletions:
                 raise TextInUse(f"{path} holds the text", action=EDIT)
             for path in filter(wording.stands_in, standing.values()):
                 raise TextInUse(f"the path {path} holds the text", action="rename that note, then try again")
-            purging.drop_notes(connection, wording)
+            dropped = purging.drop_notes(connection, wording)
+            if changed or dropped:
+                purging.remember(connection, wording, notes=bool(dropped))
             self.mark(connection, "purged")
 
     def mark(self, connection: Connection, kind: Literal["dropped", "purged"]) -> None:

@@ -4,14 +4,29 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
+from memory_core.history.records import NoteKey
+from memory_core.history.recovering import PURGED, make_tag, purge
 from memory_core.history.store import deltas, rows
 from memory_core.sources.notes import hash_bytes
 from memory_core.sqlite import Connection
 from memory_core.text.wording import Wording
 
-PURGED = "[purged]"  # stands in old versions where the text stood
+
+class Purged(NamedTuple):
+    """The purges of a history, as far as they are known.
+
+    Attributes:
+        tags: Of the texts, as bits; see `recovering.make_tag`.
+        notes: True if whole notes were dropped for their paths, so that nothing is left to tell them by.
+        versions: The bytes of versions with marks, by note.
+    """
+
+    tags: int
+    notes: bool
+    versions: dict[NoteKey, list[bytes]]
+
 
 Mark = tuple[Literal["dropped", "purged"], str]  # what was deleted, and which deletion it was
 
@@ -22,7 +37,7 @@ def find_versions(connection: Connection, wording: Wording) -> list[int]:
     Raises:
         DamagedBody: One cannot be unpacked.
     """
-    return [number for number, old, new, _ in _walk(connection, _replacing(wording)) if old != new]
+    return [number for number, old, new, _ in _walk(connection, lambda data: purge(data, [wording])) if old != new]
 
 
 def rewrite_versions(connection: Connection, wording: Wording) -> list[int]:
@@ -32,20 +47,12 @@ def rewrite_versions(connection: Connection, wording: Wording) -> list[int]:
         DamagedBody: One cannot be unpacked.
     """
     changed = []
-    for number, old, new, body in _walk(connection, _replacing(wording)):
+    for number, old, new, body in _walk(connection, lambda data: purge(data, [wording])):
         if body is not None:
             connection.execute("UPDATE versions SET hash = ?, body = ? WHERE id = ?", (hash_bytes(new), body, number))
         if old != new:
             changed.append(number)
     return changed
-
-
-def _replacing(wording: Wording) -> Callable[[bytes], bytes]:
-    def replace(data: bytes) -> bytes:
-        parts = data.decode(errors="surrogateescape").split(PURGED)  # a mark stays what it is
-        return PURGED.join(wording.replace(part, PURGED) for part in parts).encode(errors="surrogateescape")
-
-    return replace
 
 
 def _walk(
@@ -91,3 +98,29 @@ def drop_notes(connection: Connection, wording: Wording) -> list[str]:
     gone = [version for version in rows.load_all(connection) if wording.stands_in(version.key.path)]
     rows.drop_versions(connection, [version.id for version in gone])
     return sorted({version.key.path for version in gone})
+
+
+def remember(connection: Connection, wording: Wording, *, notes: bool) -> None:
+    """Remember inside a write transaction that a text was purged, by its tag, and with `notes` that whole notes were."""
+    for key, value in (("purged_tags", 1 << make_tag(wording)), ("purged_notes", int(notes))):
+        connection.execute(
+            "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) | ?2",
+            (key, str(value)),
+        )
+
+
+def load_purged(connection: Connection) -> Purged:
+    """Return what is known of earlier purges.
+
+    Raises:
+        DamagedBody: A version cannot be unpacked.
+    """
+    found = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('purged_tags', 'purged_notes')"))
+    tags = int(found.get("purged_tags", 0))
+    versions = defaultdict[NoteKey, list[bytes]](list)
+    if tags:
+        keys = {version.id: version.key for version in rows.load_all(connection)}
+        for number, data, _, _ in _walk(connection, lambda data: data):
+            if PURGED.encode() in data and data not in versions[keys[number]]:
+                versions[keys[number]].append(data)
+    return Purged(tags, bool(int(found.get("purged_notes", 0))), dict(versions))
