@@ -33,7 +33,8 @@ from memory_core.sources.roots import find_roots
 from memory_core.sync.backfill import Backfill
 from memory_core.sync.context import SyncContext
 from memory_core.sync.cutting import cut
-from memory_core.sync.syncer import make_identity
+from memory_core.sync.prepared import PreparedFile
+from memory_core.sync.syncer import CHUNKS_STEP, make_identity
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +106,7 @@ class IndexStates:
         return state
 
     def _make(self, versions: Mapping[NoteKey, Version], choose: ChooseProvider) -> PrivateStore:
-        store = PrivateStore(self._store, self._config.search.store.vector)
+        store = PrivateStore(self._store)
         try:
             writer = StoreWriter(store)
             context = SyncContext(config=self._config, store=writer, provider=choose())
@@ -126,6 +127,7 @@ class IndexStates:
         is_cut_alike = writer.load_state().identity == make_identity(chunking)
         rows = {NoteKey(row.source, row.path): row for row in writer.list_files()}
         writer.drop_files([row.id for key, row in rows.items() if key not in versions])
+        waiting: list[PreparedFile] = []
         for key, version in versions.items():
             if key in rows and rows[key].hash == version.hash and is_cut_alike:
                 continue
@@ -134,7 +136,11 @@ class IndexStates:
                 source=key.source, path=key.path, real_path=Path(), in_vault=version.in_vault,
                 stamp=FileStamp(note.stamp.size_bytes, version.mtime_ns),
             )  # fmt: skip
-            context.record_fresh(writer.put_files([cut(file, note, chunking)]))
+            waiting.append(cut(file, note, chunking))
+            if sum(len(each.chunks) for each in waiting) >= CHUNKS_STEP:
+                context.record_fresh(writer.put_files(waiting))
+                waiting = []
+        context.record_fresh(writer.put_files(waiting))
 
     def _compare_now(self, state: _State, hit: Hit) -> Hit:
         from memory_core.history.comparison import find_edit, find_now

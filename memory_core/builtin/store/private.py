@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from memory_core import sqlite
 from memory_core.builtin.store.meta import bump_generation
 from memory_core.builtin.store.store import Store
-from memory_core.builtin.store.vectors import VectorIndex
-from memory_core.config.settings import Vector
 from memory_core.sqlite import INDEX, Connection
 
 
@@ -17,12 +15,11 @@ class PrivateStore(Store):
     """A copy of an index as it stands at one moment. Nothing of it is ever on disk.
 
     Args:
-        source: The index.
-        vector: How vectors are searched.
+        source: The index. What it keeps of its vectors in memory serves the copy, too.
     """
 
-    def __init__(self, source: Store, vector: Vector) -> None:
-        super().__init__(source.path, vectors=VectorIndex(vector))
+    def __init__(self, source: Store) -> None:
+        super().__init__(source.path, vectors=source.vectors.fork())
         with source.read() as connection:
             self._copy = sqlite.PrivatePool(connection, source.path, INDEX)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
@@ -13,6 +14,8 @@ from memory_core.sqlite import Connection
 from memory_core.sync.prepared import IndexedFile, PreparedChunk, PreparedFile, digest, slice_units
 from memory_core.text.terms import cut_cjk
 
+_STEP = 1000  # chunks whose texts are in memory together
+_GIVEN = "(SELECT value FROM json_each(?))"
 _INDEXED_FILE = "SELECT id, source, path, hash, error, size, mtime_ns, ctime_ns, inode FROM files"
 
 
@@ -30,37 +33,29 @@ class FileRows:
         self._prefix = prefix
         self._seen = {} if seen is None else seen
 
-    def put(self, prepared: PreparedFile) -> dict[int, PreparedChunk]:
-        """Make a file's rows equal to what was prepared; equal chunks keep their rows.
+    def put(self, *prepared: PreparedFile) -> dict[int, PreparedChunk]:
+        """Make the rows of different files equal to what was prepared; equal chunks keep their rows.
 
         Returns:
             The chunks that were inserted, by id.
         """
-        file_id = self._put_file(prepared)
-        old: dict[bytes, list[tuple[int, int, int]]] = {}
-        rows = self._db.execute(
-            f"SELECT hash, id, start_line, end_line FROM {self._prefix}chunks WHERE file_id = ? ORDER BY id DESC",
-            (file_id,),
-        )
-        for chunk_hash, chunk_id, start, end in rows:
-            old.setdefault(chunk_hash, []).append((chunk_id, start, end))
-        inserted = {}
-        for item in prepared.chunks:
-            key = item.hash
-            if kept := old.get(key):
-                self._move_chunk(*kept.pop(), item.chunk)
-            else:
-                inserted[self._insert_chunk(file_id, key, item)] = item
+        inserted: dict[int, PreparedChunk] = {}
+        unused: list[int] = []
+        for each in prepared:
+            new, old = self._put_chunks(self._put_file(each), each.chunks)
+            inserted |= new
+            unused += old
         texts = (_searched_text(item.chunk.context, item.chunk.text) for item in inserted.values())
         word_forms.put(self._db, texts, self._prefix, self._seen)
-        self._delete_chunks(chunk_id for unused in old.values() for chunk_id, _, _ in unused)
+        self._delete_chunks(unused)
         return inserted
 
-    def drop(self, file_id: int) -> None:
-        """Remove a file with its chunks and windows; embeddings stay."""
-        chunks = self._db.execute(f"SELECT id FROM {self._prefix}chunks WHERE file_id = ?", (file_id,)).fetchall()
+    def drop(self, *file_ids: int) -> None:
+        """Remove files with their chunks and windows; embeddings stay."""
+        given = json.dumps(file_ids)
+        chunks = self._db.execute(f"SELECT id FROM {self._prefix}chunks WHERE file_id IN {_GIVEN}", (given,)).fetchall()
         self._delete_chunks([row[0] for row in cast("list[tuple[int]]", chunks)])
-        self._db.execute(f"DELETE FROM {self._prefix}files WHERE id = ?", (file_id,))
+        self._db.execute(f"DELETE FROM {self._prefix}files WHERE id IN {_GIVEN}", (given,))
 
     def touch(self, file_id: int, stamp: FileStamp) -> None:
         """Record the new stamp of a file whose content is the same, and that it could be read."""
@@ -106,6 +101,24 @@ class FileRows:
             ).get
         )
 
+    def _put_chunks(self, file_id: int, chunks: Iterable[PreparedChunk]) -> tuple[dict[int, PreparedChunk], list[int]]:
+        """Insert those chunks of a file that it has not yet; return them by id, and the ids of its others."""
+        old: dict[bytes, list[tuple[int, int, int]]] = {}
+        rows = self._db.execute(
+            f"SELECT hash, id, start_line, end_line FROM {self._prefix}chunks WHERE file_id = ? ORDER BY id DESC",
+            (file_id,),
+        )
+        for chunk_hash, chunk_id, start, end in rows:
+            old.setdefault(chunk_hash, []).append((chunk_id, start, end))
+        inserted = {}
+        for item in chunks:
+            key = item.hash
+            if kept := old.get(key):
+                self._move_chunk(*kept.pop(), item.chunk)
+            else:
+                inserted[self._insert_chunk(file_id, key, item)] = item
+        return inserted, [chunk_id for unused in old.values() for chunk_id, _, _ in unused]
+
     def _move_chunk(self, chunk_id: int, start: int, end: int, chunk: Chunk) -> None:
         if (start, end) != (chunk.start_line, chunk.end_line):
             self._db.execute(
@@ -132,16 +145,22 @@ class FileRows:
         )
         return chunk_id
 
-    def _delete_chunks(self, ids: Iterable[int]) -> None:
-        texts: list[str] = []
-        for chunk_id in ids:
-            rows = self._db.execute(f"SELECT context, text FROM {self._prefix}chunks WHERE id = ?", (chunk_id,))
-            texts += [_searched_text(context, text) for context, text in rows]
-            self._db.execute(f"DELETE FROM {self._prefix}chunks_fts WHERE rowid = ?", (chunk_id,))
-            self._db.execute(f"DELETE FROM {self._prefix}chunks WHERE id = ?", (chunk_id,))
-        if texts and not self._prefix:  # a rebuild drops them with its tables
-            word_forms.drop_unused(self._db, texts)
+    def _delete_chunks(self, ids: Sequence[int]) -> None:
+        """Delete chunks with their windows, and the forms of words that no other holds."""
+        for first in range(0, len(ids), _STEP):
+            self._delete_some(ids[first : first + _STEP])
+        if ids:
             self._seen.clear()
+
+    def _delete_some(self, ids: Sequence[int]) -> None:
+        given = json.dumps(ids)
+        rows = self._db.execute(f"SELECT context, text FROM {self._prefix}chunks WHERE id IN {_GIVEN}", (given,))
+        texts = [_searched_text(context, text) for context, text in rows]
+        # One statement: FTS5 writes what it has gathered before each, which takes six times as long as the deletes.
+        self._db.execute(f"DELETE FROM {self._prefix}chunks_fts WHERE rowid IN {_GIVEN}", (given,))
+        self._db.execute(f"DELETE FROM {self._prefix}chunks WHERE id IN {_GIVEN}", (given,))
+        if not self._prefix:  # a rebuild drops them with its tables
+            word_forms.drop_unused(self._db, texts)
 
 
 def _searched_text(context: str, text: str) -> str:

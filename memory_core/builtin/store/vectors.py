@@ -93,6 +93,13 @@ class VectorIndex:
         self._signs: _HeldSigns | None = None
         self._lock = threading.Lock()
 
+    def fork(self) -> VectorIndex:
+        """Return an index of vectors for a copy of the index file, which begins with what this one keeps in memory."""
+        copy = VectorIndex(self._settings, exact_limit=self._exact_limit, screen_from=self._screen_from)
+        with self._lock:
+            copy._matrix, copy._signs = self._matrix, self._signs
+        return copy
+
     def find_problem(self, connection: Connection) -> str | None:
         """Return why vec0 cannot be used on this connection, with what to do; None when it can."""
         if not self._settings.enabled:

@@ -141,9 +141,7 @@ class StoreWriter(_Text):
 
     def take_over(self, workspace: str) -> None:
         with self._store.write() as connection:
-            target = FileRows(connection)
-            for file in rows.read_files(connection):
-                target.drop(file.id)
+            FileRows(connection).drop(*(file.id for file in rows.read_files(connection)))
             meta.set_values(connection, {meta.WORKSPACE: workspace})
 
     def set_target(self, target: TargetSpace) -> None:
@@ -188,17 +186,14 @@ class StoreWriter(_Text):
     def put_files(self, prepared: Sequence[PreparedFile]) -> dict[int, PreparedChunk]:
         try:
             with self._store.write() as connection:
-                target = FileRows(connection, seen=self._seen)
-                return {key: chunk for file in prepared for key, chunk in target.put(file).items()}
+                return FileRows(connection, seen=self._seen).put(*prepared)
         except BaseException:
             self._seen.clear()  # what was written is rolled back
             raise
 
     def drop_files(self, ids: Iterable[int]) -> None:
         with self._store.write() as connection:
-            target = FileRows(connection)
-            for file_id in ids:
-                target.drop(file_id)
+            FileRows(connection).drop(*ids)
 
     def touch_file(self, file_id: int, stamp: FileStamp) -> None:
         with self._store.write(content=False) as connection:
