@@ -116,6 +116,23 @@ def drop_entries(path: Path, holds: Callable[[str], bool]) -> None:
                     replace_file(file, b"\n".join(kept))
 
 
+def names_text(path: Path, holds: Callable[[str], bool]) -> bool:
+    """Return True if an entry names a place or a session which holds a text, or a torn one holds it; False without a log.
+
+    Raises:
+        OSError: The log cannot be read.
+    """
+    for file in (path, _find_older(path)):
+        with suppress(FileNotFoundError):
+            for line in file.read_bytes().split(b"\n"):
+                entries = [*_parse(line)]
+                if any(_names(entry, holds) for entry in entries) or (
+                    not entries and holds(line.decode(errors="replace"))
+                ):
+                    return True
+    return False
+
+
 def _names(entry: Activity, holds: Callable[[str], bool]) -> bool:
     return any(map(holds, (*entry.places, entry.session or "")))
 

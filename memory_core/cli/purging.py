@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_core.cli import output
-from memory_core.cli.opening import open_notes
+from memory_core.cli.opening import open_notes, open_source
 from memory_core.cli.parser import Options
 from memory_core.errors import HistoryUnavailable, InvalidArgument, StoreError, TextInUse
 
 if TYPE_CHECKING:
     from memory_core.config.agent import AgentConfig
     from memory_core.history.history import History
+    from memory_core.history.others import Remainder
     from memory_core.history.records import Version
     from memory_core.plugin.memory import Memory
 
@@ -54,7 +54,9 @@ def run_purge(options: Options) -> int:
             if not options.json:
                 _show(history, found, asides)
             if options.dry_run:
-                return _report(options, found, asides, done=None)
+                code = _report(options, found, asides, done=None)
+                _find_others(options, config, text)
+                return code
             if not (options.yes or _confirm()):
                 output.complain("nothing was changed")
                 return 1
@@ -76,27 +78,21 @@ def run_purge(options: Options) -> int:
             "the commits of the workspace may still hold the text",
             "another import-git would bring it back; rewrite them first",
         )
-    others = list(_find_others(config, text))
-    for agent in others:
-        output.complain(
-            f"the history of the agent {agent!r} holds the text, too",
-            f"run: memory-core --agent {agent} history purge --match {shlex.quote(text)}",
-        )
-    return 1 if others else code
+    others = _find_others(options, config, text)
+    return 1 if any(each.is_certain for each in others) else code
 
 
-def _find_others(config: AgentConfig, text: str) -> Iterator[str]:
-    """Yield the other agents on this workspace in whose history a text is left."""
-    from memory_core.history.store.deletions import Deletions
-    from memory_core.history.store.store import HistoryStore
+def _find_others(options: Options, config: AgentConfig, text: str) -> list[Remainder]:
+    """Return what other agents on this workspace hold of a text, and print it."""
+    from memory_core.history.others import list_others, look_through
 
-    own = config.history_path
-    ending = own.name.removeprefix(config.agent)
-    for file in sorted(own.parent.glob(f"*{ending}")):
-        if file != own:
-            with closing(HistoryStore(file, writable=False)) as store:
-                if Deletions(store).find_text(text):
-                    yield file.name.removesuffix(ending)
+    known = open_source(options).current()
+    others = list_others(config, [known.agent(name) for name in known.agents])
+    found = [remainder for other in others for remainder in look_through(other, text)]
+    for each in found:
+        rest = f"history purge --match {shlex.quote(text)}" if each.command == "purge" else each.command
+        output.complain(each.problem, f"run: memory-core --agent {each.agent} {rest}")
+    return found
 
 
 def _refuse_in_use(memory: Memory, config: AgentConfig, found: list[Version], text: str) -> None:

@@ -234,3 +234,61 @@ def test_another_agent_that_holds_it_is_named(tmp_path: Path, capsys: pytest.Cap
             assert f"memory-core --agent bob history purge --match {SECRET}" in capsys.readouterr().err
             assert _purge(other, "--agent", "bob", "--yes")[0] == 0
         assert find_remains(config) == set()
+
+
+def _open_bob(memory: Memory, **section: object) -> Memory:
+    config = memory.config()
+    document = {"agents": {"defaults": {"memorySearch": {"provider": "none", **section}}}}
+    return memory_core.open_memory(document, agent="bob", workspace=config.workspace, state_dir=config.state_dir)
+
+
+def test_another_agent_is_named_in_a_dry_run_and_where_its_history_is_damaged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with _open(tmp_path, provider="none") as memory:
+        config = memory.config()
+        write_notes(config.workspace, {"MEMORY.md": f"- the safe opens with {SECRET}\n"})
+        with _open_bob(memory) as other:
+            other.sync()
+            place = other.config().history_path
+        memory.sync()
+        write_notes(config.workspace, {"MEMORY.md": "- the safe opens\n"})
+        assert _purge(memory, "--dry-run")[0] == 0
+        assert "the agent 'bob' holds the text, too: history, index" in capsys.readouterr().err
+        place.write_bytes(b"damaged" * 1000)
+        assert _purge(memory, "--yes")[0] == 1
+        told = capsys.readouterr().err
+        assert "the history of the agent 'bob'" in told
+        assert "the agent 'bob' holds the text, too: index" in told
+
+
+def test_another_agent_without_a_history_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with _open(tmp_path, provider="none") as memory:
+        config = memory.config()
+        write_notes(config.workspace, {"MEMORY.md": f"- the safe opens with {SECRET}\n"})
+        with _open_bob(memory, history={"enabled": False}) as other:
+            other.sync()
+            write_notes(config.workspace, {"MEMORY.md": "- the safe opens\n"})
+            memory.sync()
+            assert _purge(memory, "--yes")[0] == 1
+            assert "the agent 'bob' holds the text, too: index" in capsys.readouterr().err
+            other.sync()
+            assert _purge(memory, "--yes")[0] == 0
+            assert "words of the text may be left in its index" in capsys.readouterr().err
+        assert _purge(memory, "--agent", "bob", "--yes")[0] == 0
+        capsys.readouterr()
+        assert _purge(memory, "--yes")[0] == 0
+        assert "bob" not in capsys.readouterr().err
+        assert find_remains(config) == set()
+
+
+def test_another_agent_whose_log_or_items_hold_it_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with _open(tmp_path, provider="none") as memory:
+        config = memory.config()
+        write_notes(config.workspace, {"MEMORY.md": "- the safe opens\n"})
+        memory.sync()
+        with _open_bob(memory) as other:
+            other.items.write(f"The code is {SECRET}.", scope=None, tags=[])
+            other.config().activity_path.write_bytes(f'\n{{"places": ["memory/{SECRET}.md'.encode())
+        assert _purge(memory, "--yes")[0] == 1
+        assert "the agent 'bob' holds the text, too: items, log of activity" in capsys.readouterr().err
