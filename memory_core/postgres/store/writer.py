@@ -7,8 +7,6 @@ the tenant first, and is refused under an older lease, however late it comes.
 from __future__ import annotations
 
 import contextlib
-import os
-import socket
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
@@ -16,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core.embeddings.protocols import Calibration, Space
 from memory_core.errors import StoreReadOnly, SyncBusy
-from memory_core.postgres.store import rows, state, vectors
-from memory_core.postgres.store.lease import LEASE_SECONDS, explain_grant, has_ended
+from memory_core.postgres.store import lease, rows, state, vectors
+from memory_core.postgres.store.lease import LEASE_SECONDS
 from memory_core.postgres.store.reader import unpack_units
 from memory_core.postgres.store.rows import NoteRows
 from memory_core.postgres.store.staged import StagedNotes
@@ -55,45 +53,17 @@ class PostgresWriter:
     def lock(self, *, wait_seconds: float = 0.0) -> Iterator[None]:
         """See `SyncStore`."""
         until = time.monotonic() + wait_seconds
-        while not self._take_lease():
+        while (taken := lease.take(self._store)) is None:
             if time.monotonic() >= until:
                 raise SyncBusy(f"{self._store.path}: another process is syncing it", action="try again in a moment")
             time.sleep(_POLL_SECONDS)
+        self._tenant, self._lease = taken.tenant, taken.number
         try:
             yield
         finally:
-            with contextlib.suppress(Exception), self._store.write() as cursor:  # it ends by itself
-                cursor.execute(
-                    "UPDATE tenants SET lease_holder = NULL, lease_until = NULL WHERE id = %s AND lease = %s",
-                    (self._tenant, self._lease),
-                )
+            with contextlib.suppress(Exception):  # it ends by itself
+                lease.give_back(self._store, taken)
             self._lease = 0
-
-    def _take_lease(self) -> bool:
-        host = socket.gethostname()
-        with self._store.read() as (cursor, tenants):
-            own = tenants[0]
-            row = cursor.execute(
-                "SELECT lease_holder FROM tenants WHERE id = %s AND lease_until > now()", (own.id,)
-            ).fetchone()
-        holder = row[0] if row else None
-        if holder is not None and not has_ended(holder, host):
-            return False
-        with self._store.write() as cursor:
-            taken = cursor.execute(
-                "UPDATE tenants SET lease = lease + 1, lease_holder = %s, lease_until = now() + %s * interval '1 second'"
-                " WHERE id = %s AND (lease_holder IS NOT DISTINCT FROM %s OR lease_until < now()) RETURNING lease",
-                (f"{host}:{os.getpid()}", LEASE_SECONDS, own.id, holder),
-            ).fetchone()
-            if taken is None:
-                may = cursor.execute("SELECT %s = ANY (writable())", (own.id,)).fetchone()
-                if not may or not may[0]:
-                    raise StoreReadOnly(
-                        self._store.path, "this role may only read the tenant", action=explain_grant(own.name)
-                    )
-                return False
-        self._tenant, self._lease = own.id, taken[0]
-        return True
 
     @contextlib.contextmanager
     def _push(self, *, content: bool = True) -> Iterator[Cursor]:
