@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,8 @@ from tests.servers.chat import ChatServer
 from tests.waiting import eventually
 
 NOTE = "The lease of the boat house ends on 31 May."
+OLD = "The anchor lies behind the net in the old barn."
+FACTS = ("- The gate code is 4711.", "- The piano tuner comes on Tuesday.")  # saved before two compactions
 
 
 @pytest.fixture
@@ -58,6 +62,37 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
         monkeypatch.setenv("OPENAI_API_KEY", "placeholder")
         monkeypatch.setenv("OPENAI_BASE_URL", running.url)
         yield running
+
+
+def write_old_note(notes: Path) -> None:
+    """Write a note that no system prompt holds unless a message calls it to mind."""
+    (notes / "memory").mkdir(exist_ok=True)
+    (notes / "memory" / "2020-01-01.md").write_text(f"{OLD}\n", encoding="utf-8")
+
+
+def assert_recalled(server: ChatServer, number: int) -> None:
+    """The first of some requests brought the old note to the model, and no request before them did."""
+    assert OLD not in json.dumps(server.requests[:number])
+    assert OLD in json.dumps(server.requests[number])
+
+
+def assert_saved_once_before_each(
+    server: ChatServer, notes: Path, compactions: int, *, summaries: bool = False
+) -> None:
+    """Each compaction had one turn in which the model was asked to save, and it saved then; no other turn asked it.
+
+    Args:
+        server: Has answered all turns.
+        notes: The workspace.
+        compactions: How many there were.
+        summaries: The host has the model write a summary in each; it came after what was saved.
+    """
+    assert (server.kinds["store"], server.kinds["silent"]) == (compactions, compactions)
+    assert [fact in read_daily(notes) for fact in FACTS] == [number < compactions for number in range(len(FACTS))]
+    if summaries:
+        # Claude Code asks again for a summary that is not in the form it wants.
+        turns = [kind for kind, _ in groupby(kind for kind in server.order if kind in {"store", "summary"})]
+        assert turns == ["store", "summary"] * compactions
 
 
 def read_daily(notes: Path) -> str:

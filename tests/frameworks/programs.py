@@ -17,7 +17,6 @@ from tests.servers.chat import ChatServer
 from tests.waiting import eventually
 
 SECONDS = 180.0
-FACTS = ("- The gate code is 4711.", "- The piano tuner comes on Tuesday.")  # saved before two compactions
 SAVE = "Save what should last, else say NO_REPLY"  # to the scripted model, a flush turn
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found in /proc")
@@ -60,24 +59,41 @@ class Program:
         return done.out
 
 
-def kill_while_it_stores(program: Program, server: ChatServer, notes: Path, *arguments: str) -> None:
-    """Kill a program while it waits for the model to save; no process of it is left, and no lock keeps others from writing."""
+def kill_while_it_stores(
+    program: Program, server: ChatServer, notes: Path, *arguments: str, processes: int = 2
+) -> None:
+    """Kill a program while it waits for the model to save; no process of it is left, and no lock keeps others from writing.
+
+    Args:
+        program: Runs on the notes.
+        server: The model.
+        notes: The workspace.
+        arguments: Those with which it gets to where it saves.
+        processes: How many there are then at least: it, and our server, unless memory is within it.
+    """
     server.stores = "- The gate code is 4711."
     server.released.clear()
     null = subprocess.DEVNULL
     words = [*program.words, *arguments]
     with subprocess.Popen(words, cwd=notes, env=program.variables, stdin=null, stdout=null, stderr=null) as process:
         assert eventually(lambda: server.kinds["store"], seconds=SECONDS)
-        assert len(_list_processes(notes)) > 1, "the program, and our server at least"
+        assert len(list_processes(notes)) >= processes
         process.kill()
-    assert eventually(lambda: not _list_processes(notes), seconds=SECONDS), _list_processes(notes)
+    assert eventually(lambda: not list_processes(notes), seconds=SECONDS), list_processes(notes)
     server.released.set()
-    ours = Program([Path(sys.executable).with_name("memory-core")], notes, program.variables)
+    assert_nothing_is_left(notes, program.variables)
+
+
+def assert_nothing_is_left(notes: Path, variables: Mapping[str, str]) -> None:
+    """No process is about a workspace any more, and no lock keeps others from writing into it."""
+    assert eventually(lambda: not list_processes(notes), seconds=SECONDS), list_processes(notes)
+    ours = Program([Path(sys.executable).with_name("memory-core")], notes, variables)
     ours.ask("--workspace", str(notes), "add", "It still works.")
     assert "It still works." in read_daily(notes)
+    assert "It still works." in ours.ask("--workspace", str(notes), "search", "still works")
 
 
-def _list_processes(folder: Path) -> dict[int, str]:
+def list_processes(folder: Path) -> dict[int, str]:
     """The command lines of the processes that are about a folder: that run in it, or name it."""
     found = {}
     for process in Path("/proc").iterdir():

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 from typing import Any
 
 from openai import OpenAI
@@ -16,9 +14,6 @@ from memory_core.records import CallContext
 from tests.command import REPOSITORY
 from tests.servers.chat import ChatServer
 
-OLD = "The anchor lies behind the net in the old barn."
-FACTS = ("- The gate code is 4711.", "- The piano tuner comes on Tuesday.")
-
 
 def read_recipe(title: str) -> str:
     """The code below the paragraph that begins with a title."""
@@ -26,18 +21,6 @@ def read_recipe(title: str) -> str:
     found = re.search(rf"^{re.escape(title)}\..*?^```py\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert found, title
     return found[1]
-
-
-def write_old_note(notes: Path) -> None:
-    """Write a note that no system prompt holds unless a message calls it to mind."""
-    (notes / "memory").mkdir(exist_ok=True)
-    (notes / "memory" / "2020-01-01.md").write_text(f"{OLD}\n", encoding="utf-8")
-
-
-def assert_recalled(server: ChatServer, number: int) -> None:
-    """The first of some requests brought the old note to the model, and no request before them did."""
-    assert OLD not in json.dumps(server.requests[:number])
-    assert OLD in json.dumps(server.requests[number])
 
 
 def run_recipe(title: str, slot: MemorySlot, server: ChatServer, **names: Any) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def install_npm_packages(prefix: Path, packages: Sequence[str]) -> Path:
 def find_tests(name: str) -> list[str]:
     """Return the test files of a framework: those with its name, and those of every host."""
     folder = Path(__file__).parent
-    return [str(path) for path in (*sorted(folder.glob(f"test_*{name}.py")), folder / "test_imports.py")]
+    return [str(path) for path in (*sorted(folder.glob(f"test_*{name}.py")), folder / "test_process.py")]
 
 
 def main(folder: str, *names: str) -> int:

@@ -11,7 +11,7 @@ import pytest
 
 from memory_core.hosts.copies import APPEND
 from tests.command import REPOSITORY
-from tests.frameworks.conftest import NOTE, read_daily
+from tests.frameworks.conftest import FACTS, NOTE, assert_saved_once_before_each, read_daily
 from tests.frameworks.programs import Program, kill_while_it_stores, needs_proc
 from tests.servers.chat import REMEMBER, ChatServer
 
@@ -47,11 +47,10 @@ def test_it_finds_appends_and_saves_once_before_each_compaction(
     assert NOTE in json.dumps(server.requests[0]), "the notes stand at the start of the session"
     claude.ask("-p", "-c", f"{REMEMBER}the cat is called Minka")
     assert "the cat is called Minka" in read_daily(notes)
-    for number, fact in enumerate(["- The gate code is 4711.", "- The piano tuner comes on Tuesday."], start=1):
+    for number, fact in enumerate(FACTS, start=1):
         server.stores = fact
         claude.ask("-p", "-c", "/compact")
-        assert server.kinds["store"] == number
-        assert fact in read_daily(notes)
+        assert_saved_once_before_each(server, notes, number, summaries=True)
         claude.ask("-p", "-c", "How are you?")
     assert "4711" in claude.ask("-p", "-c", "What is the gate code?")
 

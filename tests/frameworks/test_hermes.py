@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.frameworks.conftest import NOTE, read_daily
-from tests.frameworks.programs import Program
+from tests.frameworks.conftest import FACTS, NOTE, assert_saved_once_before_each, read_daily
+from tests.frameworks.programs import Program, kill_while_it_stores, needs_proc
 from tests.servers.chat import REMEMBER, ChatServer
 
 pytestmark = pytest.mark.skipif(find_spec("hermes_cli") is None, reason="make test-hosts installs Hermes")
@@ -25,7 +25,7 @@ from run_agent import AIAgent
 
 agent = AIAgent(base_url=sys.argv[1], api_key="placeholder", provider="custom", model="rules", quiet_mode=True, platform="cli")
 history = []
-for line in sys.stdin:
+for line in sys.argv[2:] or sys.stdin:
     if line.strip() == "/compress":
         history, _ = agent._compress_context(history, None, approx_tokens=90_000, force=True)
         said = str(len(history))
@@ -89,14 +89,21 @@ def test_it_finds_appends_recalls_and_saves_once_before_each_compression(
     assert f"> {NOTE}" in first[-1]["content"], "and what the message calls to mind beside it"
     say(f"{REMEMBER}the cat is called Minka")
     assert "the cat is called Minka" in read_daily(notes)
-    for number, fact in enumerate(["- The gate code is 4711.", "- The piano tuner comes on Tuesday."], start=1):
+    for number, fact in enumerate(FACTS, start=1):
         server.stores = fact
         for _ in range(4):
             say("How are you?")
         say(COMPRESS)
-        assert server.kinds["store"] == number
-        assert fact in read_daily(notes)
+        assert_saved_once_before_each(server, notes, number)
     assert "4711" in say("What is the gate code?")
+
+
+@needs_proc
+def test_killed_before_a_compression_it_leaves_no_process_and_no_lock(
+    hermes: Program, server: ChatServer, notes: Path
+) -> None:
+    chat = Program([sys.executable, "-c", CHAT, server.url], notes, hermes.variables)
+    kill_while_it_stores(chat, server, notes, *["How are you?"] * 5, COMPRESS, processes=1)
 
 
 def test_hermes_lists_the_provider_until_it_is_uninstalled(hermes: Program) -> None:

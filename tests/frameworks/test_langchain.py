@@ -10,7 +10,7 @@ import pytest
 
 from memory_core import CallContext
 from memory_core.plugin import MemorySlot
-from tests.frameworks.conftest import NOTE, TOLD, has_learned, read_daily
+from tests.frameworks.conftest import FACTS, NOTE, TOLD, assert_saved_once_before_each, has_learned, read_daily
 from tests.servers.chat import REMEMBER, ChatServer
 
 agents: Any = pytest.importorskip("langchain.agents", reason="make test-hosts installs LangChain")
@@ -68,11 +68,10 @@ def test_it_finds_appends_and_saves_once_before_each_compaction(
     assert "31 May" in chat.say("When does the lease of the boat house end?")
     chat.say(f"{REMEMBER}the cat is called Minka")
     assert "the cat is called Minka" in read_daily(notes)
-    for number, fact in enumerate(["- The gate code is 4711.", "- The piano tuner comes on Tuesday."], start=1):
+    for number, fact in enumerate(FACTS, start=1):
         server.stores = fact
         chat.compact()
-        assert server.kinds["store"] == number
-        assert fact in read_daily(notes)
+        assert_saved_once_before_each(server, notes, number)
     assert "4711" in chat.say("What is the gate code?")
     system = server.requests[-1]["messages"][0]
     assert system["role"] == "system"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.frameworks.conftest import read_daily
-from tests.frameworks.programs import FACTS, SAVE, Program, find_npm_program, kill_while_it_stores, needs_proc
+from tests.frameworks.conftest import FACTS, assert_saved_once_before_each, read_daily
+from tests.frameworks.programs import SAVE, Program, find_npm_program, kill_while_it_stores, needs_proc
 from tests.servers.chat import REMEMBER, ChatServer
 from tests.servers.wires import USED
 
@@ -79,8 +79,7 @@ def test_it_saves_once_before_each_compaction(
             if server.kinds["summary"] == number:
                 break
             opencode.ask("--continue", "Where is the anchor, the net, the rope, the oar, the sail?")
-        assert (server.kinds["summary"], server.kinds["store"]) == (number, number)
-        assert fact in read_daily(notes)
+        assert_saved_once_before_each(server, notes, number, summaries=True)
     assert "4711" in opencode.ask("What is the gate code?")
     listed = Program(opencode.words[:1], notes, opencode.variables).ask("session", "list")
     assert listed.count("ses_") == 2, "the copies are gone"

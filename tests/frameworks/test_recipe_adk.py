@@ -10,7 +10,14 @@ import pytest
 
 from memory_core.hosts.messages.adk import to_openai
 from memory_core.plugin import MemorySlot
-from tests.frameworks.conftest import NOTE, read_daily
+from tests.frameworks.conftest import (
+    FACTS,
+    NOTE,
+    assert_recalled,
+    assert_saved_once_before_each,
+    read_daily,
+    write_old_note,
+)
 from tests.servers.chat import REMEMBER, ChatServer
 
 pytest.importorskip("google.adk", reason="make test-hosts installs ADK")
@@ -32,7 +39,7 @@ async def _chat(slot: MemorySlot, server: ChatServer, notes: Path) -> None:
     from google.adk.tools.base_tool import BaseTool
     from google.genai.types import Content, FunctionDeclaration, Part
 
-    from tests.frameworks.recipes import FACTS, assert_recalled, run_recipe, write_old_note
+    from tests.frameworks.recipes import run_recipe
 
     model = LiteLlm(model="openai/rules", api_base=server.url, api_key="placeholder")
     names: dict[str, Any] = {"BaseTool": BaseTool, "FunctionDeclaration": FunctionDeclaration, "LlmAgent": LlmAgent}
@@ -68,10 +75,9 @@ async def _chat(slot: MemorySlot, server: ChatServer, notes: Path) -> None:
         server.stores = fact
         for _ in range(30):
             await say("How are you?")
-            if server.kinds["store"] == number:
+            if server.kinds["summary"] == number:
                 break
-        assert server.kinds["store"] == number
-        assert fact in read_daily(notes)
-        server.stores = ""
+        assert server.kinds["summary"] == number
+        assert_saved_once_before_each(server, notes, number, summaries=True)
     assert "4711" in await say("What is the gate code?")
     await runner.close()

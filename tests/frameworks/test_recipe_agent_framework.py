@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from memory_core.plugin import MemorySlot
-from tests.frameworks.conftest import NOTE, read_daily
+from tests.frameworks.conftest import (
+    FACTS,
+    NOTE,
+    assert_recalled,
+    assert_saved_once_before_each,
+    read_daily,
+    write_old_note,
+)
 from tests.servers.chat import REMEMBER, ChatServer
 
 agent_framework: Any = pytest.importorskip("agent_framework", reason="make test-hosts installs Agent Framework")
@@ -24,13 +31,20 @@ def test_it_finds_appends_and_saves_once_before_each_compaction(
 async def _chat(slot: MemorySlot, server: ChatServer, notes: Path) -> None:
     from agent_framework.openai import OpenAIChatCompletionClient
 
-    from tests.frameworks.recipes import FACTS, assert_recalled, run_recipe, write_old_note
+    from tests.frameworks.recipes import run_recipe
+
+    shortened: list[int] = []
 
     class SmallStrategy(agent_framework.TruncationStrategy):  # type: ignore[misc]  # untyped where it is not installed
         """The strategy of the recipe, with a size that a test reaches."""
 
         def __init__(self, **given: Any) -> None:
             super().__init__(**given | {"max_n": 16, "compact_to": 4})
+
+        async def __call__(self, messages: list[Any]) -> bool:
+            changed = bool(await super().__call__(messages))
+            shortened.extend([len(messages)] * changed)
+            return changed
 
     client = OpenAIChatCompletionClient("rules", api_key="placeholder", base_url=server.url)
     names = {name: getattr(agent_framework, name) for name in ("Agent", "ContextProvider", "FunctionTool")}
@@ -53,9 +67,8 @@ async def _chat(slot: MemorySlot, server: ChatServer, notes: Path) -> None:
         server.stores = fact
         for _ in range(30):
             await say("How are you?")
-            if server.kinds["store"] == number:
+            if len(shortened) == number:
                 break
-        assert server.kinds["store"] == number
-        assert fact in read_daily(notes)
-        server.stores = ""
+        assert len(shortened) == number
+        assert_saved_once_before_each(server, notes, number)
     assert "4711" in await say("What is the gate code?")

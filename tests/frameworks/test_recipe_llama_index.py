@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from memory_core.plugin import MemorySlot
-from tests.frameworks.conftest import NOTE, read_daily
+from tests.frameworks.conftest import (
+    FACTS,
+    NOTE,
+    assert_recalled,
+    assert_saved_once_before_each,
+    read_daily,
+    write_old_note,
+)
 from tests.servers.chat import REMEMBER, ChatServer
 
 pytest.importorskip("llama_index.core", reason="make test-hosts installs LlamaIndex")
@@ -27,18 +34,31 @@ async def _chat(slot: MemorySlot, server: ChatServer, notes: Path) -> None:
     from llama_index.core.tools import FunctionTool, ToolMetadata
     from llama_index.llms.openai_like import OpenAILike
 
-    from tests.frameworks.recipes import FACTS, assert_recalled, run_recipe, write_old_note
+    from tests.frameworks.recipes import run_recipe
 
     llm = OpenAILike(
         model="rules", api_base=server.url, api_key="placeholder", is_chat_model=True, is_function_calling_model=True
     )
+
+    ejected: list[int] = []
+
+    class CountingBlock(BaseMemoryBlock[str]):  # type: ignore[misc]  # untyped where it is not installed
+        """Counts how often messages are ejected from short-term memory."""
+
+        async def _aget(self, messages: Any = None, **_: Any) -> str:
+            return ""
+
+        async def _aput(self, messages: Any) -> None:
+            ejected.append(len(messages))
 
     class SmallMemory:
         """Makes the memory of the recipe, with a size that a test reaches."""
 
         @staticmethod
         def from_defaults(**given: Any) -> Any:
-            return Memory.from_defaults(**given | {"token_limit": 400, "token_flush_size": 100})
+            blocks = [*given["memory_blocks"], CountingBlock(name="count")]
+            small = {"memory_blocks": blocks, "token_limit": 3_000, "token_flush_size": 1_000}
+            return Memory.from_defaults(**given | small)
 
     names = {"FunctionAgent": FunctionAgent, "BaseMemoryBlock": BaseMemoryBlock, "Memory": SmallMemory, "llm": llm}
     names |= {"FunctionTool": FunctionTool, "ToolMetadata": ToolMetadata, "asyncio": asyncio}
@@ -59,9 +79,8 @@ async def _chat(slot: MemorySlot, server: ChatServer, notes: Path) -> None:
         server.stores = fact
         for _ in range(30):
             await say("How are you?")
-            if server.kinds["store"] == number:
+            if len(ejected) == number:
                 break
-        assert server.kinds["store"] == number
-        assert fact in read_daily(notes)
-        server.stores = ""
+        assert len(ejected) == number
+        assert_saved_once_before_each(server, notes, number)
     assert "4711" in await say("What is the gate code?")

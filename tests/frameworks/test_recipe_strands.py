@@ -10,7 +10,14 @@ import pytest
 
 from memory_core.hosts.messages.strands import to_openai
 from memory_core.plugin import MemorySlot
-from tests.frameworks.conftest import NOTE, read_daily
+from tests.frameworks.conftest import (
+    FACTS,
+    NOTE,
+    assert_recalled,
+    assert_saved_once_before_each,
+    read_daily,
+    write_old_note,
+)
 from tests.servers.chat import REMEMBER, ChatServer
 
 strands: Any = pytest.importorskip("strands", reason="make test-hosts installs Strands Agents")
@@ -24,7 +31,7 @@ def test_it_finds_appends_and_saves_once_before_each_compaction(
     from strands.models.openai import OpenAIModel
     from strands.tools.tools import PythonAgentTool
 
-    from tests.frameworks.recipes import FACTS, assert_recalled, run_recipe, write_old_note
+    from tests.frameworks.recipes import run_recipe
 
     model = OpenAIModel(client_args={"base_url": server.url, "api_key": "placeholder"}, model_id="rules")
     names = {"model": model, "Agent": strands.Agent, "PythonAgentTool": PythonAgentTool, "json": json}
@@ -50,6 +57,5 @@ def test_it_finds_appends_and_saves_once_before_each_compaction(
         before = len(agent.messages)
         agent.conversation_manager.reduce_context(agent)
         assert len(agent.messages) < before
-        assert server.kinds["store"] == number
-        assert fact in read_daily(notes)
+        assert_saved_once_before_each(server, notes, number, summaries=True)
     assert "4711" in say("What is the gate code?")

@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 
 from memory_core.plugin import MemorySlot
-from tests.frameworks.conftest import NOTE, TOLD, has_learned, read_daily
+from tests.frameworks.conftest import (
+    FACTS,
+    NOTE,
+    TOLD,
+    assert_recalled,
+    assert_saved_once_before_each,
+    has_learned,
+    read_daily,
+    write_old_note,
+)
 from tests.servers.chat import REMEMBER, ChatServer
 
 agents: Any = pytest.importorskip("agents", reason="make test-hosts installs OpenAI Agents")
@@ -37,19 +46,25 @@ async def _chat(slot: MemorySlot, server: ChatServer, notes: Path) -> None:
         async def say(text: str) -> str:
             return str((await agents.Runner.run(agent, text, session=session)).final_output)
 
+        async def count() -> int:
+            return len(await inner.get_items())
+
+        write_old_note(notes)
         assert "31 May" in await say("When does the lease of the boat house end?")
         await say(f"{REMEMBER}the cat is called Minka")
         assert "the cat is called Minka" in read_daily(notes)
-        for number, fact in enumerate(["- The gate code is 4711.", "- The piano tuner comes on Tuesday."], start=1):
+        sent = len(server.requests)
+        await say("Where does the anchor lie?")
+        assert_recalled(server, sent)
+        for number, fact in enumerate(FACTS, start=1):
             server.stores = fact
             for _ in range(20):
-                if server.kinds["store"] == number:
-                    break
+                before = await count()
                 await say("How are you?")
-            assert server.kinds["store"] == number
-            assert fact in read_daily(notes)
-            items = await inner.get_items()
-            assert sum(item.get("role") == "user" for item in items) <= 2
+                if await count() <= before:
+                    break
+            assert await count() <= before
+            assert_saved_once_before_each(server, notes, number)
         assert "4711" in await say("What is the gate code?")
         system = server.requests[-1]["messages"][0]["content"]
         assert system.startswith("Be brief.")

@@ -29,6 +29,8 @@ ASKS_FOR_A_SUMMARY = (
     "CONTEXT CHECKPOINT",
     "detailed prompt for continuing",
     "Do not mention the summary process",
+    "reiterate the user request, summarize the context",
+    "Please summarize this conversation",
 )
 
 
@@ -48,6 +50,7 @@ class ChatServer:
         requests: The bodies of all requests, in the order of their arrival.
         keys: Their `Authorization` headers.
         kinds: How often it answered in which way.
+        order: The ways in which it answered, in order.
     """
 
     def __init__(self) -> None:
@@ -60,6 +63,7 @@ class ChatServer:
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
         self.kinds: Counter[Kind] = Counter()
+        self.order: list[Kind] = []
         self._lock = threading.Lock()
         self._server = _HttpServer(("127.0.0.1", 0), _handler(self))
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
@@ -94,6 +98,7 @@ class ChatServer:
         kind, message = self._follow_rules(messages, tools, f"call_{number}")
         with self._lock:
             self.kinds[kind] += 1
+            self.order.append(kind)
         if kind == "store":
             self.released.wait(60)
         return message

@@ -1,11 +1,14 @@
-"""Importing a host module changes nothing of the process that imports it."""
+"""Importing a host module changes nothing of the process that imports it, which leaves nothing behind when it is killed."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from tests.frameworks.programs import assert_nothing_is_left, list_processes, needs_proc
 
 # Each host and what it imports of its framework, which may itself change what it likes. The slot is imported everywhere.
 MODULES = {
@@ -56,3 +59,39 @@ def test_a_host_module_changes_nothing_of_the_process(module: str) -> None:
     command = [sys.executable, "-c", SCRIPT, f"memory_core.{module}", *MODULES[module]]
     done = subprocess.run(command, capture_output=True, check=False, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+# A host with memory in its own process, as those that are libraries are; it waits for ever while it saves.
+HOST = """
+import json, sys
+from memory_core import CallContext
+from memory_core.plugin import MemorySlot
+
+slot = MemorySlot({"memorySearch": {"provider": "none"}}, workspace=sys.argv[1], state_dir=sys.argv[2])
+slot.start()
+session = CallContext.local("thread-7")
+assert slot.call_tool("memory_search", {"query": "lease"}, session)["results"]
+
+def complete(messages, tools, **_):
+    if messages[-1]["role"] == "tool":
+        print("saved", flush=True)
+        sys.stdin.read()
+    function = {"name": "memory_append", "arguments": json.dumps({"text": "- The gate code is 4711."})}
+    return {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "type": "function", "function": function}]}
+
+slot.compact(session, [{"role": "user", "content": "The gate code is 4711."}], complete)
+"""
+
+
+@needs_proc
+def test_a_host_that_is_killed_while_it_saves_leaves_no_process_and_no_lock(notes: Path, tmp_path: Path) -> None:
+    state = str(tmp_path / "state")
+    words = [sys.executable, "-c", HOST, str(notes), state]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as process:
+        assert process.stdout
+        try:
+            assert process.stdout.readline() == "saved\n"
+            assert list_processes(notes)
+        finally:
+            process.kill()
+    assert_nothing_is_left(notes, {"MEMORY_CORE_STATE_DIR": state})
