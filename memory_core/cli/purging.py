@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from memory_core.history.others import Remainder
     from memory_core.history.records import Version
     from memory_core.plugin.memory import Memory
+    from memory_core.text.wording import Wording
 
 LEAST_CHARS = 2
+GIT_SECONDS = 10.0  # that commits are looked through
 MOST_SHOWN = 20  # notes, and places that still hold the text
 
 
@@ -55,6 +57,7 @@ def run_purge(options: Options) -> int:
                 _show(history, found, asides)
             if options.dry_run:
                 code = _report(options, found, asides, done=None)
+                _warn_of_commits(config, wording)
                 _find_others(options, config, text)
                 return code
             if not (options.yes or _confirm()):
@@ -71,15 +74,33 @@ def run_purge(options: Options) -> int:
                     action="delete it, then run the same command again",
                 ) from error  # fmt: skip
             done = history.deletions.load_mark() is None and _wipe_items(config)
-            has_commits = any(moment.origin == "git" for moment in history.list_moments())
     code = _report(options, found, asides, done=done)
-    if found and has_commits:
-        output.complain(
-            "the commits of the workspace may still hold the text",
-            "another import-git would bring it back; rewrite them first",
-        )
+    _warn_of_commits(config, wording)
     others = _find_others(options, config, text)
     return 1 if any(each.is_certain for each in others) else code
+
+
+def _warn_of_commits(config: AgentConfig, wording: Wording) -> None:
+    """Say so if commits of the workspace's repository hold the text, or may."""
+    from memory_core.history.git_log import find_content, is_under_git
+    from memory_core.sources.notes import MAX_NOTE_BYTES
+    from memory_core.sources.refusals import quote_name
+
+    if not is_under_git(config.workspace):
+        return
+    action = "rewrite them to be rid of it there, as with git filter-repo"
+    try:
+        path = find_content(config.workspace, wording.stands_in, max_bytes=MAX_NOTE_BYTES, seconds=GIT_SECONDS)
+    except TimeoutError:
+        output.complain(
+            f"commits of the workspace may hold the text: not all were looked through in {GIT_SECONDS:.0f} seconds",
+            action,
+        )
+    except HistoryUnavailable as error:
+        output.complain(f"commits of the workspace may hold the text: {error}", action)
+    else:
+        if path is not None:
+            output.complain(f"commits of the workspace hold the text, such as in {quote_name(path)}", action)
 
 
 def _find_others(options: Options, config: AgentConfig, text: str) -> list[Remainder]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Literal, NamedTuple
@@ -147,7 +148,37 @@ def open_blobs(workspace: Path) -> Iterator[Blobs]:
             process.kill()
 
 
-def _run(workspace: Path, *arguments: str) -> bytes:
+def find_content(workspace: Path, holds: Callable[[str], bool], *, max_bytes: int, seconds: float) -> str | None:
+    """Return the path of a content below the workspace, of any commit that git still knows, which meets a condition, or whose
+    path does; None if there is none.
+
+    Args:
+        workspace: Under git.
+        holds: The condition.
+        max_bytes: Larger contents are not looked at.
+        seconds: How long to look.
+
+    Raises:
+        HistoryUnavailable: Git fails.
+        TimeoutError: Not all was looked at in time.
+    """
+    until = time.monotonic() + seconds
+    listed = _run(
+        workspace, "rev-list", "--all", "--reflog", "--indexed-objects", "--objects", "--", ".", seconds=seconds
+    )
+    with open_blobs(workspace) as blobs:
+        for line in listed.splitlines():
+            if time.monotonic() > until:
+                raise TimeoutError
+            name, _, path = line.decode(errors="surrogateescape").partition(" ")
+            if path:
+                data = blobs.load(name, max_bytes=max_bytes)
+                if holds(path) or (isinstance(data, bytes) and holds(data.decode(errors="surrogateescape"))):
+                    return path
+    return None
+
+
+def _run(workspace: Path, *arguments: str, seconds: float | None = None) -> bytes:
     try:
         done = subprocess.run(  # noqa: S603 -- git, without a shell
             _command(workspace, *arguments),
@@ -155,7 +186,10 @@ def _run(workspace: Path, *arguments: str) -> bytes:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
+            timeout=seconds,
         )
+    except subprocess.TimeoutExpired as error:
+        raise TimeoutError from error
     except OSError as error:
         raise _cannot_run(error) from error
     if done.returncode:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import pytest
 import memory_core
 from memory_core import sqlite
 from memory_core.builtin import recording
-from memory_core.cli import commands
+from memory_core.cli import commands, purging
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, TextInUse
 from memory_core.history.history import History
@@ -292,3 +293,35 @@ def test_another_agent_whose_log_or_items_hold_it_is_named(tmp_path: Path, capsy
             other.config().activity_path.write_bytes(f'\n{{"places": ["memory/{SECRET}.md'.encode())
         assert _purge(memory, "--yes")[0] == 1
         assert "the agent 'bob' holds the text, too: items, log of activity" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_commits_that_hold_it_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run_git(*arguments: str) -> None:
+        names = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgSign=false")
+        subprocess.run(["git", "-C", str(tmp_path), *names, *arguments], check=True, capture_output=True)
+
+    with _open(tmp_path, provider="none") as memory:
+        run_git("init", "-q")
+        workspace = memory.config().workspace
+        write_notes(workspace, {"MEMORY.md": "- the safe opens\n"})
+        memory.sync()
+        run_git("add", "workspace")
+        run_git("commit", "-q", "-m", "one")
+        assert _purge(memory, "--yes")[0] == 0
+        assert "commits" not in capsys.readouterr().err
+        write_notes(workspace, {"MEMORY.md": f"- the safe opens with {SECRET.upper()}\n"})
+        run_git("add", "workspace")
+        write_notes(workspace, {"MEMORY.md": "- the safe opens\n"})
+        for arguments in (["--dry-run"], ["--yes"]):  # only staged, and no commit was imported
+            assert _purge(memory, *arguments)[0] == 0
+            assert "commits of the workspace hold the text, such as in workspace/MEMORY.md" in capsys.readouterr().err
+        monkeypatch.setattr(purging, "GIT_SECONDS", -1.0)
+        assert _purge(memory, "--yes")[0] == 0
+        assert "may hold the text: not all were looked through" in capsys.readouterr().err
+        monkeypatch.setattr(purging, "GIT_SECONDS", 60.0)
+        (tmp_path / ".git" / "HEAD").unlink()
+        assert _purge(memory, "--yes")[0] == 0
+        assert "may hold the text: git cannot read" in capsys.readouterr().err
