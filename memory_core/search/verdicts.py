@@ -12,7 +12,16 @@ from memory_core.records import Query
 from memory_core.text.terms import detect_language
 
 INDEX_IT = "run: memory-core index"
-LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fr": "French"}
+LANGUAGES = {
+    "en": "English",
+    "de": "German",
+    "es": "Spanish",
+    "fr": "French",
+    "pt": "Portuguese",
+    "it": "Italian",
+    "nl": "Dutch",
+    "ru": "Russian",
+}
 SCRIPTS = {"CJK": "Chinese", "HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean"}
 
 NOT_INDEXED = Verdict(stage="index", cause="not_indexed", reason="the index does not hold this note", action=INDEX_IT)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import Literal, NamedTuple
 
-Language = Literal["en", "de", "es", "fr"]
+Language = Literal["en", "de", "es", "fr", "pt", "it", "nl", "ru"]
 
 # Function words and the scaffolding of questions. A question of these words alone asks for nothing.
 # fmt: off
@@ -70,6 +70,59 @@ STOP_WORDS: Mapping[Language, frozenset[str]] = {
     sont sous suis sur t ta te tes toi ton tous tout toute toutes très tu un une va vais vas vers veulent veut voici voilà
     vont vos votre vous y ça
     """.split()),
+    "pt": frozenset("""
+    a agora ainda algo algum alguma algumas alguns alguém ante antes ao aos apenas após aquela aquelas aquele aqueles aqui
+    aquilo as até bem cada com como contra cuja cujas cujo cujos da daquela daquele das de dela delas dele deles depois
+    desde dessa desse desta deste disso disto do dos durante e ela elas ele eles em enquanto entre então era eram essa essas
+    esse esses esta estamos estas estava estavam este esteja estes esteve estive estivemos estiveram estou está estão eu faz
+    fazem fazer fazia fez fiz fizemos fizeram foi fomos for foram fosse fui haver havia houve há isso isto já la lhe lhes lo
+    logo lá mais mas me mesma mesmo meu meus mim minha minhas muita muitas muito muitos na nada nas nem nenhum nenhuma nessa
+    nesse nesta neste no nos nossa nossas nosso nossos num numa nunca não nós o onde os ou outra outras outro outros para
+    pela pelas pelo pelos pode podem podemos poder podia pois por porque porquê posso pouca pouco pôde quais qual qualquer
+    quando quanta quantas quanto quantos que quem quê se seja sem sempre ser seria será seu seus sido sob sobre somos sou
+    sua suas são só também tanto te tem temos tenho ter teu teus teve tinha tinham tive tivemos tiveram toda todas todo
+    todos tu tua tudo têm um uma umas uns vai vamos você vocês vos vou vão à às é és
+    """.split()),
+    "it": frozenset("""
+    a abbiamo ad adesso agli ai al alcuna alcune alcuni alcuno alla alle allo allora altra altre altri altro anche ancora
+    anzi avere avete aveva avevamo avevano avevo avrà c che chi ci ciò coi col come con contro cosa così cui d da dagli dai
+    dal dalla dalle dallo degli dei del dell della delle dello dentro deve devo devono di dopo dov dove dovuto due dunque
+    durante e ebbe ecco ed era erano eravamo ero essa esse essere essi fa facciamo faccio fanno fare fatta fatto fino fosse
+    fra fu furono già gli ha hai hanno ho i il in invece io l la le lei li lo loro lui là lì ma me mentre mi mia mie miei
+    mio molta molte molti molto ne negli nei nel nell nella nelle nello nessun nessuna nessuno niente no noi non nostra
+    nostre nostri nostro nulla né o od ogni ognuno oppure ora per perchè perché perciò però più poca poche pochi poco poi
+    possiamo posso possono prima può qual qualche qualcosa qualcuno quale quali quando quant quanta quante quanti quanto
+    quasi quel quell quella quelle quelli quello quest questa queste questi questo qui quindi saranno sarà se sei sempre
+    senza si sia siamo siete sono sopra sotto sta stanno stata state stati stato stava su sua sue sugli sui sul sull sulla
+    sulle sullo suo suoi sì tanta tante tanti tanto te ti tra troppo tu tua tue tuo tuoi tutta tutte tutti tutto un una uno
+    va vai vanno vi voi vostra vostre vostri vostro è
+    """.split()),
+    "nl": frozenset("""
+    aan achter af al alle alleen alles als altijd ander andere anders beide ben bent bij bijna binnen boven buiten daar
+    daarna daarom daarvan dan dat de deden deed der deze dezelfde die dit doch doe doen doet door dus duurt een eens elk
+    elke en enkele er erg ergens ervan even ga gaan gaat gedaan geen gehad geweest geworden ging gingen haar had hadden heb
+    hebben hebt heeft hem hen het hier hij hoe hoelang hoeveel hun iedere iedereen iemand iets ik in is ja je jij jou jouw
+    jullie kan kon konden kun kunnen kunt laat maakt maar maken me mee meer men met mij mijn mocht moest moesten moet moeten
+    mogen na naar naast nadat nee neer niemand niet niets niks nog nooit nu of om omdat onder ons ook op over pas sinds
+    staat te tegen tijdens toch toen tot tussen uit uw van vanaf vanwege veel voor vooral voordat waar waaraan waarbij
+    waarheen waarin waarmee waarom waaronder waarop waarover waarvan waarvoor wanneer waren was wat we weer wel welk welke
+    werd werden wie wiens wij wil wilde willen word worden wordt wou zal ze zeer zei zelf zich zij zijn zo zoals zonder zou
+    zouden zullen zult één
+    """.split()),
+    "ru": frozenset("""
+    а без более больше будем будет будете будешь буду будут бы был была были было быть в вам вами вас ваш ваша ваше вашего
+    вашей ваши вдруг ведь весь во вот все всегда всего всей всем всеми всех всю всё вы где да даже для до другая другие
+    другого другой другую его ее ей ему если есть еще ещё ею её же за зачем здесь и из или им ими иногда их к каждая каждый
+    как какая какие каким каких какого какое какой каком какому какую кем когда кого ком кому конечно которая которого
+    которое которой которую которые который которых кто куда ли либо лишь между меня мне много мной мог могла могли могут
+    моего моей моем моему можем может можно мои моих мой мою моя мы на над надо нам нами нас наш наша наше нашего нашей
+    нашем нашему наши наших нашу не него нее ней нельзя нем нему несколько нет неужели неё нибудь ним ними них ничего но ну
+    нужна нужно нём о об обо один одна однако одно одной одну около он она они оно от откуда отчего очень перед по под пока
+    после потом потому почему почти при про раз разве с сам сама сами само свое своего своей своем свои своих свой свою своя
+    себе себя сегодня сейчас сколько со совсем стал стала стали та так такая также такие такой такую там твой твоя те тебе
+    тебя тем теперь то тобой того тоже той только том тому тот тоту тут ты у уж уже хотя чего чей чем чему через что чтоб
+    чтобы чуть чье чьи чья чьё чём эта эти этим этих это этого этой этом этому этот эту я
+    """.split()),
 }
 # Words that begin a question.
 OPENERS: Mapping[Language, frozenset[str]] = {
@@ -88,18 +141,43 @@ OPENERS: Mapping[Language, frozenset[str]] = {
     "fr": frozenset("""
     qui que quoi quand où comment pourquoi combien quel quelle quels quelles qu est a ont sont était faut peut
     """.split()),
+    "pt": frozenset("""
+    que quê quem quando onde como porque porquê qual quais quanto quanta quantos quantas há é está foi são pode tem tenho
+    """.split()),
+    "it": frozenset("""
+    che chi cosa quando dove dov come perché perchè qual quale quali quanto quanta quanti quante quant è sono era ha hai può
+    """.split()),
+    "nl": frozenset("""
+    wat wie wiens wanneer waar waaraan waarheen waarin waarmee waarom waarop waarover waarvan waarvoor hoe hoelang hoeveel
+    welk welke is zijn was heeft hebben had kan moet wordt werd
+    """.split()),
+    "ru": frozenset("""
+    что чего чему чем кто кого кому кем где куда откуда когда почему зачем отчего как какая какие каким каких какого какое
+    какой каком какую сколько чей чья чьё чьи есть был была были было можно нужно
+    """.split()),
 }
 # fmt: on
-_STEMMERS: Mapping[Language, str] = {"de": "german", "es": "spanish", "fr": "french"}
+_STEMMERS: Mapping[Language, str] = {
+    "de": "german",
+    "es": "spanish",
+    "fr": "french",
+    "pt": "portuguese",
+    "it": "italian",
+    "nl": "dutch",
+    "ru": "russian",
+}
 STEMMED: Sequence[Language] = tuple(_STEMMERS)  # languages whose stems are not the keyword index's own
 # Not counted when a language is detected: words of English notes, too.
 _ALSO_ENGLISH = frozenset(
-    "man war hat bin gab hast sin son sea van ante solo era mis car sans pour plus chez tout des".split()
+    """
+    man war hat bin gab hast sin son sea van ante solo era mis car sans pour plus chez tout des per come due fare
+    via sob door hen elk dan ben men pas
+    """.split()
 )
 _OWN = {language: STOP_WORDS[language] - STOP_WORDS["en"] - _ALSO_ENGLISH for language in STEMMED}
 _NOT_OWN = {language: STOP_WORDS["en"] - STOP_WORDS[language] for language in STEMMED}
 _CERTAIN = 2  # function words that English lacks: one alone may be a name or an English word, as "war" and "mit" are
-_ACCENTED = re.compile("[\u00c0-\u024f]")  # Latin letters beyond ASCII
+_ACCENTED = re.compile("[\u00c0-\u024f\u0400-\u04ff]")  # Latin letters beyond ASCII, and Cyrillic ones
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _SAMPLE = 60  # words of a text, by which its language is told
 _LONGEST = 40  # letters; nobody inflects longer words, and base64 has them
@@ -116,22 +194,30 @@ class Stemmed(NamedTuple):
 def detect(words: Collection[str], *, first: str = "") -> Language | None:
     """Detect the language of words in lower case by their function words; None if they hold none of any language.
 
-    It is another one than English if they hold two that English has not, and fewer that only English has. Latin
-    letters beyond ASCII count as one, and so does a question word in front.
+    It is another one than English if they hold two that English has not, and fewer that only English has. Cyrillic letters
+    and Latin ones beyond ASCII count as one, and so does a question word in front. Of several languages, as close as
+    Portuguese and Spanish, it is the one with the most function words, at last those counted that English has, too.
 
     Args:
         words: Of a text.
         first: The word with which it begins, if it may be a question.
     """
     known = words if isinstance(words, set) else set(words)
-    found, most = None, _CERTAIN - 1
+    found: Language | None = None
+    most = _CERTAIN - 1
     for language, own in _OWN.items():
         count = len(own & known) + (first in OPENERS[language])
         if 0 < count < _CERTAIN:
             count += any(map(_ACCENTED.search, known))
-        if count > most and count > len(_NOT_OWN[language] & known):
+        if count < most or count <= len(_NOT_OWN[language] & known):
+            continue
+        if count > most or (found and _has_more(language, found, known)):
             found, most = language, count
     return found or ("en" if not known.isdisjoint(STOP_WORDS["en"]) else None)
+
+
+def _has_more(language: Language, other: Language, words: Set[str]) -> bool:
+    return len(STOP_WORDS[language] & words) > len(STOP_WORDS[other] & words)
 
 
 def stem_text(text: str, seen: dict[Language, set[str]] | None = None) -> list[Stemmed]:

@@ -19,7 +19,8 @@ def settings(provider: ProviderId) -> SearchSettings:
     ("name", "provider"),
     [
         ("cjk", "none"), ("prose", "static"), ("code", "static"), ("code", "none"), ("de", "static"), ("de", "none"),
-        ("es", "static"), ("es", "none"), ("fr", "static"), ("fr", "none"),
+        ("es", "static"), ("es", "none"), ("fr", "static"), ("fr", "none"), ("pt", "static"), ("pt", "none"),
+        ("it", "static"), ("it", "none"), ("nl", "static"), ("nl", "none"), ("ru", "static"), ("ru", "none"),
     ],
 )  # fmt: skip
 def test_nine_of_ten_questions_find_their_place_among_the_first_three(
