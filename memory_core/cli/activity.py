@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memory_core.cli import output
-from memory_core.cli.opening import open_memory
+from memory_core.cli.opening import open_notes
 from memory_core.cli.parser import Argument, Command, Options
 from memory_core.errors import InvalidArgument
 
@@ -11,7 +11,7 @@ from memory_core.errors import InvalidArgument
 def _run(options: Options) -> int:
     if options.limit < 1:
         raise InvalidArgument("--limit", f"expected 1 or more, not {options.limit}")
-    with open_memory(options) as memory:
+    with open_notes(options) as memory:
         found = memory.list_activity(limit=options.limit, session=options.session)
         enabled = memory.config().search.activity.enabled
     if options.json:

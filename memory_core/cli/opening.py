@@ -54,7 +54,8 @@ def open_notes(options: Options) -> Memory:
             here = count_markdown(Path.cwd())
             other = f"{_describe(here)} here: --sources workspace" if here else action
             action = f"{other}; or take over what other programs keep: memory-core adopt"
-        raise ConfigError([ConfigProblem("", "there is no such workspace")], origin=str(workspace), action=action)
+        problem = "this is a file, and a workspace is a folder" if workspace.exists() else "there is no such workspace"
+        raise ConfigError([ConfigProblem("", problem)], origin=str(workspace), action=action)
     return memory
 
 

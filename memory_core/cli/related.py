@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from memory_core.cli import opening, output
 from memory_core.cli.parser import Options
+from memory_core.errors import InvalidArgument
 from memory_core.records import NOTHING_INDEXED
 from memory_core.sources.refusals import quote_name
 
@@ -19,10 +20,14 @@ KINDS = {"note": "note", "tag": "tag", "link": "linked, without a note", "found"
 
 def run_related(options: Options) -> int:
     """Print what is related to a name, or the names that there are."""
-    name = " ".join(options.name)
+    name = " ".join(options.name).strip() if options.name else None
+    if name == "":
+        raise InvalidArgument(
+            "NAME", "is empty", action="name a person, a project or a thing; without it, list the names"
+        )
     most = options.max_results if options.max_results is not None or name else NAMES
     with opening.open_notes(options) as memory:
-        found = memory.related(name or None, max_results=most)
+        found = memory.related(name, max_results=most)
         if NOTHING_INDEXED in (found.warning or ""):
             opening.explain_empty(memory)
     if options.json:

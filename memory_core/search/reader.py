@@ -259,7 +259,7 @@ class Reader(Protocol):
         ...
 
     def find_linking(self) -> Collection[int]:
-        """Find at least the chunks of notes that hold a wikilink, a link of Markdown or a tag."""
+        """Find at least the chunks of notes that hold a wikilink, a link of Markdown, the definition of one, or a tag."""
         ...
 
     def load_texts(self, ids: Collection[int], *, whole: bool) -> Sequence[ChunkText]:

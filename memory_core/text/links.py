@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
@@ -15,6 +15,8 @@ LinkKind = Literal["wikilink", "link", "tag"]
 
 _WIKILINK = re.compile(r"\[\[([^\[\]\n]{1,300})\]\]")
 _LINK = re.compile(r"\]\([ \t]{0,3}(?:<([^<>\n]{1,500})>|([^\s()<>]{1,500}))")
+_DEFINITION = re.compile(r" {0,3}\[([^\[\]\n]{1,300})\]:[ \t]{0,9}(?:<([^<>\n]{1,500})>|([^\s<>]{1,500}))")
+_REFERENCE = re.compile(r"(?<!\[)\[([^\[\]\n]{1,300})\](?:\[([^\[\]\n]{0,300})\])?+(?![(:\]])")
 _TAG = re.compile(r"(?<![^\s(,;|])#([^\W\d_][\w/-]{0,99})")
 _COLOUR = re.compile(r"(?=[a-f]{0,7}\d)(?:[\da-f]{3}|[\da-f]{6}|[\da-f]{8})\Z", re.IGNORECASE)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,30}:", re.IGNORECASE)
@@ -81,21 +83,52 @@ def find_links(prose: Sequence[str]) -> Iterator[Link]:
     Args:
         prose: See `LinkText`.
     """
+    defined = _find_definitions(prose)
     for i, line in enumerate(prose):
         if "[[" in line:
             for written in _WIKILINK.findall(line):
                 target = written.replace("\\|", "|").partition("|")[0].partition("#")[0].partition("^")[0].strip()
                 if target and not is_attachment(target):
                     yield Link("wikilink", target, i)
-        if "](" in line:
-            for bracketed, bare in _LINK.findall(line):
-                target = unquote((bracketed or bare).partition("#")[0]).strip()
-                if target.lower().endswith(".md") and not _SCHEME.match(target):
-                    yield Link("link", target, i)
+        if "[" in line:
+            yield from (Link("link", target, i) for target in _find_targets(line, defined))
         if "#" in line:
             for tag in _TAG.findall(line):
                 if not _COLOUR.match(tag):
                     yield Link("tag", tag.rstrip("/-"), i)
+
+
+def _find_targets(line: str, defined: Mapping[str, str]) -> Iterator[str]:
+    """Yield the notes to which links of Markdown lead, those by a label behind the others."""
+    if "](" in line:
+        found = (_read_target(bracketed or bare) for bracketed, bare in _LINK.findall(line))
+        yield from (target for target in found if target is not None)
+    for text, label in _REFERENCE.findall(line) if defined else ():
+        target = defined.get(_make_label(label or text))
+        if target is not None:
+            yield target
+
+
+def _find_definitions(prose: Sequence[str]) -> dict[str, str]:
+    """Return the notes that a note links to by labels: `[label]: note.md`; of several for one label the first counts."""
+    found: dict[str, str] = {}
+    for line in prose:
+        if "]:" in line and (definition := _DEFINITION.match(line)):
+            label, bracketed, bare = definition.groups()
+            target = _read_target(bracketed or bare)
+            if target is not None:
+                found.setdefault(_make_label(label), target)
+    return found
+
+
+def _make_label(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _read_target(written: str) -> str | None:
+    """Return the note to which the target of a link leads; None if it leads elsewhere."""
+    target = unquote(written.partition("#")[0]).strip()
+    return target if target.lower().endswith(".md") and not _SCHEME.match(target) else None
 
 
 def is_attachment(target: str) -> bool:

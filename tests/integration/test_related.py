@@ -309,3 +309,26 @@ def test_another_backend_refuses_by_name(tmp_path: Path) -> None:
             memory.related("Ada")
         told = memory.call_tool("memory_search", {"query": "Ada", "about": "Ada"})
         assert "the backend 'qmd' cannot tell what is related to a name" in told["error"]
+
+
+def test_links_by_a_label_count(memory: Memory) -> None:
+    note = "# Walls\n\nAs [she][1] says.\n\n" + "- filler about walls and mortar\n" * 200 + "\n[1]: people/ada.md\n"
+    write(memory.config().workspace, {"memory/walls.md": note})
+    memory.sync()
+    assert "memory/walls.md#L3" in [f"{each.path}#L{each.line}" for each in memory.related("ada").backlinks]
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_an_empty_name_is_refused(tmp_path: Path, name: str) -> None:
+    write(tmp_path / "ws", NOTES)
+    done = Command(tmp_path / "ws", tmp_path / "state")("related", name)
+    assert done.code == 2
+    assert "NAME: is empty" in done.err
+
+
+@pytest.mark.parametrize("command", [("activity",), ("related",), ("history",)])
+def test_a_file_is_no_workspace(tmp_path: Path, command: tuple[str, ...]) -> None:
+    (tmp_path / "note.md").write_text("- one\n")
+    done = Command(tmp_path / "note.md", tmp_path / "state")(*command)
+    assert done.code == 2
+    assert "this is a file, and a workspace is a folder" in done.err

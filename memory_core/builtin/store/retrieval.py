@@ -189,7 +189,8 @@ class StoreReader:
     def find_linking(self) -> list[int]:
         """See `Reader`."""
         rows = self._db.execute(
-            "SELECT c.id FROM chunks c WHERE instr(c.text, '[[') OR instr(c.text, '](') OR c.text GLOB '*#[^# ]*'"
+            "SELECT c.id FROM chunks c WHERE instr(c.text, '[[') OR instr(c.text, '](') OR instr(c.text, ']:')"
+            " OR c.text GLOB '*#[^# ]*'"
         )
         return [row[0] for row in rows]
 

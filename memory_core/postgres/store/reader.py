@@ -240,7 +240,7 @@ class PostgresReader:
         """See `Reader`."""
         rows = self._db.execute(
             "SELECT id FROM chunks WHERE tenant_id = ANY (%s) AND (strpos(text, '[[') > 0 OR strpos(text, '](') > 0"
-            " OR text ~ '#[^# ]')",
+            " OR strpos(text, ']:') > 0 OR text ~ '#[^# ]')",
             (self._ids,),
         ).fetchall()
         return [row[0] for row in rows]

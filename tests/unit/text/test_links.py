@@ -22,6 +22,14 @@ def test_links_of_every_kind_are_read() -> None:
     assert targets("#idea, (#garden/roses) #旅行 #x-1") == ["tag idea", "tag garden/roses", "tag 旅行", "tag x-1"]
 
 
+def test_links_by_reference_are_read() -> None:
+    text = "[her][Ada  L], [plan][] and [Plan], ![x][plan]; [no][other] [web] [^1]\n\n[ada l]: <my note.md#h> 'title'\n"
+    text += "[plan]: ../plan%20b.md\n[Plan]: later.md\n   [web]: https://example.org/x.md\n[^1]: a footnote\n    [other]: x.md"
+    assert targets(text) == ["link my note.md", *["link ../plan b.md"] * 3]
+    assert not targets("[plan](x.png) [[plan]](x) `[plan]`\n```\n[plan]\n```\n\n[plan]: plan.md\n")[1:]
+    assert not targets("[plan] without a definition\n```\n[plan]: plan.md\n```")
+
+
 def test_what_is_no_link_to_a_note_is_none() -> None:
     assert not targets("[a](https://example.org/x.md) ![p](photo.png) [[photo.png]] [mail](mailto:a@b.md) [[ ]] [[]]")
     assert not targets("# Heading\n## Two\nC# and a#b, #12, #1a1a1a #595959, https://example.org/#part &#x20;")
