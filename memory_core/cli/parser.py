@@ -18,6 +18,12 @@ from memory_core.lazy_dataclasses import dataclass
 
 Options = argparse.Namespace
 _CHOICE = re.compile(r"(COMMAND)?: invalid choice: '([^']*)' \(choose from (.*)\)")
+# Names that people try, and the commands that do it.
+_MEANT = {
+    "append": "add", "write": "add", "remember": "add", "find": "search", "query": "search", "ask": "search",
+    "show": "get", "read": "get", "cat": "get", "why": "explain", "log": "activity", "check": "doctor",
+    "sync": "index", "web": "inspect", "ui": "inspect", "facts": "items",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,29 +107,38 @@ _DEFAULTS = {
 }
 
 
+class WrongUsage(Exception):
+    """A command line that a parser does not understand.
+
+    Attributes:
+        action: The command that shows the help.
+    """
+
+    def __init__(self, message: str, action: str) -> None:
+        super().__init__(message)
+        self.action = action
+
+
 class _Parser(argparse.ArgumentParser):
-    """Reports wrong usage in one line."""
+    """Raises for wrong usage instead of ending the process; each command finds what is too much for itself."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # see `ArgumentParser`
+        options, rest = super().parse_known_args(args, namespace)
+        if rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return options, rest
 
     def error(self, message: str) -> NoReturn:
-        import difflib
-
         if wrong := _CHOICE.search(message):
-            near = difflib.get_close_matches(wrong[2], re.findall(r"[\w-]+", wrong[3]), n=1)
-            message = f"there is no command {wrong[2]!r}" if wrong[1] else message
+            import difflib
+
+            known = re.findall(r"[\w-]+", wrong[3])
+            near = difflib.get_close_matches(wrong[2], known, n=1)
+            if wrong[1]:
+                message = f"there is no command {wrong[2]!r}"
+                near = [each for each in (_MEANT.get(wrong[2]),) if each in known] or near
             message += f"; did you mean {near[0]!r}?" if near else ""
-        output.complain(message, f"Try: {self.prog} --help")
-        self.exit(2)
-
-
-class _Unclear(Exception):
-    """A parser of some commands does not understand a command line."""
-
-
-class _PartialParser(_Parser):
-    """Leaves it to the parser of all commands to say what is wrong."""
-
-    def error(self, message: str) -> NoReturn:
-        raise _Unclear(message)
+        raise WrongUsage(message, f"Try: {self.prog} --help")
 
 
 def parse_options(commands: Sequence[Command], arguments: Sequence[str]) -> Options:
@@ -138,9 +153,15 @@ def parse_options(commands: Sequence[Command], arguments: Sequence[str]) -> Opti
     words = set(arguments)
     if not words & {"-h", "--help"}:
         named = [each for each in commands if words & {each.name, each.name.rpartition(" ")[2], *each.aliases}]
-        with contextlib.suppress(_Unclear):
-            return build_parser(named, _PartialParser).parse_args(arguments)
-    return build_parser(commands).parse_args(arguments)
+        with contextlib.suppress(WrongUsage):  # the parser of all commands says what is wrong
+            return build_parser(named).parse_args(arguments)
+    try:
+        return build_parser(commands).parse_args(arguments)
+    except WrongUsage as wrong:
+        if "--json" in words:
+            output.print_json({"error": str(wrong), "action": wrong.action})
+        output.complain(str(wrong), wrong.action)
+        raise SystemExit(2) from None
 
 
 def _join_names(commands: Sequence[Command], arguments: Sequence[str]) -> list[str]:
@@ -152,9 +173,9 @@ def _join_names(commands: Sequence[Command], arguments: Sequence[str]) -> list[s
     return list(arguments)
 
 
-def build_parser(commands: Sequence[Command], kind: type[_Parser] = _Parser) -> argparse.ArgumentParser:
+def build_parser(commands: Sequence[Command]) -> argparse.ArgumentParser:
     """Return the parser of some commands; options that it parses have `run` of their command's row."""
-    top = kind(
+    top = _Parser(
         prog="memory-core",
         description="Memory for AI agents: plain Markdown notes, searched by meaning and by keyword.",
         allow_abbrev=False,
