@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date
 from typing import TYPE_CHECKING
@@ -17,19 +19,23 @@ if TYPE_CHECKING:
 SHOWN = 8  # passages that are listed; --json lists all
 LINE = 60  # characters of the passage that are quoted
 BAR = 10  # characters of a full bar
+_FILE = re.compile(r"/|\.(md|jsonl)\b")  # in a word that names a note or a session log
 
 
 def run_explain(options: Options) -> int:
     """Explain a search, and why a place is not in it."""
+    query, place = _split_words(options.query)
     with opening.open_notes(options) as memory:
         found = memory.explain(
-            options.query,
-            options.place,
+            query,
+            place,
             max_results=options.max_results,
             min_score=options.min_score,
             after=_read_day("--after", options.after),
             before=_read_day("--before", options.before),
         )
+        if not found.asked.chunks:
+            opening.explain_empty(memory)
     if options.json:
         output.print_json(found)
         return 0
@@ -37,6 +43,18 @@ def run_explain(options: Options) -> int:
         output.complain(found.warning, found.action)
     output.write(describe(found))
     return 0
+
+
+def _split_words(words: Sequence[str]) -> tuple[str, str | None]:
+    """Return a question and the place behind it; None where the last word names no file and the question is not quoted.
+
+    >>> _split_words(["alarm", "code"]), _split_words(["alarm", "code", "MEMORY.md:L3"])
+    (('alarm code', None), ('alarm code', 'MEMORY.md:L3'))
+    """
+    *question, last = words
+    if question and (_FILE.search(last) or (len(question) == 1 and " " in question[0].strip())):
+        return " ".join(question), last
+    return " ".join(words), None
 
 
 def run_inspect(options: Options) -> int:

@@ -52,6 +52,18 @@ def explain(
         query: The query.
         place: The place, by a path as a hit or a user names it.
     """
+    found = _explain(selector, config, others, query, place)
+    if found.verdict.cause != "not_embedded" or not found.action:
+        return found
+    # No sync embeds the note before that is done.
+    verdict = replace(found.verdict, action=f"{found.action[:1].lower()}{found.action[1:]}".rstrip("."))
+    report = None if found.place is None else replace(found.place, verdict=verdict)
+    return replace(found, verdict=verdict, place=report)
+
+
+def _explain(
+    selector: Selector, config: AgentConfig, others: Sequence[AgentConfig], query: Query, place: NotePlace | None
+) -> Explanation:
     if place is None:
         return selector.explain(query, None)
     if place.path.startswith(SHOWN):

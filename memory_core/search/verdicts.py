@@ -12,6 +12,7 @@ from memory_core.records import Query
 from memory_core.text.terms import detect_language
 
 INDEX_IT = "run: memory-core index"
+FIRST_NOTE = f"{INDEX_IT}; where there is no note yet, write MEMORY.md"
 LANGUAGES = {
     "en": "English",
     "de": "German",
@@ -99,13 +100,11 @@ def _judge_gate(passage: Examined, query: Query, around: Circumstances) -> Verdi
     parts = [_say_words(passage)]
     if passage.vector_score is not None:
         parts.append(f"by meaning it scores {_number(passage.vector_score)}")
+    gate = int(max(passage.score or 0.0, 0.0) * 100) / 100  # rounded down, so that the passage reaches it
+    lower = f", or lower the gate: --min-score {gate:.2f} (memorySearch.query.minScore)" if gate else ""
     return Verdict(
-        stage="gate",
-        cause="low_score",
-        reason=f"{score}: {', and '.join(parts)}",
-        action=f"ask with its own words, or lower the gate: --min-score {max(passage.score or 0.0, 0.0):.2f}"
-        " (memorySearch.query.minScore)",
-    )
+        stage="gate", cause="low_score", reason=f"{score}: {', and '.join(parts)}", action=f"ask with its own words{lower}"
+    )  # fmt: skip
 
 
 def judge_outsider(passage: Examined, query: Query, around: Circumstances) -> Verdict:
@@ -178,7 +177,7 @@ def sum_up(
 ) -> Verdict:
     """Return the verdict on a whole search: how much came, and where the rest was lost."""
     if not asked.chunks:
-        return Verdict(stage="index", cause="not_indexed", reason="no note is indexed", action=INDEX_IT)
+        return Verdict(stage="index", cause="not_indexed", reason="no note is indexed", action=FIRST_NOTE)
     if not any(term.text for term in asked.terms):
         return find_no_words(asked.left_out)
     shown = {passage.shown_as for passage in passages if passage.shown_as is not None}

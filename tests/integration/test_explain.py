@@ -27,6 +27,8 @@ from memory_core.search.scoring import VectorQuery
 from tests.command import Command
 from tests.fakes.providers import CountingProvider
 from tests.index import Index
+from tests.servers.loopback import openai_error
+from tests.servers.openai import OpenAIServer
 
 NOTES: dict[str, str | bytes] = {
     "MEMORY.md": (
@@ -229,6 +231,28 @@ def test_a_passage_without_an_embedding_is_named(tmp_path: Path) -> None:
     index.close()
     assert explainer.report is not None
     assert explainer.report.verdict.cause == "not_embedded"
+
+
+def test_where_the_provider_is_out_its_remedy_is_told(tmp_path: Path) -> None:
+    (tmp_path / "MEMORY.md").write_text("# Memory\n\n- The kettle is blue.\n")
+    with OpenAIServer() as server:
+        server.fail(*[openai_error(401, "no such key")] * 20)
+        remote = {"apiKey": "wrong", "baseUrl": f"{server.url}/v1"}
+        settings = {"memorySearch": {"provider": "openai", "remote": remote}}
+        with memory_core.open_memory(settings, workspace=tmp_path, state_dir=tmp_path / "state") as memory:
+            verdicts = [memory.explain("harbour dues", place).verdict for place in (None, "MEMORY.md")]
+    assert [verdict.cause for verdict in verdicts] == ["not_embedded"] * 2
+    assert {verdict.action[:18] for verdict in verdicts} == {"check the API key:"}
+
+
+def test_a_gate_is_lowered_to_no_more_than_the_score_and_never_to_nothing(houses: Houses) -> None:
+    memory = houses.memory("static")
+    found = memory.explain("wall of the castle in Spain paint", "memory/2026-01-05.md#L3", min_score=0.9)
+    gate = float(found.verdict.action.partition("--min-score ")[2].split()[0])
+    again = memory.explain("wall of the castle in Spain paint", "memory/2026-01-05.md#L3", min_score=gate)
+    assert (found.verdict.cause, again.verdict.cause) == ("low_score", "shown")
+    nothing = memory.explain("what does the quarterly budget say?", "memory/2026-01-05.md#L3").verdict
+    assert nothing.action == "ask with its own words"
 
 
 def test_what_is_explained_is_what_is_found(houses: Houses) -> None:
