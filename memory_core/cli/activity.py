@@ -24,7 +24,9 @@ def _run(options: Options) -> int:
     if not enabled:
         output.print_aside("The log is off; memorySearch.activity.enabled turns it on.")
     elif not found:
-        output.print_aside("No activity yet.")
+        output.print_aside(
+            "No activity yet." if options.session is None else f"No activity of session {options.session}."
+        )
     return 0
 
 

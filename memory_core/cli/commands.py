@@ -259,8 +259,8 @@ COMMANDS = (
         help="Tell why a search finds what it finds, and why it does not find one note or line.",
         run=Later("explaining", "run_explain"),
         arguments=(
-            Argument.of("query", metavar="QUERY", help="question as one argument, in quotation marks"),
-            Argument.of(
+            Argument.of("query", metavar="QUERY", nargs="+", help="question or words that were looked for"),
+            Argument.of(  # its word is the last one of the query, as argparse reads them
                 "place", metavar="PLACE", nargs="?", help="note or line that was missed: MEMORY.md, or MEMORY.md#L3"
             ),
             Argument.of("--max-results", type=int, metavar="N", help="as if N hits were asked for, 1 to 100"),
@@ -308,7 +308,7 @@ COMMANDS = (
         help="Write a text into the note of the day.",
         run=Later("notes", "run_add"),
         arguments=(
-            Argument.of("text", metavar="TEXT", nargs="+", help="what to remember; Markdown"),
+            Argument.of("text", metavar="TEXT", nargs="+", help="what to remember; Markdown; - is standard input"),
             Argument.of("--longterm", action="store_true", help="into MEMORY.md instead"),
         ),
     ),

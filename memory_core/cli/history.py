@@ -98,6 +98,7 @@ def run_restore(options: Options) -> int:
     """Write a copy of a note as it stood beside it."""
     from memory_core.history.instants import parse_instant
     from memory_core.history.notes import restore
+    from memory_core.sources.files import list_files
 
     instant = parse_instant(options.as_of, "--as-of")
     with _open_history(options) as (config, history):
@@ -106,6 +107,8 @@ def run_restore(options: Options) -> int:
         output.print_json({"path": str(file)})
     else:
         print(f"Written to {file}")
+        if any(each.real_path == file.resolve() for each in list_files(config).files):
+            output.print_aside("It is a note, too: searches find it until you move or delete it.")
     return 0
 
 

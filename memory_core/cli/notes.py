@@ -7,15 +7,17 @@ import threading
 
 from memory_core.cli import opening, output
 from memory_core.cli.parser import Options, build_parser
+from memory_core.errors import InvalidArgument
 
 WATCH_SECONDS = 1.0  # between two looks at what the background has done
 
 
 def run_add(options: Options) -> int:
-    """Append a text to the note of the day, or to MEMORY.md."""
+    """Append a text, or what standard input holds, to the note of the day or to MEMORY.md."""
+    text = _read_input() if options.text == ["-"] else " ".join(options.text)
     with opening.open_notes(options) as memory:
         target = "longterm" if options.longterm else "daily"
-        result = memory.call_tool("memory_append", {"text": " ".join(options.text), "target": target})
+        result = memory.call_tool("memory_append", {"text": text, "target": target})
     if options.json:
         output.print_json(result)
     if "error" in result:
@@ -23,6 +25,14 @@ def run_add(options: Options) -> int:
     elif not options.json:
         print(f"{'Added to' if result['appended'] else 'Already in'} {result['path']}")
     return output.find_code(result)
+
+
+def _read_input() -> str:
+    """Return the text on standard input."""
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidArgument("TEXT", "standard input is not UTF-8 text") from error
 
 
 def run_open(options: Options) -> int:

@@ -68,11 +68,18 @@ def check_as_of(options: Options) -> None:
 
 
 def explain_empty(memory: Memory) -> None:
-    """Say how many Markdown files the workspace holds besides, where none of them is a note."""
+    """Say where a note goes in a workspace without any, and how many other Markdown files it holds."""
+    from memory_core.sources.files import list_files
+
     config = memory.config()
     found = 0 if "workspace" in config.search.sources else count_markdown(config.workspace)
     if found:
         output.complain(f"0 notes; {_describe(found)} here: --sources workspace")
+    elif not list_files(config).files:
+        output.complain(
+            f"0 notes in {config.workspace}",
+            "Write MEMORY.md or memory/YYYY-MM-DD.md there, or run: memory-core add TEXT",
+        )
 
 
 def count_markdown(folder: Path) -> int:

@@ -179,6 +179,9 @@ def print_document(result: Mapping[str, Any], *, whole: bool) -> None:
         print_aside(f"As of {result['asOf']['moment']}; {TODAY[result['now']]}.")
     if whole and result.get("nextFrom") is not None:
         print_aside(f"The note goes on: --from {result['nextFrom']}")
+    elif result.get("truncated") and "nextFrom" not in result:
+        last = result["from"] + result["lines"] - 1
+        print_aside(f"Line {last} is cut: it is longer than a page. `memory-core open` names the file.")
 
 
 def find_code(result: Mapping[str, Any]) -> int:

@@ -242,4 +242,4 @@ def test_the_command_lists_the_last_uses_first(tmp_path: Path) -> None:
     found = command("activity", "--json", "--limit", "1").json
     assert (found["enabled"], [entry["action"] for entry in found["activity"]]) == (True, ["stored"])
     assert "expected 1 or more" in command("activity", "--limit", "0").error
-    assert command("activity", "--session", "nobody").err == "No activity yet.\n"
+    assert command("activity", "--session", "nobody").err == "No activity of session nobody.\n"

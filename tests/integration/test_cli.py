@@ -102,7 +102,14 @@ def test_an_empty_workspace_says_that_nothing_is_indexed(tmp_path: Path) -> None
     found = Command(tmp_path / "empty", tmp_path / "state")("search", QUESTION)
     assert found.code == 0
     assert found.out == "No matches.\n"
-    assert "No memories indexed yet" in found.error
+    assert "No memories indexed yet" in found.err
+
+
+@pytest.mark.parametrize("arguments", [("index",), ("search", QUESTION), ("explain", QUESTION), ("related",)])
+def test_an_empty_workspace_says_where_a_note_goes(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    (tmp_path / "empty").mkdir()
+    shown = Command(tmp_path / "empty", tmp_path / "state")(*arguments)
+    assert f"0 notes in {tmp_path / 'empty'}. Write MEMORY.md or memory/YYYY-MM-DD.md there" in shown.err
 
 
 def test_get_prints_the_note_as_it_is_now(command: Command, workspace: Path) -> None:
@@ -118,6 +125,13 @@ def test_get_says_where_a_long_note_goes_on(command: Command, workspace: Path) -
     shown = command("get", "memory/long.md")
     assert len(shown.out.splitlines()) == 120
     assert shown.err == "The note goes on: --from 121\n"
+
+
+def test_get_says_that_a_line_is_cut(command: Command, workspace: Path) -> None:
+    (workspace / "memory" / "line.md").write_text("# A\n" + "word " * 10_000)
+    shown = command("get", "memory/line.md", "--from", "2")
+    assert len(shown.out) == 12_001
+    assert shown.err == "Line 2 is cut: it is longer than a page. `memory-core open` names the file.\n"
 
 
 def test_get_says_where_a_note_ends(command: Command, workspace: Path) -> None:

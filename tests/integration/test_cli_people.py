@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import pty
 import re
@@ -120,6 +121,31 @@ def test_a_text_is_added_and_opened(cli: Cli, here: Path) -> None:
     assert cli("open", "MEMORY.md")[1] == f"{here / 'MEMORY.md'}:1\n"
     assert cli("open", "memory/none.md")[0] == 1
     assert cli("open", "/etc/passwd")[0] != 0
+
+
+def test_a_text_is_added_from_standard_input(cli: Cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(here / "MEMORY.md", "# Memory\n")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("\ufeffThe café is shut.\r\n".encode())))
+    assert cli("add", "--longterm", "-")[0] == 0
+    assert (here / "MEMORY.md").read_text() == "# Memory\n\nThe café is shut.\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff\xfe")))
+    assert cli("add", "-")[::2] == (2, "memory-core: TEXT: standard input is not UTF-8 text.\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        (("kettle", "blue"), "1 result came"),
+        (("kettle", "blue", "MEMORY.md:L3"), "MEMORY.md#L3 came"),
+        (("kettle blue", "MEMORY.md"), "MEMORY.md came"),
+        (("what is in MEMORY.md",), ""),
+        (("kettle blue", "attic"), "attic did not come"),
+    ],
+)
+def test_a_question_of_several_words_is_explained(cli: Cli, here: Path, words: tuple[str, ...], verdict: str) -> None:
+    write(here / "MEMORY.md", "# Memory\n\n- The kettle is blue.\n")
+    code, out, err = cli("explain", *words)
+    assert (code, err, out.startswith(verdict)) == (0, "", True)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])

@@ -292,7 +292,7 @@ def _run(memory: Memory, *arguments: str) -> tuple[int, str]:
     return code, out.getvalue()
 
 
-def test_the_commands_list_compare_and_restore(memory: Memory) -> None:
+def test_the_commands_list_compare_and_restore(memory: Memory, capsys: pytest.CaptureFixture[str]) -> None:
     path = "memory/house.md"
     first, *_ = _edit(memory, path, "# House\n\n- rent 700\n", "# House\n\n- rent 800\n", None)
     code, listed = _run(memory, "history", path)
@@ -306,6 +306,7 @@ def test_the_commands_list_compare_and_restore(memory: Memory) -> None:
     (copy,) = (memory.config().workspace / "memory").glob("*.md")
     assert copy.name == f"house.as-of-{first[:10]}.md"
     assert copy.read_text() == "# House\n\n- rent 700\n"
+    assert "It is a note, too" in capsys.readouterr().err
     with pytest.raises(NoteNotWritten, match="exists already"):
         _run(memory, "restore", path, "--as-of", first)
 
