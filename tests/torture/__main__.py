@@ -15,6 +15,7 @@ NAMES = (
     "damage",
     "kills",
     "past",
+    "postgres",
     "items",
     "mcp",
     "provider",

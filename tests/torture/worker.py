@@ -24,6 +24,7 @@ _ATTACKS = {  # their classes, by the names of their modules
     "items": "ItemsAttack",
     "mcp": "McpAttack",
     "past": "PastAttack",
+    "postgres": "PostgresAttack",
     "kills": "KillAttack",
 }
 
