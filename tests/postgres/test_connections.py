@@ -117,6 +117,35 @@ def test_a_push_that_falls_asleep_lets_go_of_its_tenant(monkeypatch: pytest.Monk
     connections.close()
 
 
+def test_a_push_that_falls_asleep_amid_a_message_lets_go_of_its_tenant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server waits for the rest and calls that active: neither its bound for idle ones nor that of statements ends it."""
+    monkeypatch.setattr(connections_module, "_HELD_SECONDS", 1)
+    dsn = make_database().admin_dsn
+    connections, late = (Connections(Secret(dsn), schema="public", limit_seconds=20.0, most=1) for _ in range(2))
+    try:
+        with connections.transaction(WRITE) as cursor:
+            cursor.execute("CREATE TABLE counters (n int)")
+        with pytest.raises(MemoryCoreError):
+            send_a_part(late, dsn)
+        with connections.transaction(WRITE) as cursor:
+            connections_module.renew(cursor)
+            assert cursor.execute("SELECT count(*) FROM counters").fetchone() == (0,)
+            assert cursor.execute("SHOW transaction_timeout").fetchone() == ("1s",)
+    finally:
+        connections.close()
+        late.close()
+
+
+def send_a_part(connections: Connections, dsn: str) -> None:
+    """Change a table, tell the server that more comes, and wait until somebody else has its lock."""
+    with connections.transaction(WRITE) as cursor, cursor.connection.pipeline():
+        cursor.execute("INSERT INTO counters VALUES (1)")
+        cursor.connection.pgconn.send_flush_request()
+        cursor.connection.pgconn.flush()
+        with psycopg.connect(dsn) as other:
+            other.execute("LOCK TABLE counters")  # waits until the server has ended the first transaction
+
+
 def fall_asleep(connections: Connections, dsn: str) -> None:
     with connections.transaction(connections_module.WRITE) as late:
         late.execute("INSERT INTO counters VALUES (1)")

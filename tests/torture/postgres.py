@@ -1,4 +1,4 @@
-"""kill -9 of writers and of a PostgreSQL server, and leases that end while their holders sleep, on one tenant; see `tests.postgres.crew`."""
+"""kill -9 of writers and of a PostgreSQL server, and leases that end while holders sleep; see `tests.postgres.crew`."""
 
 from __future__ import annotations
 

@@ -26,6 +26,9 @@ Value = TypeVar("Value")
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 # A host that falls asleep in the middle of a push lets go of the tenant after this, so that others can go on.
 WRITE = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'"
+# That alone does not end one that falls asleep between the parts of a message: the server does not call it idle. From this
+# version on it ends every push after this time, which `renew` counts anew.
+_HELD_SECONDS, _HELD_VERSION = 30, 170000
 # After a server that did not answer: nobody waits for it again before this pause is over.
 PAUSE = Backoff(first_seconds=2.0, longest_seconds=30.0)
 INIT = "run: memory-core postgres init"
@@ -148,21 +151,26 @@ class Connections:
             self._places = threading.BoundedSemaphore(self._most)
 
     def _begin(self, begin: str) -> TimedConnection:
+        """Return a connection inside a transaction."""
         while True:
             with self._lock:
                 connection = self._idle.pop() if self._idle else None
             if connection is None:
                 connection = self._connect()
-                connection.execute(begin.encode())
+                self._start(connection, begin)
                 return connection
             try:
-                connection.execute(begin.encode())
+                self._start(connection, begin)
             except psycopg.OperationalError as error:
                 connection.close()  # the server was restarted since
                 if isinstance(error, refused._WaitTimeout):
                     raise
             else:
                 return connection
+
+    def _start(self, connection: TimedConnection, begin: str) -> None:
+        bounded = begin != READ and self._limit is not None and connection.info.server_version >= _HELD_VERSION
+        connection.execute(f"{begin}{_write_bound() if bounded else ''}".encode())
 
     def _connect(self) -> TimedConnection:
         waiting = start_call(self._open, name=f"memory-{NAME}-connect")
@@ -229,6 +237,7 @@ class Connections:
             refused.LockNotAvailable,
             refused.TransactionRollback,
             refused.IdleInTransactionSessionTimeout,
+            refused.TransactionTimeout,
         ) as error:
             # The server is well.
             raise StoreError(self.path, self._quote(error)) from None
@@ -247,6 +256,17 @@ class Connections:
         """Return the first line of an error, without the password."""
         text = (error.diag.message_primary or str(error)).strip().split("\n")[0]
         return redact(text, self._dsn.reveal())
+
+
+def renew(cursor: psycopg.Cursor[Row]) -> None:
+    """Give a push that goes on its whole time again. Nothing is done where the server bounds none."""
+    if cursor.connection.info.server_version >= _HELD_VERSION:
+        cursor.connection.execute(_write_bound().lstrip("; ").encode())
+
+
+def _write_bound() -> str:
+    # Zero first: a bound that counts already is not begun anew.
+    return f"; SET LOCAL transaction_timeout = 0; SET LOCAL transaction_timeout = '{_HELD_SECONDS}s'"
 
 
 def _close_late(waiting: Future[TimedConnection]) -> None:

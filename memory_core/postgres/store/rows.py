@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from memory_core.embeddings.token_blobs import pack_ids
+from memory_core.postgres.store.connections import renew
 from memory_core.postgres.store.reader import unpack_units
 from memory_core.postgres.store.state import Cursor
 from memory_core.postgres.store.stems import clean, make_vector
@@ -14,6 +15,8 @@ from memory_core.records import Chunk, FileStamp, MemoryFile, Window
 from memory_core.sync.prepared import IndexedFile, PreparedChunk, PreparedFile, digest, slice_units
 from memory_core.text.languages import stem_text
 
+_STEP = 50  # notes that one statement writes
+_CHUNK_STEP = 500
 _INDEXED = "SELECT id, source, path, hash, error, size, mtime_ns, ctime_ns, inode FROM notes WHERE tenant_id = %s"
 _MISSING = "NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.tenant_id = w.tenant_id AND e.space_id = %(space)s AND e.hash = w.hash"
 
@@ -32,38 +35,54 @@ class NoteRows:
         self.added_chunks = 0
         self.added_words = 0
 
-    def put(self, prepared: PreparedFile) -> dict[int, PreparedChunk]:
-        """Make a note's rows equal to what was prepared; equal chunks keep their rows. Return those inserted, by id."""
-        note = self._put_note(prepared)
+    def put(self, several: Sequence[PreparedFile]) -> dict[int, PreparedChunk]:
+        """Make the rows of notes equal to what was prepared; equal chunks keep theirs. Return those inserted, by id."""
+        inserted: dict[int, PreparedChunk] = {}
+        for first in range(0, len(several), _STEP):
+            renew(self._db)
+            inserted |= self._put(several[first : first + _STEP])
+        return inserted
+
+    def _put(self, several: Sequence[PreparedFile]) -> dict[int, PreparedChunk]:
+        notes = self._put_notes(several)
         rows = self._db.execute(
-            "SELECT hash, id, start_line, end_line FROM chunks WHERE tenant_id = %s AND note_id = %s ORDER BY id DESC",
-            (self._tenant, note),
+            "SELECT note_id, hash, id, start_line, end_line FROM chunks WHERE tenant_id = %s AND note_id = ANY (%s)"
+            " ORDER BY id DESC",
+            (self._tenant, list(notes)),
         ).fetchall()
-        old: dict[bytes, list[tuple[int, int, int]]] = {}
-        for key, chunk_id, start, end in rows:
-            old.setdefault(key, []).append((chunk_id, start, end))
-        new: list[PreparedChunk] = []
-        for item in prepared.chunks:
-            if kept := old.get(item.hash):
-                chunk_id, start, end = kept.pop()
-                if (start, end) != (item.chunk.start_line, item.chunk.end_line):
-                    self._db.execute(
-                        "UPDATE chunks SET start_line = %s, end_line = %s WHERE tenant_id = %s AND id = %s",
-                        (item.chunk.start_line, item.chunk.end_line, self._tenant, chunk_id),
-                    )
-            else:
-                new.append(item)
+        old: dict[tuple[int, bytes], list[tuple[int, int, int]]] = {}
+        for note, key, *chunk in rows:
+            old.setdefault((note, key), []).append((chunk[0], chunk[1], chunk[2]))
+        new: list[tuple[int, PreparedChunk]] = []
+        moved: list[tuple[int, int, int]] = []
+        for note, prepared in notes.items():
+            for item in prepared.chunks:
+                if kept := old.get((note, item.hash)):
+                    chunk_id, *lines = kept.pop()
+                    if lines != [item.chunk.start_line, item.chunk.end_line]:
+                        moved.append((chunk_id, item.chunk.start_line, item.chunk.end_line))
+                else:
+                    new.append((note, item))
+        if moved:
+            self._db.execute(
+                "UPDATE chunks c SET start_line = m.first, end_line = m.last FROM unnest(%s::bigint[], %s::int[], %s::int[])"
+                " m (id, first, last) WHERE c.tenant_id = %s AND c.id = m.id",
+                (*_turn(moved, 3), self._tenant),
+            )
         self._delete_chunks([chunk_id for unused in old.values() for chunk_id, _, _ in unused])
-        return self._insert_chunks(note, new)
+        return self._insert_chunks(new)
 
     def drop(self, notes: Iterable[int]) -> None:
         """Remove notes with their chunks and windows; embeddings stay."""
         ids = list(notes)
-        rows = self._db.execute(
-            "SELECT id FROM chunks WHERE tenant_id = %s AND note_id = ANY (%s)", (self._tenant, ids)
-        ).fetchall()
-        self._delete_chunks([row[0] for row in rows])
-        self._db.execute("DELETE FROM notes WHERE tenant_id = %s AND id = ANY (%s)", (self._tenant, ids))
+        for first in range(0, len(ids), _STEP):
+            some = ids[first : first + _STEP]
+            renew(self._db)
+            rows = self._db.execute(
+                "SELECT id FROM chunks WHERE tenant_id = %s AND note_id = ANY (%s)", (self._tenant, some)
+            ).fetchall()
+            self._delete_chunks([row[0] for row in rows])
+            self._db.execute("DELETE FROM notes WHERE tenant_id = %s AND id = ANY (%s)", (self._tenant, some))
 
     def touch(self, note: int, stamp: FileStamp) -> None:
         """Record the new stamp of a note whose content is the same, and that it could be read."""
@@ -84,69 +103,87 @@ class NoteRows:
 
     def put_token_ids(self, rows: Iterable[tuple[int, Sequence[Sequence[int]]]]) -> None:
         """Store (chunk id, token ids of each of its units)."""
-        packed = [(pack_ids(units), self._tenant, chunk_id) for chunk_id, units in rows]
-        self._db.executemany("UPDATE chunks SET tokens = %s WHERE tenant_id = %s AND id = %s", packed)
+        packed = [(chunk_id, pack_ids(units)) for chunk_id, units in rows]
+        for first in range(0, len(packed), _CHUNK_STEP):
+            renew(self._db)
+            self._db.execute(
+                "UPDATE chunks c SET tokens = t.tokens FROM unnest(%s::bigint[], %s::bytea[]) t (id, tokens)"
+                " WHERE c.tenant_id = %s AND c.id = t.id",
+                (*_turn(packed[first : first + _CHUNK_STEP], 2), self._tenant),
+            )
 
-    def _put_note(self, prepared: PreparedFile) -> int:
-        file = prepared.file
-        row = self._db.execute(
+    def _put_notes(self, several: Sequence[PreparedFile]) -> dict[int, PreparedFile]:
+        """Write the rows of notes; return the notes by id."""
+        files = {(prepared.file.source, prepared.file.path): prepared for prepared in several}
+        columns = _turn(
+            [
+                (
+                    *key, prepared.hash, *prepared.stamp, prepared.date, prepared.date or _find_day(prepared.stamp),
+                    _write_numbers(prepared.lines) if prepared.lines else None,
+                )
+                for key, prepared in files.items()
+            ],
+            10,
+        )  # fmt: skip
+        rows = self._db.execute(
             "INSERT INTO notes (tenant_id, source, path, hash, size, mtime_ns, ctime_ns, inode, date, day, lines, error)"
-            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s::int[], NULL) ON CONFLICT (tenant_id, source, path)"
+            " SELECT %s, source, path, hash, size, mtime_ns, ctime_ns, inode, date, day, lines::int[], NULL"
+            " FROM unnest(%s::text[], %s::text[], %s::bytea[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],"
+            " %s::text[], %s::text[], %s::text[])"
+            " n (source, path, hash, size, mtime_ns, ctime_ns, inode, date, day, lines)"
+            " ON CONFLICT (tenant_id, source, path)"
             " DO UPDATE SET hash = excluded.hash, size = excluded.size, mtime_ns = excluded.mtime_ns,"
             " ctime_ns = excluded.ctime_ns, inode = excluded.inode, date = excluded.date, day = excluded.day,"
-            " lines = excluded.lines, error = NULL RETURNING id",
-            (
-                self._tenant, file.source, file.path, prepared.hash, *prepared.stamp, prepared.date,
-                prepared.date or _find_day(prepared.stamp), list(prepared.lines) or None,
-            ),
-        ).fetchone()  # fmt: skip
-        assert row is not None
-        return int(row[0])
+            " lines = excluded.lines, error = NULL RETURNING id, source, path",
+            (self._tenant, *columns),
+        ).fetchall()
+        return {number: files[source, path] for number, source, path in rows}
 
-    def _insert_chunks(self, note: int, items: Sequence[PreparedChunk]) -> dict[int, PreparedChunk]:
-        if not items:
-            return {}
+    def _insert_chunks(self, items: Sequence[tuple[int, PreparedChunk]]) -> dict[int, PreparedChunk]:
+        inserted: dict[int, PreparedChunk] = {}
+        for first in range(0, len(items), _CHUNK_STEP):
+            inserted |= self._insert_some(items[first : first + _CHUNK_STEP])
+        return inserted
+
+    def _insert_some(self, items: Sequence[tuple[int, PreparedChunk]]) -> dict[int, PreparedChunk]:
         rows, forms = [], set()
-        for item in items:
+        waiting: dict[tuple[int, int, bytes], list[PreparedChunk]] = {}
+        for note, item in items:
             context, text = clean(item.chunk.context), clean(item.chunk.text)
             vector, words = make_vector(context, text)
             self.added_words += words
-            units = [
-                number for unit in item.units for number in (unit.start, unit.end, unit.first_line, unit.last_line)
-            ]
-            rows.append(
-                (
-                    self._tenant, note, item.chunk.start_line, item.chunk.end_line, item.hash, words, context, text,
-                    units, vector,
-                )
-            )  # fmt: skip
+            units = _write_numbers(number for unit in item.units for number in unit)
+            start = item.chunk.start_line
+            rows.append((note, start, item.chunk.end_line, item.hash, words, context, text, units, vector))
+            waiting.setdefault((note, start, item.hash), []).append(item)
             forms |= {*stem_text(f"{context}\n{text}")}
         self.added_chunks += len(rows)
-        self._db.executemany(
+        numbered = self._db.execute(
             "INSERT INTO chunks (tenant_id, note_id, start_line, end_line, hash, words, context, text, units, tsv)"
-            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s::int[], %s::tsvector) RETURNING id",
-            rows,
-            returning=True,
+            " SELECT %s, note_id, start_line, end_line, hash, words, context, text, units::int[], tsv::tsvector"
+            " FROM unnest(%s::bigint[], %s::int[], %s::int[], %s::bytea[], %s::int[], %s::text[], %s::text[], %s::text[],"
+            " %s::text[]) WITH ORDINALITY"
+            " c (note_id, start_line, end_line, hash, words, context, text, units, tsv, place) ORDER BY place"
+            " RETURNING id, note_id, start_line, hash",
+            (self._tenant, *_turn(rows, 9)),
+        ).fetchall()
+        inserted = {number: waiting[note, start, key].pop(0) for number, note, start, key in numbered}
+        windows = [
+            (chunk_id, window.first, window.last, digest(window.text))
+            for chunk_id, item in inserted.items()
+            for window in item.windows
+        ]
+        self._db.execute(
+            "INSERT INTO windows (tenant_id, chunk_id, first, last, hash) SELECT %s, w.*"
+            " FROM unnest(%s::bigint[], %s::smallint[], %s::smallint[], %s::bytea[]) w",
+            (self._tenant, *_turn(windows, 4)),
         )
-        inserted: dict[int, PreparedChunk] = {}
-        for item in items:
-            row = self._db.fetchone()
-            assert row is not None
-            inserted[row[0]] = item
-            self._db.nextset()
-        self._db.executemany(
-            "INSERT INTO windows (tenant_id, chunk_id, first, last, hash) VALUES (%s, %s, %s, %s, %s)",
-            [
-                (self._tenant, chunk_id, window.first, window.last, digest(window.text))
-                for chunk_id, item in inserted.items()
-                for window in item.windows
-            ],
+        self._db.execute(
+            "INSERT INTO word_forms (tenant_id, language, stem, word) SELECT %s, f.*"
+            " FROM unnest(%s::text[], %s::text[], %s::text[]) f"
+            " ON CONFLICT DO NOTHING",
+            (self._tenant, *_turn(sorted(forms), 3)),
         )
-        if forms:
-            self._db.executemany(
-                "INSERT INTO word_forms (tenant_id, language, stem, word) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
-                [(self._tenant, *each) for each in sorted(forms)],
-            )
         return inserted
 
     def _delete_chunks(self, ids: Sequence[int]) -> None:
@@ -215,6 +252,16 @@ def _load_chunk(cursor: Cursor, tenant: int, row: tuple[Any, ...]) -> PreparedCh
 def _to_indexed(row: tuple[Any, ...]) -> IndexedFile:
     number, source, path, content, error, *stamp = row
     return IndexedFile(number, source, path, content, FileStamp(*stamp), error)
+
+
+def _turn(rows: Sequence[Sequence[Any]], count: int) -> list[list[Any]]:
+    """Return the columns of rows, each an array of a statement."""
+    return [[row[at] for row in rows] for at in range(count)]
+
+
+def _write_numbers(numbers: Iterable[int]) -> str:
+    """Write an array of numbers as PostgreSQL reads it: arrays of arrays would have to be equally long."""
+    return f"{{{','.join(map(str, numbers))}}}"
 
 
 def _find_day(stamp: FileStamp) -> str:

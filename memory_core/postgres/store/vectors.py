@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core.embeddings.token_blobs import pack_signs
 from memory_core.postgres.store import state
+from memory_core.postgres.store.connections import renew
 from memory_core.postgres.store.state import Cursor, Tenant
 from memory_core.sync.prepared import EmbeddedWindows
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 LARGE_WINDOWS = 20_000  # of a tenant above which signs are kept: comparing all took 70 ms of the server there
 NEAREST = 2000  # windows by signs whose vectors are compared, see tests/postgres/test_large_tenants.py
+INSERT_STEP = 200  # vectors that one statement writes
 SIGN_STEP = 1000  # vectors that are given signs in one transaction
 COSINE = "coalesce(-(e.v <#> %(vector)s::vector), -(e.h <#> %(vector)s::halfvec))"
 # Another tenant may hold anything under the name of a space: vectors that cannot be compared are left out.
@@ -34,15 +36,19 @@ _BEST = " GROUP BY w.chunk_id ORDER BY cosine DESC NULLS LAST FETCH FIRST %(dept
 def insert(cursor: Cursor, tenant: int, space_id: int, windows: EmbeddedWindows, *, half: bool) -> None:
     """Store vectors with the signs of their tokens; those that are there stay, and get the signs that they lack."""
     bits = [*map(pack_signs, windows.tokens)] if windows.tokens else [None] * len(windows.hashes)
-    cursor.executemany(
-        f"INSERT INTO embeddings AS e (tenant_id, space_id, hash, {'h' if half else 'v'}, bits) VALUES (%s, %s, %s, %s, %s)"
-        " ON CONFLICT (tenant_id, space_id, hash) DO UPDATE SET bits = excluded.bits WHERE e.bits IS NULL"
-        " AND excluded.bits IS NOT NULL",
-        [
-            (tenant, space_id, key, write_vector(row), own)
-            for key, row, own in zip(windows.hashes, windows.rows, bits, strict=True)
-        ],
-    )
+    for first in range(0, len(windows.hashes), INSERT_STEP):
+        some = slice(first, first + INSERT_STEP)
+        renew(cursor)
+        cursor.execute(
+            f"INSERT INTO embeddings AS e (tenant_id, space_id, hash, {'h' if half else 'v'}, bits)"
+            f" SELECT %s, %s, hash, n::{'halfvec' if half else 'vector'}, bits FROM unnest(%s::bytea[], %s::text[], %s::bytea[])"
+            " w (hash, n, bits) ON CONFLICT (tenant_id, space_id, hash) DO UPDATE SET bits = excluded.bits"
+            " WHERE e.bits IS NULL AND excluded.bits IS NOT NULL",
+            (
+                tenant, space_id, list(windows.hashes[some]), [write_vector(row) for row in windows.rows[some]],
+                bits[some],
+            ),
+        )  # fmt: skip
     cursor.execute(
         "UPDATE embeddings SET signs = binary_quantize(coalesce(v, h::vector)) WHERE tenant_id = %s AND space_id = %s"
         " AND hash = ANY (%s) AND signs IS NULL AND EXISTS (SELECT 1 FROM tenants WHERE id = %s AND meta -> %s = to_jsonb(%s))",

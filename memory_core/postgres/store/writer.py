@@ -132,9 +132,10 @@ class PostgresWriter:
 
     def take_over(self, workspace: str) -> None:
         """See `SyncStore`."""
-        with self._push() as cursor:
-            cursor.execute("DELETE FROM notes WHERE tenant_id = %s", (self._tenant,))
-            cursor.execute(
+        with self._notes() as notes:
+            notes.drop([row.id for row in rows.list_files(notes.cursor, self._tenant)])
+            notes.added_chunks = notes.added_words = 0
+            notes.cursor.execute(
                 "UPDATE tenants SET workspace = %s, chunks = 0, words = 0 WHERE id = %s", (workspace, self._tenant)
             )
 
@@ -185,7 +186,7 @@ class PostgresWriter:
     def put_files(self, prepared: Sequence[PreparedFile]) -> dict[int, PreparedChunk]:
         """See `SyncStore`."""
         with self._notes() as notes:
-            return {key: chunk for file in prepared for key, chunk in notes.put(file).items()}
+            return notes.put(prepared)
 
     def drop_files(self, ids: Iterable[int]) -> None:
         """See `SyncStore`."""
@@ -226,9 +227,8 @@ class PostgresWriter:
             cursor = notes.cursor
             cursor.execute("DELETE FROM word_forms WHERE tenant_id = %s", (self._tenant,))
             notes.drop([row.id for row in rows.list_files(cursor, self._tenant)])
-            for prepared in files:
-                inserted = notes.put(prepared)
-                notes.put_token_ids((key, tokens[id(item)]) for key, item in inserted.items() if id(item) in tokens)
+            inserted = notes.put(files)
+            notes.put_token_ids((key, tokens[id(item)]) for key, item in inserted.items() if id(item) in tokens)
             for file, reason in errors:
                 notes.set_error(file, reason)
             state.set_meta(cursor, self._tenant, {state.IDENTITY: identity})
