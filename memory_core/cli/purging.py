@@ -22,16 +22,18 @@ if TYPE_CHECKING:
     from memory_core.text.wording import Wording
 
 LEAST_CHARS = 2
-GIT_SECONDS = 10.0  # that commits are looked through
+LOOK_SECONDS = 10.0  # that commits are looked through, and other files of the state folder
+_LATE = "not all were looked through in time"
 MOST_SHOWN = 20  # notes, and places that still hold the text
 
 
 def run_purge(options: Options) -> int:
     """Take a text out of all old versions of notes, and overwrite what the files of the state folder keep of it."""
-    from memory_core.activity import drop_entries
     from memory_core.config.names import BUILTIN
     from memory_core.config.switch import refuse_off
     from memory_core.history.history import History
+    from memory_core.history.others import find_held
+    from memory_core.sources.writer import finish_interrupted
     from memory_core.text.wording import Wording
 
     text: str = options.match
@@ -46,6 +48,7 @@ def run_purge(options: Options) -> int:
                 f"the backend {backend!r} keeps no history",
                 action='to purge one that was kept before, set memory.backend to "builtin" meanwhile',
             )
+        finish_interrupted(workspace=config.workspace, state_dir=config.state_dir)  # or a later append brings the text
         memory.sync()  # notes from which the text was removed a moment ago
         with closing(History(config)) as history:
             if not history.exists():
@@ -57,27 +60,51 @@ def run_purge(options: Options) -> int:
                 _show(history, found, asides)
             if options.dry_run:
                 code = _report(options, found, asides, done=None)
-                _warn_of_commits(config, wording)
-                _find_others(options, config, text)
+                _warn_of_places(options, config, wording, text)
                 return code
             if not (options.yes or _confirm()):
                 output.complain("nothing was changed")
                 return 1
-            history.deletions.purge_text(text)
+            # The history last: once it is marked, a later index finishes what a kill has left, but only there.
             _delete(asides)
+            _drop_activity(config, wording)
+            wiped = _wipe_items(config)
+            history.deletions.purge_text(text)
             memory.sync()  # overwrites
-            try:
-                drop_entries(config.activity_path, wording.stands_in)
-            except OSError as error:
-                raise StoreError(
-                    config.activity_path, f"may still hold the text: {error.strerror or error}",
-                    action="delete it, then run the same command again",
-                ) from error  # fmt: skip
-            done = history.deletions.load_mark() is None and _wipe_items(config)
+            done = history.deletions.load_mark() is None and wiped
     code = _report(options, found, asides, done=done)
+    if done and (held := find_held(config, text)):
+        output.complain(f"the text is still in files of this agent: {', '.join(held)}", "run the same command again")
+        code = 1
+    return 1 if _warn_of_places(options, config, wording, text) else code
+
+
+def _drop_activity(config: AgentConfig, wording: Wording) -> None:
+    from memory_core.activity import drop_entries
+
+    try:
+        drop_entries(config.activity_path, wording.stands_in)
+    except OSError as error:
+        raise StoreError(
+            config.activity_path, f"may still hold the text: {error.strerror or error}; nothing was purged",
+            action="delete it, then run the same command again",
+        ) from error  # fmt: skip
+
+
+def _warn_of_places(options: Options, config: AgentConfig, wording: Wording, text: str) -> bool:
+    """Name the places that hold the text, too, and that this command does not change; return True if others have to be purged."""
+    from memory_core.history.others import find_files
+
     _warn_of_commits(config, wording)
-    others = _find_others(options, config, text)
-    return 1 if any(each.is_certain for each in others) else code
+    others = _list_others(options, config)
+    left = _find_others(others, text)
+    action = "delete or edit it, unless a command of its own deals with it"
+    try:
+        for file in find_files(config.state_dir, [config, *others], text, seconds=LOOK_SECONDS):
+            output.complain(f"{file} holds the text, too; it is of another workspace or another program", action)
+    except TimeoutError:
+        output.complain(f"other files of {config.state_dir} may hold the text: {_LATE}")
+    return any(each.is_certain for each in left)
 
 
 def _warn_of_commits(config: AgentConfig, wording: Wording) -> None:
@@ -90,12 +117,9 @@ def _warn_of_commits(config: AgentConfig, wording: Wording) -> None:
         return
     action = "rewrite them to be rid of it there, as with git filter-repo"
     try:
-        path = find_content(config.workspace, wording.stands_in, max_bytes=MAX_NOTE_BYTES, seconds=GIT_SECONDS)
+        path = find_content(config.workspace, wording.stands_in, max_bytes=MAX_NOTE_BYTES, seconds=LOOK_SECONDS)
     except TimeoutError:
-        output.complain(
-            f"commits of the workspace may hold the text: not all were looked through in {GIT_SECONDS:.0f} seconds",
-            action,
-        )
+        output.complain(f"commits of the workspace may hold the text: {_LATE}", action)
     except HistoryUnavailable as error:
         output.complain(f"commits of the workspace may hold the text: {error}", action)
     else:
@@ -103,12 +127,17 @@ def _warn_of_commits(config: AgentConfig, wording: Wording) -> None:
             output.complain(f"commits of the workspace hold the text, such as in {quote_name(path)}", action)
 
 
-def _find_others(options: Options, config: AgentConfig, text: str) -> list[Remainder]:
-    """Return what other agents on this workspace hold of a text, and print it."""
-    from memory_core.history.others import list_others, look_through
+def _list_others(options: Options, config: AgentConfig) -> list[AgentConfig]:
+    from memory_core.history.others import list_others
 
     known = open_source(options).current()
-    others = list_others(config, [known.agent(name) for name in known.agents])
+    return list_others(config, [known.agent(name) for name in known.agents])
+
+
+def _find_others(others: list[AgentConfig], text: str) -> list[Remainder]:
+    """Return what other agents on this workspace hold of a text, and print it."""
+    from memory_core.history.others import look_through
+
     found = [remainder for other in others for remainder in look_through(other, text)]
     for each in found:
         rest = f"history purge --match {shlex.quote(text)}" if each.command == "purge" else each.command

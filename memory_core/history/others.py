@@ -1,11 +1,13 @@
-"""Other agents on the same workspace, and what the files of each still hold of a text that is purged here."""
+"""A text that is purged, in the files of other agents and in whatever else lies in the state folder."""
 
 from __future__ import annotations
 
 import glob
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 from memory_core.activity import names_text
@@ -17,6 +19,9 @@ from memory_core.history.store.store import HistoryStore
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.text.wording import Wording
 
+_SQLITE = (".sqlite", ".sqlite-wal", ".sqlite-shm")
+_BLOCK_BYTES = 1 << 20
+_OVERLAP_BYTES = 4096  # of a block that are looked at again with the next one
 _ENDINGS = (".history.sqlite", ".activity.jsonl", ".activity.old.jsonl", ".sqlite")
 
 
@@ -57,15 +62,8 @@ def list_others(config: AgentConfig, named: Sequence[AgentConfig]) -> list[Agent
 
 def look_through(config: AgentConfig, text: str) -> Iterator[Remainder]:
     """Yield what the files of an agent hold of a text; a file that cannot be read is told, too."""
-    wording = Wording(text)
-    looks: dict[str, Callable[[], bool]] = {
-        "history": lambda: _find_in_history(config, text),
-        "index": lambda: find_in_rows(config.store_path, wording.stands_in),
-        "items": lambda: find_in_rows(config.items_path, wording.stands_in),
-        "log of activity": lambda: names_text(config.activity_path, wording.stands_in),
-    }
     held = []
-    for noun, look in looks.items():
+    for noun, look in _list_looks(config, text).items():
         try:
             if look():
                 held.append(noun)
@@ -82,6 +80,73 @@ def look_through(config: AgentConfig, text: str) -> Iterator[Remainder]:
     for file in sorted(config.history_path.parent.glob(f"{glob.escape(config.agent)}[.-]*.damaged*")):
         if not file.name.endswith(("-wal", "-shm")):
             yield _tell(config, f"has a damaged file, of which nobody can tell what it holds: {file}")
+
+
+def find_held(config: AgentConfig, text: str) -> list[str]:
+    """Return the names of an agent's files in which a text stands.
+
+    Raises:
+        StoreError: One cannot be read.
+        OSError: The log of activity cannot be read.
+    """
+    return [noun for noun, look in _list_looks(config, text).items() if look()]
+
+
+def find_files(state_dir: Path, looked_at: Sequence[AgentConfig], text: str, *, seconds: float) -> Iterator[Path]:
+    """Yield the other files of a state folder that hold a text, such as those of other workspaces, or logs of the host.
+
+    Args:
+        state_dir: The folder.
+        looked_at: The agents whose own files are left out.
+        text: It.
+        seconds: How long to look.
+
+    Raises:
+        TimeoutError: Not all was looked at in time.
+    """
+    until = time.monotonic() + seconds
+    wording = Wording(text)
+    for file in sorted(state_dir.rglob("*")):
+        if time.monotonic() > until:
+            raise TimeoutError
+        with suppress(StoreError, OSError):  # of others, which may lock or remove them
+            if file.is_file() and not any(_is_own(file, each) for each in looked_at) and _holds(file, text, wording):
+                yield file
+
+
+def _is_own(file: Path, config: AgentConfig) -> bool:
+    own = (config.store_path, config.items_path, config.history_path, config.activity_path.with_suffix(""))
+    return any(file.parent == each.parent and file.name.startswith(each.name) for each in own)
+
+
+def _holds(file: Path, text: str, wording: Wording) -> bool:
+    if file.name.endswith(".history.sqlite"):
+        with closing(HistoryStore(file, writable=False)) as store:
+            return bool(Deletions(store).find_text(text))
+    if file.name.endswith(_SQLITE):  # of ours, perhaps open in this process: to close it would drop the locks of SQLite
+        return file.suffix == ".sqlite" and find_in_rows(file, wording.stands_in)
+    with file.open("rb") as stream:
+        before = b""
+        while block := stream.read(_BLOCK_BYTES):
+            block = before + block
+            if b"\0" in block:
+                if wording.folded.encode() in block.lower():
+                    return True
+            elif wording.stands_in(block.decode(errors="replace")):
+                return True
+            before = block[-_OVERLAP_BYTES:]
+    return False
+
+
+def _list_looks(config: AgentConfig, text: str) -> dict[str, Callable[[], bool]]:
+    """Return for each kind of an agent's files the function that looks for a text in it."""
+    wording = Wording(text)
+    return {
+        "history": lambda: _find_in_history(config, text),
+        "index": lambda: find_in_rows(config.store_path, wording.stands_in),
+        "items": lambda: find_in_rows(config.items_path, wording.stands_in),
+        "log of activity": lambda: names_text(config.activity_path, wording.stands_in),
+    }
 
 
 def _tell(config: AgentConfig, problem: str, **others: Any) -> Remainder:

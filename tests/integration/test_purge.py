@@ -20,8 +20,10 @@ from memory_core.cli import commands, purging
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, TextInUse
 from memory_core.history.history import History
+from memory_core.history.store.deletions import Deletions
 from memory_core.history.store.store import HistoryStore
 from memory_core.plugin.memory import Memory
+from memory_core.sources.writer import journal_path
 from tests.history import Writer, write_notes
 
 SECRET = "quokkazebra77marmalade"
@@ -216,6 +218,67 @@ def test_what_the_log_of_activity_names_is_gone(tmp_path: Path) -> None:
         assert [entry.places for entry in memory.list_activity()] == [("MEMORY.md#L1",)]
 
 
+def test_a_killed_purge_leaves_no_entry_of_the_log_behind(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once versions are purged, a later index finishes the rest, which is in the index and the history alone."""
+    _paste_secret(memory)
+    config = memory.config()
+    write_notes(config.workspace, {f"memory/{SECRET}.md": "- the safe is green\n"})
+    memory.call_tool("memory_search", {"query": "green safe"})
+    write_notes(config.workspace, {})
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Deletions, "mark", stop)
+    with pytest.raises(KeyboardInterrupt):
+        _purge(memory, "--yes")
+    assert memory.list_activity() == []
+    monkeypatch.undo()
+    with closing(History(config)) as history:
+        history.deletions.purge_text(SECRET)
+    memory.sync()
+    assert find_remains(config) == set()
+
+
+def test_other_files_of_the_state_folder_that_hold_it_are_named(
+    memory: Memory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = memory.config()
+    memory.sync()
+    old = tmp_path / "moved"
+    write_notes(old, {"MEMORY.md": f"- the safe opens with {SECRET}\n"})
+    with memory_core.open_memory(
+        {"memorySearch": {"provider": "none"}}, workspace=old, state_dir=config.state_dir
+    ) as other:
+        other.sync()
+        places = [other.config().store_path, other.config().history_path]
+    places.append(config.sessions_dir / "x.jsonl")
+    places[-1].parent.mkdir(parents=True)
+    places[-1].write_text("-" * (1 << 20) + f" {SECRET.upper()} and more")
+    places.append(config.state_dir / "blob")
+    places[-1].write_bytes(bytes(100) + SECRET.encode())
+    assert _purge(memory, "--yes")[0] == 0
+    told = capsys.readouterr().err
+    assert [place for place in places if f"{place} holds the text, too" not in told] == []
+    assert str(config.store_path) not in told
+
+
+def test_an_append_that_was_killed_is_finished_first(memory: Memory) -> None:
+    """Its journal would bring the text back with the next append."""
+    config = memory.config()
+    write_notes(config.workspace, {"MEMORY.md": "- the safe opens\n"})
+    memory.sync()
+    journal = journal_path(config.workspace, config.state_dir)
+    block = f"\nThe safe opens with {SECRET}.\n"
+    journal.parent.mkdir(exist_ok=True)
+    journal.write_text(json.dumps({"path": "MEMORY.md", "offset": 17, "block": block, "body": block}))
+    with pytest.raises(TextInUse, match=r"MEMORY\.md#L3"):
+        _purge(memory, "--yes")
+    write_notes(config.workspace, {"MEMORY.md": "- the safe opens\n"})
+    assert _purge(memory, "--yes")[0] == 0
+    assert find_remains(config) == set()
+
+
 def test_an_item_that_holds_another_form_of_it_is_named(tmp_path: Path) -> None:
     with _open(tmp_path, provider="none") as memory:
         memory.items.write("The cafe\u0301 opens at nine.", scope=None, tags=[])
@@ -318,10 +381,10 @@ def test_commits_that_hold_it_are_named(
         for arguments in (["--dry-run"], ["--yes"]):  # only staged, and no commit was imported
             assert _purge(memory, *arguments)[0] == 0
             assert "commits of the workspace hold the text, such as in workspace/MEMORY.md" in capsys.readouterr().err
-        monkeypatch.setattr(purging, "GIT_SECONDS", -1.0)
+        monkeypatch.setattr(purging, "LOOK_SECONDS", -1.0)
         assert _purge(memory, "--yes")[0] == 0
         assert "may hold the text: not all were looked through" in capsys.readouterr().err
-        monkeypatch.setattr(purging, "GIT_SECONDS", 60.0)
+        monkeypatch.setattr(purging, "LOOK_SECONDS", 60.0)
         (tmp_path / ".git" / "HEAD").unlink()
         assert _purge(memory, "--yes")[0] == 0
         assert "may hold the text: git cannot read" in capsys.readouterr().err
