@@ -56,8 +56,10 @@ def _run_status(options: Options) -> int:
 
 
 def _run_index(options: Options) -> int:
+    from memory_core.cli.index_complaint import sync_notes
+
     with open_notes(options) as memory, output.SyncProgress() as progress:
-        report = memory.sync(force=options.force, progress=progress)
+        report = sync_notes(memory, force=options.force, progress=progress)
         _print(options, report, output.print_report)
         if not report.files:
             explain_empty(memory)
@@ -140,10 +142,11 @@ def _run_probe(options: Options) -> int:
 
 
 def _run_doctor(options: Options) -> int:
+    from memory_core.cli.index_complaint import diagnose_index
     from memory_core.cli.installing import diagnose_hosts
 
     with open_memory(options) as memory:
-        findings = [*memory.diagnose(), *diagnose_hosts()]
+        findings = [*memory.diagnose(), *diagnose_index(memory.config()), *diagnose_hosts()]
     healthy = all(finding.level != "fail" for finding in findings)
     if options.json:
         output.print_json({"ok": healthy, "findings": findings})

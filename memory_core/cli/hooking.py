@@ -18,10 +18,20 @@ def run_hook(options: Options) -> int:
 
     hook.prepare_process()
     try:
-        open_memory(options).close()  # raises where the configuration is wrong, of which a slot only writes to the log
+        with open_memory(
+            options
+        ) as memory:  # raises where the configuration is wrong, of which a slot only writes to the log
+            config = memory.config()
+        shown = config.state_dir / "memory-core" / f"{config.agent}.shown"
         with closing(MemorySlot(options.config, workspace=options.workspace, state_dir=options.state_dir)) as slot:
             hook.answer_hook(
-                sys.stdin, sys.stdout, slot, options.agent, host=options.host, index=lambda: _start_index(options)
+                sys.stdin,
+                sys.stdout,
+                slot,
+                options.agent,
+                host=options.host,
+                shown=shown,
+                index=lambda: _start_index(options),
             )
     except MemoryCoreError as error:
         output.complain(str(error), error.action)
@@ -30,7 +40,7 @@ def run_hook(options: Options) -> int:
 
 
 def _start_index(options: Options) -> None:
-    """Index in a process of its own, of which nothing is heard: Claude Code ends what a session's end starts after 1.5 s."""
+    """Index in a process of its own: Claude Code ends what a session's end starts after 1.5 s. `doctor` tells if it failed."""
     import subprocess
 
     from memory_core.cli.installing import list_options

@@ -162,7 +162,9 @@ class AgentMemory:
             found = get_document(config, history, path, parse_instant(as_of), from_line=first, lines=lines)
         return results.shape_document(found)
 
-    def recall_for_message(self, config: AgentConfig, message: str, context: CallContext) -> Recall:
+    def recall_for_message(
+        self, config: AgentConfig, message: str, context: CallContext, shown: frozenset[str] = frozenset()
+    ) -> Recall:
         """Return what is worth putting in front of a message; nothing where memory is off or its scope forbids it.
 
         Raises:
@@ -172,7 +174,7 @@ class AgentMemory:
 
         if not self.allows(config, context):
             return Recall()
-        return self.recall.recall(config, message, context, self._selector(config, context.access).search)
+        return self.recall.recall(config, message, context, self._selector(config, context.access).search, shown)
 
     def quote_recalled(self, config: AgentConfig, message: str, context: CallContext, *, max_results: int) -> str:
         """Return as quoted data what a message calls to mind: by recall where that is on, else by a search of the notes."""

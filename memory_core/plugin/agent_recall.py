@@ -56,7 +56,12 @@ class AgentRecall:
         self._running = None
 
     def recall(
-        self, config: AgentConfig, message: str, context: CallContext, search: Callable[[Query], SearchResult]
+        self,
+        config: AgentConfig,
+        message: str,
+        context: CallContext,
+        search: Callable[[Query], SearchResult],
+        shown_elsewhere: frozenset[str] = frozenset(),
     ) -> Recall:
         """Return what is worth putting in front of a message, and remember that the session has been shown it.
 
@@ -75,7 +80,7 @@ class AgentRecall:
             return Recall()
         main = scope.is_main(context, config.agent)
         key = context.session_key
-        shown = self._shown.of(key)
+        shown = self._shown.of(key) | shown_elsewhere
         items = self._items.get(config, context.access)
         recaller = Recaller(items if main else None, search, items)
         deadline = begun + settings.timeout_ms / 1000

@@ -64,11 +64,21 @@ class SlotText:
         return "\n\n".join(filter(None, [_explain_memory(config, context), quoted, recalled]))
 
     @never_raises(lambda _: recall_nothing())
-    def recall_for_message(self, message: str, context: CallContext | None = None) -> Recall:
-        """Return what is worth putting in front of a message, where `recall.enabled` is on; nothing twice in a session."""
+    def recall_for_message(
+        self, message: str, context: CallContext | None = None, *, shown: frozenset[str] = frozenset()
+    ) -> Recall:
+        """Return what is worth putting in front of a message, where `recall.enabled` is on; nothing twice in a session.
+
+        Args:
+            message: As the user wrote it.
+            context: The session in which it came.
+            shown: Fingerprints of what other processes have shown in the session, as `fingerprint_recalled` of
+                `memory_core.text.paragraphs` returns them; none of it is shown again.
+        """
         check_kind("message", message, str)
+        check_kind("shown", shown, frozenset)
         memory, config = self._agents.resolve(read_agent(context := check_context(context)))
-        return memory.recall_for_message(config, message, context)
+        return memory.recall_for_message(config, message, context, shown)
 
     @never_raises(lambda _: "")
     def recall(self, context: CallContext | None, text: str, *, max_results: int = PASSAGES) -> str:

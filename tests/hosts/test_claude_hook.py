@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from memory_core.__about__ import __version__
 from memory_core.hosts import saving
+from memory_core.hosts.claude_code.shown import FINGERPRINTS, SESSIONS, Shown
 from memory_core.hosts.copies import HOSTS, SAVING
+from memory_core.text.paragraphs import is_recalled
 from tests.command import REPOSITORY, Command, Outcome, run
 from tests.hosts.mcp_server import Server
 from tests.waiting import eventually
@@ -52,6 +56,68 @@ def test_nothing_is_recalled_unless_it_is_switched_on(command: Command, tmp_path
     assert "The anchor lies in the shed." in said["additionalContext"]
     slash = {**event, "prompt": "/help where does the anchor lie"}
     assert give(command, slash, MEMORY_CORE_CONFIG=str(config)).out == ""
+
+
+@pytest.fixture
+def recalling(command: Command, tmp_path: Path) -> Callable[..., str]:
+    """Run a hook with recall on, and return what it shows the model."""
+    (command.workspace / "memory" / "2020-01-01.md").write_text("The anchor lies in the shed.\n", encoding="utf-8")
+    (command.workspace / "MEMORY.md").write_text("The fence of the sheepfold is green.\n", encoding="utf-8")
+    config = tmp_path / "config.json5"
+    config.write_text("{memorySearch: {recall: {enabled: true}}}", encoding="utf-8")
+    assert command("index").code == 0
+
+    def run_event(name: str, prompt: str = "", session: str = "s1", **variables: str) -> str:
+        event = {"hook_event_name": name, "session_id": session, "prompt": prompt}
+        done = give(command, event, MEMORY_CORE_CONFIG=str(config), **variables)
+        assert (done.code, done.err) == (0, "")
+        answer = done.json if done.out else {}
+        return str(answer.get("hookSpecificOutput", {}).get("additionalContext", ""))
+
+    return run_event
+
+
+ANCHOR, FENCE = "Where does the anchor lie?", "Which colour has the fence of the sheepfold?"
+
+
+def test_nothing_is_recalled_twice_in_a_session(recalling: Callable[..., str]) -> None:
+    assert "The anchor lies in the shed." in recalling("UserPromptSubmit", ANCHOR)
+    assert "The anchor lies" not in recalling("UserPromptSubmit", ANCHOR)
+    assert "The anchor lies in the shed." in recalling("UserPromptSubmit", ANCHOR, session="s2")
+    assert "sheepfold is green" in recalling("UserPromptSubmit", FENCE)
+    assert "sheepfold is green" in recalling("SessionStart"), "the context begins anew, with the notes"
+    assert "sheepfold" not in recalling("UserPromptSubmit", FENCE), "which have been shown already"
+    assert "The anchor lies in the shed." in recalling("UserPromptSubmit", ANCHOR)
+    recalling("PreCompact")
+    assert "The anchor lies in the shed." in recalling("UserPromptSubmit", ANCHOR)
+
+
+def test_what_has_been_shown_is_kept_for_the_last_sessions_only(tmp_path: Path) -> None:
+    folder = tmp_path / "shown"
+    for number in range(SESSIONS + 3):
+        Shown(folder, f"s{number}").add(["The fence is green."])
+        for path in folder.glob("*.shown"):  # file systems tell the time of changes coarsely
+            os.utime(path, (number, number) if path.stat().st_mtime > number else None)
+    assert len(list(folder.glob("*.shown"))) == SESSIONS
+    last = Shown(folder, f"s{SESSIONS + 2}")
+    assert is_recalled("> The fence is green.", last.read())
+    last.add([f"Line {number}." for number in range(FINGERPRINTS)])
+    assert len(last.read()) == FINGERPRINTS
+    assert not is_recalled("The fence is green.", last.read())
+    assert not any(b"fence" in path.read_bytes() for path in folder.glob("*")), "no text is kept"
+
+
+def test_a_file_that_cannot_be_used_keeps_nothing_from_being_recalled(
+    recalling: Callable[..., str], command: Command
+) -> None:
+    recalling("UserPromptSubmit", ANCHOR)
+    (path,) = (command.state_dir / "memory-core" / "main.shown").glob("*.shown")
+    path.write_bytes(b"\xff\x00 damaged\n")
+    assert "The anchor lies in the shed." in recalling("UserPromptSubmit", ANCHOR)
+    assert "The anchor lies" not in recalling("UserPromptSubmit", ANCHOR)
+    path.unlink()
+    path.mkdir()
+    assert "The anchor lies in the shed." in recalling("UserPromptSubmit", ANCHOR)
 
 
 def test_a_compaction_without_claude_says_so_and_goes_on(command: Command) -> None:
@@ -103,6 +169,34 @@ def test_the_end_of_a_session_is_not_delayed_by_the_index(command: Command, tmp_
         with asking:
             asking.setblocking(False)
             assert eventually(lambda: is_asking(asking))
+
+
+@pytest.mark.parametrize(
+    ("search", "message"),
+    [
+        ('provider: "openai", fallback: "none"', "openai: there is no API key"),
+        ('store: {path: "/dev/null/index.sqlite"}', "/dev/null"),
+    ],
+)
+def test_the_doctor_tells_of_an_index_that_failed(command: Command, tmp_path: Path, search: str, message: str) -> None:
+    def find() -> list[dict[str, str]]:
+        return [each for each in command("doctor", "--json").json["findings"] if each["subject"] == "last index"]
+
+    assert command("index").code == 0
+    assert find() == []
+    config = tmp_path / "config.json5"
+    config.write_text(f"{{memorySearch: {{{search}}}}}", encoding="utf-8")
+    provider = "openai" if "openai" in search else "static"
+    event = {"hook_event_name": "SessionEnd", "session_id": "s1"}
+    done = give(command, event, MEMORY_CORE_CONFIG=str(config), MEMORY_CORE_PROVIDER=provider)
+    assert done == Outcome(0, "", "")
+    assert eventually(find)
+    (found,) = find()
+    assert found["level"] == "warn"
+    assert re.match(r"the last `memory-core index` complained at 20\d\d-\d\d-\d\dT\S+: ", found["message"])
+    assert message in found["message"]
+    assert command("index").code == 0
+    assert find() == []
 
 
 def is_asking(asking: socket.socket) -> bool:

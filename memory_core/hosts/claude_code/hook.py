@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from memory_core.errors import InvalidArgument
+from memory_core.hosts.claude_code.shown import Shown
 from memory_core.hosts.copies import HOSTS
 from memory_core.hosts.saving import is_saving, save_notes
 from memory_core.plugin import MemorySlot
@@ -28,7 +29,14 @@ Event = Mapping[str, Any]
 
 
 def answer_hook(
-    given: IO[str], said: IO[str], slot: MemorySlot, agent: str, *, host: str, index: Callable[[], object]
+    given: IO[str],
+    said: IO[str],
+    slot: MemorySlot,
+    agent: str,
+    *,
+    host: str,
+    shown: Path,
+    index: Callable[[], object],
 ) -> None:
     """Read one event, and write the answer to it; nothing if there is nothing to say.
 
@@ -38,6 +46,7 @@ def answer_hook(
         slot: The memory.
         agent: The id of its agent.
         host: Whose hook it is, a key of `copies.HOSTS`.
+        shown: The folder in which hooks remember what each session has been shown.
         index: Starts to index what has changed in the notes, at the end of a session.
 
     Raises:
@@ -52,15 +61,17 @@ def answer_hook(
         raise InvalidArgument("standard input", "expected the event of a hook, which is a JSON object")
     if is_saving():
         return
-    context = CallContext.local(str(event.get("session_id") or "main"), agent=agent)
+    session = str(event.get("session_id") or "main")
+    context, known = CallContext.local(session, agent=agent), Shown(shown, session)
     if event["hook_event_name"] == "SessionEnd":
         index()
     elif event["hook_event_name"] == "PreCompact":
+        known.forget()
         # The compaction goes on whatever happens.
         if failure := save_notes(HOSTS[host], event, slot, context):
             answer = {"systemMessage": f"memory-core: no notes were saved before this compaction: {failure}"}
             said.write(json.dumps(answer, ensure_ascii=False) + "\n")
-    elif answer := _ANSWERS.get(event["hook_event_name"], _say_nothing)(event, slot, context):
+    elif answer := _ANSWERS.get(event["hook_event_name"], _say_nothing)(event, slot, context, known):
         said.write(json.dumps(answer, ensure_ascii=False) + "\n")
 
 
@@ -75,25 +86,29 @@ def prepare_process() -> None:
         os.chdir(project)
 
 
-def _show_notes(_: Event, slot: MemorySlot, context: CallContext) -> dict[str, Any]:
-    return _add_context("SessionStart", slot.session_context(context, budget_chars=MAX_CHARS))
+def _show_notes(_: Event, slot: MemorySlot, context: CallContext, shown: Shown) -> dict[str, Any]:
+    text = slot.session_context(context, budget_chars=MAX_CHARS)
+    shown.forget()
+    shown.add([text])
+    return _add_context("SessionStart", text)
 
 
-def _recall(event: Event, slot: MemorySlot, context: CallContext) -> dict[str, Any]:
+def _recall(event: Event, slot: MemorySlot, context: CallContext, shown: Shown) -> dict[str, Any]:
     prompt = str(event.get("prompt") or "")
     if not prompt or prompt.startswith("/"):
         return {}
     end = time.monotonic() + WARM_UP_SECONDS
-    recalled = slot.recall_for_message(prompt, context)
-    while (
-        recalled.late and time.monotonic() < end
-    ):  # the deadline of recall is for a process that has all packages loaded
+    known = shown.read()
+    recalled = slot.recall_for_message(prompt, context, shown=known)
+    # The deadline of recall is for a process that has all packages loaded.
+    while recalled.late and time.monotonic() < end:
         time.sleep(POLL_SECONDS)
-        recalled = slot.recall_for_message(prompt, context)
+        recalled = slot.recall_for_message(prompt, context, shown=known)
+    shown.add(piece.text for piece in recalled.pieces)
     return _add_context("UserPromptSubmit", recalled.text[:MAX_CHARS])
 
 
-def _say_nothing(_: Event, __: MemorySlot, ___: CallContext) -> dict[str, Any]:
+def _say_nothing(_: Event, __: MemorySlot, ___: CallContext, ____: Shown) -> dict[str, Any]:
     return {}
 
 
