@@ -15,6 +15,7 @@ import yaml
 from memory_core.__about__ import __version__
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts.install import changes, programs
+from memory_core.hosts.install.documents import find_entry, read_document
 from tests.command import Command
 
 FILES = {
@@ -239,6 +240,70 @@ def test_what_the_user_added_to_an_entry_stays(command: Command, home: Path) -> 
     assert "the entry for memory-core that it had before" in done.out
     assert command("uninstall", "nanobot").code == 0
     assert json.loads(path.read_text(encoding="utf-8")) == {}, "install did not make this file"
+
+
+COMMENTED = {
+    "codex": """# before
+[mcp_servers.memory-core] # the notes
+# where it is
+  command = "/old/memory-core" # of pipx
+args = [
+  "mcp", # over stdio
+]
+env.A = "1" # mine
+# switched on
+enabled = true
+
+# behind
+[other]
+a = 1
+""",
+    "opencode": """{
+  "mcp": {
+    // the notes
+    "memory-core": { /* begins */
+      // a local one
+      "type": "local", // never remote
+      "command": ["/old/memory-core", "mcp"], // of pipx
+      "environment": {"A": "1"}, // mine
+    },
+  },
+}
+""",
+}
+
+
+@pytest.mark.parametrize("host", COMMENTED)
+def test_comments_within_the_entry_stay(command: Command, home: Path, host: str) -> None:
+    path = home / FILES[host][0]
+    path.parent.mkdir(parents=True)
+    before = COMMENTED[host]
+    path.write_text(before, encoding="utf-8")
+    assert command("install", host).code == 0
+    after = path.read_text(encoding="utf-8")
+    assert "/old/" not in after
+    changed = [line for line in before.splitlines() if line not in after.splitlines()]
+    assert len(changed) <= 4, "the command, and the list of arguments"
+    comments = (
+        "the notes",
+        "where it is",
+        "of pipx",
+        "mine",
+        "switched on",
+        "behind",
+        "begins",
+        "a local one",
+        "never",
+    )
+    assert [each for each in comments if each in before and each not in after] == []
+    document = read_document(after, path.suffix)
+    entry = find_entry(document, ("mcp_servers" if host == "codex" else "mcp", "memory-core"))
+    assert entry.get("env", entry.get("environment")) == {"A": "1"}
+    path.write_text(after.replace("// mine", "// ours").replace("# mine", "# ours"), encoding="utf-8")
+    assert "Nothing to do" in command("install", host).out
+    assert command("--agent", "other", "install", host).code == 0
+    assert "ours" in path.read_text(encoding="utf-8")
+    assert '"other"' in path.read_text(encoding="utf-8")
 
 
 def test_an_older_entry_of_ours_is_not_restored(command: Command, home: Path) -> None:

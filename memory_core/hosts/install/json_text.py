@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
+from memory_core.config.documents import parse_json5
 from memory_core.lazy_dataclasses import dataclass
 
 _GAP = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
@@ -40,6 +41,8 @@ class _Member:
 def put_entry(text: str, keys: Sequence[str], value: object) -> str:
     """Return the text with a value at a path of keys; objects on the way are made where they are missing.
 
+    Where an object is replaced by another, only the members that differ are written, so that comments on the others stay.
+
     Raises:
         ValueError: The text is no JSON, or something on the way is no object.
     """
@@ -56,6 +59,15 @@ def put_entry(text: str, keys: Sequence[str], value: object) -> str:
                 nested = {inner: nested}
             return _add_member(text, place, key, nested)
         place = member.value
+    if place.members and isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            text = put_entry(text, [*keys, key], inner)
+        for member in place.members:
+            if member.key not in value:
+                text = take_entry(text, [*keys, member.key])
+        return text
+    if parse_json5(text[place.start : place.end]) == (value, ""):
+        return text
     return text[: place.start] + _write(value, _indent_at(text, place.start), _step(text)) + text[place.end :]
 
 

@@ -20,7 +20,7 @@ class _Table(NamedTuple):
 def put_table(text: str, keys: Sequence[str], value: Mapping[str, object]) -> str:
     """Return TOML with a table, in the place of the one that is there, or else at the end.
 
-    Tables within it that have headers of their own stay as they are if they say what is wanted.
+    Lines and tables within it that say what is wanted already stay as they are, and so do comments.
     """
     present: Any = tomllib.loads(text)
     for key in keys:
@@ -29,11 +29,12 @@ def put_table(text: str, keys: Sequence[str], value: Mapping[str, object]) -> st
     text = _cut(text, [table for table in _find_tables(text, keys) if table.key not in same])
     tables = _find_tables(text, keys)
     apart = {table.key for table in tables}
-    entries = [f"{_write_key(key)} = {_write(each)}" for key, each in value.items() if key not in apart]
-    written = "\n".join([f"[{'.'.join(keys)}]", *entries]) + "\n"
+    wanted = {key: each for key, each in value.items() if key not in apart}
     for table in tables:
         if not table.key:
-            return text[: table.start] + written + text[table.end :]
+            header, _, body = text[table.start : table.end].partition("\n")
+            return f"{text[: table.start]}{header}\n{_put_entries(body, wanted)}{text[table.end :]}"
+    written = f"[{'.'.join(keys)}]\n{_put_entries('', wanted)}"
     if not text:
         return written
     return text + ("" if text.endswith("\n") else "\n") + "\n" + written
@@ -70,6 +71,50 @@ def _find_tables(text: str, keys: Sequence[str]) -> list[_Table]:
             body = body[: -len(line)]
         tables.append(_Table(header.start(), end + len(body), (header["key"] or "").strip("\"'")))
     return tables
+
+
+def _put_entries(body: str, wanted: Mapping[str, object]) -> str:
+    """Return the lines below a header with these entries and no others; what is not written anew stays."""
+    present = tomllib.loads(body)
+    missing = dict(wanted)
+    kept = []
+    for statement in _split_statements(body):
+        key = next(iter(tomllib.loads(statement)), None)
+        if key is None or (key in wanted and present[key] == wanted[key]):
+            kept.append(statement)
+        elif key in missing:
+            indent = statement[: len(statement) - len(statement.lstrip())]
+            kept.append(f"{indent}{_write_key(key)} = {_write(wanted[key])}{_find_comment(statement)}\n")
+        missing.pop(key or "", None)
+    if kept and not kept[-1].endswith("\n"):
+        kept.append("\n")
+    return "".join([*kept, *(f"{_write_key(key)} = {_write(each)}\n" for key, each in missing.items())])
+
+
+def _split_statements(body: str) -> list[str]:
+    """Cut lines into entries, which may have several lines each, and lines without one."""
+    statements, begun = [], ""
+    for line in body.splitlines(keepends=True):
+        begun += line
+        try:
+            tomllib.loads(begun)
+        except ValueError:
+            continue
+        statements.append(begun)
+        begun = ""
+    return statements
+
+
+def _find_comment(statement: str) -> str:
+    """Return the comment behind an entry, with the space before it; "" if there is none."""
+    said = tomllib.loads(statement)
+    for mark in re.finditer(r"[ \t]*#", statement):
+        try:
+            if tomllib.loads(statement[: mark.start()]) == said:
+                return statement[mark.start() :].rstrip("\n")
+        except ValueError:
+            continue
+    return ""
 
 
 def _write(value: object) -> str:
