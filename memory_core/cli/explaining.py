@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date
@@ -59,15 +60,23 @@ def _split_words(words: Sequence[str]) -> tuple[str, str | None]:
 
 def run_inspect(options: Options) -> int:
     """Serve the page that shows this memory, until interrupted."""
+    from memory_core.config.switch import explain_off
     from memory_core.hosts.inspect.serving import serve
 
-    opening.open_notes(options).close()  # says now what is wrong, not in the page
+    with opening.open_notes(options) as memory:  # says now what is wrong, not in the page
+        off = explain_off(memory.config())
+
+    def announce(link: str) -> None:
+        if options.json:
+            output.print_json({"url": link})
+        else:
+            print(f"{link}\n(opens once, in one browser; Ctrl-C ends it)")
+        sys.stdout.flush()
+        if off is not None:
+            output.complain(f"{off}, and the page shows nothing", off.action)
+
     with suppress(KeyboardInterrupt):
-        serve(
-            lambda: opening.open_notes(options),
-            options.port,
-            lambda link: print(f"{link}\n(opens once, in one browser; Ctrl-C ends it)", flush=True),
-        )
+        serve(lambda: opening.open_notes(options), options.port, announce)
     return 0
 
 

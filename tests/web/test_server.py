@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import httpx
@@ -12,6 +16,7 @@ import memory_core
 from memory_core.errors import MemoryClosed
 from memory_core.hosts.inspect.resting import RestingMemory
 from memory_core.plugin.memory import Memory
+from tests.command import REPOSITORY
 from tests.waiting import eventually
 from tests.web.page import live, serve
 
@@ -25,6 +30,26 @@ QUESTIONS = (
     "note?path=MEMORY.md",
     "health",
 )
+
+
+def test_a_script_reads_the_link_and_a_memory_that_is_off_is_told(tmp_path: Path) -> None:
+    (tmp_path / "ws").mkdir()
+    off = tmp_path / "off.json5"
+    off.write_text('{plugins: {slots: {memory: "none"}}}', encoding="utf-8")
+    command = [sys.executable, "-m", "memory_core", "--workspace", str(tmp_path / "ws"), "--config", str(off), "--json"]
+    with subprocess.Popen(
+        [*command, "--state-dir", str(tmp_path / "state"), "inspect"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY,
+    ) as process:  # fmt: skip
+        try:
+            assert process.stderr is not None
+            told = process.stderr.readline()
+        finally:
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=60)
+    assert 'plugins.slots.memory is "none", and the page shows nothing. Set plugins.slots.memory to' in told
+    assert json.loads(out)["url"].startswith("http://127.0.0.1:")
+    assert process.returncode == 0
 
 
 def read(folder: Path) -> dict[str, bytes]:

@@ -107,6 +107,23 @@ def test_a_young_memory_says_what_will_be_where(browser: Any, tmp_path: Path) ->
     assert not list((tmp_path / "state").rglob("*.items.sqlite"))
 
 
+def test_a_memory_that_is_off_is_said_to_be_in_each_view(browser: Any, workspace: Path) -> None:
+    off = workspace / "none.json5"
+    off.write_text('{plugins: {slots: {memory: "none"}}}', encoding="utf-8")
+    with serve(workspace, "--config", str(off)) as server:
+        page = browser.new_page()
+        page.goto(server.link)
+        for view, place in (
+            ("search", "#verdict"),
+            ("calendar", "#day"),
+            ("facts", "#view-facts"),
+            ("history", "#view-history"),
+        ):
+            page.goto(f"{server.origin}/#{view}")
+            page.locator(place).get_by_text('plugins.slots.memory is "none". Set plugins.slots.memory to').wait_for()
+        page.close()
+
+
 def test_what_today_s_configuration_does_not_serve_is_not_in_the_past(tmp_path: Path) -> None:
     for path in ("memory/a.md", "private/b.md"):
         (tmp_path / "ws" / path).parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ export function drawCalendar() {
   const hits = new Set((state.found?.passages ?? []).filter((each) => each.shownAs !== null).map((each) => each.path));
   const months = [...new Set([...byDay.keys()].map((day) => day.slice(0, 7)))].sort().reverse();
   find("months").replaceChildren(...months.map((month) => drawMonth(month, byDay, hits)));
-  find("day").replaceChildren(...(months.length ? [] : [make("p", { className: "empty" }, "No notes yet, and so no days.")]));
+  find("day").replaceChildren(...(months.length ? [] : [make("p", { className: "empty" }, state.problem || "No notes yet, and so no days.")]));
 }
 
 function drawMonth(month, byDay, hits) {

@@ -3,7 +3,7 @@
 export const find = (id) => document.getElementById(id);
 const policy = window.trustedTypes?.createPolicy("memory-core", { createHTML: (html) => html });
 export const trusted = (html) => (policy ? policy.createHTML(html) : html);
-export const state = { notes: [], found: null };
+export const state = { notes: [], found: null, problem: "" };
 
 export function make(tag, properties = {}, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
@@ -14,9 +14,11 @@ export function make(tag, properties = {}, ...children) {
 export async function ask(name, query = {}) {
   const answer = await fetch(`/api/${name}?${new URLSearchParams(query)}`);
   const body = await answer.json();
-  if (!answer.ok) throw new Error([body.error, body.action].filter(Boolean).join(". "));
+  if (!answer.ok) throw new Error([body.error, body.action].filter(Boolean).map(raise).join(". "));
   return body;
 }
+
+export const raise = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 
 export function link(text, act, className = "place") {
   return make("button", { className, type: "button", onclick: act }, text);

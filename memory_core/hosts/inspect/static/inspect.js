@@ -60,7 +60,7 @@ async function begin() {
   } catch (error) {
     find("home").hidden = true;
     find("verdict").className = "bad";
-    find("verdict").textContent = error.message;
+    find("verdict").textContent = state.problem = error.message;
   }
   turnTo();
 }
