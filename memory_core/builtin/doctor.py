@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from memory_core.builtin.store.counts import verify
+from memory_core.builtin.store.counts import Integrity, verify
 from memory_core.builtin.store.store import Store
 from memory_core.builtin.store.vectors import find_vec0_problem
 from memory_core.config.agent import AgentConfig
@@ -77,10 +77,20 @@ def _check_index(config: AgentConfig) -> Finding:
     if check.problem is not None:
         message, action = f"{path} is damaged: {check.problem}", "run: memory-core index"
         return Finding(subject="index", level="fail", message=message, action=action)
+    return _judge_content(path, check)
+
+
+def _judge_content(path: Path, check: Integrity) -> Finding:
+    """Return the finding on an index that is sound."""
     message = f"{check.files} files in {path}, {path.stat().st_size / 1e6:.1f} MB"
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
         message += "; it cannot be written, so changed notes are not indexed"
         return Finding(subject="index", level="warn", message=message, action="make the file and its folder writable")
+    if check.failures:
+        first, more = check.failures[0], len(check.failures) - 1
+        message += f"; it lacks {first.path}: {first.reason}" + (f", and {more} more" if more else "")
+        action = "correct or remove what `memory-core status` names as left out"
+        return Finding(subject="index", level="warn", message=message, action=action)
     return Finding(subject="index", level="ok", message=message)
 
 

@@ -199,7 +199,7 @@ class _Vocabulary:
         entity = self.resolve(name)
         if entity.id and (entity.notes or make_key(name)):
             self.entities.setdefault(entity.id, entity)
-            self._kinds.setdefault(entity.id, kind)
+            self._kinds.setdefault(entity.id, "note" if entity.notes else kind)
             if kind == "link" and self._kinds[entity.id] == "tag":
                 self._kinds[entity.id] = kind
             self._spellings.setdefault(entity.id, Counter())[name] += 1

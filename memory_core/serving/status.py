@@ -150,6 +150,12 @@ def _add_outage(status: Status, config: AgentConfig, summary: IndexSummary) -> S
 
 
 def _has_changed(config: AgentConfig, summary: IndexSummary) -> bool:
-    """Return True if any note differs from what was indexed, by its stamp."""
-    seen = {(file.source, file.path): file.stamp for file in files.list_files(config).files}
+    """Return True if any note differs from what was indexed, by its stamp; of one left out, if it has changed since."""
+    left_out = {failure.path for failure in summary.failures}
+    synced_ns = (summary.last_sync or 0.0) * 1e9
+    seen = {
+        (file.source, file.path): file.stamp
+        for file in files.list_files(config).files
+        if file.path not in left_out or max(file.stamp.mtime_ns, file.stamp.ctime_ns) > synced_ns
+    }
     return summary.stamps != seen

@@ -59,6 +59,15 @@ def test_a_workspace_that_is_missing_empty_or_partly_unreadable(index: Index, tm
     assert "../nothing: no such file or directory, and 1 more" in partly.message
 
 
+def test_notes_that_are_left_out(index: Index) -> None:
+    index.note("memory/scan.md", "\0\0")
+    index.note("memory/words.md", "\0")
+    index.sync()
+    finding = found(index.config)["index"]
+    assert finding.level == "warn"
+    assert "; it lacks memory/scan.md: is binary: it holds NUL bytes, and 1 more" in finding.message
+
+
 @pytest.mark.parametrize("damage", ["no database", "torn pages"])
 def test_a_damaged_index(index: Index, damage: str) -> None:
     index.sync()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,18 @@ def test_an_odd_time_harms_no_file(index: Index, mtime_ns: int) -> None:
     file = files.resolve(index.config, "memory/odd.md")
     assert file is not None
     assert notes.find_note_day(file, "").year in range(1600, 2300)
+    assert not index.report_status().dirty
+
+
+def test_an_index_that_leaves_a_note_out_is_up_to_date_until_that_note_changes(index: Index) -> None:
+    index.note("MEMORY.md", "The gate is green.\n")
+    scan = index.note("memory/scan.md", "\0")
+    assert [failure.path for failure in index.sync().failures] == ["memory/scan.md"]
+    assert not index.report_status().dirty
+    scan.write_text("The otter swims.\n", encoding="utf-8")
+    set_mtime(scan, time.time_ns() + SECOND)
+    assert index.report_status().dirty
+    index.sync()
     assert not index.report_status().dirty
 
 

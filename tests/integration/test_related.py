@@ -74,6 +74,12 @@ def test_every_name_of_a_note_finds_the_same(memory: Memory, name: str) -> None:
     assert beside == {"Harlan": 2, "Roof repair": 1, "Mrs O'Brien": 1, "Plan B": 1, "roof": 1}
 
 
+def test_the_long_term_memory_is_no_name_without_a_note(tmp_path: Path) -> None:
+    write(tmp_path / "ws", {"MEMORY.md": "# Facts\n\nA tent.\n", "memory/2026-02-01.md": "See [[MEMORY]].\n"})
+    with memory_core.open_memory(configure(), workspace=tmp_path / "ws", state_dir=tmp_path / "state") as memory:
+        assert [(each.name, each.kind) for each in memory.related().names] == [("MEMORY", "note")]
+
+
 def test_a_name_without_a_note_is_found_by_its_links_and_mentions(memory: Memory) -> None:
     found = memory.related("mrs o’brien")
     assert (found.name, found.notes, cited(found)) == ("Mrs O'Brien", (), ["MEMORY.md#L3"])

@@ -26,11 +26,13 @@ class Integrity:
         workspace: The real path of the folder whose notes it holds; None if it does not say.
         files: The number of indexed files.
         problem: How the file is damaged; None when it is sound.
+        failures: Notes that the last sync left out.
     """
 
     workspace: str | None
     files: int
     problem: str | None
+    failures: tuple[FileFailure, ...] = ()
 
 
 def summarise(store: Store) -> IndexSummary:
@@ -43,7 +45,6 @@ def summarise(store: Store) -> IndexSummary:
     with store.read() as connection:
         state, serving = meta.read_state(connection), load_serving_space(connection)
         vector, reason = store.vectors.describe(connection, serving.id if serving else None)
-        failed = connection.execute("SELECT path, error FROM files WHERE error IS NOT NULL ORDER BY path")
         return IndexSummary(
             workspace=state.workspace,
             files=_count_files(connection),
@@ -55,7 +56,7 @@ def summarise(store: Store) -> IndexSummary:
             is_moving=state.target is not None,
             target=load_space(connection, state.target) if isinstance(state.target, int) else None,
             outage=read_outage(connection),
-            failures=tuple(FileFailure(path=path, reason=error) for path, error in failed),
+            failures=_read_failures(connection),
             last_sync=state.last_sync,
             stamps=_read_stamps(connection),
             vector=vector,
@@ -72,8 +73,8 @@ def verify(store: Store) -> Integrity:
         StoreError: It cannot be used.
     """
     with store.read() as connection:
-        files = sum(_count_files(connection).values())
-        return Integrity(meta.get_value(connection, meta.WORKSPACE), files, find_problem(connection, VERSION))
+        files, failures = sum(_count_files(connection).values()), _read_failures(connection)
+        return Integrity(meta.get_value(connection, meta.WORKSPACE), files, find_problem(connection, VERSION), failures)
 
 
 def _measure(path: Path) -> int:
@@ -81,6 +82,11 @@ def _measure(path: Path) -> int:
         return path.stat().st_size
     except OSError:  # it may go at any moment
         return 0
+
+
+def _read_failures(connection: Connection) -> tuple[FileFailure, ...]:
+    failed = connection.execute("SELECT path, error FROM files WHERE error IS NOT NULL ORDER BY path")
+    return tuple(FileFailure(path=path, reason=error) for path, error in failed)
 
 
 def _count_files(connection: Connection) -> dict[str, int]:
