@@ -127,13 +127,14 @@ class IndexStates:
         is_cut_alike = writer.load_state().identity == make_identity(chunking)
         rows = {NoteKey(row.source, row.path): row for row in writer.list_files()}
         writer.drop_files([row.id for key, row in rows.items() if key not in versions])
+        other = (
+            version for key, version in versions.items()
+            if not (key in rows and rows[key].hash == version.hash and is_cut_alike)
+        )  # fmt: skip
         waiting: list[PreparedFile] = []
-        for key, version in versions.items():
-            if key in rows and rows[key].hash == version.hash and is_cut_alike:
-                continue
-            note = self._history.load_text(version)
+        for version, note in self._history.load_texts(other):
             file = MemoryFile(
-                source=key.source, path=key.path, real_path=Path(), in_vault=version.in_vault,
+                source=version.key.source, path=version.key.path, real_path=Path(), in_vault=version.in_vault,
                 stamp=FileStamp(note.stamp.size_bytes, version.mtime_ns),
             )  # fmt: skip
             waiting.append(cut(file, note, chunking))

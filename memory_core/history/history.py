@@ -6,7 +6,7 @@ import contextlib
 import logging
 import math
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -67,6 +67,7 @@ class History:
         self._store = HistoryStore(config.history_path, writable=writable)
         self._clock = clock
         self._pruned = -math.inf
+        self._moments: tuple[tuple[int, ...], list[Moment]] = (), []  # as last loaded, with what told them from others
 
     @cached_property
     def deletions(self) -> Deletions:
@@ -192,7 +193,12 @@ class History:
         """Return all moments, the earliest first; none without a history."""
         try:
             with self._store.read() as connection:
-                return rows.load_moments(connection)
+                signature = rows.sign_moments(connection)
+                held, moments = self._moments
+                if held != signature:
+                    moments = rows.load_moments(connection)
+                    self._moments = signature, moments
+                return [*moments]
         except NotIndexed:
             return []
 
@@ -245,11 +251,13 @@ class History:
 
         Only the next `MOST_READ` versions are looked at.
         """
-        later = [each for each in self.list_versions(version.key.path) if each.since > version.since]
-        for each in later[:MOST_READ]:
-            if line not in self.load_text(each).text.split("\n"):
-                return next(moment for moment in self.list_moments() if moment.id == each.since)
-        return None
+        with self._store.read() as connection:
+            for each in rows.load_later(connection, version, MOST_READ):
+                if line not in _to_text(each, rows.load_bytes(connection, each.id)).text.split("\n"):
+                    break
+            else:
+                return None
+        return next(moment for moment in self.list_moments() if moment.id == each.since)
 
     def load_bytes(self, version: Version) -> bytes:
         """Return the bytes of a version as they were on disk.
@@ -262,8 +270,13 @@ class History:
 
     def load_text(self, version: Version) -> NoteText:
         """Return a version as it is indexed and shown."""
-        data = self.load_bytes(version)
-        return to_text(data, FileStamp(len(data), version.mtime_ns), in_vault=version.in_vault)
+        return _to_text(version, self.load_bytes(version))
+
+    def load_texts(self, versions: Iterable[Version]) -> Iterator[tuple[Version, NoteText]]:
+        """Yield versions with their texts, all of one moment of the file; as `load_text` one by one, in half the time."""
+        with self._store.read() as connection:
+            for version in versions:
+                yield version, _to_text(version, rows.load_bytes(connection, version.id))
 
     def list_changes(self) -> dict[int, list[str]]:
         """Return the paths of the notes that came, changed or went at each moment, by its id."""
@@ -294,6 +307,10 @@ class History:
 def show(instant: datetime) -> str:
     """Return an instant in local time, as ISO 8601 to the second."""
     return instant.astimezone().isoformat(timespec="seconds")
+
+
+def _to_text(version: Version, data: bytes) -> NoteText:
+    return to_text(data, FileStamp(len(data), version.mtime_ns), in_vault=version.in_vault)
 
 
 def _read(note: IndexedNote) -> tuple[bytes, FileStamp] | None:

@@ -28,6 +28,12 @@ def load_moments(connection: Connection) -> list[Moment]:
     return [Moment(number, at, origin) for (number, _, origin), at in zip(found, times, strict=True)]
 
 
+def sign_moments(connection: Connection) -> tuple[int, ...]:
+    """Return what changes whenever moments do, in a tenth of the time of loading them."""
+    query = "SELECT count(*), min(id), max(id), sum(at_ms) FROM moments"
+    return cast("tuple[int, ...]", connection.execute(query).fetchone())
+
+
 def load_standing(connection: Connection) -> dict[NoteKey, tuple[int, bytes]]:
     """Return id and hash of the versions that stand, by note."""
     rows = connection.execute("SELECT source, path, id, hash FROM versions WHERE until IS NULL")
@@ -55,6 +61,12 @@ def load_alive(connection: Connection, moment: int) -> list[Version]:
 def load_versions(connection: Connection, path: str) -> list[Version]:
     """Return the versions of the notes with a path, the oldest first."""
     return _load(connection, "WHERE path = :path ORDER BY since, source", {"path": path})
+
+
+def load_later(connection: Connection, version: Version, limit: int) -> list[Version]:
+    """Return the next versions of a note after one of it."""
+    condition = "WHERE source = :source AND path = :path AND since > :since ORDER BY since LIMIT :limit"
+    return _load(connection, condition, {**version.key._asdict(), "since": version.since, "limit": limit})
 
 
 def load_all(connection: Connection) -> list[Version]:
