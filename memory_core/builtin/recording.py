@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from memory_core.builtin.store.writer import StoreWriter
 from memory_core.config.agent import AgentConfig
@@ -28,7 +28,7 @@ class HistoryRecorder:
 
     Args:
         config: The agent's.
-        writer: Of the index, which remembers what was recorded of it.
+        writer: Of the index.
         history: Where it is recorded.
     """
 
@@ -36,12 +36,16 @@ class HistoryRecorder:
         self._config = config
         self._writer = writer
         self._history = history
+        self._recorded: str | None = None  # the generation that was recorded last, as far as this process knows
 
     def record(self, listed: Sequence[MemoryFile] | None, changed: Changed | None, *, asked: bool) -> tuple[str, ...]:
         """Record the notes of the index if they have changed since the last time, or if there is no history of them."""
-        warnings = self._record(listed, changed, asked=asked) if self._history.enabled else []
+        warnings: list[str] = []
+        looked = self._history.enabled and self._record(listed, changed, warnings, asked=asked)
         try:
-            if (asked or self._history.has_deleted) and not self._wipe(seconds=WIPE_SECONDS if asked else 0.0):
+            if ((asked and not looked) or self._history.has_deleted) and not self._wipe(
+                seconds=WIPE_SECONDS if asked else 0.0
+            ):
                 warnings.append(NOT_WIPED)
         except (MemoryCoreError, OSError) as error:
             log.warning("deleted text is not overwritten, the next sync tries again: %s", error)
@@ -49,23 +53,22 @@ class HistoryRecorder:
                 warnings.append(f"deleted text is not overwritten yet: {error}")
         return tuple(warnings)
 
-    def _record(self, listed: Sequence[MemoryFile] | None, changed: Changed | None, *, asked: bool) -> list[str]:
-        warnings: list[str] = []
+    def _record(
+        self, listed: Sequence[MemoryFile] | None, changed: Changed | None, warnings: list[str], *, asked: bool
+    ) -> bool:
+        """Record, or add to the warnings why that failed; return True if the history file was looked into for deletions."""
+        looked = False
         try:
             if asked and (aside := self._history.mend()) is not None:
                 warnings.append(f"the history was damaged: a new one begins, the old file is {aside}")
-            generation, recorded = self._writer.read_generation(), self._writer.read_recorded()
-            if recorded != generation or not self._history.exists():
-                files = changed.files if changed is not None and changed.since == recorded else None
-                if (files is not None and self._record_changed(files)) or self._history.record(
-                    self._collect_notes(listed)
-                ):
-                    self._writer.set_recorded(generation)
+            generation = self._writer.read_generation()
+            if generation != self._recorded or not self._history.exists():
+                looked = self._catch_up(generation, listed, changed)
             self._history.prune(asked=asked)
         except (MemoryCoreError, OSError) as error:
             log.warning("the history is not recorded, the next sync tries again: %s", error)
             warnings.append(f"the history is not recorded: {error}; {getattr(error, 'action', '')}".rstrip("; "))
-        return warnings
+        return looked
 
     def _wipe(self, *, seconds: float) -> bool:
         """Overwrite in the index and the history what was deleted from the past; return False while something reads them."""
@@ -84,12 +87,26 @@ class HistoryRecorder:
         """Close the history until it is needed again."""
         self._history.close()
 
-    def _record_changed(self, files: Mapping[tuple[str, str], MemoryFile | None]) -> bool:
+    def _catch_up(self, generation: str, listed: Sequence[MemoryFile] | None, changed: Changed | None) -> bool:
+        """Record the notes of a generation; return False if they were recorded before."""
+        since = None if changed is None else changed.since
+        recorded = since if since is not None and since == self._recorded else self._history.read_recorded()
+        is_whole = recorded == generation
+        if not is_whole and changed is not None and since == recorded:
+            is_whole = self._record_changed(changed, generation)
+        if not is_whole:
+            is_whole = self._history.record(self._collect_notes(listed), generation)
+        self._recorded = generation if is_whole else None
+        return recorded != generation
+
+    def _record_changed(self, changed: Changed, generation: str) -> bool:
         """Record some notes; return False where all have to be recorded."""
-        keys = [NoteKey(*key) for key in files if key[0] != "sessions"]
-        rows = {key: self._writer.find_file(*key) for key in keys}
-        notes = {key: IndexedNote(row.hash, files[key]) for key, row in rows.items() if row is not None and row.hash}
-        return self._history.record(notes, only=keys)
+        keys = [NoteKey(*key) for key in changed.files if key[0] != "sessions"]
+        hashes = self._writer.find_hashes(keys)
+        notes = {
+            key: IndexedNote(hashes[key], changed.files[key], changed.read.get(key)) for key in keys if key in hashes
+        }
+        return self._history.record(notes, generation, only=keys)
 
     def _collect_notes(self, listed: Sequence[MemoryFile] | None) -> dict[NoteKey, IndexedNote]:
         """Return the notes of the index, without session logs, with their files as they were listed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from functools import cache
 
 from memory_core.config.fields import InvalidField, Section, about, parse_size_bytes
 from memory_core.lazy_dataclasses import dataclass
@@ -30,4 +31,7 @@ class HistorySettings(Section):
     @property
     def limit_bytes(self) -> int:
         """`max_bytes` as a number; 0 is no limit."""
-        return parse_size_bytes(self.max_bytes)
+        return _parse(self.max_bytes)
+
+
+_parse = cache(parse_size_bytes)  # every sync asks

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import math
 import time
@@ -13,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import FileUnreadable, HistoryUnavailable, MemoryCoreError, NotIndexed
+from memory_core.errors import HistoryUnavailable, MemoryCoreError, NotIndexed
 from memory_core.history.moments import Moment, find_moment
 from memory_core.history.records import IndexedNote, NoteKey, Version
-from memory_core.history.store import retention, rows
+from memory_core.history.store import recording, retention, rows
 from memory_core.history.store.store import HistoryStore
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileStamp
-from memory_core.sources.notes import NoteText, hash_bytes, read_bytes, to_text
+from memory_core.sources.notes import NoteText, to_text
 
 if TYPE_CHECKING:
     from memory_core.history.store.deletions import Deletions
@@ -78,7 +77,7 @@ class History:
 
     @property
     def has_deleted(self) -> bool:
-        """True if this process has deleted something, and has not overwritten it yet."""
+        """True if this process has deleted something, or found it deleted, that is not overwritten yet."""
         return "deletions" in vars(self) and self.deletions.pending
 
     @property
@@ -99,14 +98,27 @@ class History:
                 f" memory-core and delete all files whose names begin with {self._path.name}",
             )
 
-    def record(self, notes: Mapping[NoteKey, IndexedNote], *, only: Collection[NoteKey] | None = None) -> bool:
+    def read_recorded(self) -> str | None:
+        """Return the generation of the index whose notes were recorded last; None if none were."""
+        try:
+            with self._store.read() as connection:
+                return rows.read_recorded(connection)
+        except NotIndexed:
+            return None
+
+    def record(
+        self, notes: Mapping[NoteKey, IndexedNote], generation: str, *, only: Collection[NoteKey] | None = None
+    ) -> bool:
         """Record the notes as a sync has left them in the index, as a new moment if any differs from the last one.
 
         All that changed is one transaction. The caller holds the lock of the syncs.
 
         Args:
             notes: All notes of the index; with `only`, those of them.
+            generation: Of the index; remembered where True is returned.
             only: Notes that may have changed since the last moment; None is every note.
+
+        What was deleted before, and is not overwritten yet, is found by the way: see `has_deleted`.
 
         Returns:
             False if a note could not be read as it was indexed, or `only` was given before the first moment, so that the next
@@ -116,38 +128,22 @@ class History:
             MemoryCoreError: The history cannot be written.
         """
         with self._store.write() as connection:
+            if rows.has_mark(connection):
+                self.deletions.pending = True
             if only is None:
                 standing = rows.load_standing(connection)
             elif rows.is_empty(connection):
                 return False
             else:
-                found_standing = ((key, rows.find_standing(connection, key)) for key in only)
-                standing = {key: version for key, version in found_standing if version is not None}
-            ended = [number for key, (number, _) in standing.items() if key not in notes]
-            changed: list[tuple[NoteKey, IndexedNote, bytes, FileStamp]] = []
-            whole = True
-            for key, note in notes.items():
-                if key in standing and standing[key][1] == note.hash:
-                    continue
-                found = _read(note)
-                if found is None:
-                    whole = False
-                    continue
-                changed.append((key, note, *found))
-            if not changed and not ended:
-                return whole
-            moment = rows.add_moment(connection, int(self._clock() * 1000), "sync")
-            ended += [standing[key][0] for key, *_ in changed if key in standing]
-            rows.end_versions(connection, ended, moment)
-            for key, note, data, stamp in changed:
-                rows.add_version(
-                    connection, key, data, content=note.hash, mtime_ns=stamp.mtime_ns,
-                    in_vault=note.file is not None and note.file.in_vault, since=moment,
-                    base=rows.find_base(connection, key, note.hash),
-                )  # fmt: skip
-            if retention.drop_old(connection, self._settings, now_ms=int(self._clock() * 1000)):
+                found = ((key, rows.find_standing(connection, key)) for key in only)
+                standing = {key: version for key, version in found if version is not None}
+            now_ms = int(self._clock() * 1000)
+            has_changed, is_whole = recording.record(connection, notes, standing, now_ms=now_ms)
+            if has_changed and retention.drop_old(connection, self._settings, now_ms=now_ms):
                 self.deletions.mark(connection, "dropped")
-        return whole
+            if is_whole:
+                rows.set_recorded(connection, generation)
+        return is_whole
 
     def exists(self) -> bool:
         """Return True if there is a file."""
@@ -293,7 +289,7 @@ class History:
         try:
             with self._store.read() as connection:
                 moments = rows.load_moments(connection)
-                versions, size = rows.count(connection)
+                versions, size = rows.count(connection), rows.measure(connection)
         except NotIndexed:
             return Extent(0, None, None, 0, 0)
         first, last = (moments[0].at, moments[-1].at) if moments else (None, None)
@@ -311,14 +307,3 @@ def show(instant: datetime) -> str:
 
 def _to_text(version: Version, data: bytes) -> NoteText:
     return to_text(data, FileStamp(len(data), version.mtime_ns), in_vault=version.in_vault)
-
-
-def _read(note: IndexedNote) -> tuple[bytes, FileStamp] | None:
-    """Return the bytes of a note if they are still those that were indexed."""
-    if note.file is None:
-        return None
-    with contextlib.suppress(FileUnreadable):
-        data, stamp = read_bytes(note.file)
-        if hash_bytes(data) == note.hash:
-            return data, stamp
-    return None

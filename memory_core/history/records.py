@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import MemoryFile
+
+if TYPE_CHECKING:
+    from memory_core.sources.notes import NoteText
 
 
 class NoteKey(NamedTuple):
@@ -22,10 +25,12 @@ class IndexedNote:
     Attributes:
         hash: Of its bytes.
         file: As it was listed; None if it could not be looked at.
+        read: As the sync has read it; None if that is not kept.
     """
 
     hash: bytes
     file: MemoryFile | None
+    read: NoteText | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import AsOf, Hit, MemoryFile
 from memory_core.search.reader import Reader
+from memory_core.sources.notes import NoteText
 from memory_core.sync.store import SyncStore
 
 
@@ -62,10 +63,12 @@ class Changed:
     Attributes:
         since: The generation of the index before.
         files: Those files by (source, path); None where it holds one no more.
+        read: Some of them as they were read.
     """
 
     since: str
     files: Mapping[tuple[str, str], MemoryFile | None]
+    read: Mapping[tuple[str, str], NoteText]
 
 
 class Recorder(Protocol):

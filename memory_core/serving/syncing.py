@@ -177,7 +177,9 @@ class SyncRunner:
             raise
         told: tuple[str, ...] = ()
         if self._recorder is not None:
-            changed = None if generation is None or sync.changed is None else Changed(generation, sync.changed)
+            changed = (
+                None if generation is None or sync.changed is None else Changed(generation, sync.changed, sync.read)
+            )
             told = self._recorder.record(sync.files, changed, asked=stop is None)
         counts = sync.counts
         self._providers.record_result(active, embedded=counts.embedded, problem=active.problem or counts.problem)

@@ -38,12 +38,14 @@ class NoteText:
         hash: BLAKE2b of the bytes on disk, 16 bytes.
         replaced: Some bytes were no UTF-8; replacement characters stand for them.
         stamp: The file's before it was read, so that a change meanwhile shows at the next listing.
+        data: The bytes on disk; empty for a session log.
     """
 
     text: str
     hash: bytes
     replaced: bool
     stamp: FileStamp
+    data: bytes
 
 
 def read_note(file: MemoryFile) -> NoteText:
@@ -72,7 +74,7 @@ def to_text(data: bytes, stamp: FileStamp, *, in_vault: bool) -> NoteText:
     """Return the bytes of a note as the text that is indexed and shown. Pure."""
     text, replaced = _decode(data)
     text = leave_out_separators(leave_out_comments(text) if in_vault else text)
-    return NoteText(text, hash_bytes(data), replaced, stamp)
+    return NoteText(text, hash_bytes(data), replaced, stamp, data)
 
 
 def hash_bytes(data: bytes) -> bytes:

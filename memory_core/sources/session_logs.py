@@ -82,7 +82,7 @@ def read_session(file: MemoryFile) -> SessionText:
 
     with notes.open_file(file, max_bytes=MAX_LOG_BYTES) as (info, stream):
         said = read_transcript(hash_lines(stream))
-    return SessionText(said.text, content.digest(), False, read_stamp(info), said.lines, said.date)
+    return SessionText(said.text, content.digest(), False, read_stamp(info), b"", said.lines, said.date)
 
 
 def has_outgrown(file: MemoryFile, indexed_bytes: int, deltas: SessionDeltas) -> bool:

@@ -12,9 +12,11 @@ from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.errors import FileUnreadable, ProviderError, SyncStopped
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileFailure, MemoryFile, Progress, ProgressCallback
+from memory_core.sources.notes import NoteText
 from memory_core.sync.prepared import PreparedChunk
 from memory_core.sync.store import SyncStore
 
+MOST_READ, LONGEST_READ = 64, 64 * 1024  # notes, and bytes of each; others are read again by whoever records them
 MOST_FRESH = 2000  # chunks; more are found again in the index
 
 log = logging.getLogger(__name__)
@@ -56,6 +58,7 @@ class SyncContext:
         unread: Real paths of files that could not be read.
         files: All files as they were listed, for whoever records what changed; None where not all were.
         changed: The files that may have changed, by (source, path), None for one that is gone; None where that may be all.
+        read: Notes of those as they were read, as long as they are few.
         fresh: Chunks that this sync has inserted, by id: in an index that was complete, only these lack embeddings. None once
             they are too many to be kept, or where more than these may lack some.
     """
@@ -75,6 +78,7 @@ class SyncContext:
     unread: set[str] = field(default_factory=set)
     files: Sequence[MemoryFile] | None = None
     changed: dict[tuple[str, str], MemoryFile | None] | None = None
+    read: dict[tuple[str, str], NoteText] = field(default_factory=dict)
     fresh: dict[int, PreparedChunk] | None = None
 
     def report_progress(self, progress: Progress) -> None:
@@ -98,6 +102,11 @@ class SyncContext:
             self.fresh.update(inserted)
             if len(self.fresh) > MOST_FRESH:
                 self.fresh = None
+
+    def record_read(self, file: MemoryFile, note: NoteText) -> None:
+        """Keep a note that was read, while they are few."""
+        if len(self.read) < MOST_READ and len(note.data) <= LONGEST_READ:
+            self.read[file.source, file.path] = note
 
     def record_failure(self, file: MemoryFile, error: FileUnreadable) -> bool:
         """Report a file that stays as it was; return False for one that went after it was listed: the next sync sees that."""

@@ -173,6 +173,7 @@ class Syncer:
             if row.stamp != note.stamp or row.error is not None:
                 self._store.touch_file(row.id, note.stamp)
             return
+        self._context.record_read(file, note)
         self._waiting.append(self._cut(file, note))
         if row is None or not row.hash:
             self._counts.added += 1

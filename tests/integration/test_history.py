@@ -203,7 +203,7 @@ def _record(config: AgentConfig, at: float) -> None:
     notes = {
         NoteKey(each.source, each.path): IndexedNote(read_note(each).hash, each) for each in list_files(config).files
     }
-    assert History(config, clock=lambda: at).record(notes)
+    assert History(config, clock=lambda: at).record(notes, "1")
 
 
 def _change_until_killed(workspace: Path, state: Path, ready: object) -> None:

@@ -19,7 +19,6 @@ TARGET = "wanted_space"  # see `SyncState.target`; "" is one whose dimensions no
 LISTED = "listed"  # "<generation>:<digest>" of the files with which the index agrees
 COMPLETE = "level"  # "<generation>:<space>" in which no embedding was missing
 PENDING_REASON = "owed_because"
-HISTORY = "history"  # the generation that the history file has recorded
 DESTINATIONS = "destinations"  # JSON list of the places outside this machine to which notes went
 OUTAGE = "outage"  # see outage_log.py
 BITS_SPACE, BITS_LAST = "bits_space", "bits_last"  # see vectors.py: the space of the bit column, and its last row

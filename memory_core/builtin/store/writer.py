@@ -127,14 +127,11 @@ class StoreWriter(_Text):
         with self._store.read() as connection:
             return meta.read_generation(connection)
 
-    def read_recorded(self) -> str | None:
-        """Return the generation whose notes the history has recorded last; None before."""
+    def find_hashes(self, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], bytes]:
+        """Return the hashes of files by (source, path), without those that the index has never read."""
         with self._store.read() as connection:
-            return meta.get_value(connection, meta.HISTORY)
-
-    def set_recorded(self, generation: str) -> None:
-        """Remember that the history has recorded the notes of a generation."""
-        self._update({meta.HISTORY: generation})
+            found = ((key, rows.find_file(connection, *key)) for key in keys)
+            return {key: row.hash for key, row in found if row is not None and row.hash}
 
     def set_identity(self, identity: str) -> None:
         self._update({meta.IDENTITY: identity})

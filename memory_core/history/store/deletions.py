@@ -26,7 +26,7 @@ class Deletions:
         store: The history file.
 
     Attributes:
-        pending: True if this process has deleted something, and has not overwritten it yet.
+        pending: True if this process has deleted something, or found it deleted, that is not overwritten yet.
     """
 
     def __init__(self, store: HistoryStore) -> None:

@@ -23,7 +23,7 @@ def drop_old(connection: Connection, settings: HistorySettings, *, now_ms: int, 
         if earlier:  # the last of them is the state in which the days to keep begin
             dropped += rows.drop_before(connection, earlier[-1])
     limit = settings.limit_bytes
-    while limit and (size := rows.count(connection)[1]) > limit:
+    while limit and (size := rows.measure(connection)) > limit:
         excess, first = size - int(limit * PRUNE_TO), None
         for first, freed in rows.iterate_sizes(connection):  # noqa: B007 -- the moment up to which is dropped
             excess -= freed

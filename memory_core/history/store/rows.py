@@ -94,8 +94,23 @@ def load_bytes(connection: Connection, version: int) -> bytes:
     return data
 
 
+def has_mark(connection: Connection) -> bool:
+    """Return True if bytes of what was deleted have yet to be overwritten; see `purging.mark`."""
+    return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM meta WHERE key = 'wipe')").get)
+
+
+def read_recorded(connection: Connection) -> str | None:
+    """Return the generation of the index whose notes were recorded last; None before."""
+    return cast("str | None", connection.execute("SELECT value FROM meta WHERE key = 'recorded'").get)
+
+
+def set_recorded(connection: Connection, generation: str) -> None:
+    """Remember the generation of the index whose notes are recorded by this transaction."""
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('recorded', ?)", (generation,))
+
+
 def find_base(connection: Connection, key: NoteKey, content: bytes) -> int | None:
-    """Return the version that a new one of a note should build upon: its last one, or one of equal bytes elsewhere."""
+    """Return the version that one of a note that did not stand should build upon: its last, or one of equal bytes elsewhere."""
     found = connection.execute(
         "SELECT id FROM versions WHERE source = ? AND path = ? ORDER BY since DESC LIMIT 1", key
     ).get
@@ -200,11 +215,15 @@ def rewrite(connection: Connection, version: int, data: bytes) -> None:
     connection.execute("UPDATE versions SET base = NULL, body = ? WHERE id = ?", (deltas.pack(data), version))
 
 
-def count(connection: Connection) -> tuple[int, int]:
-    """Return the number of versions, and the bytes of the file that are in use."""
-    versions = int(connection.execute("SELECT count(*) FROM versions").get)
-    pages = int(connection.pragma("page_count")) - int(connection.pragma("freelist_count"))
-    return versions, pages * int(connection.pragma("page_size"))
+def count(connection: Connection) -> int:
+    """Return the number of versions."""
+    return int(connection.execute("SELECT count(*) FROM versions").get)
+
+
+def measure(connection: Connection) -> int:
+    """Return the bytes of the file that are in use."""
+    query = "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
+    return int(connection.execute(query).get)
 
 
 def iterate_sizes(connection: Connection) -> Iterator[tuple[int, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from memory_core.sqlite import FileKind
 
 _FIRST = """
-CREATE TABLE meta (                     -- when old versions were last looked for
+CREATE TABLE meta (                     -- what was recorded, and when old versions were last looked for
   key   TEXT PRIMARY KEY,
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
