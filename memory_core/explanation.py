@@ -15,15 +15,15 @@ Stage = Literal["question", "file", "index", "dates", "candidates", "gate", "pac
 #   file        missing, excluded, other_agent, unreadable, no_such_line
 #   index       not_indexed, changed, no_text
 #   dates       other_dates
-#   candidates  no_words_in_common, other_language, not_embedded, outranked
+#   candidates  other_name, no_words_in_common, other_language, not_embedded, outranked
 #   gate        low_score, other_language, not_embedded
 #   packing     behind
 #   shown       shown
 #   unknown     not_returned: the backend does not tell more
 Cause = Literal[
     "no_words", "missing", "excluded", "other_agent", "unreadable", "no_such_line", "not_indexed", "changed", "no_text",
-    "other_dates", "no_words_in_common", "other_language", "not_embedded", "outranked", "low_score", "behind", "shown",
-    "not_returned",
+    "other_dates", "other_name", "no_words_in_common", "other_language", "not_embedded", "outranked", "low_score", "behind",
+    "shown", "not_returned",
 ]  # fmt: skip
 
 

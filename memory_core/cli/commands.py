@@ -270,6 +270,7 @@ COMMANDS = (
             Argument.of("--min-score", type=float, metavar="X", help="as if the gate were X, 0 to 1"),
             Argument.of("--after", metavar="DATE", help="only notes of this date or later, YYYY-MM-DD"),
             Argument.of("--before", metavar="DATE", help="only notes of this date or earlier"),
+            Argument.of("--about", metavar="NAME", help="only what mentions this name, or an alias of it"),
             SOURCES,
         ),
     ),

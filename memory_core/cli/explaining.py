@@ -34,6 +34,7 @@ def run_explain(options: Options) -> int:
             min_score=options.min_score,
             after=_read_day("--after", options.after),
             before=_read_day("--before", options.before),
+            about=options.about,
         )
         if not found.asked.chunks:
             opening.explain_empty(memory)

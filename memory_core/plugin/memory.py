@@ -173,6 +173,7 @@ class Memory:
         min_score: float | None = None,
         after: date | None = None,
         before: date | None = None,
+        about: str | None = None,
     ) -> Explanation:
         """Tell why a search finds what it finds, and why it does not find one note or line.
 
@@ -180,7 +181,7 @@ class Memory:
             query: The question, as `memory_search` takes it.
             path: The note that was missed, or a citation such as `MEMORY.md#L3`; None explains the search alone.
             line: Its line that was missed, from 1.
-            max_results, min_score, after, before: As those of `memory_search`; None is what the configuration says.
+            max_results, min_score, after, before, about: As those of `memory_search`; None is what the configuration says.
 
         Raises:
             InvalidArgument: An argument is out of its bounds.
@@ -189,7 +190,9 @@ class Memory:
         """
         from memory_core.plugin.explaining import read_place
 
-        given = {"query": query, "maxResults": max_results, "minScore": min_score, "after": after, "before": before}
+        given = {
+            "query": query, "maxResults": max_results, "minScore": min_score, "after": after, "before": before, "about": about,
+        }  # fmt: skip
         arguments: dict[str, object] = {
             name: value.isoformat() if isinstance(value, date) else value
             for name, value in given.items()

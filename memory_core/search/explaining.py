@@ -107,9 +107,21 @@ class _View:
 
     @cached_property
     def order(self) -> list[int]:
-        """The numbers of all units, the best first."""
-        ranks = self.recorder.ranks
-        return sorted(range(len(ranks)), key=ranks.__getitem__, reverse=True)
+        """The numbers of all units, the best first; those that a search about a name leaves out come last."""
+        ranks, counts = self.recorder.ranks, self.recorder.counts
+        order = sorted(range(len(ranks)), key=ranks.__getitem__, reverse=True)
+        if self.recorder.about is None or counts is None:
+            return order
+        left_out = {
+            at for at, (number, index) in enumerate(counts.units)
+            if not self._is_asked(self.recorder.candidates[number].chunk, index)
+        }  # fmt: skip
+        return sorted(order, key=left_out.__contains__)
+
+    def _is_asked(self, chunk: IndexedChunk, index: int) -> bool:
+        """Return False for a unit that does not mention the name to which the search is restricted."""
+        about, unit = self.recorder.about, chunk.units[index]
+        return about is None or about.holds(chunk.path, chunk.text[unit.start : unit.end])
 
     @cached_property
     def unit_ranks(self) -> dict[int, int]:
@@ -186,6 +198,8 @@ class _View:
             shares=self._share(candidate, at),
             shown_as=self._find_shown(number, index),
         )
+        if not self._is_asked(candidate.chunk, index):
+            return replace(examined, verdict=verdicts.judge_name(self.query))
         return replace(examined, verdict=verdicts.judge_candidate(examined, self.query, self._gather(candidate)))
 
     def _gather(self, candidate: Candidate) -> verdicts.Circumstances:
@@ -234,6 +248,8 @@ class _View:
         dates = DateRange(self.query.after, self.query.before)
         if dates.is_limited and chunk.id not in self.reader.find_by_name(chunk.path.lower(), dates, MAX_CHUNKS):
             return replace(examined, verdict=verdicts.judge_dates(chunk.date, self.query))
+        if not self._is_asked(chunk, index):
+            return replace(examined, verdict=verdicts.judge_name(self.query))
         return replace(
             examined, verdict=verdicts.judge_outsider(examined, self.query, self._gather(candidates[number]))
         )

@@ -56,7 +56,7 @@ def search(
     question = analyse(reader, query.text, today)
     mode: Mode = "keyword" if vectors is None else "hybrid" if hybrid.enabled else "vector"
     if recorder is not None:
-        recorder.question = question
+        recorder.question, recorder.about = question, about
     if not question.words or not question.chunks:
         return [], mode
     weights = _weights(mode, hybrid)

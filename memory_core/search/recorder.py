@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from memory_core.ranking.passages import Passage
     from memory_core.ranking.scores import Weights
     from memory_core.search.candidates import Candidate
+    from memory_core.search.names import About
     from memory_core.search.question import Question
     from memory_core.search.scoring import Score
     from memory_core.search.term_counts import TermCounts
@@ -23,6 +24,7 @@ class SearchRecorder:
 
     Attributes:
         question: As the index understood it.
+        about: What the search is restricted to; None searches all.
         by_text: Keyword scores by chunk id, best first.
         near: Cosines by chunk id, best first.
         weights: Of the two sides.
@@ -37,6 +39,7 @@ class SearchRecorder:
     """
 
     question: Question | None = None
+    about: About | None = None
     by_text: Mapping[int, float] = field(default_factory=dict)
     near: Mapping[int, float] = field(default_factory=dict)
     weights: Weights | None = None

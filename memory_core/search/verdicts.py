@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from memory_core.explanation import AskedQuestion, Examined, Verdict
 from memory_core.lazy_dataclasses import dataclass
@@ -172,6 +173,16 @@ def judge_dates(day: str | None, query: Query) -> Verdict:
     )
 
 
+def judge_name(query: Query) -> Verdict:
+    """Return the verdict on a passage that does not mention the name to which a search is restricted."""
+    return Verdict(
+        stage="candidates",
+        cause="other_name",
+        reason=f"it does not mention {query.about!r}, and only what does was asked for",
+        action="ask without --about, or by another name: memory-core related lists them",
+    )
+
+
 def sum_up(
     asked: AskedQuestion, passages: Sequence[Examined], query: Query, *, lacks_embeddings: bool = False
 ) -> Verdict:
@@ -183,11 +194,13 @@ def sum_up(
     shown = {passage.shown_as for passage in passages if passage.shown_as is not None}
     below = sum(passage.verdict.stage == "gate" for passage in passages)
     behind = sum(passage.verdict.stage == "packing" for passage in passages)
+    others = sum(passage.verdict.cause == "other_name" for passage in passages)
     lost = [
         text
         for number, text in (
             (below, f"{below} scored below the gate of {_number(query.min_score)}"),
             (behind, f"{behind} ranked behind"),
+            (others, f"{others} did not mention {query.about!r}"),
         )
         if number
     ]
@@ -195,6 +208,10 @@ def sum_up(
     if shown:
         came = f"{len(shown)} {'result' if len(shown) == 1 else 'results'} came; {reason}"
         return Verdict(stage="shown", cause="shown", reason=came)
+    if not passages and query.about is not None:
+        return replace(
+            judge_name(query), reason=f"nothing came: no passage that was looked at mentions {query.about!r}"
+        )
     if not passages:
         return Verdict(
             stage="candidates",

@@ -182,6 +182,21 @@ def explain(houses: Houses, miss: Miss) -> Explanation:
     return memory.explain(miss.question, miss.place.format(work=houses.folder / "work"), **asked)
 
 
+def test_what_does_not_mention_the_name_asked_about_is_told(houses: Houses) -> None:
+    memory = houses.memory("static")
+    for place in ("MEMORY.md#L8", "MEMORY.md", "memory/2026-03-09.md"):
+        found = memory.explain("who serviced the boiler", place, about="Harlan")
+        assert (found.verdict.stage, found.verdict.cause) == ("candidates", "other_name")
+        assert found.verdict.reason == "it does not mention 'Harlan', and only what does was asked for"
+    found = memory.explain("who serviced the boiler", "memory/2026-01-05.md", about="harlan")
+    assert (found.verdict.stage, found.passages[0].shown_as) == ("shown", 1)
+    assert memory.explain("who serviced the boiler", "MEMORY.md#L8").verdict.cause != "other_name"
+    nothing = memory.explain("who serviced the boiler", about="Nobody Known").verdict
+    assert nothing.reason == "nothing came: no passage that was looked at mentions 'Nobody Known'"
+    with pytest.raises(InvalidArgument, match="about"):
+        memory.explain("who serviced the boiler", about="?!")
+
+
 def test_every_miss_is_one(houses: Houses) -> None:
     for miss in MISSES:
         names = {"max_results": "maxResults", "min_score": "minScore", "after": "after", "before": "before"}
