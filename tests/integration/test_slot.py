@@ -62,11 +62,11 @@ ELSEWHERE = {
     "::test_a_job_is_looked_at_as_often_as_configured",
     "memorySearch.remote.batch.timeoutMinutes": "tests/integration/test_embedding_batches.py"
     "::test_a_job_that_takes_too_long_is_cancelled",
-    "memorySearch.local.modelPath": "tests/local/test_local_provider.py::test_embeddings_equal_a_forward_pass_in_numpy",
+    "memorySearch.local.modelPath": "tests/unit/embeddings/test_bert.py"
+    "::test_embeddings_equal_a_forward_pass_alone_and_in_company",
     "memorySearch.local.modelCacheDir": "tests/integration/test_embedding_hub.py"
     "::test_the_default_model_is_downloaded_to_the_state_folder",
-    "memorySearch.local.contextTokens": "tests/local/test_local_provider.py"
-    "::test_no_length_of_text_crashes_the_process",
+    "memorySearch.local.contextTokens": "tests/unit/embeddings/test_bert.py::test_a_text_of_any_length_has_a_row",
     "memorySearch.chunking.overlap": "tests/unit/text/test_chunks.py::test_overlap_repeats_lines_of_the_same_section",
     "memorySearch.sync.sessions.deltaBytes": "tests/integration/test_sessions.py"
     "::test_a_live_session_is_indexed_when_it_has_grown_enough",

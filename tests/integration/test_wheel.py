@@ -105,6 +105,6 @@ def test_a_fresh_environment_gets_no_vendors_library(wheel: zipfile.ZipFile) -> 
             "pystemmer",
             "pyyaml",
         ),
-        *("rich", "shtab", "sqlite-vec", "tenacity", "tokenizers", "watchdog", "wordllama"),
+        *("rich", "shtab", "sqlite-vec", "tenacity", "threadpoolctl", "tokenizers", "watchdog", "wordllama"),
     }
     assert set(about.get_all("Provides-Extra", [])) == {"all", "inspect", "litellm", "local", "mcp", "postgres"}

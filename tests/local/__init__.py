@@ -1,1 +1,1 @@
-"""Tests that run a real GGUF model through llama-cpp-python: `make test-local`."""
+"""Tests that run real models through llama-cpp-python and numpy: `make test-local`."""

@@ -1,4 +1,4 @@
-"""BERT models for tests and benchmarks: written as GGUF, and computed in numpy to compare with.
+"""BERT models for tests and benchmarks: written as GGUF or as sentence-transformers does, and computed to compare with.
 
 The layout is the one that llama.cpp's converter writes (github.com/ggml-org/llama.cpp, convert_hf_to_gguf.py, BertModel); the
 formulas are those of BERT (https://arxiv.org/abs/1810.04805) with mean pooling.
@@ -6,6 +6,7 @@ formulas are those of BERT (https://arxiv.org/abs/1810.04805) with mean pooling.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,23 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float32]
 
+# Names of tensors: in sentence-transformers' files, and llama.cpp's.
+TABLES = {
+    "embeddings.word_embeddings": "token_embd",
+    "embeddings.token_type_embeddings": "token_types",
+    "embeddings.position_embeddings": "position_embd",
+    "embeddings.LayerNorm": "token_embd_norm",
+}
+IN_LAYER = {
+    "attention.self.query": "attn_q",
+    "attention.self.key": "attn_k",
+    "attention.self.value": "attn_v",
+    "attention.output.dense": "attn_output",
+    "attention.output.LayerNorm": "attn_output_norm",
+    "intermediate.dense": "ffn_up",
+    "output.dense": "ffn_down",
+    "output.LayerNorm": "layer_output_norm",
+}
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 EPSILON = 1e-12
 
@@ -130,6 +148,61 @@ def write_gguf(bert: Bert, path: Path, *, pooling: str | None = "MEAN", half: bo
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+def write_folder(bert: Bert, folder: Path, *, pooling: str | None = "mean_tokens", half: bool = False) -> Path:
+    """Write the model as sentence-transformers does; `pooling` None does not say how to pool, `half` is in float16."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config = {
+        "model_type": "bert",
+        "hidden_act": "gelu",
+        "hidden_size": bert.dimensions,
+        "num_attention_heads": bert.heads,
+        "num_hidden_layers": bert.layers,
+        "layer_norm_eps": EPSILON,
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    if pooling:
+        (folder / "1_Pooling").mkdir(exist_ok=True)
+        (folder / "1_Pooling" / "config.json").write_text(json.dumps({f"pooling_mode_{pooling}": True}))
+    kind = np.float16 if half else np.float32
+    tensors = {_hub_name(name): tensor.astype(kind) for name, tensor in bert.tensors.items()}
+    _write_safetensors(tensors, folder / "model.safetensors")
+    _write_tokenizer(bert.vocabulary, folder / "tokenizer.json")
+    return folder
+
+
+def _hub_name(name: str) -> str:
+    stem, _, kind = name.rpartition(".")
+    if stem.startswith("blk."):
+        _, layer, part = stem.split(".", 2)
+        return f"encoder.layer.{layer}.{ {ours: hub for hub, ours in IN_LAYER.items()}[part] }.{kind}"
+    return f"{ {ours: hub for hub, ours in TABLES.items()}[stem] }.{kind}"
+
+
+def _write_safetensors(tensors: Mapping[str, NDArray[np.generic]], path: Path) -> None:
+    header: dict[str, object] = {"__metadata__": {"format": "pt"}}
+    end = 0
+    for name, tensor in tensors.items():
+        kind = {"float16": "F16", "float32": "F32", "int64": "I64"}[tensor.dtype.name]
+        header[name] = {"dtype": kind, "shape": tensor.shape, "data_offsets": [end, end + tensor.nbytes]}
+        end += tensor.nbytes
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    body = b"".join(tensor.tobytes() for tensor in tensors.values())
+    path.write_bytes(len(text).to_bytes(8, "little") + text + body)
+
+
+def _write_tokenizer(vocabulary: Sequence[str], path: Path) -> None:
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    ids = {token: number for number, token in enumerate(vocabulary)}
+    tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"]))
+    tokenizer.enable_truncation(8)  # as published files do: the model's own limit counts
+    tokenizer.save(str(path))
 
 
 def _write_vocabulary(writer: object, vocabulary: Sequence[str]) -> None:

@@ -1,1 +1,1 @@
-"""Embeddings made on this machine by llama.cpp."""
+"""Embeddings made on this machine by llama.cpp or numpy."""

@@ -13,41 +13,23 @@ server speaks.
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory_core.__about__ import explain_install
 from memory_core.embeddings.error_mapping import mark_permanent
+from memory_core.embeddings.local.model import CONTEXT_TOKENS, Computed, count_threads, find_framing, pack, refuse_model
 from memory_core.errors import ProviderUnavailable
-from memory_core.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memory_core.embeddings.vectors import Row
-
     Rows = NDArray[np.float32]
 
-CONTEXT_TOKENS = 512  # longer contexts and larger batches were only slower (all-MiniLM-L6-v2, 2 threads)
 _MAGIC = b"GGUF"
-
-
-@dataclass(frozen=True, slots=True)
-class Computed:
-    """The vectors of one sequence.
-
-    Attributes:
-        pooled: The vector of the whole, not normalised.
-        tokens: The vectors of its tokens, without those that mark its beginning and end; None when the model does not pool
-            by the mean.
-    """
-
-    pooled: Row
-    tokens: Rows | None
 
 
 class GgufModel:
@@ -69,13 +51,14 @@ class GgufModel:
         self._context: Any = None
         self._model: Any = api.llama_model_load_from_file(str(path).encode(), api.llama_model_default_params())
         if not self._model:
-            raise _unusable(path, "llama.cpp cannot load it")
+            raise refuse_model(path.name, "llama.cpp cannot load it")
         self.max_tokens = min(context_tokens or CONTEXT_TOKENS, int(api.llama_model_n_ctx_train(self._model)))
         self.dimensions = int(api.llama_model_n_embd(self._model))
         self._vocabulary = api.llama_model_get_vocab(self._model)
         self._most_sequences = min(self.max_tokens, api.llama_max_parallel_sequences())
         self._open_context(path)
-        self._framing = self._find_framing()
+        # The tokens that this model puts before and after a text, [CLS] and [SEP] for a BERT.
+        self._framing = find_framing(self.tokenize("a"), self.tokenize("a", framed=True))
 
     @property
     def room(self) -> int:
@@ -99,15 +82,8 @@ class GgufModel:
     def split_batches(self, sequences: Sequence[Sequence[int]]) -> Iterator[range]:
         """Yield ranges of sequences that fit into one batch, in order; each sequence is at most `room` tokens long."""
         framing = sum(map(len, self._framing))
-        start = load = 0
-        for number, sequence in enumerate(sequences):
-            size = len(sequence) + framing
-            if number > start and (load + size > self.max_tokens or number - start == self._most_sequences):
-                yield range(start, number)
-                start, load = number, 0
-            load += size
-        if start < len(sequences):
-            yield range(start, len(sequences))
+        lengths = [len(sequence) + framing for sequence in sequences]
+        return pack(lengths, tokens=self.max_tokens, sequences=self._most_sequences)
 
     def embed(self, sequences: Sequence[Sequence[int]]) -> list[Computed]:
         """Compute the vectors of sequences that `split_batches` put into one batch.
@@ -170,7 +146,7 @@ class GgufModel:
             reason = "it ranks pairs of texts and makes no embeddings"
         if reason:
             self.close()
-            raise _unusable(path, reason)
+            raise refuse_model(path.name, reason)
         # A file that does not say how to pool is not pooled either: the mean is the usual way.
         self._has_tokens = api.llama_pooling_type(self._context) == api.LLAMA_POOLING_TYPE_NONE
 
@@ -181,15 +157,9 @@ class GgufModel:
         settings.kv_unified = True
         settings.embeddings = True
         settings.pooling_type = pooling
-        settings.n_threads = settings.n_threads_batch = max(1, len(_usable_cores()) // 2)
+        settings.n_threads = settings.n_threads_batch = count_threads()
         settings.flash_attn_type = self._api.LLAMA_FLASH_ATTN_TYPE_ENABLED  # 26 chunks a second instead of 13
         return self._api.llama_init_from_model(self._model, settings)
-
-    def _find_framing(self) -> tuple[list[int], list[int]]:
-        """Return the tokens that this model puts before and after a text, [CLS] and [SEP] for a BERT."""
-        bare, framed = self.tokenize("a"), self.tokenize("a", framed=True)
-        before = next((n for n in range(len(framed)) if framed[n : n + len(bare)] == bare), 0)
-        return framed[:before], framed[before + len(bare) :]
 
 
 def check_gguf(path: Path) -> None:
@@ -202,19 +172,9 @@ def check_gguf(path: Path) -> None:
         with path.open("rb") as file:
             magic = file.read(len(_MAGIC))
     except OSError as error:
-        raise _unusable(path, f"it cannot be read: {error.strerror}") from error
+        raise refuse_model(path.name, f"it cannot be read: {error.strerror}") from error
     if magic != _MAGIC:
-        raise _unusable(path, "it is no GGUF file")
-
-
-def _usable_cores() -> Collection[int]:
-    """Return the cores that this process may use.
-
-    llama.cpp's threads wait for each other by spinning: with one a core, a busy machine is 4 times slower.
-    """
-    if hasattr(os, "sched_getaffinity"):
-        return os.sched_getaffinity(0)
-    return range(os.cpu_count() or 1)
+        raise refuse_model(path.name, "it is no GGUF file")
 
 
 def _append(batch: Any, tokens: Sequence[int], sequence: int) -> None:
@@ -245,11 +205,3 @@ def _import_llama_cpp() -> Any:
         log.setLevel(logging.CRITICAL)
     llama_cpp.llama_backend_init()
     return llama_cpp
-
-
-def _unusable(path: Path, reason: str) -> ProviderUnavailable:
-    return mark_permanent(
-        ProviderUnavailable(
-            "local", f"{path.name}: {reason}", action="Name another GGUF file: memorySearch.local.modelPath."
-        )
-    )

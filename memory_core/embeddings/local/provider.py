@@ -1,4 +1,5 @@
-"""The provider `local`: a GGUF model on this machine, a file or one on a Hugging Face hub that is downloaded first.
+"""The provider `local`: a model on this machine. A GGUF file, or one on a Hugging Face hub that is downloaded first, is computed
+by llama.cpp, a BERT in a folder or in an installed package by numpy.
 
 The model is opened in a thread, at the first call: a query waits for it, or for its download, no longer than its deadline.
 The model computes for one caller at a time; a query goes before the next texts of a backfill.
@@ -19,11 +20,11 @@ from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
 from memory_core.config.agent import AgentConfig
 from memory_core.config.home import expand_home
 from memory_core.embeddings import packing, vectors
-from memory_core.embeddings.choice import find_model_file
+from memory_core.embeddings.choice import PACKAGE, find_model_file, find_weights, is_package
 from memory_core.embeddings.deadline import Deadline
 from memory_core.embeddings.error_mapping import mark_permanent
-from memory_core.embeddings.local.gguf import Computed, GgufModel
 from memory_core.embeddings.local.hub import HubFile, fetch
+from memory_core.embeddings.local.model import Computed, Model
 from memory_core.embeddings.local.turns import Turns
 from memory_core.embeddings.outcomes import summarise
 from memory_core.embeddings.plan import Plan, make_plan
@@ -55,7 +56,7 @@ def open_provider(
     """Open the provider for `memorySearch.local`. Opens no model and downloads nothing yet.
 
     Raises:
-        ProviderUnavailable: `modelPath` is neither a file nor an hf: URI.
+        ProviderUnavailable: `modelPath` is no file, no folder, no package and no hf: URI.
     """
     path = find_model_file(config)
     plan = _plan_model(config, path)
@@ -71,10 +72,13 @@ def open_provider(
 
 
 def _plan_model(config: AgentConfig, path: Path | None) -> Plan:
-    """Name the model by its file or URI; samples of a file's content tell it from another file of that name."""
-    name = path.name if path else config.search.local.model_path
-    named = replace(config, search=replace(config.search, model=name))
-    return make_plan(named, "local", endpoint=_hash_samples(path) if path else "")
+    """Name the model by its file, folder, package or URI; samples of its content tell it from another of that name."""
+    configured = config.search.local.model_path
+    name = (
+        configured.removeprefix(PACKAGE).replace("_", "-") if path and configured and is_package(configured) else None
+    )
+    named = replace(config, search=replace(config.search, model=name or (path.name if path else configured)))
+    return make_plan(named, "local", endpoint=_hash_samples(find_weights(path)) if path else "")
 
 
 def _hash_samples(path: Path) -> str:
@@ -100,7 +104,7 @@ class LocalProvider:
         self._endpoint = endpoint
         self._context_tokens = context_tokens
         self._turns = Turns()
-        self._opening: Future[GgufModel] | None = None
+        self._opening: Future[Model] | None = None
         self._lock = threading.Lock()
         self._stop = threading.Event()
 
@@ -159,7 +163,7 @@ class LocalProvider:
         made = iter(self._compute(model, [stretch for cut in cuts for stretch in cut.stretches], kind, deadline))
         return [self._combine([next(made) for _ in cut.stretches], cut) for cut in cuts]
 
-    def _cut(self, model: GgufModel, parts: Sequence[str], kind: TextKind) -> _Cut:
+    def _cut(self, model: Model, parts: Sequence[str], kind: TextKind) -> _Cut:
         """Cut a text's tokens where the model's limit demands it; every stretch begins with the prefix."""
         prefix = self._plan.prefixes.apply("", kind)
         begin, *rest = [model.tokenize(part) for part in [prefix + parts[0], *parts[1:]]]
@@ -170,7 +174,7 @@ class LocalProvider:
         return _Cut(stretches, skip, [len(begin) - skip, *map(len, rest)])
 
     def _compute(
-        self, model: GgufModel, sequences: Sequence[Sequence[int]], kind: TextKind, deadline: Deadline
+        self, model: Model, sequences: Sequence[Sequence[int]], kind: TextKind, deadline: Deadline
     ) -> Iterator[Computed]:
         for stretch in model.split_batches(sequences):
             with self._take_turn(kind, deadline):
@@ -209,7 +213,7 @@ class LocalProvider:
         if self._stop.is_set():
             raise mark_permanent(ProviderUnavailable("local", "it was closed while it was needed"))
 
-    def _wait_for_model(self, deadline: Deadline) -> GgufModel:
+    def _wait_for_model(self, deadline: Deadline) -> Model:
         """Return the model, which is opened at the first call, and again after a failure."""
         with self._lock:
             self._refuse_if_closed()
@@ -222,13 +226,19 @@ class LocalProvider:
             message = "the model is still being opened, or downloaded"
             raise RequestTimeout("local", message, action="Try again in a while.") from error
 
-    def _open(self) -> GgufModel:
+    def _open(self) -> Model:
         source = self._source
         if isinstance(source, HubFile):
             source = fetch(source, self._folder, endpoint=self._endpoint, stop=self._stop)
+        if source.is_dir():
+            from memory_core.embeddings.local.bert import BertModel
+
+            return BertModel(source, context_tokens=self._context_tokens)
+        from memory_core.embeddings.local.gguf import GgufModel
+
         return GgufModel(source, context_tokens=self._context_tokens)
 
-    def _free(self, opening: Future[GgufModel]) -> None:
+    def _free(self, opening: Future[Model]) -> None:
         if not opening.exception():
             with self._turns.take("query", Deadline.until(_CLOSE_SECONDS)):
                 opening.result().close()

@@ -89,7 +89,7 @@ def test_auto_prefers_a_local_model_file_and_says_why(tmp_path: Path) -> None:
     )
     model.touch()
     assert choose_provider(config, KeySources(auto_environ=environ)) == Choice(
-        "local", "memorySearch.local.modelPath is a file"
+        "local", "memorySearch.local.modelPath names a model"
     )
 
 

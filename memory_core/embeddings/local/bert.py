@@ -1,0 +1,291 @@
+"""A BERT in this process, computed by numpy: a folder as sentence-transformers writes it, without torch and a compiler.
+
+It holds `config.json`, `model.safetensors`, `tokenizer.json`, and, where the model pools otherwise than by the mean,
+`1_Pooling/config.json`. all-MiniLM-L6-v2, bge-small-en-v1.5 and multilingual-e5-small are of that kind. The formulas are BERT's
+(https://arxiv.org/abs/1810.04805). One core computes some 25 windows of 130 tokens of all-MiniLM-L6-v2 a second, about as many as
+with llama.cpp.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from memory_core.concurrency import forks
+from memory_core.embeddings.choice import WEIGHTS
+from memory_core.embeddings.local.model import CONTEXT_TOKENS, Computed, count_threads, find_framing, pack, refuse_model
+from memory_core.embeddings.safetensors import read_tensors
+from memory_core.errors import ProviderUnavailable
+from memory_core.lazy_dataclasses import dataclass
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Rows = NDArray[np.float32]
+
+_PARTS = {"Transformer", "Pooling", "Normalize"}  # of a model of sentence-transformers; more than these computes more
+Pooling = Literal["mean", "cls"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Linear:
+    """A matrix that states are multiplied with, shape (in, out), and what is added."""
+
+    weight: Rows
+    bias: Rows
+
+    def apply(self, states: Rows) -> Rows:
+        states = states @ self.weight
+        states += self.bias
+        return states
+
+
+@dataclass(frozen=True, slots=True)
+class _Norm:
+    """A layer normalisation."""
+
+    weight: Rows
+    bias: Rows
+    epsilon: float
+
+    def apply(self, states: Rows) -> Rows:
+        """Normalise rows in place."""
+        import numpy as np
+
+        states -= states.mean(axis=1, keepdims=True)
+        variance = np.einsum("ij,ij->i", states, states) / states.shape[1]
+        states /= np.sqrt(variance + np.float32(self.epsilon))[:, None]
+        states *= self.weight
+        states += self.bias
+        return states
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """One layer; `attention` makes queries, keys and values of all heads at once."""
+
+    attention: _Linear
+    output: _Linear
+    output_norm: _Norm
+    up: _Linear
+    down: _Linear
+    norm: _Norm
+
+
+class BertModel:
+    """One model, for one thread at a time.
+
+    Attributes:
+        dimensions: The dimensions of its vectors.
+        max_tokens: The most tokens of one sequence, and of all sequences that are computed together.
+    """
+
+    def __init__(self, folder: Path, *, context_tokens: int | None = None) -> None:
+        """Read a model; takes a tenth of a second.
+
+        Raises:
+            ProviderUnavailable: The folder holds no BERT that this can compute.
+        """
+        try:
+            with forks.finish_before_fork():  # the tokenizer's library is set up with its first use
+                self._read(folder, context_tokens)
+            self.embed([self.tokenize("a")[: self.room]])  # tensors of other shapes than the configuration's fail here
+        except ProviderUnavailable:
+            raise
+        except OSError as error:
+            raise refuse_model(folder.name, f"{error.filename or folder} cannot be read: {error.strerror}") from error
+        except KeyError as error:
+            raise refuse_model(folder.name, f"it lacks {error.args[0]}") from error
+        except (ValueError, TypeError, AttributeError, ArithmeticError) as error:
+            raise refuse_model(folder.name, f"it cannot be read: {error}") from error
+
+    @property
+    def room(self) -> int:
+        """The most tokens of text in one sequence."""
+        return self.max_tokens - self._framing_size
+
+    def tokenize(self, text: str) -> list[int]:
+        """Return the text's tokens."""
+        return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def split_batches(self, sequences: Sequence[Sequence[int]]) -> Iterator[range]:
+        """Yield ranges of sequences that fit into one batch, in order; each sequence is at most `room` tokens long."""
+        lengths = [len(sequence) + self._framing_size for sequence in sequences]
+        return pack(lengths, tokens=self.max_tokens, sequences=self.max_tokens)
+
+    def embed(self, sequences: Sequence[Sequence[int]]) -> list[Computed]:
+        """Compute the vectors of sequences that `split_batches` put into one batch."""
+        with self._blas.limit(limits=count_threads(), user_api="blas"):
+            return self._compute(sequences)
+
+    def _compute(self, sequences: Sequence[Sequence[int]]) -> list[Computed]:
+        import numpy as np
+
+        first, last = self._framing
+        framed = [[*first, *sequence, *last] for sequence in sequences]
+        ends = list(accumulate(map(len, framed)))
+        spans = [slice(end - len(ids), end) for end, ids in zip(ends, framed, strict=True)]
+        tokens = np.array([token for ids in framed for token in ids])
+        positions = np.array([position for ids in framed for position in range(len(ids))])
+        states = self._norm.apply(self._words[tokens].astype(np.float32) + self._positions[positions])
+        for layer in self._layers:
+            states = self._run(layer, states, spans)
+        return [self._pool(states[span]) for span in spans]
+
+    def close(self) -> None:
+        """Release nothing: the memory goes with the object."""
+
+    def _run(self, layer: _Layer, states: Rows, spans: Sequence[slice]) -> Rows:
+        attended = layer.output.apply(self._attend(layer.attention.apply(states), spans))
+        attended += states
+        states = layer.output_norm.apply(attended)
+        inner = layer.down.apply(_apply_gelu(layer.up.apply(states)))
+        inner += states
+        return layer.norm.apply(inner)
+
+    def _attend(self, projected: Rows, spans: Sequence[slice]) -> Rows:
+        """Mix the values of each sequence by how well its keys fit its queries."""
+        import numpy as np
+
+        mixed = np.empty((len(projected), self.dimensions), np.float32)
+        for span in spans:
+            parts = projected[span].reshape(-1, 3, self._heads, self.dimensions // self._heads)
+            queries, keys, values = parts.transpose(1, 2, 0, 3)
+            shares = queries @ keys.transpose(0, 2, 1)
+            shares -= shares.max(axis=-1, keepdims=True)
+            np.exp(shares, out=shares)
+            shares /= shares.sum(axis=-1, keepdims=True)
+            mixed[span] = (shares @ values).transpose(1, 0, 2).reshape(-1, self.dimensions)
+        return mixed
+
+    def _pool(self, states: Rows) -> Computed:
+        if self._pooling == "cls":
+            return Computed(states[0], None)
+        first, last = map(len, self._framing)
+        return Computed(states.mean(axis=0), states[first : len(states) - last])
+
+    def _read(self, folder: Path, context_tokens: int | None) -> None:
+        from threadpoolctl import ThreadpoolController
+        from tokenizers import Tokenizer
+
+        config = _read_json(folder / "config.json")
+        _check_architecture(folder, config)
+        self._heads = int(config["num_attention_heads"])
+        self.dimensions = int(config["hidden_size"])
+        self._pooling = _read_pooling(folder)
+        tensors = read_tensors(folder / WEIGHTS)
+        self._blas = ThreadpoolController()  # knows the libraries that are loaded by now, numpy's among them
+        self._read_weights(_Tensors(tensors, float(config["layer_norm_eps"])), config)
+        self.max_tokens = min(context_tokens or CONTEXT_TOKENS, len(self._positions))
+        path = folder / "tokenizer.json"
+        try:
+            self._tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
+        except OSError:
+            raise
+        except Exception as error:  # the library raises bare exceptions
+            raise ValueError(f"{path.name}: {error}") from error
+        if self._tokenizer.get_vocab_size() > len(self._words):
+            raise refuse_model(folder.name, "its tokenizer knows more tokens than the model")
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self._framing = find_framing(self.tokenize("a"), self._tokenizer.encode("a").ids)
+        self._framing_size = sum(map(len, self._framing))
+        if self.room < 1:
+            raise refuse_model(folder.name, f"it takes {self.max_tokens} tokens, which leaves no room for a text")
+
+    def _read_weights(self, weights: _Tensors, config: Mapping[str, Any]) -> None:
+        self._words = weights.by_name["embeddings.word_embeddings.weight"]  # stays in the file: most words never come
+        types = weights.take("embeddings.token_type_embeddings.weight")
+        self._positions = weights.take("embeddings.position_embeddings.weight") + types[0]
+        self._norm = weights.norm("embeddings.LayerNorm")
+        scale = 1 / math.sqrt(self.dimensions / self._heads)
+        self._layers = [
+            weights.layer(f"encoder.layer.{number}.", scale) for number in range(int(config["num_hidden_layers"]))
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tensors:
+    """The tensors of a model's file, and the number that its normalisations add to a variance."""
+
+    by_name: Mapping[str, NDArray[np.generic]]
+    epsilon: float
+
+    def take(self, name: str) -> Rows:
+        import numpy as np
+
+        return cast("Rows", np.asarray(self.by_name[name], np.float32))
+
+    def linear(self, name: str) -> _Linear:
+        return _Linear(self.take(f"{name}.weight").T, self.take(f"{name}.bias"))
+
+    def norm(self, name: str) -> _Norm:
+        return _Norm(self.take(f"{name}.weight"), self.take(f"{name}.bias"), self.epsilon)
+
+    def layer(self, prefix: str, scale: float) -> _Layer:
+        """Return a layer; its queries are scaled in advance, so that each score is."""
+        import numpy as np
+
+        query, key, value = (self.linear(f"{prefix}attention.self.{part}") for part in ("query", "key", "value"))
+        factor = np.float32(scale)
+        return _Layer(
+            attention=_Linear(
+                np.concatenate([query.weight * factor, key.weight, value.weight], axis=1),
+                np.concatenate([query.bias * factor, key.bias, value.bias]),
+            ),
+            output=self.linear(f"{prefix}attention.output.dense"),
+            output_norm=self.norm(f"{prefix}attention.output.LayerNorm"),
+            up=self.linear(f"{prefix}intermediate.dense"),
+            down=self.linear(f"{prefix}output.dense"),
+            norm=self.norm(f"{prefix}output.LayerNorm"),
+        )
+
+
+def _apply_gelu(states: Rows) -> Rows:
+    """Apply the usual approximation of GELU, as llama.cpp does: numpy has no error function."""
+    import numpy as np
+
+    inner = states * states
+    inner *= np.float32(0.044715)
+    inner += 1
+    inner *= states
+    inner *= np.float32(math.sqrt(2 / math.pi))
+    np.tanh(inner, out=inner)
+    inner += 1
+    inner *= states
+    inner *= np.float32(0.5)
+    return inner
+
+
+def _check_architecture(folder: Path, config: Mapping[str, Any]) -> None:
+    kind, activation = config.get("model_type"), config.get("hidden_act", "gelu")
+    if kind != "bert":
+        raise refuse_model(folder.name, f"it is no BERT: model_type in its config.json is {kind}")
+    if activation not in {"gelu", "gelu_new", "gelu_pytorch_tanh"}:
+        raise refuse_model(folder.name, f"hidden_act in its config.json is {activation}, not gelu")
+    modules = folder / "modules.json"
+    parts = [part["type"].rpartition(".")[2] for part in _read_json(modules)] if modules.is_file() else []
+    if others := sorted({*parts} - _PARTS):
+        raise refuse_model(folder.name, f"it has parts that are not computed here: {', '.join(others)}")
+
+
+def _read_pooling(folder: Path) -> Pooling:
+    path = folder / "1_Pooling" / "config.json"
+    if not path.is_file():
+        return "mean"
+    modes = [name for name, is_set in _read_json(path).items() if name.startswith("pooling_mode") and is_set is True]
+    found: dict[str, Pooling] = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
+    if len(modes) != 1 or modes[0] not in found:
+        raise refuse_model(
+            folder.name, f"it pools by {', '.join(modes) or 'nothing'}, not by the mean or the first token"
+        )
+    return found[modes[0]]
+
+
+def _read_json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
