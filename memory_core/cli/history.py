@@ -116,10 +116,12 @@ def _list_moments(options: Options, history: History) -> int:
     """List the last moments with the notes that changed in them."""
     from memory_core.history.history import NONE_YET, show
 
-    moments, extent = history.list_moments(), history.measure()
-    changed = history.list_changes() if moments else {}
+    extent = history.measure()
+    changed = history.list_changes() if extent.moments else {}
+    # A commit that changed nothing but what is left out is a moment, too, and tells nothing.
+    moments = [moment for moment in history.list_moments() if moment.id in changed]
     rows = [
-        {"at": show(moment.at), "origin": moment.origin, "notes": changed.get(moment.id, [])}
+        {"at": show(moment.at), "origin": moment.origin, "notes": changed[moment.id]}
         for moment in moments[-MOST_MOMENTS:]
     ]
     if options.json:

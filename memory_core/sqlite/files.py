@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from pathlib import Path
 from typing import TypeAlias
 
@@ -29,6 +30,24 @@ def exists(path: Path) -> bool:
         return path.exists()
     except OSError as error:
         raise StoreError(path, f"cannot be reached ({error.strerror})", action=_ENTER) from error
+
+
+def make_private(path: Path, *beside: str) -> None:
+    """Take a database file from its group and all others; one of another owner stays as it is.
+
+    SQLite gives what it makes beside the file the same permissions.
+
+    Args:
+        path: The file.
+        beside: Ends of the names of files beside it, which may be there from before.
+    """
+    if os.name != "posix":
+        return
+    for file in (path, *(path.with_name(path.name + end) for end in beside)):
+        with contextlib.suppress(OSError):
+            mode = stat.S_IMODE(file.stat().st_mode)
+            if mode & 0o077:
+                file.chmod(mode & 0o700)  # by its name: to open and close it would drop SQLite's locks
 
 
 def identify(path: Path) -> FileId | None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from memory_core.errors import StoreCorrupt, StoreReadOnly, SyncBusy
 from memory_core.sqlite import driver
 from memory_core.sqlite.errors import WAIT, translate_errors
+from memory_core.sqlite.files import make_private
 from memory_core.sqlite.kinds import INDEX
 
 POLL_SECONDS = 0.01  # between the tries of those who wait
@@ -54,6 +55,7 @@ def hold_lock(path: Path, *, wait_seconds: float, clear: bool = False) -> Iterat
     except (OSError, driver.apsw.CantOpenError) as error:
         raise StoreReadOnly(path, "the lock of the index cannot be made", action=_ELSEWHERE) from error
     with contextlib.closing(connection):
+        make_private(path)
         if connection.readonly("main"):  # SQLite would silently begin a shared transaction
             raise StoreReadOnly(path, "the lock of the index cannot be taken", action=_ELSEWHERE)
         connection.set_busy_handler(wait_on)

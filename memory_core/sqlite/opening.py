@@ -9,6 +9,7 @@ from memory_core.errors import StoreReadOnly
 from memory_core.sqlite import driver
 from memory_core.sqlite.driver import Connection
 from memory_core.sqlite.errors import translate_errors
+from memory_core.sqlite.files import make_private
 from memory_core.sqlite.kinds import INDEX, FileKind
 
 PAGE_SIZE = 8192  # holds a 384-dimension BLOB table at 1.07 times its payload; 4096 takes 1.34
@@ -16,7 +17,9 @@ BUSY_TIMEOUT_MS = 5000
 
 
 def open_writer(path: Path, kind: FileKind = INDEX) -> Connection:
-    """Open for reading and writing, creating the file and its folder (mode 0700) where missing.
+    """Open for reading and writing, creating the file (mode 0600) and its folder (0700) where missing.
+
+    Permissions of others on a file that exists are taken away.
 
     Raises:
         StoreError: See `translate_errors`.
@@ -32,6 +35,7 @@ def open_writer(path: Path, kind: FileKind = INDEX) -> Connection:
             str(path), flags=driver.apsw.SQLITE_OPEN_READWRITE | driver.apsw.SQLITE_OPEN_CREATE
         )
         try:
+            make_private(path, "-wal", "-shm")
             connection.set_busy_timeout(BUSY_TIMEOUT_MS)
             connection.pragma("page_size", PAGE_SIZE)
             connection.pragma("auto_vacuum", "INCREMENTAL")

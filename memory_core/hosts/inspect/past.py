@@ -31,9 +31,9 @@ def list_changes(config: AgentConfig) -> dict[str, Any]:
         HistoryUnavailable: No history is kept.
     """
     with _open(config) as history:
-        moments = history.list_moments()
-        changed = history.list_changes() if moments else {}
         extent = history.measure()
+        changed = history.list_changes() if extent.moments else {}
+        moments = [moment for moment in history.list_moments() if moment.id in changed]
     last = moments[-MOST_MOMENTS:]
     refused = files.find_unserved(config, {path for moment in last for path in changed.get(moment.id, ())})
     shown = [
@@ -45,7 +45,7 @@ def list_changes(config: AgentConfig) -> dict[str, Any]:
         for moment in reversed(last)
     ]
     return {
-        "moments": [each for each in shown if each["notes"]], "total": extent.moments, "versions": extent.versions,
+        "moments": [each for each in shown if each["notes"]], "total": len(moments), "versions": extent.versions,
         "bytes": extent.size_bytes,
     }  # fmt: skip
 
