@@ -60,7 +60,11 @@ def diagnose_hosts() -> list[Finding]:
         parts = program.plan(home, programs.find_start())
         missing = changes.find_missing(parts)
         if len(missing) < len(parts):
-            problem = f"{missing[0].path} has nothing of memory-core" if missing else programs.find_problem(name, home)
+            problem = (
+                f"{missing[0].path} lacks what memory-core needs there"
+                if missing
+                else programs.find_problem(name, home)
+            )
             findings.append(
                 Finding(
                     subject="hosts",

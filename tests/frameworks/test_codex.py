@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.frameworks.conftest import FACTS, assert_saved_once_before_each, read_daily
+from tests.frameworks.conftest import (
+    FACTS,
+    NOTE,
+    assert_recalled,
+    assert_saved_once_before_each,
+    read_daily,
+    write_old_note,
+)
 from tests.frameworks.programs import SAVE, Program, find_npm_program, kill_while_it_stores, needs_proc
 from tests.servers.chat import REMEMBER, ChatServer
 from tests.servers.wires import USED
@@ -16,6 +24,9 @@ from tests.servers.wires import USED
 pytestmark = pytest.mark.skipif(
     "codex" not in os.environ.get("TEST_HOSTS_NPM", ""), reason="make test-hosts installs Codex"
 )
+
+
+RESUME = ("resume", "--last", "--dangerously-bypass-hook-trust")  # a user trusts the hooks in Codex' own dialogue
 
 
 @pytest.fixture
@@ -40,6 +51,20 @@ def test_it_finds_and_appends_in_its_first_turn(codex: Program, server: ChatServ
     assert "the cat is called Minka" in read_daily(notes)
 
 
+def test_its_hooks_show_the_notes_and_what_a_message_calls_to_mind(
+    codex: Program, server: ChatServer, notes: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "config.json5"
+    config.write_text("{memorySearch: {recall: {enabled: true}}}", encoding="utf-8")
+    codex.variables |= {"MEMORY_CORE_CONFIG": str(config), "MEMORY_CORE_PROVIDER": "static"}
+    write_old_note(notes)
+    codex.ask(RESUME[-1], "How are you?")
+    assert f"> {NOTE}" in json.dumps(server.requests[0]), "the notes stand at the start of the session"
+    number = len(server.requests)
+    codex.ask(*RESUME, "Where does the anchor lie?")
+    assert_recalled(server, number)
+
+
 @needs_proc
 def test_killed_while_it_waits_it_leaves_no_process_and_no_lock(
     codex: Program, server: ChatServer, notes: Path
@@ -47,7 +72,6 @@ def test_killed_while_it_waits_it_leaves_no_process_and_no_lock(
     kill_while_it_stores(codex, server, notes, SAVE)
 
 
-RESUME = ("resume", "--last", "--dangerously-bypass-hook-trust")  # a user trusts the hook in Codex' own dialogue
 FILL = "Where is the anchor, the net, the rope, the oar, the sail?"
 
 

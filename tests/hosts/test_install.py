@@ -131,7 +131,7 @@ def test_the_doctor_says_what_is_wrong_with_an_entry(command: Command, home: Pat
     assert [finding["level"] for finding in said if "Codex" in finding["message"]] == ["warn"]
     assert command("install", "codex").code == 0
     (home / ".codex" / "hooks.json").unlink()
-    assert "hooks.json has nothing of memory-core" in command("doctor").out
+    assert "hooks.json lacks what memory-core needs there" in command("doctor").out
     assert command("install", "codex").code == 0
     assert "memory-core is in place in Codex" in command("doctor").out
 
@@ -156,6 +156,20 @@ def test_hooks_of_others_stay_beside_ours(command: Command, home: Path) -> None:
     assert [read()[:2], len(read())] == [[first, later], 3], "ours has been replaced"
     assert command("uninstall", "codex").code == 0
     assert read() == [first, later]
+
+
+def test_hooks_that_a_newer_version_needs_are_added(command: Command, home: Path) -> None:
+    path = home / ".codex" / "hooks.json"
+    assert command("install", "codex").code == 0
+    hooks = json.loads(path.read_text(encoding="utf-8"))["hooks"]
+    assert list(hooks) == ["SessionStart", "UserPromptSubmit", "PreCompact"]
+    path.write_text(json.dumps({"hooks": {"PreCompact": hooks["PreCompact"]}}), encoding="utf-8")
+    assert "hooks.json lacks what memory-core needs there" in command("doctor").out
+    assert command("install", "codex").code == 0
+    after = json.loads(path.read_text(encoding="utf-8"))["hooks"]
+    assert after == hooks
+    assert command("uninstall", "codex").code == 0
+    assert list_files(home) == {}
 
 
 def test_hooks_that_are_no_list_are_left_as_they_are(command: Command, home: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -30,24 +30,53 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Element:
-    """One element of a list in a file of the host, in which others have theirs.
+class Elements:
+    """An element in each of several lists in a file of the host, in which others have theirs.
 
     Attributes:
         path: The file.
-        keys: The path of keys to the list.
-        value: The element.
-        mark: A text in it by which an element of ours is recognised, in whatever version.
+        keys: The path of keys to the mapping that holds the lists.
+        value: Our element of each list, by the list's name.
+        mark: A text in each of them by which an element of ours is recognised, in whatever version.
     """
 
     path: Path
     keys: tuple[str, ...]
-    value: Any
+    value: Mapping[str, Any]
     mark: str
 
     def is_ours(self, element: Any) -> bool:
         """Return True for an element of ours."""
         return self.mark in json.dumps(element, ensure_ascii=False)
+
+    def add_to(self, present: Any) -> dict[str, Any]:
+        """Return the lists with our elements behind those of others."""
+        others = self.take_from(present)
+        return {**others, **{name: [*others.get(name, ()), element] for name, element in self.value.items()}}
+
+    def take_from(self, present: Any) -> dict[str, Any]:
+        """Return the lists without our elements, and without those that have no others.
+
+        Raises:
+            NotEditable: They are no lists.
+        """
+        if not isinstance(present or {}, dict):
+            raise NotEditable(f"has no lists at {'.'.join(self.keys)}")
+        kept = dict(present or {})
+        for name in self.value:
+            if not isinstance(kept.get(name, []), list):
+                raise NotEditable(f"has no list at {'.'.join((*self.keys, name))}")
+            others = [element for element in kept.pop(name, ()) if not self.is_ours(element)]
+            if others:
+                kept[name] = others
+        return kept
+
+    def find_lists(self, present: Any) -> list[str]:
+        """Return the names of the lists that have an element of ours."""
+        lists = present if isinstance(present, dict) else {}
+        return [
+            name for name in self.value if isinstance(each := lists.get(name), list) and any(map(self.is_ours, each))
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +88,7 @@ class OwnFile:
     root: Path
 
 
-Part = Entry | Element | OwnFile
+Part = Entry | Elements | OwnFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +169,11 @@ def find_missing(parts: Iterable[Part]) -> list[Part]:
 def _is_there(part: Part) -> bool:
     try:
         text = _read(part.path)
-        return text is not None and (isinstance(part, OwnFile) or _is_ours(part, text))
+        if text is None or isinstance(part, OwnFile):
+            return text is not None
+        if isinstance(part, Elements):
+            return len(part.find_lists(_find_present(part, text))) == len(part.value)
+        return _is_ours(part, text)
     except (NotEditable, MemoryCoreError):
         return False
 
@@ -180,34 +213,32 @@ def show_change(change: FileChange) -> str:
     return "".join(piece if piece.endswith("\n") else f"{piece}\n" for piece in pieces)
 
 
-def _merge(part: Entry | Element, present: Any) -> Any:
+def _merge(part: Entry | Elements, present: Any) -> Any:
     """Return our value with what the user has added to the entry, or with the elements of others."""
-    if isinstance(part, Element):
-        return [*_list_others(part, present), part.value]
+    if isinstance(part, Elements):
+        return part.add_to(present)
     both = isinstance(present, dict) and isinstance(part.value, dict)
     return {**present, **part.value} if both else part.value
 
 
-def _list_others(part: Element, present: Any) -> list[Any]:
-    if present is not None and not isinstance(present, list):
-        raise NotEditable(f"has no list at {'.'.join(part.keys)}")
-    return [element for element in present or () if not part.is_ours(element)]
+def _find_present(part: Entry | Elements, data: bytes) -> Any:
+    return find_entry(read_document(_decode(part.path, data), part.path.suffix), part.keys)
 
 
-def _is_ours(part: Entry | Element, data: bytes) -> bool:
+def _is_ours(part: Entry | Elements, data: bytes) -> bool:
     """Return True if our entry is there."""
-    present = find_entry(read_document(_decode(part.path, data), part.path.suffix), part.keys)
+    present = _find_present(part, data)
     return _has_ours(part, present) or (isinstance(part, Entry) and present == part.value)
 
 
-def _has_ours(part: Entry | Element, present: Any) -> bool:
-    """Return True if a value has something of ours: it is a mapping under our name, or a list with an element of ours."""
-    if isinstance(part, Element):
-        return isinstance(present, list) and any(part.is_ours(element) for element in present)
+def _has_ours(part: Entry | Elements, present: Any) -> bool:
+    """Return True if a value has something of ours: it is a mapping under our name, or has a list with an element of ours."""
+    if isinstance(part, Elements):
+        return bool(part.find_lists(present))
     return isinstance(present, dict) and isinstance(part.value, dict)
 
 
-def _restore(part: Entry | Element, before: bytes, kept: bytes | None) -> bytes | None:
+def _restore(part: Entry | Elements, before: bytes, kept: bytes | None) -> bytes | None:
     """Return the file as it was before install, with what others changed since; None if install made it."""
     suffix = part.path.suffix
     text, earlier_text = _decode(part.path, before), _decode(_kept(part.path), kept)
@@ -215,22 +246,22 @@ def _restore(part: Entry | Element, before: bytes, kept: bytes | None) -> bytes 
     earlier = find_entry(read_document(earlier_text, suffix), part.keys)
     if kept is not None and not _is_plain(part, earlier):
         with suppress(NotEditable):
-            unchanged = isinstance(part, Entry) or _list_others(part, present) == earlier
+            unchanged = isinstance(part, Entry) or part.take_from(present) == part.take_from(earlier)
             if unchanged and put_entry(earlier_text, suffix, part.keys, present) == text:
                 return kept
         if earlier is not None and isinstance(part, Entry):
             return _encode(put_entry(text, suffix, part.keys, earlier), before)
-    if isinstance(part, Element) and (others := _list_others(part, present)):
+    if isinstance(part, Elements) and (others := part.take_from(present)):
         return _encode(put_entry(text, suffix, part.keys, others), before)
     after = take_entry(text, suffix, part.keys)
     is_made_by_us = _is_plain(part, present if kept is None else earlier)
     return None if is_made_by_us and "".join(after.split()) in ("", "{}") else _encode(after, before)
 
 
-def _is_plain(part: Entry | Element, entry: Any) -> bool:
+def _is_plain(part: Entry | Elements, entry: Any) -> bool:
     """Return True if an entry has nothing that install does not write: it is ours, perhaps of an older version."""
-    if isinstance(part, Element):
-        return isinstance(entry, list) and all(part.is_ours(element) for element in entry)
+    if isinstance(part, Elements):
+        return isinstance(entry, dict) and not part.take_from(entry)
     if isinstance(entry, dict) and isinstance(part.value, dict):
         return entry.keys() <= part.value.keys()
     return bool(entry == part.value)
@@ -290,12 +321,12 @@ def _remove_empty(folder: Path, root: Path) -> None:
         folder = folder.parent
 
 
-def _advise_writing(part: Entry | Element) -> str:
+def _advise_writing(part: Entry | Elements) -> str:
     return f"write it yourself: {'.'.join(part.keys)} = {json.dumps(part.value, ensure_ascii=False)}"
 
 
 @contextmanager
-def _explained(part: Entry | Element, action: str) -> Iterator[None]:
+def _explained(part: Entry | Elements, action: str) -> Iterator[None]:
     """Turn a document that cannot be edited into an error that says what its owner can do."""
     try:
         yield

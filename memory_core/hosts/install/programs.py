@@ -16,13 +16,13 @@ from memory_core.__about__ import __version__, explain_install
 from memory_core.config.home import expand_home, find_home
 from memory_core.config.names import SLOT_ID
 from memory_core.errors import MemoryCoreError
-from memory_core.hosts.install.changes import Element, Entry, OwnFile, Part
+from memory_core.hosts.install.changes import Elements, Entry, OwnFile, Part
 from memory_core.lazy_dataclasses import dataclass
 
 PLUGIN = Path(__file__).parents[1] / "claude_code" / "plugin"
 OPENCODE_PLUGIN = Path(__file__).with_name("opencode_plugin.js")
 HOOK_SECONDS = 180  # more than a copy of a session may take
-HOOK_STATUS = "memory-core saves what should last"  # Codex shows it while its hook runs
+HOOK_STATUS = "memory-core"  # with what it does, Codex shows it while a hook runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def find_problem(name: str, home: Path) -> str:
 def _read_command(part: Part, text: str) -> str:
     from memory_core.hosts.install.documents import find_entry, read_document
 
-    if isinstance(part, Element):
+    if isinstance(part, Elements):
         return ""
     if isinstance(part, OwnFile):
         keys: tuple[str, ...] = ("mcpServers", SLOT_ID)
@@ -150,8 +150,20 @@ def _plan_codex(home: Path, start: Start) -> list[Part]:
     # Codex waits for required servers only; without that the first turn on a busy machine has no tools of ours.
     server = Entry(home / "config.toml", ("mcp_servers", SLOT_ID), {**_serve(start), "required": True})
     command = shlex.join(start.write("hook", "codex"))
-    hook = {"type": "command", "command": command, "timeout": HOOK_SECONDS, "statusMessage": HOOK_STATUS}
-    return [server, Element(home / "hooks.json", ("hooks", "PreCompact"), {"hooks": [hook]}, HOOK_STATUS)]
+
+    def make(does: str, seconds: int, **matcher: str) -> dict[str, object]:
+        status = f"{HOOK_STATUS} {does}"
+        return {
+            **matcher,
+            "hooks": [{"type": "command", "command": command, "timeout": seconds, "statusMessage": status}],
+        }
+
+    hooks = {
+        "SessionStart": make("reads the notes", 20, matcher="startup|clear|compact"),
+        "UserPromptSubmit": make("recalls", 10),
+        "PreCompact": make("saves what should last", HOOK_SECONDS),
+    }
+    return [server, Elements(home / "hooks.json", ("hooks",), hooks, f'"statusMessage": "{HOOK_STATUS} ')]
 
 
 def _plan_opencode(home: Path, start: Start) -> list[Part]:
@@ -207,7 +219,7 @@ PROGRAMS: Mapping[str, Program] = {
         "Codex",
         _home("CODEX_HOME", ".codex"),
         _plan_codex,
-        "To have notes saved before a compaction, trust the hook PreCompact in Codex: /hooks.",
+        "To have notes shown, recalled, and saved before a compaction, trust the hooks of memory-core in Codex: /hooks.",
     ),
     "opencode": Program("opencode", _find_opencode, _plan_opencode),
     "openclaw": Program(
