@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain, takewhile
 
 from memory_core.config.agent import AgentConfig
@@ -12,7 +12,7 @@ from memory_core.history.git_log import Blobs, Commit, CommittedFile, is_shallow
 from memory_core.history.history import NONE_YET
 from memory_core.history.moments import repair_times
 from memory_core.history.records import NoteKey
-from memory_core.history.recovering import make_tag, purge, recover_texts
+from memory_core.history.recovering import list_marked_lines, make_tag, purge, recover_texts
 from memory_core.history.store import imports, purging, rows
 from memory_core.history.store.imports import PastNote
 from memory_core.history.store.store import HistoryStore
@@ -86,20 +86,44 @@ def import_git(config: AgentConfig) -> Imported:
 
 
 def _find_purged(commits: list[Commit], name: Name, blobs: Blobs, purged: purging.Purged) -> tuple[Wording, ...]:
-    """Return the texts that were purged from this history and that stand in commits, the longest first."""
+    """Return the texts that were purged from this history and that stand in commits, the longest first.
+
+    Where no content as a whole tells a text, since the notes that held it were never committed as they were recorded, lines do.
+    """
     found: dict[str, Wording] = {}
-    for change in chain.from_iterable(commit.changes for commit in commits if purged.versions):
-        named = name(change.path)
-        versions = purged.versions.get(named[0], ()) if named else ()
-        if not versions or change.blob is None:
-            continue
-        data = blobs.load(change.blob, max_bytes=MAX_NOTE_BYTES)
-        if isinstance(data, str) or purge(data, [*found.values()]) in versions:
-            continue
-        for version in versions:
-            for text in recover_texts(data, version, lambda each: bool(purged.tags >> make_tag(each) & 1)):
-                found[text.folded] = text
+    lines: dict[NoteKey, set[bytes]] = {}
+    tags = purged.tags
+
+    def is_known(text: Wording) -> bool:
+        return bool(tags >> make_tag(text) & 1)
+
+    def look(data: bytes, version: bytes) -> None:
+        found.update((text.folded, text) for text in recover_texts(data, version, is_known))
+
+    for key, blob in _list_contents(commits, name, purged.versions):
+        data = blobs.load(blob, max_bytes=MAX_NOTE_BYTES)
+        if isinstance(data, bytes):
+            lines.setdefault(key, set()).update(data.splitlines())
+            if purge(data, [*found.values()]) not in purged.versions[key]:
+                for version in purged.versions[key]:
+                    look(data, version)
+    for text in found.values():
+        tags &= ~(1 << make_tag(text))
+    for key, own in lines.items() if tags else ():
+        for marked in list_marked_lines(purged.versions[key]):
+            for line in own:
+                look(line, marked)
     return tuple(sorted(found.values(), key=lambda each: -len(each.folded)))
+
+
+def _list_contents(commits: list[Commit], name: Name, notes: Collection[NoteKey]) -> Iterator[tuple[NoteKey, str]]:
+    """Yield each content of some notes once, with its note."""
+    seen = set()
+    for change in chain.from_iterable(commit.changes for commit in commits if notes):
+        named = name(change.path)
+        if named and named[0] in notes and change.blob is not None and (named[0], change.blob) not in seen:
+            seen.add((named[0], change.blob))
+            yield named[0], change.blob
 
 
 def _select(commits: list[Commit], name: Name, *, before_ms: int) -> list[Commit]:

@@ -7,13 +7,14 @@ that is the same but for what stands at the marks holds it there, and the tag le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 
 from memory_core.text.wording import Wording
 
 PURGED = "[purged]"  # stands in old versions where the text stood
 TAGS = 16
+LEAST_AROUND = 8  # letters and digits of a line that is recognised alone
 
 
 def make_tag(wording: Wording) -> int:
@@ -50,6 +51,16 @@ def recover_texts(data: bytes, purged: bytes, is_known: Callable[[Wording], bool
         if found and all(map(is_known, found)) and purge(data, found) == purged:
             return found
     return ()
+
+
+def list_marked_lines(versions: Iterable[bytes]) -> set[bytes]:
+    """Return the lines with marks whose other words are enough to tell them from most lines."""
+    marked = {line for version in versions for line in version.splitlines() if PURGED.encode() in line}
+    return {
+        line
+        for line in marked
+        if sum(map(str.isalnum, line.decode(errors="replace").replace(PURGED, ""))) >= LEAST_AROUND
+    }
 
 
 def _fill_alike(content: str, parts: Sequence[str]) -> Iterator[str]:

@@ -237,6 +237,20 @@ def test_a_purge_of_what_was_imported_holds_when_it_is_imported_again(memory: Me
     assert _list_states(memory)[0][2] == {"memory/keys.md": text.format("[purged]", "[purged]")}
 
 
+def test_a_note_that_was_never_committed_as_it_was_recorded_tells_by_its_lines(memory: Memory) -> None:
+    line = f"- the safe opens with {SECRET}, twice\n"
+    _commit(memory, {"memory/house.md": f"# House\n\n{line}"}, 0)
+    _commit(memory, {"MEMORY.md": "- clean\n"}, 1)
+    write_notes(
+        memory.config().workspace, {"memory/house.md": f"# Home\n\n{line.replace(SECRET, SECRET.upper())}- more\n"}
+    )
+    memory.sync()
+    write_notes(memory.config().workspace, {"MEMORY.md": "- clean\n"})
+    _purge(memory)
+    assert _import(memory).purged == 1
+    assert _find_text(memory) == []
+
+
 def test_other_commits_are_imported_as_they_are_after_a_purge(memory: Memory) -> None:
     _commit(memory, {"memory/rent.md": "- rent: 900\n", "memory/mark.md": "- it says [purged] here\n"}, 0)
     _commit(memory, {"MEMORY.md": "- one\n"}, 1)
