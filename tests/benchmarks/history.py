@@ -206,7 +206,9 @@ def measure(folder: Path, days: int, older: int) -> Iterator[tuple[str, float, s
             instant = moments[int(part * (len(moments) - 1))].at
             cold = cpu_seconds(ask, kept, asked[0], asOf=instant.isoformat(timespec="milliseconds"))
             changed = count_changed(kept, instant)
-            costs.append(f"at {part:.0%}: {cold * 1000:.0f} ms, {changed:,} chunks")
+            costs.append(
+                f"at {part:.0%}: {cold * 1000:.0f} ms, {changed:,} chunks, {cold * 1000 / max(changed, 1):.2f} each"
+            )
             if part == 0.5:
                 half, said = cold * 1000 / changed, instant.isoformat(timespec="milliseconds")
         warm: tuple[list[float], list[float]] = ([], [])

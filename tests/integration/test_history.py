@@ -194,6 +194,34 @@ def test_the_largest_size_is_kept(memory: Memory) -> None:
     assert [len(read_notes(history, moment.id)["MEMORY.md"]) for moment in history.list_moments()][-1] == 12_000
 
 
+def test_two_memories_that_take_turns_record_what_each_has_synced(memory: Memory) -> None:
+    config = memory.config()
+    with memory_core.open_memory(KEYWORDS, workspace=config.workspace, state_dir=config.state_dir) as other:
+        for number in range(4):
+            write_notes(config.workspace, {"MEMORY.md": f"- note {number}\n", "memory/a.md": f"- page {number // 2}\n"})
+            (memory, other)[number % 2].sync()
+            (other, memory)[number % 2].sync()  # changes nothing
+    history = History(config)
+    assert [read_notes(history, moment.id) for moment in history.list_moments()] == [
+        {"MEMORY.md": f"- note {number}\n", "memory/a.md": f"- page {number // 2}\n"} for number in range(4)
+    ]
+
+
+def test_what_could_not_be_recorded_is_recorded_by_the_next_sync(memory: Memory) -> None:
+    config, history = memory.config(), History(memory.config())
+    write_notes(config.workspace, {"MEMORY.md": "- one\n"})
+    memory.sync()
+    with contextlib.closing(HistoryStore(config.history_path)) as store, store.write():  # as a purge holds it
+        write_notes(config.workspace, {"MEMORY.md": "- two\n"})
+        assert any("not recorded" in warning for warning in memory.sync().warnings)
+    assert len(history.list_moments()) == 1
+    memory.sync()
+    assert [read_notes(history, each.id) for each in history.list_moments()] == [
+        {"MEMORY.md": "- one\n"},
+        {"MEMORY.md": "- two\n"},
+    ]
+
+
 def _record(config: AgentConfig, at: float) -> None:
     """Record the notes of a workspace as a sync would at another time."""
     from memory_core.history.records import IndexedNote, NoteKey

@@ -182,6 +182,23 @@ def test_dropped_files_leave_no_posting(store: Store) -> None:
             assert not connection.execute(f"SELECT count(*) FROM {table}").get
 
 
+def test_files_that_change_together_keep_only_what_they_hold(store: Store) -> None:
+    files = [prepared(text, path=f"memory/{text}.md") for text in ("gate", "fence", "pier", "crane")]
+    with store.write() as connection:
+        assert len(FileRows(connection).put(*files)) == 4
+    with store.write() as connection:
+        FileRows(connection).put(
+            *(_with(file, prepared(f"new {number}").chunks[0]) for number, file in enumerate(files))
+        )
+        FileRows(connection).drop(1, 3)
+    assert sorted(texts(store)) == ["new 1", "new 3"]
+    with store.read() as connection:
+        found = connection.execute(
+            "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH 'gate OR fence OR new'"
+        ).fetchall()
+        assert sorted(found) == connection.execute("SELECT id FROM chunks ORDER BY id").fetchall()
+
+
 def test_text_that_is_no_text_is_held_all_the_same(store: Store) -> None:
     put(store, "lone \ud800 surrogate")
     assert texts(store) == ["lone \N{REPLACEMENT CHARACTER} surrogate"]
