@@ -124,7 +124,8 @@ def _judge_provider(probe: Probe, fallback: str) -> Finding:
     if not probe.ok:
         others = "" if fallback == "none" else f"; {fallback} takes over if that lasts"
         until = "until it does, keywords answer, with the embeddings of an earlier provider if the index has them"
-        message = f"{probe.provider} makes no embeddings; {until}{others}: {probe.error}"
+        why = (probe.error or "").removeprefix(f"{probe.provider}: ")
+        message = f"{probe.provider} makes no embeddings; {until}{others}: {why}"
         return Finding(subject="provider", level="fail", message=message, action=probe.action or "")
     if probe.provider == "none":
         return Finding(subject="provider", level="ok", message="none is configured: keywords answer alone")

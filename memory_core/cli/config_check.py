@@ -58,7 +58,8 @@ def _is_below(key: str, unused: Collection[str]) -> bool:
 def _print_problems(error: ConfigError, options: Options, warnings: Sequence[str] = ()) -> int:
     if options.json:
         problems = [str(problem) for problem in error.problems]
-        output.print_json({"origin": error.origin, "problems": problems, "warnings": warnings})
+        told = {"error": str(error), "action": error.action}
+        output.print_json({**told, "origin": error.origin, "problems": problems, "warnings": warnings})
     for problem in error.problems:
         output.complain(f"{error.origin}: {problem}")
     for warning in warnings:

@@ -49,12 +49,13 @@ def open_notes(options: Options) -> Memory:
     memory = open_memory(options)
     workspace = memory.config().workspace
     if not workspace.is_dir():
+        problem = "this is a file, and a workspace is a folder" if workspace.exists() else "there is no such workspace"
         action = "make that folder, or name another with --workspace"
         if not _is_named(options):
+            problem += ", and the current folder holds no MEMORY.md and no memory/"
             here = count_markdown(Path.cwd())
             other = f"{_describe(here)} here: --sources workspace" if here else action
             action = f"{other}; or take over what other programs keep: memory-core adopt"
-        problem = "this is a file, and a workspace is a folder" if workspace.exists() else "there is no such workspace"
         raise ConfigError([ConfigProblem("", problem)], origin=str(workspace), action=action)
     return memory
 

@@ -271,7 +271,7 @@ def print_status(status: Status) -> None:
             "files": status.files,
             "chunks": status.chunks,
             "sources": status.sources if len(status.sources) > 1 else None,
-            "up to date": None if status.dirty is None else not status.dirty,
+            "up to date": None if status.dirty is None else f"no; {INDEX_IT}" if status.dirty else "yes",
             "last sync": format_time(status.last_sync),
             "backend": status.backend,
             "embeddings": f"{status.provider} {status.model or ''}".strip(),
@@ -313,7 +313,7 @@ def print_probe(probe: Probe) -> None:
     """Print the outcome of a probe; an error goes to standard error."""
     who = f"{probe.provider} {probe.model or ''}".strip()
     if not probe.ok:
-        complain(f"{who} does not work: {probe.error}", probe.action)
+        complain(f"{who} does not work: {(probe.error or '').removeprefix(f'{probe.provider}: ')}", probe.action)
     elif probe.dimensions is None:
         print(f"{who}: no embeddings, notes are found by keyword")
     else:

@@ -23,7 +23,8 @@ def get_document(config: AgentConfig, path: str, *, from_line: int, lines: int) 
     try:
         note = notes.read_note(file)
     except FileUnreadable as error:
-        raise PathRefused(path, error.reason) from error
+        action = error.action or "correct the file, or read another note"
+        raise PathRefused(path, error.reason, action=action) from error
     return cut_page(file.path, note.text, from_line=from_line, lines=lines)
 
 

@@ -122,6 +122,8 @@ def test_errors_are_also_told_as_json(command: Command, tmp_path: Path) -> None:
     shown = command("config", "check", str(path), "--json")
     assert (shown.code, len(shown.err.splitlines())) == (2, 1)
     assert shown.json == {
+        "error": f'{path}: memory.backnd: unknown key; did you mean "backend"?',
+        "action": f"Correct what is named, then run: memory-core config check {path}",
         "origin": str(path),
         "problems": ['memory.backnd: unknown key; did you mean "backend"?'],
         "warnings": [],

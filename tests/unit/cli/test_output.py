@@ -97,7 +97,7 @@ def test_records_become_objects_with_camel_case_keys() -> None:
 
 
 def test_a_failed_probe_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
-    output.print_probe(Probe(ok=False, provider="openai", error="no key", action="Set OPENAI_API_KEY."))
+    output.print_probe(Probe(ok=False, provider="openai", error="openai: no key", action="Set OPENAI_API_KEY."))
     assert capsys.readouterr() == ("", "memory-core: openai does not work: no key. Set OPENAI_API_KEY.\n")
 
 
