@@ -14,7 +14,22 @@ from zlib import crc32
 
 from memory_core.config.settings import Chunking
 from memory_core.records import Chunk
-from memory_core.text.markdown import Line, parse_fence, parse_heading, scan, split_lines
+from memory_core.text.markdown import (
+    BLANK,
+    CLOSE,
+    CODE,
+    HEADING,
+    ITEM,
+    MORE,
+    OPEN,
+    ROW,
+    TEXT,
+    Line,
+    parse_fence,
+    parse_heading,
+    scan,
+    split_lines,
+)
 from memory_core.text.tokens import count_quarters, cut_long
 
 # Ranks of lines as the first line of a chunk; less is better. A cut before a line up to LONELY tears nothing.
@@ -126,12 +141,12 @@ class _Splitter:
     def _move_before_fence(self, start: int, line: int) -> int:
         """Move a cut inside a fence before that fence, if the fence fits into a chunk, as in a list item that is too long."""
         opening = line
-        while opening > start and self.kinds[opening] in {Line.CODE, Line.CLOSE}:
+        while opening > start and self.kinds[opening] in (CODE, CLOSE):
             opening -= 1
-        if opening in {start, line} or self.kinds[opening] is not Line.OPEN:
+        if opening in {start, line} or self.kinds[opening] is not OPEN:
             return line
         closing = line
-        while closing + 1 < len(self.lines) and self.kinds[closing] is Line.CODE:
+        while closing + 1 < len(self.lines) and self.kinds[closing] is CODE:
             closing += 1
         return opening if self.before[closing + 1] - self.before[opening] - 1 <= self.budget else line
 
@@ -162,12 +177,12 @@ class _Splitter:
 
     def _find_overlap(self, previous: int, start: int, end: int) -> int:
         """Find the first line of the overlap, which stays in the section and leaves room for the body; `start` for none."""
-        if self.kinds[start] is Line.HEADING:
+        if self.kinds[start] is HEADING:
             return start
         lowest = max(self.before[start] - self.overlap_budget - 1, self.before[end] - self.budget - 1)
         first = start
         for line in range(start - 1, previous - 1, -1):
-            if self.kinds[line] is Line.HEADING or self.before[line] < lowest:
+            if self.kinds[line] is HEADING or self.before[line] < lowest:
                 break
             if self.lines[line].strip():
                 first = line
@@ -176,17 +191,17 @@ class _Splitter:
     def _pass(self, line: int) -> None:
         """Update the trail and the fence to what precedes a line; the lines of successive calls ascend."""
         for at in range(self.passed, line):
-            if self.kinds[at] is Line.HEADING:
+            if self.kinds[at] is HEADING:
                 self.trail = self._extend_trail(at)
-            elif self.kinds[at] is Line.OPEN:
+            elif self.kinds[at] is OPEN:
                 self.fence = parse_fence(self.lines[at])
-            elif self.kinds[at] is Line.CLOSE:
+            elif self.kinds[at] is CLOSE:
                 self.fence = ""
         self.passed = line
 
     def _extend_trail(self, line: int) -> list[tuple[int, str]]:
         """Return the headings that apply to a line, itself included, once all lines before it were passed."""
-        found = parse_heading(self.lines[line]) if self.kinds[line] is Line.HEADING else None
+        found = parse_heading(self.lines[line]) if self.kinds[line] is HEADING else None
         return [*(entry for entry in self.trail if entry[0] < found[0]), found] if found else self.trail
 
     def _join_context(self, line: int) -> str:
@@ -197,34 +212,34 @@ class _Splitter:
 def _rank_lines(lines: Sequence[str], kinds: Sequence[Line]) -> list[int]:
     """Rank each line as the first line of a chunk."""
     ranks: list[int] = []
-    before = Line.BLANK
+    before = BLANK
     lonely = False
     for i, kind in enumerate(kinds):
-        if kind is Line.BLANK:
+        if kind is BLANK:
             ranks.append(NEVER)
-        elif kind is Line.CODE:
-            blank_before = before is Line.CODE and not lines[i - 1].strip()
+        elif kind is CODE:
+            blank_before = before is CODE and not lines[i - 1].strip()
             ranks.append(TORN_AT_BLANK if blank_before and lines[i].strip() else TORN)
-        elif kind is Line.CLOSE:
+        elif kind is CLOSE:
             ranks.append(NEVER)
         else:
             ranks.append(LONELY if lonely else _rank(lines[i], kind, before))
-        if kind is not Line.BLANK:
-            lonely = kind is Line.HEADING
+        if kind is not BLANK:
+            lonely = kind is HEADING
         before = kind
     return ranks
 
 
 def _rank(line: str, kind: Line, before: Line) -> int:
     """Rank a line outside fences as the first line of a chunk."""
-    if kind is Line.HEADING:
+    if kind is HEADING:
         return SECTION
-    if kind is Line.MORE or (kind is Line.OPEN and line[0].isspace()):
-        return TORN_AT_BLANK if before is Line.BLANK else TORN
-    if kind is Line.ROW and before is Line.ROW:
+    if kind is MORE or (kind is OPEN and line[0].isspace()):
+        return TORN_AT_BLANK if before is BLANK else TORN
+    if kind is ROW and before is ROW:
         return TORN
-    if kind is Line.ITEM and line[0].isspace():
+    if kind is ITEM and line[0].isspace():
         return SOFT
-    if before is Line.BLANK:
+    if before is BLANK:
         return BLOCK
-    return SOFT if kind is before is Line.TEXT else MEMBER
+    return SOFT if kind is before is TEXT else MEMBER

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
 from memory_core.records import Unit, Window
-from memory_core.text.markdown import Line, is_delimiter, scan
+from memory_core.text.markdown import BLANK, CODE, HEADING, MORE, OPEN, ROW, TEXT, Line, is_delimiter, scan
 from memory_core.text.tokens import count_quarters, cut_long
 
 SHORT = 40  # quarters of a token: shorter sentences say little alone and are joined with a neighbour
@@ -49,14 +49,14 @@ def split_units(text: str, *, skip_lines: int = 0, fence: str = "") -> list[Unit
     """
     lines = text.split("\n")
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
-    kinds = [Line.BLANK] * skip_lines + scan(lines[skip_lines:], fence=fence)
+    kinds = [BLANK] * skip_lines + scan(lines[skip_lines:], fence=fence)
     units: list[Unit] = []
     for head, first, last in _blocks(lines, kinds):
         spans = _cut_spans(text, (starts[first], starts[last + 1] - 1), kinds[first])
         if head < first:
             together = _strip(text, starts[head], spans[0][1], indented=False)
             if _is_long(text, together):
-                above = (_cut_spans(text, (starts[i], starts[i + 1] - 1), Line.HEADING) for i in range(head, first))
+                above = (_cut_spans(text, (starts[i], starts[i + 1] - 1), HEADING) for i in range(head, first))
                 spans = [span for own in above for span in own] + spans
             else:
                 spans[0] = together
@@ -69,7 +69,7 @@ def find_sentence_starts(text: str, start: int, end: int) -> list[int]:
     return [match.end() for match in _SENTENCE_END.finditer(text, start, end) if _ends_sentence(text, start, match)]
 
 
-_PROSE = frozenset({Line.TEXT, Line.MORE})
+_PROSE = (TEXT, MORE)
 
 
 def split_windows(text: str, units: Sequence[Unit], *, max_tokens: int = 100) -> list[Window]:
@@ -110,12 +110,12 @@ def _blocks(lines: Sequence[str], kinds: Sequence[Line]) -> Iterator[tuple[int, 
     i = 0
     while i < len(lines):
         kind = kinds[i]
-        if kind is Line.HEADING:
+        if kind is HEADING:
             headings.append(i)
-        elif kind is Line.OPEN:  # no unit reaches over a fence
+        elif kind is OPEN:  # no unit reaches over a fence
             yield from ((line, line, line) for line in headings)
             headings.clear()
-        elif kind >= Line.ROW or (kind is Line.CODE and lines[i].strip()):
+        elif kind >= ROW or (kind is CODE and lines[i].strip()):
             last = _find_last_line(lines, kinds, i)
             yield (headings[0] if headings else i), i, last
             headings.clear()
@@ -128,15 +128,15 @@ def _find_last_line(lines: Sequence[str], kinds: Sequence[Line], first: int) -> 
     """Find the last line of the block that begins with a non-blank line."""
     kind = kinds[first]
     i = first + 1
-    if kind is Line.CODE:
+    if kind is CODE:
         room = CODE_CHARS - len(lines[first])
-        while i < len(lines) and kinds[i] is Line.CODE and lines[i].strip() and len(lines[i]) < room:
+        while i < len(lines) and kinds[i] is CODE and lines[i].strip() and len(lines[i]) < room:
             room -= len(lines[i]) + 1
             i += 1
-    elif kind is Line.ROW:
-        i += i < len(lines) and kinds[i] is Line.ROW and is_delimiter(lines[i])
+    elif kind is ROW:
+        i += i < len(lines) and kinds[i] is ROW and is_delimiter(lines[i])
     else:
-        more = Line.TEXT if kind is Line.TEXT else Line.MORE
+        more = TEXT if kind is TEXT else MORE
         while i < len(lines) and kinds[i] is more:
             i += 1
     return i - 1
@@ -144,13 +144,14 @@ def _find_last_line(lines: Sequence[str], kinds: Sequence[Line], first: int) -> 
 
 def _cut_spans(text: str, block: Span, kind: Line) -> list[Span]:
     """Cut a block into spans without white space around them."""
-    found = (_strip(text, *span, indented=kind is Line.CODE) for span in _cut_block(text, block, prose=kind in _PROSE))
+    cut = _cut_block(text, block) if kind in _PROSE or _is_long(text, block) else (block,)
+    found = [_strip(text, *span, indented=kind is CODE) for span in cut]
     return [span for span in found if span[0] < span[1]]
 
 
-def _cut_block(text: str, block: Span, *, prose: bool) -> Iterator[Span]:
-    """Cut prose, and a block that is too long, into sentences, and a sentence that is too long further."""
-    for start, end in _cut_sentences(text, block) if prose or _is_long(text, block) else [block]:
+def _cut_block(text: str, block: Span) -> Iterator[Span]:
+    """Cut prose, or a block that is too long, into sentences, and a sentence that is too long further."""
+    for start, end in _cut_sentences(text, block):
         if _is_long(text, (start, end)):
             yield from ((start + a, start + b) for a, b in cut_long(text[start:end], LONG // 4))
         else:
