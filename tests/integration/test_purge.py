@@ -30,6 +30,12 @@ SECRET = "quokkazebra77marmalade"
 LEAST = 4  # characters of a suffix of the secret that would tell something of it
 
 
+@pytest.fixture(autouse=True)
+def _look_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no look at commits and files end early on a busy machine."""
+    monkeypatch.setattr(purging, "LOOK_SECONDS", 600.0)
+
+
 @pytest.fixture(params=["none", "static"])
 def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
     with _open(tmp_path, provider=request.param) as opened:
@@ -229,11 +235,11 @@ def test_a_killed_purge_leaves_no_entry_of_the_log_behind(memory: Memory, monkey
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Deletions, "mark", stop)
-    with pytest.raises(KeyboardInterrupt):
-        _purge(memory, "--yes")
+    with monkeypatch.context() as patched:
+        patched.setattr(Deletions, "mark", stop)
+        with pytest.raises(KeyboardInterrupt):
+            _purge(memory, "--yes")
     assert memory.list_activity() == []
-    monkeypatch.undo()
     with closing(History(config)) as history:
         history.deletions.purge_text(SECRET)
     memory.sync()
@@ -384,7 +390,7 @@ def test_commits_that_hold_it_are_named(
         monkeypatch.setattr(purging, "LOOK_SECONDS", -1.0)
         assert _purge(memory, "--yes")[0] == 0
         assert "may hold the text: not all were looked through" in capsys.readouterr().err
-        monkeypatch.setattr(purging, "LOOK_SECONDS", 60.0)
+        monkeypatch.setattr(purging, "LOOK_SECONDS", 600.0)
         (tmp_path / ".git" / "HEAD").unlink()
         assert _purge(memory, "--yes")[0] == 0
         assert "may hold the text: git cannot read" in capsys.readouterr().err
