@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from memory_core.postgres.backend import PostgresBackend
-from memory_core.postgres.store import state, vectors
+from memory_core.postgres.store import reader, state, vectors
 from memory_core.records import Query
 from tests.benchmarks.daily_notes import questions, write_daily_notes
 from tests.postgres.agents import open_agent
@@ -137,6 +137,12 @@ def test_the_plans_use_the_indexes(grown: Grown) -> None:
             "\n".join(line for (line,) in cursor.execute(b"EXPLAIN " + query, values).fetchall())
             for query in (vectors._write_near(""), vectors._write_exact(""))
         )
+        compared = "\n".join(line for (line,) in cursor.execute(
+            f"EXPLAIN {reader._ASKED} SELECT v FROM asked a CROSS JOIN LATERAL (SELECT v FROM {reader._OF_ASKED}) e".encode(),
+            {"space": tenants[0].serving, "tenants": [tenants[0].id], "ids": [1, 2, 3]},
+        ).fetchall())  # fmt: skip
+    assert re.search(r"Index Scan using embeddings_\d+_pkey", compared)
+    assert re.search(r"Scan using windows_\d+_pkey", compared)
     assert re.search(r"Bitmap Index Scan on chunks_\d+_tenant_id_tsv_idx", keyword)
     assert re.search(r"Index Only Scan using embeddings_\d+_tenant_id_space_id_hash_signs_idx", near)
     assert re.search(r"Scan using windows_\d+_tenant_id_hash_idx", near)

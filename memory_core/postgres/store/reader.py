@@ -37,6 +37,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+# The windows of some chunks, and their embeddings one by one: the planner, which knows little of how many rows there are, has
+# compared every window with every embedding of a large tenant, which took minutes.
+_ASKED = (
+    "WITH asked AS MATERIALIZED (SELECT w.tenant_id, w.chunk_id, w.first, w.last, w.hash FROM chunks c JOIN windows w"
+    " ON w.tenant_id = c.tenant_id AND w.chunk_id = c.id AND w.last < cardinality(c.units) / 4"
+    " WHERE c.tenant_id = ANY (%(tenants)s) AND w.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s)"
+    " AND w.chunk_id = ANY (%(ids)s))"
+)
+_OF_ASKED = "embeddings WHERE tenant_id = a.tenant_id AND space_id = %(space)s AND hash = a.hash OFFSET 0"
 _MOST_COUNTS = 50_000  # that are kept: about 5 MB
 
 
@@ -269,10 +278,8 @@ class PostgresReader:
     ) -> Sequence[WindowCosine]:
         """See `Reader`."""
         rows = self._db.execute(
-            f"SELECT w.chunk_id, w.first, w.last, {vectors.COSINE} FROM windows w JOIN embeddings e ON e.tenant_id = w.tenant_id"
-            " AND e.space_id = %(space)s AND e.hash = w.hash JOIN chunks c ON c.tenant_id = w.tenant_id AND c.id = w.chunk_id"
-            " AND w.last < cardinality(c.units) / 4 WHERE w.tenant_id = ANY (%(tenants)s) AND c.tenant_id = ANY (%(tenants)s)"
-            f" AND e.tenant_id = ANY (%(tenants)s) AND w.chunk_id = ANY (%(ids)s) AND {vectors.COMPARABLE}",
+            f"{_ASKED} SELECT a.chunk_id, a.first, a.last, {vectors.COSINE} FROM asked a CROSS JOIN LATERAL (SELECT v, h"
+            f" FROM {_OF_ASKED}) e WHERE {vectors.COMPARABLE}",
             {
                 "vector": vectors.write_vector(vector), "space": space_id, "tenants": self._ids, "ids": list(chunk_ids),
                 "dimensions": len(vector),
@@ -283,12 +290,10 @@ class PostgresReader:
     def load_tokens(self, space_id: int, chunk_ids: Collection[int]) -> Sequence[WindowTokens] | None:
         """See `Reader`."""
         rows = self._db.execute(
-            "SELECT w.chunk_id, w.first, w.last, s.dimensions, e.bits FROM windows w"
-            " JOIN spaces s ON s.tenant_id = w.tenant_id AND s.id = %(space)s"
-            " LEFT JOIN embeddings e ON e.tenant_id = w.tenant_id AND e.space_id = %(space)s AND e.hash = w.hash"
-            " JOIN chunks c ON c.tenant_id = w.tenant_id AND c.id = w.chunk_id AND w.last < cardinality(c.units) / 4"
-            " WHERE w.tenant_id = ANY (%(tenants)s) AND c.tenant_id = ANY (%(tenants)s) AND w.chunk_id = ANY (%(ids)s)",
-            {"space": space_id, "tenants": self._ids, "ids": list(chunk_ids)},
+            f"{_ASKED} SELECT a.chunk_id, a.first, a.last, s.dimensions, e.bits FROM asked a JOIN spaces s"
+            " ON s.tenant_id = a.tenant_id AND s.id = %(space)s"
+            f" LEFT JOIN LATERAL (SELECT bits FROM {_OF_ASKED}) e ON true",
+            {"tenants": self._ids, "space": space_id, "ids": list(chunk_ids)},
         ).fetchall()
         if not rows or not all(bits for *_, bits in rows):
             return None
