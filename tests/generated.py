@@ -35,6 +35,7 @@ from memory_core.postgres.settings import PostgresConfig
 from memory_core.records import CallContext
 from memory_core.tools import items
 from memory_qmd.config import QmdConfig
+from tests import chart
 from tests.command import REPOSITORY
 
 WIDTH = "100"  # columns of the help, whatever the terminal of the person who runs `make docs`
@@ -50,6 +51,16 @@ def commands_help() -> str:
     parts = [f"```console\n$ memory-core --help\n{_output('memory-core --help')}```\n"]
     parts += [_command_section(command) for command in commands.COMMANDS]
     return "\n".join(parts)
+
+
+def speed_table() -> str:
+    """Return a table of the times that `make bench` kept last."""
+    return chart.make_table()
+
+
+def speed_chart() -> str:
+    """Return a picture of them."""
+    return chart.draw()
 
 
 def tools() -> str:

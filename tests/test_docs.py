@@ -35,7 +35,7 @@ from memory_core.plugin import MemorySlot
 from memory_core.ranking import scores
 from memory_core.records import Query
 from memory_core.tools import schemas
-from tests import generated, picture, rooms
+from tests import chart, generated, picture, rooms
 from tests.command import REPOSITORY, SAMPLE
 
 README = REPOSITORY / "README.md"
@@ -208,6 +208,16 @@ def test_the_picture_shows_every_room_once() -> None:
     drawn = ET.parse(REPOSITORY / "docs" / "architecture.svg").iter("{http://www.w3.org/2000/svg}text")
     assert sorted(box.text or "" for box in drawn) == sorted(room.name for room in rooms.shown())
     assert picture.svg() == picture.svg()
+
+
+def test_the_picture_of_speed_shows_every_size_that_was_measured() -> None:
+    drawn = {
+        text.text for text in ET.parse(REPOSITORY / "docs" / "latency.svg").iter("{http://www.w3.org/2000/svg}text")
+    }
+    sizes = [f"{notes:,}" for notes, _ in chart.read_points("search", "ours_ms")]
+    assert len(sizes) >= 2
+    assert {*sizes, *(label for _, _, label in chart.LINES)} <= drawn, "run: make docs"
+    assert all(f"| {size} |" in read("docs/search.md") for size in sizes), "run: make docs"
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -2,11 +2,11 @@
 
 Machines differ and are busy, so that ratios are compared from day to day: our time divided by that of a naive memory, which looks
 at every file with pathlib before each search, then asks FTS5 for all words of the question and multiplies its vector with all
-vectors. The ratios that were measured last are kept in daily.json. Exit code 1 when one is more than 1.3 times as large.
+vectors. The figures that were kept last are in daily.json. Exit code 1 when a ratio is more than 1.3 times as large.
 
-  --notes 200,2000   other numbers of notes; 20000 take ten minutes
+  --notes 200,2000   other numbers of notes; 20000 take three minutes
   --json FILE        write the figures, too
-  --keep             keep the ratios of this run in daily.json
+  --keep             keep the figures of this run in daily.json; `make docs` draws them in docs/latency.svg
 """
 
 from __future__ import annotations
@@ -127,8 +127,9 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()
-    kept: dict[str, float] = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
-    ratios, figures, worse = dict(kept), [], []
+    held: dict[str, dict[str, float]] = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
+    kept = {key: row["ratio"] for key, row in held.items()}
+    figures, worse = [], []
     scratch = Path(tempfile.mkdtemp(prefix="memory-core-bench-"))
     print(f"{'processor time':34s} {'ours ms':>10s} {'naive ms':>10s} {'ratio':>8s} {'kept':>8s}")
     try:
@@ -136,7 +137,7 @@ def main() -> int:
             for name, (ours, naive) in measure(scratch, notes).items():
                 key, ratio = f"{name}, {notes} notes", ours / naive
                 worse += [key] if ratio > REGRESSION * kept.get(key, ratio) else []
-                ratios[key] = round(ratio, 3)
+                held[key] = {"ours_ms": round(ours, 3), "naive_ms": round(naive, 3), "ratio": round(ratio, 3)}
                 figures.append({"name": key, "ours_ms": ours, "naive_ms": naive, "ratio": ratio, "kept": kept.get(key)})
                 print(
                     f"{key:34s} {ours:10.2f} {naive:10.2f} {ratio:8.3f} {kept.get(key, float('nan')):8.3f}", flush=True
@@ -146,7 +147,7 @@ def main() -> int:
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     if options.keep:
-        KEPT.write_text(json.dumps(ratios, indent=1) + "\n", encoding="utf-8")
+        KEPT.write_text(json.dumps(held, indent=1) + "\n", encoding="utf-8")
     if worse:
         print(f"more than {REGRESSION} times as slow as before:", "; ".join(worse), file=sys.stderr)
     return int(bool(worse) and not options.keep)
