@@ -1,10 +1,10 @@
-"""Indexing through an OpenAI-compatible endpoint, beside memsearch 0.4.23 with its defaults: seconds and requests.
+"""Indexing, a sync of nothing and searches through an OpenAI-compatible endpoint, beside memsearch 0.4.23 with its defaults.
 
     python -m tests.benchmarks.memsearch_comparison [--files 200] [--runs 3]
 
 The same 1,000 sections, each one chunk for both, in a fresh store each time; the endpoint is a process of its own that takes
 20 ms a request and 0.1 ms an input. memsearch gets an environment of its own in .cache, made at the first run. Both are timed
-in their own process after their imports, in turn; the median counts.
+in their own process after their imports, in turn; the median counts. Each asks twenty questions.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ SECTIONS = 1000
 SECTION_CHARS = 1200  # below the largest chunk of both: 400 tokens here, 1,500 characters there
 REQUEST_SECONDS, INPUT_SECONDS = 0.020, 0.0001
 DIMENSIONS = 1536
+QUESTIONS = [f"What was entry {number} about?" for number in range(40, 60)]
 ENVIRONMENT = REPOSITORY / ".cache" / f"memsearch-{VERSION}"
 
 OURS = """
@@ -41,8 +42,10 @@ import json, sys, time
 from pathlib import Path
 from memory_core.builtin.backend import BuiltinBackend
 from memory_core.hookspecs import BackendContext
-from memory_core.config.settings import AgentConfig, Remote, SearchSettings, Secret
-import httpx, numpy
+from memory_core.config.agent import AgentConfig
+from memory_core.config.settings import Remote, SearchSettings, Secret
+from memory_core.records import Query
+import httpx, numpy, resource, statistics
 notes, store, url = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 search = SearchSettings(provider="openai", remote=Remote(base_url=url, api_key=Secret("sk-loopback")))
 begun = time.perf_counter()
@@ -50,29 +53,51 @@ backend = BuiltinBackend(BackendContext(config=AgentConfig(
     agent="main", workspace=notes, state_dir=store, store_path=store / "main.sqlite", search=search)))
 report = backend.memory_sync(force=False, progress=None)
 seconds = time.perf_counter() - begun
-assert not report.owed and not report.warnings, report
+assert not report.pending and not report.failures, report
+begun = time.perf_counter()
+backend.memory_sync(force=False, progress=None)
+nothing = time.perf_counter() - begun
+times = []
+for text in sys.argv[4:]:
+    begun = time.perf_counter()
+    assert backend.memory_search(Query(text=text, max_results=10)).hits
+    times.append(time.perf_counter() - begun)
 backend.memory_close()
-print(json.dumps({"seconds": seconds, "chunks": report.chunks}))
+print(json.dumps({"seconds": seconds, "chunks": report.chunks, "nothing": nothing, "search": statistics.median(times),
+                  "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
 """
 THEIRS = """
-import asyncio, json, sys, time
+import asyncio, json, resource, statistics, sys, time
 from memsearch import MemSearch
 import openai, pymilvus
+run = asyncio.new_event_loop().run_until_complete  # its client's connections belong to one loop
 begun = time.perf_counter()
 memory = MemSearch([sys.argv[1]], milvus_uri=sys.argv[2] + "/milvus.db", embedding_base_url=sys.argv[3],
                    embedding_api_key="sk-loopback")
-chunks = asyncio.run(memory.index())
+chunks = run(memory.index())
 seconds = time.perf_counter() - begun
+begun = time.perf_counter()
+run(memory.index())
+nothing = time.perf_counter() - begun
+times = []
+for text in sys.argv[4:]:
+    begun = time.perf_counter()
+    assert run(memory.search(text, top_k=10))
+    times.append(time.perf_counter() - begun)
 memory.close()
-print(json.dumps({"seconds": seconds, "chunks": chunks}))
+print(json.dumps({"seconds": seconds, "chunks": chunks, "nothing": nothing, "search": statistics.median(times),
+                  "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
 """
 
 
 @dataclass(frozen=True)
 class Run:
-    """One indexing: how long, how many chunks, what the endpoint saw."""
+    """One process: seconds to index, to sync nothing, and of the median search; its peak; what the endpoint saw."""
 
     seconds: float
+    nothing: float
+    search: float
+    peak_mb: float
     chunks: int
     requests: int
     inputs: int
@@ -151,7 +176,7 @@ def index(python: Path, script: str, notes: Path, url: str) -> Run:
 
     with tempfile.TemporaryDirectory(prefix="memory-core-bench-") as store:
         done = subprocess.run(
-            [python, "-c", script, notes, store, f"{url}/v1"],
+            [python, "-c", script, notes, store, f"{url}/v1", *QUESTIONS],
             cwd=REPOSITORY,
             capture_output=True,
             text=True,
@@ -161,7 +186,7 @@ def index(python: Path, script: str, notes: Path, url: str) -> Run:
         sys.exit(done.stderr)
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     seen = httpx.get(f"{url}/seen", trust_env=False).json()
-    return Run(told["seconds"], told["chunks"], seen["requests"], seen["inputs"])
+    return Run(**told, **seen)
 
 
 def compare(files: int, runs: int) -> None:
@@ -188,12 +213,21 @@ def compare(files: int, runs: int) -> None:
     print(
         f"{SECTIONS} sections in {files} files, {REQUEST_SECONDS * 1e3:g} ms a request, {INPUT_SECONDS * 1e3:g} ms an input"
     )
-    medians = []
+    medians = {
+        name: [
+            statistics.median(getattr(run, field) for run in done)
+            for field in ("seconds", "nothing", "search", "peak_mb")
+        ]
+        for name, done in found.items()
+    }
+    print(f"{'':18s} {'index s':>9s} {'nothing s':>9s} {'search s':>9s} {'peak MB':>9s}")
+    for name, figures in medians.items():
+        print(f"{name:18s}", *(f"{figure:9.3f}" for figure in figures))
+    ours, theirs = medians.values()
+    print(f"{'ratio':18s}", *(f"{b / a:9.1f}" for a, b in zip(ours, theirs, strict=True)))
     for name, done in found.items():
-        medians.append(statistics.median(run.seconds for run in done))
         one = done[0]
-        print(f"{name:18s} {medians[-1]:6.2f} s  {one.chunks} chunks  {one.requests} requests  {one.inputs} inputs")
-    print(f"ratio {medians[1] / medians[0]:.1f}")
+        print(f"{name}: {one.chunks} chunks, {one.requests} requests, {one.inputs} inputs")
 
 
 def main() -> None:
