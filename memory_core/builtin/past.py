@@ -87,13 +87,13 @@ class IndexStates:
 
     def _find(self, moment: Moment, choose: ChooseProvider) -> _State:
         """Return the index of a moment, which is made if it is not kept; the last one asked for is kept longest."""
-        versions = self._history.list_alive(moment)
         with self._store.reading() as reader:
             serving = reader.load_serving_space()
         roots = tuple((root.source, root.configured, root.shown, root.problem) for root in find_roots(self._config))
-        key = (moment.id, frozenset((version.id, version.hash) for version in versions.values()), serving, roots)
+        key = (moment.id, self._history.sign_alive(moment), serving, roots)
         state = next((each for each in self._kept if each.key == key), None)
         if state is None:
+            versions = self._history.list_alive(moment)
             unserved = files.find_unserved(self._config, [note.path for note in versions])  # by today's configuration
             versions = {note: version for note, version in versions.items() if note.path not in unserved}
             state = _State(key, self._make(versions, choose), moment, versions)

@@ -227,6 +227,11 @@ class History:
         with self._store.read() as connection:
             return {version.key: version for version in rows.load_alive(connection, moment.id)}
 
+    def sign_alive(self, moment: Moment) -> frozenset[tuple[int, bytes]]:
+        """Return what changes whenever the versions that stood at a moment, or their bytes, do."""
+        with self._store.read() as connection:
+            return rows.sign_alive(connection, moment.id)
+
     def list_versions(self, path: str) -> list[Version]:
         """Return the versions of a note, the oldest first; none of a note that never was."""
         try:
