@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.frameworks.conftest import FACTS, assert_saved_once_before_each, read_daily
+from tests.frameworks.conftest import FACTS, assert_recalled, assert_saved_once_before_each, read_daily, write_old_note
 from tests.frameworks.programs import SAVE, Program, find_npm_program, kill_while_it_stores, needs_proc
 from tests.servers.chat import REMEMBER, ChatServer
 from tests.servers.wires import USED
@@ -51,6 +51,19 @@ def test_it_finds_and_appends(opencode: Program, server: ChatServer, notes: Path
     opencode.ask("--continue", f"{REMEMBER}the cat is called Minka")
     assert server.kinds["append"] == 1
     assert "the cat is called Minka" in read_daily(notes)
+
+
+def test_what_a_message_calls_to_mind_stands_beside_it_once(
+    opencode: Program, server: ChatServer, notes: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "config.json5"
+    config.write_text("{memorySearch: {recall: {enabled: true}}}", encoding="utf-8")
+    opencode.variables |= {"MEMORY_CORE_CONFIG": str(config), "MEMORY_CORE_PROVIDER": "static"}
+    write_old_note(notes)
+    opencode.ask("How are you?")
+    number = len(server.requests)
+    opencode.ask("--continue", "Where does the anchor lie?")
+    assert_recalled(server, number)
 
 
 @needs_proc

@@ -1,21 +1,46 @@
-// memory-core: before opencode compacts a session, a copy of it saves what should last. Written by `memory-core install opencode`.
+// memory-core: notes that a message calls to mind are shown beside it, and before opencode compacts a session, a copy of it saves
+// what should last. Written by `memory-core install opencode`.
 import { spawn } from "node:child_process"
+import { randomUUID } from "node:crypto"
 
 const COMMAND = ["memory-core", "hook", "opencode"]
+const RECALL_MILLISECONDS = 10_000
 
-// Hand an event to memory-core, and wait until it has been dealt with; fails where that cannot be.
-const tell = (event, cwd) =>
+// Hand an event to memory-core, and wait until it has been dealt with; returns its answer, and fails where that cannot be.
+const tell = (event, cwd, timeout) =>
   new Promise((resolve, reject) => {
-    const child = spawn(COMMAND[0], COMMAND.slice(1), { cwd, stdio: ["pipe", "ignore", "ignore"] })
+    const child = spawn(COMMAND[0], COMMAND.slice(1), { cwd, timeout, stdio: ["pipe", "pipe", "ignore"] })
+    let said = ""
+    child.stdout.setEncoding("utf8").on("data", (piece) => (said += piece))
     child.on("error", reject)
-    child.on("close", resolve)
+    child.on("close", () => resolve(said))
     child.stdin.on("error", () => {})
     child.stdin.end(JSON.stringify(event))
   })
 
 export const MemoryCore = async ({ client, directory }) => {
   if (process.env.MEMORY_CORE_SAVING) return {} // this is a copy
+  // The session goes on whatever happens.
+  const complain = (message, error) => {
+    const body = { service: "memory-core", level: "error", message, extra: { error: String(error) } }
+    return client.app.log({ body }).catch(() => {})
+  }
   return {
+    "chat.message": async ({ sessionID }, { message, parts }) => {
+      try {
+        const texts = parts.filter(({ type, synthetic }) => type === "text" && !synthetic)
+        const prompt = texts.map(({ text }) => text).join("\n")
+        if (!prompt) return
+        const event = { hook_event_name: "UserPromptSubmit", session_id: sessionID, prompt, cwd: directory }
+        const said = await tell(event, directory, RECALL_MILLISECONDS)
+        const text = said && JSON.parse(said).hookSpecificOutput?.additionalContext
+        // Parts stand in the order of their ids: this one is the last.
+        const id = `prt_memory-core-${randomUUID()}`
+        if (text) parts.push({ id, sessionID, messageID: message.id, type: "text", text, synthetic: true })
+      } catch (error) {
+        await complain("no notes were recalled for this message", error)
+      }
+    },
     "experimental.session.compacting": async ({ sessionID }) => {
       try {
         const { data: messages } = await client.session.messages({ path: { id: sessionID } })
@@ -30,10 +55,7 @@ export const MemoryCore = async ({ client, directory }) => {
           await client.session.delete({ path: { id: copy.id } })
         }
       } catch (error) {
-        // The compaction goes on whatever happens.
-        const extra = { error: String(error) }
-        const said = { service: "memory-core", level: "error", message: "no notes were saved before this compaction", extra }
-        await client.app.log({ body: said }).catch(() => {})
+        await complain("no notes were saved before this compaction", error)
       }
     },
   }
