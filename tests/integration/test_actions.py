@@ -166,7 +166,7 @@ CALLS = [
              config=search_with(provider="local", local={"modelPath": "{folder}/model.gguf"}))
         for times in (1, 2)
     ),
-    Call("no model file", "Name a GGUF file, or hf:owner/repo/file.gguf.",
+    Call("no model file", "Name a GGUF file, the folder of a model, or hf:owner/repo/file.gguf.",
          config=search_with(provider="local", local={"modelPath": "/no/such/model.gguf"})),
     Call("no key", SET_A_KEY, config=search_with(provider="openai")),
     Call("no model", "Set memorySearch.model.",
