@@ -65,7 +65,7 @@ def _print_homes(homes: Sequence[Home]) -> None:
         rows.append((home.title, shorten_home(home.path), ", ".join(filter(None, (notes, *home.remarks)))))
     output.print_table(rows)
     for failure in (failure for home in homes for failure in home.failures):
-        output.complain(f"{failure.path} is left out: {failure.reason}")
+        output.complain(output.describe_failure(failure))
 
 
 def _serve(options: Options, homes: Sequence[Home], config: AgentConfig) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_core.atomic import locked, replace_file
+from memory_core.cli.output import describe_failure
 from memory_core.errors import MemoryOff
 from memory_core.records import Finding, ProgressCallback, SyncReport
 
@@ -37,7 +38,7 @@ def sync_notes(memory: Memory, *, force: bool, progress: ProgressCallback | None
     except Exception as error:
         _keep(config, f"{error}" or type(error).__name__)
         raise
-    complaints = [f"{failure.path} is left out: {failure.reason}" for failure in report.failures] + [*report.warnings]
+    complaints = [*map(describe_failure, report.failures), *report.warnings]
     _keep(config, "; ".join(complaints))
     return report
 

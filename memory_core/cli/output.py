@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from memory_core.config import Row
     from memory_core.flush.preview import Preview
-    from memory_core.records import Finding, Probe, Progress, Status, SyncReport
+    from memory_core.records import FileFailure, Finding, Probe, Progress, Status, SyncReport
 
 NOTICES = "memory_core.embeddings.destination"  # what goes there is always shown, as where notes are sent
 INDEX_IT = "run: memory-core index"
@@ -302,9 +302,15 @@ def print_report(report: SyncReport) -> None:
     _print_failures(report)
 
 
+def describe_failure(failure: FileFailure) -> str:
+    """Return a sentence on a file that is not indexed: "x.md is left out: it is binary"."""
+    speaks_of_it = failure.reason.split(" ", 1)[0] in ("is", "has", "holds")
+    return f"{failure.path} is left out: {'it ' if speaks_of_it else ''}{failure.reason}"
+
+
 def _print_failures(record: Status | SyncReport) -> None:
     for failure in record.failures:
-        complain(f"{failure.path} is left out: {failure.reason}")
+        complain(describe_failure(failure))
     for warning in record.warnings:
         complain(warning)
 

@@ -1,12 +1,13 @@
-"""Checks of facts before they are written. Pure."""
+"""Checks of facts before they are written, and the tags that a correction takes over. Pure."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 
 from memory_core.errors import InvalidArgument
-from memory_core.items.records import DEFAULT_SCOPE, Draft
+from memory_core.items.records import DEFAULT_SCOPE, Draft, Item
 from memory_core.sources.redaction import redact
 
 MAX_CHARS = 2000  # of a fact: what is longer is a note
@@ -35,3 +36,9 @@ def check_draft(draft: Draft) -> Draft:
     if not draft.scope.strip():
         raise InvalidArgument("scope", "is empty", action=f"leave it out for {DEFAULT_SCOPE!r}")
     return replace(draft, content=content, tags=tags)
+
+
+def take_over_tags(draft: Draft, corrected: Iterable[Item]) -> Draft:
+    """Return a fact with its own tags first, then those of the items that it corrects, as many as an item may have."""
+    tags = dict.fromkeys([*draft.tags, *(tag for item in corrected for tag in item.tags)])
+    return replace(draft, tags=tuple(tags)[:MAX_TAGS])

@@ -152,7 +152,7 @@ class VectorIndex:
                 return "vec0", None
             return "signs", problem or self._explain_no_table(connection, space_id)
         dimensions = _get_dimensions(connection, space_id)
-        few = f"vec0 searches more than {self._find_limit(dimensions):,} embeddings; fewer are compared one by one"
+        few = f"all are compared; vec0 chooses first where there are more than {self._find_limit(dimensions):,}"
         return "exact", problem or few
 
     def _explain_no_table(self, connection: Connection, space_id: int) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from memory_core import sqlite
 from memory_core.embeddings.protocols import Space
 from memory_core.errors import NotIndexed
+from memory_core.items.drafts import take_over_tags
 from memory_core.items.records import Draft, Item, Outcome
 from memory_core.items.store import matching, mirror_rows, rows, vectors
 from memory_core.items.store.mirror_records import MirrorRecords
@@ -140,10 +141,12 @@ class ItemsFile:
                 same = rows.load_one(connection, relations.repeated)
                 return Change(same, "reinforced", self._supersede(connection, named, same.id))
             mirror_rows.allow_again(connection, draft.content)
-            item = rows.insert(connection, draft, text, agent=agent, now=now)
+            corrected = list(dict.fromkeys([*named, *relations.corrected]))
+            draft = take_over_tags(draft, rows.load_by_keys(connection, corrected).values())
+            item = rows.insert(connection, draft, index_text(draft), agent=agent, now=now)
             if vector is not None:
                 vectors.put(connection, vector[0], [text.text_hash], vector[1][None])
-            old = self._supersede(connection, list(dict.fromkeys([*named, *relations.corrected])), item.id)
+            old = self._supersede(connection, corrected, item.id)
             return Change(item, "superseded" if old else "added", old)
 
     def _supersede(self, connection: Connection, keys: Sequence[int], by: str) -> tuple[str, ...]:

@@ -146,6 +146,15 @@ def test_a_correction_supersedes_what_it_corrects(items: Items) -> None:
     assert [hit.item.id for hit in items.query("which colour is my bike?").hits] == [old.id]
 
 
+def test_a_correction_keeps_the_tags_of_what_it_corrects(items: Items) -> None:
+    items.write("My bike is red.", tags=["bike", "things"])
+    new = items.write("My bike is blue, not red.", tags=["colour", "bike"], corrects=True).item
+    assert new.tags == ("colour", "bike", "things")
+    assert [hit.item.id for hit in items.query("bike", tags=["things"]).hits] == [new.id]
+    replaced = items.write_many([Draft(content="My bike has been sold.", supersedes=(new.id,))])[0].item
+    assert replaced.tags == ("colour", "bike", "things")
+
+
 def test_recency_and_repetition_decide_among_equals(items: Items, clock: Clock) -> None:
     old = items.write("Tea is at four in the garden room.").item
     clock.now += 300 * DAY
