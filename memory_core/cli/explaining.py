@@ -132,7 +132,13 @@ def _describe_passage(passage: Examined, found: Explanation) -> list[str]:
     }
     if not passage.holds and not passage.lacks:  # of a backend that does not tell
         ranks = {name: ranks[name] for name in ("score", "shown")}
-    return [output.hang(f"{name:<11} ", value) for name, value in {"text": _cut(passage.text), **ranks}.items()]
+    return [output.hang(f"{name:<11} ", value) for name, value in {"passage": _locate(passage), **ranks}.items()]
+
+
+def _locate(passage: Examined) -> str:
+    """Return the lines that the figures are about, which may be more than those that were asked for."""
+    ends = "" if passage.end_line == passage.start_line else f"-L{passage.end_line}"
+    return _cut(f"L{passage.start_line}{ends}: {passage.text}")
 
 
 def _cut(text: str) -> str:

@@ -26,7 +26,8 @@ def find_destination(space: Space) -> str | None:
 def announce(destination: str, workspace: Path) -> None:
     """Say where the notes of a workspace go from now on, and how they stay here."""
     log.warning(
-        'the notes in %s are sent to %s to be embedded; to keep them on this machine, set memorySearch.provider to "static"',
+        'the notes in %s are sent to %s to be embedded; to keep them on this machine, set memorySearch.provider to "static"'
+        " (in the environment: MEMORY_CORE_PROVIDER=static)",
         workspace,
         destination,
     )

@@ -98,7 +98,7 @@ def test_one_line_says_where_notes_go_before_they_go(
     lines = [record.getMessage() for record in caplog.records if "are sent to" in record.getMessage()]
     assert lines == [
         f"the notes in {workspace} are sent to openai at http://127.0.0.2:9 to be embedded; to keep them on this machine, "
-        'set memorySearch.provider to "static"'
+        'set memorySearch.provider to "static" (in the environment: MEMORY_CORE_PROVIDER=static)'
     ]
 
 

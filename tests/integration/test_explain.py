@@ -367,7 +367,7 @@ def test_the_command_quotes_a_name_that_would_steer_the_terminal_and_keeps_to_80
         r"'memory/new\nline\x1b[31m\u202e.md' did not come: the path holds control characters."
     )
     place = command("explain", "alarm code of the envelope", "memory/2026-01-20.md").out
-    assert max(map(len, place.partition("\ntext  ")[2].splitlines())) <= 80
+    assert max(map(len, place.partition("\npassage  ")[2].splitlines())) <= 80
     assert (
         command("explain", "alarm code", "").error
         == "memory-core: path: is empty. Name a note, or a line of it: MEMORY.md#L3."
