@@ -33,9 +33,13 @@ _OFFLINE = {
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and with them all commands that they interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# How long an example takes says more about what else the machine does than about the code.
+# How long an example takes says more about what else the machine does than about the code. A run that must pass takes the
+# same examples each time; MEMORY_CORE_TEST_EXAMPLES=random looks for new ones.
 hypothesis.settings.register_profile(
-    "shared machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "shared machine",
+    deadline=None,
+    derandomize=os.environ.get("MEMORY_CORE_TEST_EXAMPLES") != "random",
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("shared machine")
 

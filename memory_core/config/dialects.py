@@ -14,7 +14,7 @@ from memory_core.config.fields import to_camel
 from memory_core.config.foreign import Stray, find_slip, list_sections
 from memory_core.config.located import Node, Origin, annotate, find_clashes, join_key, merge, name_type, wrap_at
 from memory_core.config.normal_form import AgentSections, Sections, normalize_agent_id
-from memory_core.config.problems import explain_unknown_key
+from memory_core.config.problems import HOLDS_NUL, explain_unknown_key
 from memory_core.config.settings import SearchSettings
 from memory_core.errors import ConfigProblem, InvalidArgument
 
@@ -270,9 +270,14 @@ class DialectReader:
         if raw.get(name) is None:
             return None
         node = self._annotate(raw[name], join_key(key, name))
-        if isinstance(node.content, str) and node.content.strip():
+        if not isinstance(node.content, str):
+            self._add_problem(node.key, f"expected a string, not {name_type(raw[name])}")
+        elif not node.content.strip():
+            self._add_problem(node.key, "expected a string that is not blank")
+        elif "\0" in node.content:
+            self._add_problem(node.key, HOLDS_NUL)
+        else:
             return node
-        self._add_problem(node.key, f"expected a string, not {name_type(raw[name])}")
         return None
 
 

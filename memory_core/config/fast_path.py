@@ -7,6 +7,7 @@ are not declared like ours are left to pydantic.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -27,6 +28,7 @@ _HOLDS: Mapping[str, Callable[[Any, Any], bool]] = {
     "lt": lambda value, bound: value < bound,
     "min_length": lambda value, bound: len(value) >= bound,
     "max_length": lambda value, bound: len(value) <= bound,
+    "pattern": lambda value, bound: re.search(bound, value) is not None,
 }
 
 

@@ -63,12 +63,16 @@ class Section:
     __ignored_keys__: ClassVar[Mapping[str, str]] = {}
 
 
-def about(meaning: str, **bounds: float) -> dict[str, Any]:
+WITHOUT_NUL = r"^[^\x00]*$"  # no file system takes that character in a path
+A_PATH: Mapping[str, Any] = {"min_length": 1, "pattern": WITHOUT_NUL}  # the bounds of one
+
+
+def about(meaning: str, **bounds: float | str) -> dict[str, Any]:
     """Return the metadata of one setting.
 
     Args:
         meaning: One sentence for the table of settings and the JSON Schema, with the unit and the meaning of 0.
-        bounds: ge, gt, le, lt, min_length or max_length, as `pydantic.Field` names them.
+        bounds: ge, gt, le, lt, min_length, max_length or pattern, as `pydantic.Field` names them.
     """
     return {"description": meaning, **bounds}
 

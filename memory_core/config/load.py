@@ -17,8 +17,9 @@ from memory_core.config.environment import BACKEND, STATE_DIR, Variables, read_e
 from memory_core.config.located import join_key
 from memory_core.config.names import DEFAULT_AGENT, SHIPPED_BACKENDS
 from memory_core.config.normal_form import Sections, normalize_agent_id
+from memory_core.config.problems import HOLDS_NUL
 from memory_core.config.resolution import Places, Resolver, make_absolute
-from memory_core.errors import ConfigError, ConfigProblem
+from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument
 from memory_core.lazy_dataclasses import dataclass
 
 
@@ -125,7 +126,11 @@ def read_config(
 
     Raises:
         ConfigError: The document cannot be read or parsed at all.
+        InvalidArgument: A folder holds a NUL character.
     """
+    for name, folder in (("workspace", workspace), ("state_dir", state_dir)):
+        if "\0" in str(folder):
+            raise InvalidArgument(name, HOLDS_NUL)
     environ = os.environ if environ is None else environ
     if source is None:
         source = find_default_config(environ, state_dir=state_dir, workspace=workspace)

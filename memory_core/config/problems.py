@@ -9,7 +9,7 @@ from dataclasses import MISSING, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_core.config.fast_path import construct
-from memory_core.config.fields import InvalidField, to_camel
+from memory_core.config.fields import WITHOUT_NUL, InvalidField, to_camel
 from memory_core.config.foreign import OWN_PROVIDER, PROVIDERS, leave_out_ignored
 from memory_core.config.located import Node, Path, annotate, find, join_key, name_type, to_plain
 from memory_core.config.settings import ExtraPath
@@ -42,6 +42,7 @@ _BOUNDS = {
     "less_than_equal": ("le", "at most"),
 }
 DEEPEST = 6  # levels below a section in which a misplaced key is looked for
+HOLDS_NUL = "holds a NUL character"
 _UNKNOWN = {"unexpected_keyword_argument", "extra_forbidden"}
 
 
@@ -203,9 +204,9 @@ def _explain_errors(model: type[Any], errors: list[ErrorDetails]) -> str:
         return _explain_unknown(model, error["loc"])
     if kind == "literal_error":
         return _explain_choice(facts["expected"], given)
-    if kind == "missing":
-        return "is required"
-    return str(facts["error"]) if kind == "value_error" else error["msg"]
+    if facts.get("pattern") == WITHOUT_NUL:
+        return HOLDS_NUL
+    return {"missing": "is required", "value_error": str(facts.get("error"))}.get(kind, error["msg"])
 
 
 def _name_expected(error: ErrorDetails) -> str:

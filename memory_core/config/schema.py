@@ -8,6 +8,7 @@ from typing import Any
 
 from memory_core.config.dialects import COMPACTION_KEYS
 from memory_core.config.environment import REF_SOURCES
+from memory_core.config.fields import WITHOUT_NUL
 from memory_core.config.foreign import IGNORED, list_sections
 from memory_core.config.names import SHIPPED_BACKENDS, SLOT_ID
 from memory_core.config.normal_form import AGENT_ID
@@ -16,7 +17,7 @@ from memory_core.config.settings import Compaction, MemorySettings, ProviderAcco
 
 Schema = dict[str, Any]
 
-TEXT = {"type": ["string", "null"], "pattern": "\\S"}
+TEXT = {"type": ["string", "null"], "pattern": r"^[^\x00]*[^\s\x00][^\x00]*$"}
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -37,7 +38,9 @@ def build_config_schema(backends: Mapping[str, type[Any] | None] | None = None) 
         own = {"type": "object"} if model is None else _define(model, definitions)
         memory["properties"][name] = _allow_null(own)
     _allow_secret_refs(definitions)
-    definitions["ExtraPath"] = {"anyOf": [{"type": "string", "minLength": 1}, definitions["ExtraPath"]]}
+    definitions["ExtraPath"] = {
+        "anyOf": [{"type": "string", "minLength": 1, "pattern": WITHOUT_NUL}, definitions["ExtraPath"]]
+    }
     definitions["Agent"] = _build_agent(search, definitions.pop("Compaction"))
     return {
         "$schema": DRAFT,

@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 
 from memory_core.config.activity_settings import ActivitySettings
 from memory_core.config.fields import (
+    A_PATH,
     STRICT,
     InvalidField,
     Secret,
@@ -92,9 +93,7 @@ FallbackId = Literal["none", _EmbeddingProviderId]
 class ExtraPath(Section):
     """A file or folder outside the usual places; a bare string means one with the default pattern."""
 
-    path: str = field(
-        metadata=about("Absolute, `~/`, or relative to the workspace; shown as spelt here.", min_length=1)
-    )
+    path: str = field(metadata=about("Absolute, `~/`, or relative to the workspace; shown as spelt here.", **A_PATH))
     pattern: str = field(
         default="**/*.md", metadata=about("Which files below a folder, as a glob relative to it.", min_length=1)
     )
@@ -194,7 +193,7 @@ class StoreSettings(Section):
         metadata=about(
             "The index file; `{agentId}` and `{workspaceKey}` stand for the agent and its workspace. Unset is"
             " `<state dir>/memory-core/{agentId}-{workspaceKey}.sqlite`.",
-            min_length=1,
+            **A_PATH,
         ),
     )
     vector: Vector = field(default_factory=Vector)

@@ -592,3 +592,31 @@ def test_an_endless_endpoint_is_refused_and_not_repeated() -> None:
     with pytest.raises(ConfigError, match="baseUrl: String should have at most 2000 characters") as caught:
         load_config(search(remote={"baseUrl": "http://127.0.0.1:9/" + "hunter22" * 20_000}), environ={})
     assert "hunter" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("document", "key"),
+    [
+        ({"agents": {"defaults": {"workspace": "notes\0"}}}, "agents.defaults.workspace"),
+        ({"agents": {"list": [{"id": "main", "workspace": "\0"}]}}, "agents.list[0].workspace"),
+        (search(store={"path": "index\0.sqlite"}), "memorySearch.store.path"),
+        (search(extraPaths=["more\0"]), "memorySearch.extraPaths[0]"),
+        (search(extraPaths=["more", {"path": "more\0"}]), "memorySearch.extraPaths[1].path"),
+    ],
+)
+def test_a_path_with_a_nul_character_is_refused(document: dict[str, Any], key: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(document, environ=HOME)
+    assert [(each.key, each.message) for each in caught.value.problems] == [(key, "holds a NUL character")]
+
+
+@pytest.mark.parametrize("name", ["workspace", "state_dir"])
+def test_an_argument_with_a_nul_character_is_refused(name: str) -> None:
+    folder: dict[str, Any] = {name: "notes\0"}
+    with pytest.raises(InvalidArgument, match=f"{name}: holds a NUL character"):
+        load_config({}, environ=HOME, **folder)
+
+
+def test_a_blank_workspace_is_refused_as_blank() -> None:
+    with pytest.raises(ConfigError, match=re.escape("agents.defaults.workspace: expected a string that is not blank")):
+        load_config({"agents": {"defaults": {"workspace": " \n"}}}, environ=HOME)
