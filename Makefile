@@ -114,9 +114,9 @@ data-is-named:
 $(QMD)/all-MiniLM-L6-v2.gguf: | .venv/qmd
 	$(BIN)/python tests/qmd/install.py $(QMD) --model-only
 
-# The backend postgres beside builtin. Amid a million chunks, 8 GB of disk: CHUNKS='--chunks 10000 --chunks 1000000 --large 100000'
+# The backend postgres beside builtin, in ten minutes. Amid a million chunks, with 20 GB of disk: SIZE=1000000
 bench-postgres: .venv/dev
-	$(BIN)/python -m tests.benchmarks.postgres $(CHUNKS)
+	$(BIN)/python -m tests.benchmarks.postgres $(SIZE:%=--chunks %) $(OPTIONS)
 
 # Beside another program, which is installed into .cache at the first run.
 bench-providers: .venv/dev

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.fields import Secret
@@ -23,6 +24,7 @@ def open_agent(
     workspace: Path | None = None,
     search: SearchSettings | None = None,
     statement_timeout_ms: int = 20_000,
+    vectors: Literal["float32", "halfvec"] = "float32",
 ) -> PostgresBackend:
     """Open the backend of an agent whose state, and unless another is given whose workspace, is in `folder/name`."""
     workspace = workspace or folder / name / "notes"
@@ -32,6 +34,7 @@ def open_agent(
         search=search or SearchSettings(),
     )  # fmt: skip
     section = PostgresConfig(
-        dsn=Secret(dsn), schema=schema, tenant=tenant, tenants=tenants, statement_timeout_ms=statement_timeout_ms
-    )
+        dsn=Secret(dsn), schema=schema, tenant=tenant, tenants=tenants, statement_timeout_ms=statement_timeout_ms,
+        vectors=vectors,
+    )  # fmt: skip
     return PostgresBackend(BackendContext(config=config, settings=section))
