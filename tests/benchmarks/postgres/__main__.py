@@ -96,6 +96,8 @@ class Run:
     def _show(self, part: str, rows: list[Row]) -> None:
         self.figures[part] = [*self.figures.get(part, ()), *rows]
         print(f"\n{tables.TABLES[part](rows)}", flush=True)
+        for path in self._options.json:  # at once: a run that is broken off keeps what it has
+            path.write_text(json.dumps(self.figures, indent=1) + "\n", encoding="utf-8")
 
 
 def load(database: Database, chunks: int) -> None:
@@ -118,25 +120,20 @@ def main() -> int:
     parser.add_argument("--large", type=int, default=LARGE, help="chunks of the large tenant")
     parser.add_argument("--seconds", type=float, default=40.0, help="for each number of simulated agents")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--json", type=Path, help="write the figures there")
+    parser.add_argument("--json", type=Path, action="append", default=[], help="write the figures there")
     parser.add_argument(
-        "--keep", action="store_true", help="keep them for docs/postgres.md; `make docs` writes it anew"
-    )
+        "--keep", dest="json", action="append_const", const=tables.KEPT,
+        help="keep them for docs/postgres.md; `make docs` writes it anew",
+    )  # fmt: skip
     options = parser.parse_args()
     logging.disable(logging.WARNING)  # outages are made on purpose
     server = RealServer()
     try:
         configure(server)
         with tempfile.TemporaryDirectory(prefix="memory-core-bench-") as scratch:
-            run = Run(Path(scratch), server, options)
-            run.run()
+            Run(Path(scratch), server, options).run()
     finally:
         server.stop()
-    text = json.dumps(run.figures, indent=1) + "\n"
-    if options.json:
-        options.json.write_text(text, encoding="utf-8")
-    if options.keep:
-        tables.KEPT.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -54,7 +54,7 @@ _INDEXES = (  # which only make searches faster: those that keep rows apart stay
     " JOIN pg_index i ON i.indexrelid = c.oid WHERE c.relnamespace = %s::regnamespace AND c.relkind = 'I' AND NOT i.indisunique"
 )
 _SETTINGS = {  # as an operator of a server with 8 GB would choose them, and connections for the simulation
-    "shared_buffers": "2GB", "max_wal_size": "8GB", "max_connections": "2500", "checkpoint_timeout": "15min",
+    "shared_buffers": "2GB", "max_wal_size": "4GB", "max_connections": "2500", "checkpoint_timeout": "15min",
 }  # fmt: skip
 _BATCH = 250  # tenants that one transaction makes
 
