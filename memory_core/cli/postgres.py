@@ -36,7 +36,7 @@ def _run_init(options: Options) -> int:
     if options.json:
         output.print_json({"migrations": applied})
     else:
-        print(f"{applied} migrations applied" if applied else "the schema is up to date")
+        print(f"{output.count(applied, 'migration')} applied" if applied else "the schema is up to date")
     return 0
 
 
@@ -74,7 +74,8 @@ def _print_summary(summary: ServerSummary) -> None:
     size = f"{summary.size_bytes / 1e6:,.1f} MB"
     print(f"PostgreSQL {summary.server}, schema {summary.schema}, version {summary.version}, {size}")
     for tenant in summary.tenants:
-        print(f"{tenant.name}: {tenant.notes} notes, {tenant.chunks} chunks of {tenant.workspace or 'nobody yet'}")
+        held = f"{output.count(tenant.notes, 'note')}, {output.count(tenant.chunks, 'chunk')}"
+        print(f"{tenant.name}: {held} of {tenant.workspace or 'nobody yet'}")
         print(f"  writers: {', '.join(tenant.writers) or 'none'}; readers: {', '.join(tenant.readers) or 'none'}")
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from memory_core.config.fields import Secret
 from memory_core.errors import BackendError, BackendUnavailable, InvalidArgument
 from memory_core.postgres.store import operator as operating
+from memory_core.postgres.store.migrations import VERSION
 from tests.postgres.agents import open_agent
-from tests.servers.postgres import make_database
+from tests.servers.postgres import find_server, make_database
 
 
 @pytest.mark.parametrize("power", ["superuser", "bypassrls", "owner", "pg_execute_server_program"])
@@ -53,6 +56,39 @@ def test_a_command_does_not_wait_for_ever_and_names_the_blocker(monkeypatch: pyt
         ada.rollback()
         ada.execute("SELECT pg_advisory_lock(hashtext(%s))", (f"postgres:{database.schema}",))
         assert operator.init() == 0
+    operator.close()
+
+
+def test_a_role_without_the_rights_of_an_operator_is_told_what_it_lacks() -> None:
+    database = make_database()
+    dsn = database.add_role("ada", writes=("ada",))
+    operator = operating.Operator(Secret(dsn), database.schema)
+    with pytest.raises(BackendError, match="set role") as caught:
+        operator.summarise()
+    assert "the DSN of the role that ran init" in str(caught.value.action)
+    operator.close()
+    other = operating.Operator(Secret(dsn), "another")
+    with pytest.raises(BackendError, match="create role") as caught:
+        other.init()
+    assert "CREATEROLE" in str(caught.value.action)
+    other.close()
+
+
+def test_an_operator_who_may_not_make_extensions_is_told_who_may() -> None:
+    server = find_server()
+    name = f"mc_plain_{secrets.token_hex(4)}"
+    with psycopg.connect(server.dsn(), autocommit=True) as admin:
+        admin.execute(f'CREATE ROLE "{name}" LOGIN CREATEROLE'.encode())
+        admin.execute(f'CREATE DATABASE "{name}" OWNER "{name}"'.encode())
+    operator = operating.Operator(Secret(server.dsn(name, name)), name)
+    with pytest.raises(BackendError, match="extension") as caught:
+        operator.init()
+    assert "CREATE EXTENSION vector; CREATE EXTENSION btree_gin" in str(caught.value.action)
+    with psycopg.connect(server.dsn(name), autocommit=True) as admin:
+        for extension in operating.EXTENSIONS:
+            admin.execute(f"CREATE EXTENSION {extension}".encode())
+    assert operator.init() == VERSION
+    assert operator.init() == 0
     operator.close()
 
 

@@ -38,6 +38,9 @@ SERVER_SHARE = 0.85
 # How long a call waits for the thread that tries the server again after an outage; one that is well answers sooner.
 TRIAL_SECONDS = 0.025
 CONNECT_SECONDS = 10  # that this thread tries to connect
+_REPLICA = (
+    "this server takes no writes, as a replica: name the primary, too, and target_session_attrs=read-write, in the DSN"
+)
 _LATER = "start the server, or wait: it is tried again by itself"
 
 
@@ -224,8 +227,10 @@ class Connections:
             raise BackendUnavailable(
                 NAME, f"a statement took longer than {(self._limit or 0) * SERVER_SHARE:g} s"
             ) from None
-        except (refused.InsufficientPrivilege, refused.ReadOnlySqlTransaction) as error:
+        except refused.InsufficientPrivilege as error:
             raise StoreReadOnly(self.path, self._quote(error), action=GRANT) from None
+        except refused.ReadOnlySqlTransaction as error:
+            raise StoreReadOnly(self.path, self._quote(error), action=_REPLICA) from None
         except (
             refused.UndefinedTable, refused.UndefinedColumn, refused.UndefinedFunction, refused.InvalidSchemaName,
         ) as error:  # fmt: skip

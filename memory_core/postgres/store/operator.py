@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from psycopg import sql
 
 from memory_core.config.fields import Secret
-from memory_core.errors import BackendError, InvalidArgument, StoreError
+from memory_core.errors import BackendError, InvalidArgument, StoreError, StoreReadOnly
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.postgres.settings import NAME
 from memory_core.postgres.store.connections import INIT, WRITE, Connections
@@ -22,6 +22,8 @@ POWERFUL = (
     "pg_execute_server_program",
 )  # fmt: skip
 EXTENSIONS = ("vector", "btree_gin")
+_EXTEND = f"let a superuser run in this database: {'; '.join(f'CREATE EXTENSION {each}' for each in EXTENSIONS)}"
+_OPERATOR = "use the DSN of the role that ran init; it needs CREATEROLE, and CREATE on the database"
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +189,9 @@ class Operator:
             with self._connections.transaction(WRITE) as cursor:
                 cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'".encode())
                 yield cursor
+        except StoreReadOnly as error:
+            action = _EXTEND if "extension" in error.reason else _OPERATOR
+            raise BackendError(NAME, error.reason, action=action) from None
         except StoreError as error:
             if "lock timeout" not in str(error):
                 raise
