@@ -200,6 +200,8 @@ def find_unserved(config: AgentConfig, paths: Iterable[str]) -> dict[str, str]:
     workspace = posixpath.realpath(config.workspace)
     unserved: dict[str, str] = {}
     for path in paths:
+        if _is_plainly_served(roots, path):
+            continue
         try:
             absolute = _to_absolute(config, path, workspace)
         except PathRefused as error:
@@ -209,6 +211,20 @@ def find_unserved(config: AgentConfig, paths: Iterable[str]) -> dict[str, str]:
         if None not in reasons:
             unserved[path] = reasons[0] or OUTSIDE if reasons else OUTSIDE
     return unserved
+
+
+def _is_plainly_served(roots: Sequence[Root], path: str) -> bool:
+    """Return True if a folder serves a path as it would list it; False also for others, of which the long way tells more.
+
+    A state of the past asks this for each of its notes: a tenth of the time of the long way.
+    """
+    for root in roots:
+        if not root.is_file and path.startswith(root.shown):
+            relative = path[len(root.shown) :]
+            is_odd = relative.startswith(("/", "~")) or "//" in relative  # what is not below, or is spelt in two ways
+            if not is_odd and root.refuse(relative) is None:
+                return len(path.encode()) <= MAX_NAME_BYTES
+    return False
 
 
 def _to_absolute(config: AgentConfig, path: str, workspace: str) -> str:

@@ -592,3 +592,28 @@ def test_a_note_without_a_date_is_of_the_day_it_was_last_changed() -> None:
     note = MemoryFile(source="memory", path="a.md", real_path=Path("/a.md"), stamp=FileStamp(0, noon))
     assert find_note_day(note, "") == date(2025, 7, 14)
     assert find_note_day(note, "# 2026-01-13") == date(2026, 1, 13)
+
+
+_PARTS = (
+    "memory", "docs", "a.md", "b.md", "MEMORY.md", "USER.md", "sub", "node_modules", ".hidden", "..", ".", "~", "", "notes",
+    "a\\b.md", "a\x01.md", "\ud800.md", "\u202e.md", "A" * 260 + ".md", "\u00e9" * 127 + ".md",
+)  # fmt: skip
+
+
+@given(
+    path=st.lists(st.sampled_from(_PARTS), min_size=1, max_size=4).map("/".join),
+    extra=st.sampled_from(["", "docs", "../outside", "~/notes", "docs/../memory/sub", "a.md"]),
+    everything=st.booleans(),
+)
+def test_a_path_is_unserved_exactly_if_it_is_refused(path: str, extra: str, everything: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        sources: tuple[Source, ...] = ("memory", "workspace") if everything else ("memory",)
+        config = configured(Path(folder).resolve() / "clawd", *filter(None, [extra]), sources=sources)
+        for spelt in (path, f"memory/{path}", f"{extra}/{path}", f"{config.workspace}/{path}"):
+            refused = files.find_unserved(config, [spelt])
+            reason = None
+            try:
+                resolve(config, spelt)
+            except PathRefused as error:
+                reason = error.reason
+            assert refused.get(spelt) == reason
