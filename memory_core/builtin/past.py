@@ -132,15 +132,17 @@ class IndexStates:
             if not (key in rows and rows[key].hash == version.hash and is_cut_alike)
         )  # fmt: skip
         waiting: list[PreparedFile] = []
+        chunks = 0
         for version, note in self._history.load_texts(other):
             file = MemoryFile(
                 source=version.key.source, path=version.key.path, real_path=Path(), in_vault=version.in_vault,
                 stamp=FileStamp(note.stamp.size_bytes, version.mtime_ns),
             )  # fmt: skip
             waiting.append(cut(file, note, chunking))
-            if sum(len(each.chunks) for each in waiting) >= CHUNKS_STEP:
+            chunks += len(waiting[-1].chunks)
+            if chunks >= CHUNKS_STEP:
                 context.record_fresh(writer.put_files(waiting))
-                waiting = []
+                waiting, chunks = [], 0
         context.record_fresh(writer.put_files(waiting))
 
     def _compare_now(self, state: _State, hit: Hit) -> Hit:

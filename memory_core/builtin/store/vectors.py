@@ -12,11 +12,13 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from memory_core.builtin.store import meta
 from memory_core.builtin.store.damage import check_cosines
 from memory_core.builtin.store.encoding import unpack_embeddings
+from memory_core.builtin.store.shared_rows import SharedRows
 from memory_core.builtin.store.signs import Signs, find_alike, pack, to_words
 from memory_core.config.settings import Vector
 from memory_core.lazy_dataclasses import dataclass
@@ -38,6 +40,10 @@ _READ_ROWS = 4096  # vectors in memory at once where signs are made of them
 _SAME_FILE = 10_000_000  # changes of content, which a generation counts from a random number for each new file
 _MOST_NEW = 2_000  # rows that are read one by one into a matrix that is held
 _USED_EMBEDDINGS = "embedding_cache e WHERE space_id = ? AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)"
+_USED = "SELECT DISTINCT hash FROM windows"
+_USED_AND_EMBEDDED = (
+    f"{_USED} w WHERE EXISTS (SELECT 1 FROM embedding_cache e WHERE e.space_id = ? AND e.hash = w.hash)"
+)
 _BITS_CHUNK = 128  # vec0 rows in a block: small indexes stay small, deletes stay cheap
 
 
@@ -71,7 +77,7 @@ class _Matrix:
     space_id: int
     generation: str
     hashes: Sequence[bytes]
-    rows: NDArray[np.float32]
+    rows: SharedRows
     screen: _Screen | None = None
 
 
@@ -122,8 +128,7 @@ class VectorIndex:
             return []
         count = limit * SCREENED
         picked = matrix.screen.pick(query, count) if matrix.screen and count < len(matrix.rows) else None
-        rows = matrix.rows if picked is None else matrix.rows.take(picked, axis=0)
-        cosines = np.einsum("ij,j->i", rows, query)  # `@` wakes BLAS threads, which costs more than it saves
+        cosines = matrix.rows.compare(query, picked)
         limit = min(limit, len(cosines))
         least = np.partition(cosines, -limit)[-limit]
         # Equals are not parted by the order of their rows.
@@ -249,29 +254,35 @@ class VectorIndex:
         """Return a matrix of another generation, of which only the new rows are read; None where these are many."""
         import numpy as np
 
-        found = connection.execute(f"SELECT hash FROM {_USED_EMBEDDINGS}", (held.space_id,))
-        hashes = [row[0] for row in cast("list[tuple[bytes]]", found.fetchall())]
-        places = {key: number for number, key in enumerate(held.hashes)}
-        numbers = np.fromiter((places.get(key, -1) for key in hashes), np.intp, len(hashes))
-        new = np.flatnonzero(numbers < 0)
-        if len(new) > _MOST_NEW or not len(held.hashes):
+        if not len(held.hashes):
             return None
-        wanted = [hashes[number] for number in new.tolist()]
+        places = {key: number for number, key in enumerate(held.hashes)}
+        for query, values in (
+            (_USED, ()),
+            (_USED_AND_EMBEDDED, (held.space_id,)),
+        ):  # the second where many have none yet
+            hashes = [row[0] for row in cast("list[tuple[bytes]]", connection.execute(query, values).fetchall())]
+            numbers = np.fromiter(map(places.get, hashes, repeat(-1)), np.intp, len(hashes))
+            new = [hashes[number] for number in np.flatnonzero(numbers < 0).tolist()]
+            if len(new) <= _MOST_NEW:
+                break
+        else:
+            return None
         query = "SELECT embedding FROM embedding_cache WHERE space_id = ? AND hash = ?"
-        blobs = [cast("bytes", connection.execute(query, (held.space_id, key)).get) for key in wanted]
-        rows, screen = held.rows.take(numbers, axis=0), held.screen
-        read = unpack_embeddings(blobs, rows.shape[1])
-        if blobs:
-            rows[new] = read
+        found = [(key, connection.execute(query, (held.space_id, key)).get) for key in new]
+        read = [(key, cast("bytes", blob)) for key, blob in found if blob is not None]
+        if new:
+            hashes = [key for key in hashes if key in places] + [key for key, _ in read]
+        numbers = numbers[numbers >= 0]
+        more = unpack_embeddings([blob for _, blob in read], held.rows.dimensions)
+        rows, screen = held.rows.choose(numbers, more), held.screen
         if len(hashes) < self._screen_from:
             screen = None
         elif screen is None:
-            screen = _Screen.of(rows)
+            screen = _Screen.of(rows.take(None))
         else:
-            words = screen.words.take(numbers, axis=1)
-            if blobs:
-                words[:, new] = to_words(pack(read, above=screen.mean))
-            screen = _Screen(screen.mean, words)
+            words = to_words(pack(more, above=screen.mean)) if read else screen.words[:, :0]
+            screen = _Screen(screen.mean, np.concatenate([screen.words.take(numbers, axis=1), words], axis=1))
         return _Matrix(held.space_id, generation, hashes, rows, screen)
 
 
@@ -285,7 +296,8 @@ def _matrix(
     space_id: int, generation: str, found: Sequence[tuple[Any, ...]], *, dimensions: int, screened: bool = False
 ) -> _Matrix:
     rows = unpack_embeddings([row[1] for row in found], dimensions)
-    return _Matrix(space_id, generation, [row[0] for row in found], rows, _Screen.of(rows) if screened else None)
+    screen = _Screen.of(rows) if screened else None
+    return _Matrix(space_id, generation, [row[0] for row in found], SharedRows(rows), screen)
 
 
 def _is_same_file(held: int, generation: int) -> bool:

@@ -31,6 +31,8 @@ def put(connection: Connection, texts: Iterable[str], prefix: str, seen: Seen) -
 
 def drop_unused(connection: Connection, texts: Iterable[str]) -> None:
     """Drop the words of texts that no chunk holds any more, inside the write transaction that has dropped the texts."""
+    if _is_empty(connection):
+        return
     found = sorted({each for text in texts for each in stem_text(text)})
     if not found:
         return
@@ -47,7 +49,7 @@ def drop_unused(connection: Connection, texts: Iterable[str]) -> None:
 
 def find(connection: Connection, words: Collection[str], languages: Sequence[Language]) -> dict[str, list[str]]:
     """Find the other forms of words in lower case, by word; a word without any is left out."""
-    if not connection.execute("SELECT EXISTS (SELECT 1 FROM word_forms)").get:
+    if _is_empty(connection):
         return {}
     asked = [each for language in languages for each in stem_words(words, language)]
     forms: dict[tuple[str, str], list[str]] = {}
@@ -63,3 +65,7 @@ def find(connection: Connection, words: Collection[str], languages: Sequence[Lan
         if others:
             found[word] = [*found.get(word, ()), *others]
     return found
+
+
+def _is_empty(connection: Connection) -> bool:
+    return not connection.execute("SELECT EXISTS (SELECT 1 FROM word_forms)").get

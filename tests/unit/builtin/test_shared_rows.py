@@ -1,0 +1,42 @@
+"""Rows that states share are those that each state would hold alone."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_core.builtin.store.shared_rows import SharedRows
+
+DIMENSIONS = 8
+
+
+def _make_rows(count: int, seed: int) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+    return np.random.default_rng(seed).standard_normal((count, DIMENSIONS), np.float32)
+
+
+@given(first=st.integers(1, 60), changes=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 12)), max_size=8))
+def test_every_state_has_the_rows_that_were_chosen(first: int, changes: list[tuple[int, int]]) -> None:
+    expected = _make_rows(first, 0)
+    query = _make_rows(1, 1)[0]
+    states = [(SharedRows(expected), expected)]
+    for number, (dropped, added) in enumerate(changes):
+        order = np.random.default_rng(number).permutation(len(expected))[dropped:]
+        more = _make_rows(added, number + 2) if added else np.zeros((0, 0), np.float32)
+        rows = states[-1][0].choose(order, more)
+        expected = np.concatenate([expected[order], more]) if added else expected[order]
+        states.append((rows, expected))
+    for rows, alone in states:  # also the older ones, whose rows newer ones share
+        some = np.arange(len(alone))[::-2]
+        assert len(rows) == len(alone)
+        assert np.array_equal(rows.take(None), alone)
+        assert np.array_equal(rows.take(some), alone[some])
+        assert np.array_equal(rows.compare(query, None), np.einsum("ij,j->i", alone, query))
+        assert np.array_equal(rows.compare(query, some), np.einsum("ij,j->i", alone[some], query))
+
+
+def test_a_state_that_keeps_few_rows_does_not_hold_the_others() -> None:
+    everything = _make_rows(100, 0)
+    many, few = (SharedRows(everything).choose(np.arange(count), _make_rows(1, 1)) for count in (90, 10))
+    assert not np.shares_memory(many.take(None), many.take(None))  # put together from what it shares and its own
+    assert np.shares_memory(few.take(None), few.take(None))
