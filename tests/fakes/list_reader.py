@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memory_core.config.agent import AgentConfig
-from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder, TokenModel
+from memory_core.embeddings.protocols import EmbeddingProvider, Space, TokenEmbedder, TokenModel
 from memory_core.embeddings.token_blobs import pack_ids, pack_signs, unpack_signs
 from memory_core.ranking.calibration import estimate
 from memory_core.records import MemoryFile, Window
@@ -262,20 +262,19 @@ def _embed(
     if provider is None or not windows:
         return np.zeros((0, 0), dtype=np.float32), None
     if not isinstance(provider, TokenEmbedder):
-        return _halve(
-            np.concatenate([rows for _, rows in provider.embed_documents([one.text for one in windows])])
-        ), None
+        made = np.concatenate([rows for _, rows in provider.embed_documents([one.text for one in windows])])
+        return _round(made, provider.space), None
     parts = [[units[one.first], *("\n" + unit for unit in units[one.first + 1 : one.last + 1])] for one in windows]
-    made = [embedding for _, several in provider.embed_document_tokens(parts) for embedding in several]
+    embedded = [embedding for _, several in provider.embed_document_tokens(parts) for embedding in several]
     tokens = [
         WindowTokens(
             chunk_id,
             one.first,
             *unpack_signs(pack_signs(embedding), units=one.last + 1 - one.first, dimensions=len(embedding.row)),
         )
-        for one, embedding in zip(windows, made, strict=True)
+        for one, embedding in zip(windows, embedded, strict=True)
     ]
-    return _halve(np.stack([embedding.row for embedding in made])), tokens
+    return _round(np.stack([embedding.row for embedding in embedded]), provider.space), tokens
 
 
 def _is_within(chunk: _Chunk, dates: DateRange) -> bool:
@@ -285,6 +284,9 @@ def _is_within(chunk: _Chunk, dates: DateRange) -> bool:
 _IS_READER: type[Reader] = ListReader  # checked by mypy
 
 
-def _halve(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Round as the index does, which stores float16."""
-    return rows.astype(np.float16).astype(np.float32)
+def _round(rows: NDArray[np.float32], space: Space) -> NDArray[np.float32]:
+    """Round as the index does."""
+    from memory_core.builtin.store.encoding import pack_embeddings, unpack_embeddings
+    from memory_core.builtin.store.spaces import is_coarse
+
+    return unpack_embeddings([*pack_embeddings(rows, coarse=is_coarse(space))], rows.shape[1])

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 UNIT_BYTES = 16  # of one unit: four int32
+COARSE_FROM = 64  # dimensions; of 4, the length of an int8 row would be that of a float16 row
+FACTOR_BYTES = 4
+_LARGEST_INT8 = 127
 
 
 def pack_units(units: Iterable[Unit]) -> bytes:
@@ -50,9 +53,22 @@ def unpack_lines(blob: bytes | None) -> Sequence[int]:
     return array("I", blob or b"")
 
 
-def pack_embeddings(rows: NDArray[np.float32]) -> Iterator[bytes]:
-    """Yield rows as little-endian float16: half the size, and the same ranking (tests/benchmarks/RETRIEVAL.md)."""
-    return (row.tobytes() for row in rows.astype("<f2"))
+def pack_embeddings(rows: NDArray[np.float32], *, coarse: bool = False) -> Iterator[bytes]:
+    """Yield rows as little-endian float16: half the size, and the same ranking (tests/benchmarks/RETRIEVAL.md).
+
+    Args:
+        rows: Of unit length, or all zero.
+        coarse: Yield int8 and a float32 factor instead, if there are dimensions enough: half the size once more.
+    """
+    import numpy as np
+
+    if not coarse or rows.shape[1] < COARSE_FROM:
+        return (row.tobytes() for row in rows.astype("<f2"))
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    numbers = np.rint(np.divide(_LARGEST_INT8 * rows, largest, out=np.zeros_like(rows), where=largest > 0))
+    lengths = np.sqrt(np.einsum("ij,ij->i", numbers, numbers))
+    factors = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0).astype("<f4")
+    return (row.tobytes() + factor.tobytes() for row, factor in zip(numbers.astype(np.int8), factors, strict=True))
 
 
 def unpack_embeddings(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
@@ -64,11 +80,21 @@ def unpack_embeddings(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.flo
     import numpy as np
 
     lengths = {len(blob) for blob in blobs}
-    if not lengths <= {2 * dimensions, 4 * dimensions}:
+    if not lengths <= {find_length(dimensions, coarse=True), 2 * dimensions, 4 * dimensions}:
         raise DamagedRow("an embedding has another length than those of its model")
-    if 2 * dimensions not in lengths:
-        return as_rows(blobs)
     if len(lengths) > 1:
         return np.concatenate([unpack_embeddings([blob], dimensions) for blob in blobs])
-    halves = np.frombuffer(b"".join(blobs), dtype="<f2").astype(np.float16, copy=False)
-    return widen(halves).reshape(len(blobs), dimensions)
+    if 2 * dimensions in lengths:
+        halves = np.frombuffer(b"".join(blobs), dtype="<f2").astype(np.float16, copy=False)
+        return widen(halves).reshape(len(blobs), dimensions)
+    if 4 * dimensions in lengths or not lengths:
+        return as_rows(blobs)
+    packed = np.frombuffer(b"".join(blobs), dtype=[("numbers", "i1", (dimensions,)), ("factor", "<f4")])
+    found: NDArray[np.float32] = packed["numbers"].astype(np.float32)
+    found *= packed["factor"][:, None]
+    return found
+
+
+def find_length(dimensions: int, *, coarse: bool) -> int:
+    """Return the number of bytes of a packed embedding; see `pack_embeddings`."""
+    return dimensions + FACTOR_BYTES if coarse and dimensions >= COARSE_FROM else 2 * dimensions

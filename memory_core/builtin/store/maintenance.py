@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from memory_core.builtin.store import meta, token_bits
-from memory_core.builtin.store.encoding import pack_embeddings, unpack_embeddings
+from memory_core.builtin.store import meta, spaces, token_bits
+from memory_core.builtin.store.encoding import find_length, pack_embeddings, unpack_embeddings
 from memory_core.builtin.store.store import Store
 from memory_core.errors import SyncBusy
 from memory_core.sqlite import INDEX
 
 MERGE_PAGES = 500  # of the keyword index that are merged in one step
-HALVED_TOGETHER = 2000  # embeddings
+PACKED_TOGETHER = 2000  # embeddings
 VACUUM_PAGES = 1000  # given back in one step: 8 MB
 
 
@@ -53,46 +53,49 @@ def merge_keywords(store: Store) -> Iterator[None]:
         pages = MERGE_PAGES
 
 
-def halve_embeddings(store: Store) -> None:
-    """Convert the embeddings that an older version stored as float32, in committed steps; those of a killed sync go on.
+def repack_embeddings(store: Store) -> None:
+    """Pack the embeddings that an older version stored in more bytes, in committed steps; those of a killed sync go on.
 
     Their rows are put anew under their ids, which packs the pages; an update in place would leave these half full.
     """
     with store.read() as connection:
-        if meta.get_value(connection, meta.FLOAT32_AFTER) is None:
+        if meta.get_value(connection, meta.UNPACKED_AFTER) is None:
             return
     with store.maintain() as keeper:
         keeper.pragma("foreign_keys", False)  # or the tokens that hang on a row would go with it
         try:
-            while _halve_some(store):
+            while _repack_some(store):
                 pass
         finally:
             keeper.pragma("foreign_keys", True)
 
 
-def _halve_some(store: Store) -> bool:
+def _repack_some(store: Store) -> bool:
     with store.write(content=False) as connection:
-        after = int(meta.get_value(connection, meta.FLOAT32_AFTER) or 0)
+        after = int(meta.get_value(connection, meta.UNPACKED_AFTER) or 0)
         found = connection.execute(
-            "SELECT e.id, e.space_id, e.hash, e.embedding, e.updated_at, s.dimensions FROM embedding_cache e"
-            " CROSS JOIN spaces s ON s.id = e.space_id WHERE e.id > ? AND length(e.embedding) = 4 * s.dimensions"
-            " ORDER BY e.id LIMIT ?",
-            (after, HALVED_TOGETHER),
+            "SELECT id, space_id, hash, embedding, updated_at FROM embedding_cache WHERE id > ? ORDER BY id LIMIT ?",
+            (after, PACKED_TOGETHER),
         ).fetchall()
-        rows = cast("list[tuple[int, int, bytes, bytes, int, int]]", found)
-        halved = [
-            (number, space, key, *pack_embeddings(unpack_embeddings([blob], dimensions)), at)
-            for number, space, key, blob, at, dimensions in rows
-        ]
-        connection.executemany("DELETE FROM embedding_cache WHERE id = ?", [(row[0],) for row in rows])
-        connection.executemany("INSERT INTO embedding_cache VALUES (?, ?, ?, ?, ?)", halved)
-        meta.set_values(connection, {meta.FLOAT32_AFTER: str(rows[-1][0]) if rows else None})
+        rows = cast("list[tuple[int, int, bytes, bytes, int]]", found)
+        packed: list[tuple[int, int, bytes, bytes, int]] = []
+        for space_id in {row[1] for row in rows}:
+            space = spaces.load_space(connection, space_id)
+            coarse = spaces.is_coarse(space)
+            wanted = find_length(space.dimensions, coarse=coarse)
+            wide = [row for row in rows if row[1] == space_id and len(row[3]) > wanted]
+            blobs = pack_embeddings(unpack_embeddings([row[3] for row in wide], space.dimensions), coarse=coarse)
+            packed += [(*row[:3], blob, row[4]) for row, blob in zip(wide, blobs, strict=True)]
+        packed.sort()
+        connection.executemany("DELETE FROM embedding_cache WHERE id = ?", [row[:1] for row in packed])
+        connection.executemany("INSERT INTO embedding_cache VALUES (?, ?, ?, ?, ?)", packed)
+        meta.set_values(connection, {meta.UNPACKED_AFTER: str(rows[-1][0]) if rows else None})
     return bool(rows)
 
 
 def give_back_space(store: Store) -> None:
     """Return free pages to the file system in steps, and empty the write-ahead log."""
-    halve_embeddings(store)
+    repack_embeddings(store)
     with store.maintain() as connection:
         while free := int(connection.pragma("freelist_count")):
             connection.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()

@@ -22,7 +22,7 @@ PENDING_REASON = "owed_because"
 DESTINATIONS = "destinations"  # JSON list of the places outside this machine to which notes went
 OUTAGE = "outage"  # see outage_log.py
 BITS_SPACE, BITS_LAST = "bits_space", "bits_last"  # see vectors.py: the space of the bit column, and its last row
-FLOAT32_AFTER = "float32_after"  # see migrations.py
+UNPACKED_AFTER = "unpacked_after"  # see migrations.py
 
 # Readers see by it that what they keep in memory is out of date; a new file does not count from where an older one did.
 _BUMP_GENERATION = (

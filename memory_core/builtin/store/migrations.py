@@ -118,7 +118,15 @@ INSERT INTO meta SELECT 'float32_after', '0' WHERE EXISTS (SELECT 1 FROM embeddi
 DELETE FROM meta WHERE key = 'tidied';
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH)
+# From here on embeddings of the static model are int8, which older versions would take for damage. The next sync converts what an
+# older version stored: behind the id in `unpacked_after`, until the key is gone.
+_EIGHTH = """
+DELETE FROM meta WHERE key = 'float32_after';
+INSERT INTO meta SELECT 'unpacked_after', '0' WHERE EXISTS (SELECT 1 FROM embedding_cache);
+DELETE FROM meta WHERE key = 'tidied';
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH)
 VERSION = len(MIGRATIONS)
 
 

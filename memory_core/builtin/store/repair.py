@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memory_core import sqlite
 from memory_core.builtin.store.damage import DamagedRow, check_chunk, translate_bad_text
-from memory_core.builtin.store.encoding import UNIT_BYTES, unpack_units
+from memory_core.builtin.store.encoding import COARSE_FROM, FACTOR_BYTES, UNIT_BYTES, unpack_units
 from memory_core.builtin.store.migrations import check, find_wrong_table
 from memory_core.errors import StoreCorrupt, StoreError, StoreReadOnly
 
@@ -20,7 +20,9 @@ _WRONG_ROWS = {
     "a window lies outside of its text": "SELECT 1 FROM windows w JOIN chunks c ON c.id = w.chunk_id"
     f" WHERE NOT (0 <= w.first AND w.first <= w.last AND {UNIT_BYTES} * w.last < length(c.units))",
     "an embedding has another length than those of its model": "SELECT 1 FROM embedding_cache e"
-    " JOIN spaces s ON s.id = e.space_id WHERE length(e.embedding) NOT IN (2 * s.dimensions, 4 * s.dimensions)",
+    " JOIN spaces s ON s.id = e.space_id"
+    " WHERE NOT (length(e.embedding) IN (2 * s.dimensions, 4 * s.dimensions)"
+    f" OR s.dimensions >= {COARSE_FROM} AND length(e.embedding) = s.dimensions + {FACTOR_BYTES})",
 }
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from memory_core import sqlite
+from memory_core.builtin.store.damage import DamagedRow
 from memory_core.builtin.store.encoding import pack_embeddings, unpack_embeddings
-from memory_core.builtin.store.spaces import add_space
+from memory_core.builtin.store.spaces import add_space, is_coarse
 from memory_core.embeddings.protocols import Space
 from memory_core.errors import MemoryCoreError
 
@@ -45,7 +46,7 @@ def put_embeddings(connection: sqlite.Connection, rows: Sequence[SavedRow]) -> N
     ids = {space: add_space(connection, space) for space in {row[0] for row in rows}}
     connection.executemany(
         "INSERT INTO embedding_cache (space_id, hash, embedding, updated_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        ((ids[space], key, _halve(blob, space), at) for space, key, blob, at in rows),
+        ((ids[space], key, _repack(blob, space), at) for space, key, blob, at in rows),
     )
 
 
@@ -86,18 +87,20 @@ def _query(connection: sqlite.Connection, path: Path, query: str, *values: int) 
         yield from connection.execute(query, values)
 
 
-def _halve(embedding: bytes, space: Space) -> bytes:
-    return next(pack_embeddings(unpack_embeddings([embedding], space.dimensions)))
+def _repack(embedding: bytes, space: Space) -> bytes:
+    return next(pack_embeddings(unpack_embeddings([embedding], space.dimensions), coarse=is_coarse(space)))
 
 
 def _is_sound(embedding: bytes, space: Space) -> bool:
     """Return True if an embedding has its model's dimensions and unit length, or no direction at all."""
     import numpy as np
 
-    kind = {2 * space.dimensions: "<f2", 4 * space.dimensions: "<f4"}.get(len(embedding))
-    if not space.dimensions or kind is None:
+    if not space.dimensions:
         return False
     with np.errstate(all="ignore"):  # flipped bits may be no numbers
-        row = np.frombuffer(embedding, dtype=kind).astype(np.float64)
+        try:
+            row = unpack_embeddings([embedding], space.dimensions)[0].astype(np.float64)
+        except DamagedRow:
+            return False
         squares = float(row @ row)
     return squares == 0 or abs(squares - 1) < 2 * _MOST_DEVIATION  # False for what is no number

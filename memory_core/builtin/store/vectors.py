@@ -8,6 +8,7 @@ vectors.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -22,7 +23,7 @@ from memory_core.builtin.store.shared_rows import SharedRows
 from memory_core.builtin.store.signs import Signs, find_alike, pack, to_words
 from memory_core.config.settings import Vector
 from memory_core.lazy_dataclasses import dataclass
-from memory_core.sqlite import Connection, load_vec0
+from memory_core.sqlite import PAGE_SIZE, Connection, load_vec0
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +45,9 @@ _USED = "SELECT DISTINCT hash FROM windows"
 _USED_AND_EMBEDDED = (
     f"{_USED} w WHERE EXISTS (SELECT 1 FROM embedding_cache e WHERE e.space_id = ? AND e.hash = w.hash)"
 )
-_BITS_CHUNK = 128  # vec0 rows in a block: small indexes stay small, deletes stay cheap
+_PAGE_HEADER, _ROW_HEADER = 16, 16  # bytes, about
+_BLOCK_STEP = 8  # which vec0 asks for
+_MOST_ROWS = 128  # of vec0 in a block: small indexes stay small, deletes stay cheap
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +176,7 @@ class VectorIndex:
         large = have == str(space_id) or (packs and self._is_large(connection, space_id))
         if (have is None and not large) or self.find_problem(connection) is not None:
             return  # without vec0 an existing column stays: `_grow` reads the newer rows
-        if have is not None and have != str(space_id):
+        if have is not None and (have != str(space_id) or not _fits(connection, space_id)):
             connection.execute("DROP TABLE IF EXISTS chunks_vec")
             meta.set_values(connection, {meta.BITS_SPACE: None, meta.BITS_LAST: None})
             have = None
@@ -362,11 +365,28 @@ def _read_embeddings(connection: Connection, space_id: int, last: int) -> Iterat
         last = rows[-1][0]
 
 
+def choose_block(dimensions: int) -> int:
+    """Return in blocks of how many rows vec0 keeps bits: those that leave the least of the pages empty."""
+
+    def count_pages(rows: int) -> float:  # for one row
+        size = rows * dimensions // 8 + _ROW_HEADER
+        together = (PAGE_SIZE - _PAGE_HEADER) // size
+        return (1 / together if together else math.ceil(size / PAGE_SIZE)) / rows
+
+    return min(range(_MOST_ROWS, 0, -_BLOCK_STEP), key=count_pages)
+
+
+def _fits(connection: Connection, space_id: int) -> bool:
+    """Return False if an older version chose another size for the blocks of vec0."""
+    held = connection.execute("SELECT size FROM chunks_vec_chunks LIMIT 1").get
+    return held is None or int(held) == choose_block(_get_dimensions(connection, space_id))
+
+
 def _fill_bits(connection: Connection, space_id: int, *, create: bool) -> None:
     dimensions = _get_dimensions(connection, space_id)
     if create:
         connection.execute(
-            f"CREATE VIRTUAL TABLE chunks_vec USING vec0 (embedding bit[{dimensions}], chunk_size={_BITS_CHUNK})"
+            f"CREATE VIRTUAL TABLE chunks_vec USING vec0 (embedding bit[{dimensions}], chunk_size={choose_block(dimensions)})"
         )
     last = int(meta.get_value(connection, meta.BITS_LAST) or 0)
     for rows in _read_embeddings(connection, space_id, last):

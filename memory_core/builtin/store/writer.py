@@ -301,7 +301,8 @@ class StoreWriter(_Text):
 
 def _put_rows(connection: Connection, space_id: int, windows: EmbeddedWindows) -> None:
     now = int(time.time())
+    packed = pack_embeddings(windows.rows, coarse=spaces.is_coarse(spaces.load_space(connection, space_id)))
     connection.executemany(
         "INSERT INTO embedding_cache (space_id, hash, embedding, updated_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        ((space_id, key, row, now) for key, row in zip(windows.hashes, pack_embeddings(windows.rows), strict=True)),
+        ((space_id, key, row, now) for key, row in zip(windows.hashes, packed, strict=True)),
     )
