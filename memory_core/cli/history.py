@@ -38,6 +38,20 @@ def _open_history(options: Options) -> Iterator[tuple[AgentConfig, History]]:
             yield config, history
 
 
+def _read_path(text: str) -> str:
+    """Return the path of a note as a user names it, also by a citation, such as `MEMORY.md#L3`.
+
+    Raises:
+        InvalidArgument: It is empty.
+    """
+    from memory_core.errors import InvalidArgument
+    from memory_core.tools.arguments import read_citation
+
+    if not text.strip():
+        raise InvalidArgument("PATH", "is empty", action="name a note, such as MEMORY.md")
+    return read_citation(text).path
+
+
 def run_history(options: Options) -> int:
     """List the versions of a note, or the last moments."""
     with _open_history(options) as (config, history):
@@ -47,7 +61,7 @@ def run_history(options: Options) -> int:
         from memory_core.history.events import list_events
         from memory_core.history.notes import name_note
 
-        path = name_note(config, options.path)
+        path = name_note(config, _read_path(options.path))
         rows = [_shape_event(event) for event in list_events(history, history.list_versions(path))]
     if not rows:
         raise HistoryUnavailable(
@@ -74,7 +88,7 @@ def run_diff(options: Options) -> int:
     if end is not None and start > end:
         raise InvalidArgument("--from", f"is later than --to: {show(start)} and {show(end)}", action="swap the two")
     with _open_history(options) as (config, history):
-        path = name_note(config, options.path)
+        path = name_note(config, _read_path(options.path))
         first = history.find_moment(start)
         last = history.list_moments()[-1] if end is None else history.find_moment(end)
         versions = [history.find_version(path, moment) for moment in (first, last)]
@@ -102,7 +116,7 @@ def run_restore(options: Options) -> int:
 
     instant = parse_instant(options.as_of, "--as-of")
     with _open_history(options) as (config, history):
-        file = restore(config, history, options.path, instant)
+        file = restore(config, history, _read_path(options.path), instant)
     if options.json:
         output.print_json({"path": str(file)})
     else:
@@ -114,7 +128,7 @@ def run_restore(options: Options) -> int:
 
 def _list_moments(options: Options, history: History) -> int:
     """List the last moments with the notes that changed in them."""
-    from memory_core.history.history import NONE_YET, show
+    from memory_core.history.history import BEGIN_IT, NONE_YET, show
 
     extent = history.measure()
     changed = history.list_changes() if extent.moments else {}
@@ -130,7 +144,7 @@ def _list_moments(options: Options, history: History) -> int:
         )
         return 0
     if not moments:
-        output.complain(NONE_YET, "Run: memory-core index")
+        output.complain(NONE_YET, BEGIN_IT)
         return 0
     for row in rows:
         output.write(f"{row['at']}  {_shorten(row['notes'])}")

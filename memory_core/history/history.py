@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 OFF = "no history is kept: memorySearch.history.enabled is false"
-NONE_YET = "there is no history yet"
+NONE_YET = "there is no history yet: it begins with the first note that is indexed"
+BEGIN_IT = "write a note where there is none, and run: memory-core index"
 MOST_READ = 200  # versions, to find when a line was replaced: .1 s
 LEAST_SECONDS = 6 * 3600  # between two looks at the age of versions, but for syncs that somebody asked for
 
@@ -216,7 +217,7 @@ class History:
                 )
             return found
         if not moments:
-            raise HistoryUnavailable(NONE_YET, action="run: memory-core index")
+            raise HistoryUnavailable(NONE_YET, action=BEGIN_IT)
         raise HistoryUnavailable(
             f"nothing is known of {show(instant)}: the history begins at {show(moments[0].at)}",
             action="ask for a later time",

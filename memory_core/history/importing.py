@@ -9,7 +9,7 @@ from itertools import chain, takewhile
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import HistoryUnavailable
 from memory_core.history.git_log import Blobs, Commit, CommittedFile, is_shallow, load_commits, open_blobs
-from memory_core.history.history import NONE_YET
+from memory_core.history.history import BEGIN_IT, NONE_YET
 from memory_core.history.moments import repair_times
 from memory_core.history.records import NoteKey
 from memory_core.history.recovering import list_marked_lines, make_tag, purge, recover_texts
@@ -64,7 +64,7 @@ def import_git(config: AgentConfig) -> Imported:
         with open_blobs(config.workspace) as blobs, store.write() as connection:
             moments = [each for each in rows.load_moments(connection) if each.origin != ORIGIN]
             if not moments:
-                raise HistoryUnavailable(NONE_YET, action="run: memory-core index")
+                raise HistoryUnavailable(NONE_YET, action=BEGIN_IT)
             naming = _Naming(config)
             purged = purging.load_purged(connection)
             reader = _CommitReader(naming.find, blobs, _find_purged(commits, naming.find, blobs, purged))

@@ -352,7 +352,7 @@ class AgentMemory:
 
         path = arguments.get("path")
         place = None if path is None else read_place(path, arguments.get("line"))
-        query = schemas.read_query({"query": arguments["query"]}, config.search.query)
+        query = schemas.read_query(arguments, config.search.query)
         return results.shape_explanation(explain(selector, config, (), query, place))
 
     def _append(self, config: AgentConfig, arguments: Mapping[str, Any], context: CallContext) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def read_place(text: str, line: int | None = None) -> NotePlace:
     """Read a place as a user writes it: a path, a citation such as `MEMORY.md#L3`, or `MEMORY.md:3`.
 
     Raises:
-        InvalidArgument: It is empty, or its line is below 1.
+        InvalidArgument: It is empty, its line is below 1, or it is of the past.
     """
     from memory_core.tools.arguments import read_citation
 
@@ -96,6 +96,11 @@ def read_place(text: str, line: int | None = None) -> NotePlace:
     if (line is not None and line < 1) or _LINE_ZERO.search(text):
         raise InvalidArgument("path", "lines count from 1", action="Name a line of the note: MEMORY.md#L3.")
     cited = read_citation(text)
+    if cited.as_of is not None:
+        raise InvalidArgument(
+            "path", "is of the past, and only searches of the notes as they stand are explained",
+            action=f"Name a place of today, such as {cited.path}.",
+        )  # fmt: skip
     path, first = cited.path, cited.first
     head, colon, tail = path.rpartition(":")
     if first is None and colon and tail.isdecimal() and int(tail):

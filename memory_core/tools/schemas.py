@@ -98,6 +98,7 @@ EXPLAIN: Schema = {
                 {"type": "string", "minLength": 1}, "The note that was missed, or a citation, such as MEMORY.md#L3"
             ),
             "line": make_optional({"type": "integer", "minimum": 1}, "Its line that was missed"),
+            **{name: SEARCH["parameters"]["properties"][name] for name in ("after", "before", "about")},
         },
         "required": ["query"],
         "additionalProperties": False,

@@ -308,6 +308,10 @@ def test_agents_are_offered_it_only_where_it_is_on(tmp_path: Path) -> None:
             if on:
                 assert result["verdict"]["cause"] == "no_words_in_common"
                 assert result["place"]["examined"]["lacks"] == ["dentist"]
+                told = memory.call_tool("memory_explain", {**asked, "query": "alarm code", "about": "Nadia"})
+                assert "Nadia" in told["verdict"]["reason"]
+                past = memory.call_tool("memory_explain", {**asked, "path": "MEMORY.md#L3 (as of 2026-03-01)"})
+                assert "is of the past" in past["error"]
             else:
                 assert "memorySearch.query.explain" in result["error"]
 

@@ -22,7 +22,7 @@ import memory_core
 from memory_core.cli import commands
 from memory_core.cli.main import main
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import HistoryUnavailable, NoteNotWritten
+from memory_core.errors import HistoryUnavailable, InvalidArgument, NoteNotWritten
 from memory_core.history.history import History
 from memory_core.history.instants import parse_instant
 from memory_core.history.store.store import HistoryStore
@@ -330,6 +330,9 @@ def test_the_commands_list_compare_and_restore(memory: Memory, capsys: pytest.Ca
     with pytest.raises(HistoryUnavailable, match="no version of such a note"):
         _run(memory, "history", "memory/never.md")
     assert "-- rent 700" in _run(memory, "diff", path, "--from", first)[1]
+    assert _run(memory, "history", f"{path}#L3 (as of {first})") == (0, listed)  # as a hit of the past is cited
+    with pytest.raises(InvalidArgument, match="PATH: is empty"):
+        _run(memory, "history", " ")
     _run(memory, "restore", path, "--as-of", first)
     (copy,) = (memory.config().workspace / "memory").glob("*.md")
     assert copy.name == f"house.as-of-{first[:10]}.md"
@@ -414,6 +417,7 @@ def test_the_commands_name_what_is_wrong_with_a_time(memory: Memory, capsys: pyt
 
     assert "--as-of: expected" in complain("get", "MEMORY.md", "--as-of", "soon")
     assert "--as-of: expected" in complain("search", "one", "--as-of", "soon")
+    assert "path: is of the past" in complain("explain", "one", "MEMORY.md#L1 (as of 2026-03-01)")
     assert "is in the future" in complain("get", "MEMORY.md", "--as-of", "9000-01-01")
     assert "--from: is later than --to" in complain("diff", "MEMORY.md", "--from", "2026-03-01", "--to", "2026-02-01")
     assert main(["--json", "history", "memory/nope.md", *place]) == 1
