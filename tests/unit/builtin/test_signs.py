@@ -41,6 +41,17 @@ def test_nine_of_ten_nearest_and_more_are_among_the_picked(dimensions: int) -> N
     assert found / 500 >= 0.98
 
 
+@pytest.mark.parametrize("dimensions", [8, 100, 256])
+def test_those_with_the_greatest_sum_over_their_signs_are_picked(dimensions: int) -> None:
+    rng = np.random.default_rng(3)
+    rows, query = rng.normal(size=(900, dimensions)).astype(np.float32), rng.normal(size=dimensions).astype(np.float32)
+    signs = Signs.empty(dimensions).add(np.arange(900), to_words(pack(rows)), 899)
+    sums = ((rows > 0) * query).sum(axis=1)
+    picked = signs.pick(query, 300)
+    assert len(picked) == 300
+    assert sums[picked].min() >= np.sort(sums)[-300] - 1e-4  # of equals either
+
+
 def test_few_are_picked_whole() -> None:
     rows = np.eye(8, 64, dtype=np.float32)
     signs = Signs.empty(64).add(np.arange(8), to_words(pack(rows)), 7)
