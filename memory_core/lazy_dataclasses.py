@@ -38,6 +38,7 @@ _FRESH: Any = object()  # stands for an argument that is not given, of a field w
 def _declare(cls: type, *, frozen: bool, kw_only: bool) -> type:
     """Return the class with slots and the shared methods, except those that it has itself."""
     own = {name for name, value in vars(cls).items() if value is not None}
+    cls.__doc__ = cls.__doc__ or cls.__qualname__  # else `dataclasses` writes a signature, which takes it a millisecond
     made: Any = _standard(init=False, repr=False, eq=False, kw_only=kw_only, slots=True)(cls)
     compared = [field.name for field in fields(made) if field.compare]
     made.__compared__ = attrgetter(*compared) if compared else lambda *_: ()

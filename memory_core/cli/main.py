@@ -5,6 +5,7 @@ Exit codes: 0: success, also with no hits. 1: failure. 2: wrong usage or configu
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -12,6 +13,24 @@ from collections.abc import Sequence
 from typing import TextIO, cast
 
 from memory_core.__about__ import __version__
+
+YOUNG_OBJECTS = 50_000  # before Python looks for cycles among them; imports make that many, and none of it is garbage
+
+
+def run_process() -> int:
+    """Run the command of this process, and spare it the search for garbage that ends with it: a tenth of a search's time.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        SystemExit: See `main`.
+    """
+    gc.set_threshold(YOUNG_OBJECTS, *gc.get_threshold()[1:])
+    try:
+        return main()
+    finally:
+        gc.freeze()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -110,6 +110,16 @@ def test_the_version_is_answered_at_once() -> None:
     assert processor_seconds("-m", "memory_core", "--version") < processor_seconds("-c", "import asyncio")
 
 
+def test_only_a_process_of_its_own_changes_how_garbage_is_found() -> None:
+    script = (
+        "import gc, sys; from memory_core.cli import main; before = gc.get_threshold(), gc.get_freeze_count();"
+        "main.main(['--version']); assert before == (gc.get_threshold(), gc.get_freeze_count());"
+        "sys.argv = ['memory-core', '--version']; assert main.run_process() == 0;"
+        "assert gc.get_threshold()[0] == main.YOUNG_OBJECTS and gc.get_freeze_count() > before[1]"
+    )
+    assert python(script).count("memory-core ") == 2
+
+
 def test_public_names_are_sorted_and_resolve() -> None:
     assert list(memory_core.__all__) == sorted(memory_core.__all__)
     for name in memory_core.__all__:
