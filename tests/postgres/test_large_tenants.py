@@ -142,7 +142,8 @@ def test_the_plans_use_the_indexes(grown: Grown) -> None:
             {"space": tenants[0].serving, "tenants": [tenants[0].id], "ids": [1, 2, 3]},
         ).fetchall())  # fmt: skip
     assert re.search(r"Index Scan using embeddings_\d+_pkey", compared)
-    assert re.search(r"Scan using windows_\d+_pkey", compared)
+    assert re.search(r"Scan (?:using|on) windows_\d+_pkey", compared)
+    assert re.search(r"Index Cond: .*chunk_id = c\.id", compared)
     assert re.search(r"Bitmap Index Scan on chunks_\d+_tenant_id_tsv_idx", keyword)
     assert re.search(r"Index Only Scan using embeddings_\d+_tenant_id_space_id_hash_signs_idx", near)
     assert re.search(r"Scan using windows_\d+_tenant_id_hash_idx", near)

@@ -37,13 +37,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# The windows of some chunks, and their embeddings one by one: the planner, which knows little of how many rows there are, has
-# compared every window with every embedding of a large tenant, which took minutes.
+# The windows of some chunks, and their embeddings, one by one: the planner, which knows little of how many rows there are, has
+# read every window of a large tenant for each chunk, and compared every window with every embedding, which took minutes.
 _ASKED = (
-    "WITH asked AS MATERIALIZED (SELECT w.tenant_id, w.chunk_id, w.first, w.last, w.hash FROM chunks c JOIN windows w"
-    " ON w.tenant_id = c.tenant_id AND w.chunk_id = c.id AND w.last < cardinality(c.units) / 4"
-    " WHERE c.tenant_id = ANY (%(tenants)s) AND w.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s)"
-    " AND w.chunk_id = ANY (%(ids)s))"
+    "WITH asked AS MATERIALIZED (SELECT w.tenant_id, w.chunk_id, w.first, w.last, w.hash FROM chunks c CROSS JOIN LATERAL"
+    " (SELECT * FROM windows WHERE tenant_id = c.tenant_id AND chunk_id = c.id OFFSET 0) w"
+    " WHERE c.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s) AND w.last < cardinality(c.units) / 4)"
 )
 _OF_ASKED = "embeddings WHERE tenant_id = a.tenant_id AND space_id = %(space)s AND hash = a.hash OFFSET 0"
 _MOST_COUNTS = 50_000  # that are kept: about 5 MB
