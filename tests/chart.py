@@ -37,7 +37,7 @@ def draw() -> str:
     sizes = [notes for notes, _ in lines[0]]
     times = [value for line in lines for _, value in line]
     steps = [10**power for power in range(-3, 7) if 10 ** (power + 1) > min(times) and 10 ** (power - 1) < max(times)]
-    x_axis, y_axis = _Axis(sizes[0], sizes[-1], LEFT, WIDTH - RIGHT), _Axis(steps[0], steps[-1], HEIGHT - BOTTOM, TOP)
+    x_axis, y_axis = Axis(sizes[0], sizes[-1], LEFT, WIDTH - RIGHT), Axis(steps[0], steps[-1], HEIGHT - BOTTOM, TOP)
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
@@ -65,7 +65,7 @@ def make_table() -> str:
     return "\n".join(rows) + "\n"
 
 
-class _Axis:
+class Axis:
     """A logarithmic axis from the pixel `start`, at the value `least`, to the pixel `end`, at `most`."""
 
     def __init__(self, least: float, most: float, start: float, end: float) -> None:
@@ -77,7 +77,7 @@ class _Axis:
         return self.start + (math.log(value) - self._least) / self._span * (self.end - self.start)
 
 
-def _draw_axes(x_axis: _Axis, y_axis: _Axis, sizes: Sequence[int], steps: Sequence[float]) -> Iterator[str]:
+def _draw_axes(x_axis: Axis, y_axis: Axis, sizes: Sequence[int], steps: Sequence[float]) -> Iterator[str]:
     for step in steps:
         y = y_axis.place(step)
         yield f'<path d="M {x_axis.start:.0f} {y:.0f} H {x_axis.end:.0f}" stroke="#8a929c" stroke-opacity="0.35"/>'

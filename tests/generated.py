@@ -36,6 +36,8 @@ from memory_core.records import CallContext
 from memory_core.tools import items
 from memory_qmd.config import QmdConfig
 from tests import chart
+from tests import postgres_chart as postgres_drawing
+from tests.benchmarks.postgres import tables as postgres_tables
 from tests.command import REPOSITORY
 
 WIDTH = "100"  # columns of the help, whatever the terminal of the person who runs `make docs`
@@ -61,6 +63,26 @@ def speed_table() -> str:
 def speed_chart() -> str:
     """Return a picture of them."""
     return chart.draw()
+
+
+def postgres_figures(part: str) -> str:
+    """Return a table of one part of what `make bench-postgres` kept last."""
+    return postgres_tables.TABLES[part](postgres_tables.load_figures()[part])
+
+
+def postgres_targets() -> str:
+    """Return a table of its targets."""
+    return postgres_tables.tell_targets(postgres_tables.load_figures())
+
+
+def postgres_arithmetic() -> str:
+    """Return what follows from it for more agents and chunks."""
+    return postgres_tables.tell_arithmetic(postgres_tables.load_figures())
+
+
+def postgres_chart() -> str:
+    """Return a picture of many agents at work."""
+    return postgres_drawing.draw()
 
 
 def tools() -> str:

@@ -36,6 +36,7 @@ from memory_core.ranking import scores
 from memory_core.records import Query
 from memory_core.tools import schemas
 from tests import chart, generated, picture, rooms
+from tests.benchmarks.postgres import tables
 from tests.command import REPOSITORY, SAMPLE
 
 README = REPOSITORY / "README.md"
@@ -218,6 +219,15 @@ def test_the_picture_of_speed_shows_every_size_that_was_measured() -> None:
     assert len(sizes) >= 2
     assert {*sizes, *(label for _, _, label in chart.LINES)} <= drawn, "run: make docs"
     assert all(f"| {size} |" in read("docs/search.md") for size in sizes), "run: make docs"
+
+
+def test_the_picture_of_many_agents_shows_what_is_arithmetic() -> None:
+    drawn = {
+        text.text or ""
+        for text in ET.parse(REPOSITORY / "docs" / "postgres.svg").iter("{http://www.w3.org/2000/svg}text")
+    }
+    assert {"p50", "p95", "measured", f"{tables.AGENTS:,}"} <= drawn, "run: make docs"
+    assert any(text.startswith("arithmetic: ") for text in drawn), "run: make docs"
 
 
 @pytest.mark.parametrize("page", PAGES)

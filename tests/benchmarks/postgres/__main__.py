@@ -25,14 +25,19 @@ from tests.benchmarks.postgres.load import configure, multiply_tenants
 from tests.benchmarks.postgres.meter import Row
 from tests.benchmarks.postgres.outages import measure_outages
 from tests.benchmarks.postgres.searches import make_agents, measure_searches, measure_size
-from tests.benchmarks.postgres.simulation import simulate
+from tests.benchmarks.postgres.simulation import count_copies, simulate
 from tests.benchmarks.postgres.writers import measure_writers
 from tests.servers.postgres import Database, RealServer, make_database
 
 SIZES = (10_000, 100_000)
 LARGE = 100_000
 HALF = 100_000  # chunks with vectors of 16 bits, whose bytes are counted
-LEVELS = (125, 250, 500, 1000, 1500, 2000)  # simulated agents, as far as there are tenants
+LEVELS = (
+    125,
+    250,
+    500,
+    1000,
+)  # simulated agents, as far as there are tenants; more of them need more than 20 GB of memory here
 PARTS = ("searches", "writers", "simulation", "large", "outages", "halfvec")
 
 
@@ -74,8 +79,8 @@ class Run:
         return measure_writers(self._folder, database)
 
     def _run_simulation(self, database: Database) -> list[Row]:
-        _, tenants, _ = measure_size(database)
-        levels = [level for level in LEVELS if level <= tenants // 3] or [tenants // 3]
+        copies = count_copies(database)
+        levels = [level for level in LEVELS if level <= copies] or [copies]
         return simulate(self._folder, database, levels, self._options.seconds)
 
     def _run_large(self, database: Database) -> list[Row]:

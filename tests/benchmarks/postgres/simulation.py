@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import psutil
 import psycopg
@@ -37,6 +37,11 @@ DRIVERS = 2
 THREADS = 16  # of each driver: searches at a time
 ENOUGH_MS = 1000  # a median above this ends the simulation
 QUESTIONS = 400
+
+_COPIES = (
+    "SELECT c.name, o.workspace FROM tenants c JOIN tenants o ON o.name = 'agent' || split_part(c.name, '-', 2)"
+    " WHERE c.name LIKE 'copy%%' ORDER BY md5(c.name) LIMIT %s"
+)
 
 Kind = Literal["search", "note"]
 
@@ -103,6 +108,15 @@ def simulate(folder: Path, database: Database, levels: Sequence[int], seconds: f
     return rows
 
 
+def count_copies(database: Database) -> int:
+    """Return the number of loaded tenants, each of which an agent may get."""
+    with psycopg.connect(database.admin_dsn) as admin:
+        ((count,),) = admin.execute(
+            f"SELECT count(*) FROM \"{database.schema}\".tenants WHERE name LIKE 'copy%'".encode()
+        ).fetchall()
+    return int(count)
+
+
 def make_agents(folder: Path, database: Database, count: int) -> list[SimulatedAgent]:
     """Give loaded copies of tenants an agent each, chosen at random, with a role and a workspace of its own."""
     made = []
@@ -110,11 +124,7 @@ def make_agents(folder: Path, database: Database, count: int) -> list[SimulatedA
     try:
         with psycopg.connect(database.admin_dsn, autocommit=True) as admin:
             admin.execute(f'SET search_path = "{database.schema}"'.encode())
-            rows = admin.execute(
-                "SELECT c.name, o.workspace FROM tenants c JOIN tenants o ON o.name = 'agent' || split_part(c.name, '-', 2)"
-                " WHERE c.name LIKE 'copy%%' ORDER BY md5(c.name) LIMIT %s",
-                (count,),
-            ).fetchall()
+            rows = admin.execute(_COPIES.encode(), (count,)).fetchall()
             if len(rows) < count:
                 raise ValueError(f"{count} agents want as many tenants; there are {len(rows)}: load more chunks")
             for tenant, origin in rows:
@@ -123,13 +133,28 @@ def make_agents(folder: Path, database: Database, count: int) -> list[SimulatedA
                 role = f"{database.name}_{tenant}"
                 admin.execute(f'CREATE ROLE "{role}" LOGIN'.encode())
                 operator.grant(role, tenant, write=True)
-                admin.execute(
-                    "UPDATE tenants SET workspace = %s WHERE name = %s", (os.path.realpath(workspace), tenant)
-                )
                 made.append(SimulatedAgent(tenant, database.server.dsn(database.name, role), workspace))
+            for agent in made:  # each link has changed the stamps of all
+                _settle(admin, agent)
+            admin.execute("VACUUM notes")
     finally:
         operator.close()
     return made
+
+
+def _settle(admin: psycopg.Connection[tuple[Any, ...]], agent: SimulatedAgent) -> None:
+    """Tell a tenant that its notes lie in the agent's workspace and were looked at there."""
+    stamps = [(path.relative_to(agent.workspace).as_posix(), path.stat()) for path in agent.workspace.rglob("*.md")]
+    admin.execute(
+        "WITH tenant AS (UPDATE tenants SET workspace = %s WHERE name = %s RETURNING id) UPDATE notes n SET size = s.size,"
+        " mtime_ns = s.mtime, ctime_ns = s.ctime, inode = s.inode FROM tenant, unnest(%s::text[], %s::bigint[], %s::bigint[],"
+        " %s::bigint[], %s::bigint[]) s (path, size, mtime, ctime, inode) WHERE n.tenant_id = tenant.id AND n.path = s.path",
+        (
+            os.path.realpath(agent.workspace), agent.tenant, [path for path, _ in stamps],
+            [held.st_size for _, held in stamps], [held.st_mtime_ns for _, held in stamps],
+            [held.st_ctime_ns for _, held in stamps], [held.st_ino for _, held in stamps],
+        ),
+    )  # fmt: skip
 
 
 def _run_level(server: RealServer, pipes: Sequence[Connection], level: int, seconds: float) -> Row:
@@ -160,7 +185,7 @@ def _look_at_connections(server: RealServer) -> Row:
     held = []
     for process in psutil.Process(server.pid).children():
         try:
-            if "idle" in " ".join(process.cmdline()):
+            if "_copy" in " ".join(process.cmdline()):  # the title tells the role, and so the tenant
                 held.append(process.memory_full_info().uss)
         except psutil.NoSuchProcess:
             continue
