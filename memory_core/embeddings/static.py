@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 from memory_core.concurrency import forks
 from memory_core.embeddings.protocols import Calibration, Space
 from memory_core.embeddings.safetensors import read_tensors
-from memory_core.embeddings.vectors import widen
+from memory_core.embeddings.vectors import round_to_int8, widen
 from memory_core.embeddings.word_tokens import WordTokens, cuts_at_words
 from memory_core.errors import ProviderUnavailable
 
@@ -56,14 +56,17 @@ class StaticProvider:
         return CALIBRATION
 
     def embed_documents(self, texts: Sequence[str]) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """See `EmbeddingProvider`; raises only when the model cannot be loaded."""
+        """See `EmbeddingProvider`; raises only when the model cannot be loaded.
+
+        The rows are rounded to what fits into int8 (and a factor), so that every store, whatever it packs them into, ranks alike.
+        """
         import numpy as np
 
         table = self._load()[0]
         if len(texts) >= WIDENS_FROM and table.dtype == np.float16:
             table = widen(table.view(np.float16))
         for first in range(0, len(texts), BATCH):
-            yield first, self._embed(texts[first : first + BATCH], table)
+            yield first, round_to_int8(self._embed(texts[first : first + BATCH], table))
 
     def embed_query(self, text: str, *, timeout_seconds: float | None = None) -> NDArray[np.float32]:  # noqa: ARG002 -- local, returns at once
         """See `EmbeddingProvider`."""

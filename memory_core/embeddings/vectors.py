@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     Row = NDArray[np.float32]
 
+_LARGEST_INT8 = 127
+
 
 def decode(value: object, *, provider: str) -> Row:
     """Read one vector from JSON: a list of numbers, or base64 of little-endian float32.
@@ -115,3 +117,27 @@ def widen(halves: NDArray[np.float16]) -> NDArray[np.float32]:
     values = bits.view(np.float32)
     values *= np.float32(2.0**112)
     return values
+
+
+def to_int8(rows: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Scale every row to a largest number of 127, and round it.
+
+    Args:
+        rows: Shape (n, dimensions).
+
+    Returns:
+        The numbers, and for every row the factor, shape (n, 1), that brings them back to unit length; zeros for zeros.
+    """
+    import numpy as np
+
+    largest = np.abs(rows).max(axis=1, keepdims=True, initial=0)
+    numbers = np.rint(np.divide(_LARGEST_INT8 * rows, largest, out=np.zeros_like(rows), where=largest > 0))
+    lengths = np.sqrt(np.einsum("ij,ij->i", numbers, numbers))[:, None]
+    factors = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    return numbers.astype(np.int8), factors
+
+
+def round_to_int8(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return rows that `to_int8` loses nothing of: those nearest to the given ones, of unit length."""
+    numbers, factors = to_int8(rows)
+    return numbers * factors

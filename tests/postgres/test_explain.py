@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -31,30 +32,29 @@ def test_both_stores_tell_the_same(tmp_path: Path) -> None:
     )
     database = make_database()
     section = PostgresConfig(dsn=Secret(database.add_role("host", writes=("main",))), schema=database.schema)
-    one, other = (
-        BuiltinBackend(BackendContext(config=config)),
-        PostgresBackend(BackendContext(config=config, settings=section)),
-    )
-    for backend in (one, other):
-        backend.memory_sync(False, None)
     stages = set()
-    for number, question in enumerate([*questions, "what is it?", "zxqv brflt"]):
-        place = PLACES[number % len(PLACES)]
-        mine, theirs = (each.memory_explain(Query(text=question), place) for each in (one, other))
-        assert (mine.backend, theirs.backend) == ("builtin", "postgres")
-        assert mine.asked == theirs.asked
-        assert mine.verdict.stage == theirs.verdict.stage
-        assert (mine.place and mine.place.verdict.cause) == (theirs.place and theirs.place.verdict.cause)
-        assert [(p.path, p.start_line, p.shown_as) for p in mine.passages[:6]] == [
-            (p.path, p.start_line, p.shown_as) for p in theirs.passages[:6]
-        ]
-        for known, other_known in zip(mine.passages[:6], theirs.passages[:6], strict=True):
-            assert (known.keyword_rank is None) == (other_known.keyword_rank is None)
-            assert known.verdict.stage == other_known.verdict.stage
-            assert known.cosine == pytest.approx(other_known.cosine, abs=1e-3)
-            assert known.score == pytest.approx(other_known.score, abs=1e-3)
-        stages.add(mine.verdict.stage)
+    with ExitStack() as closing:
+        one = BuiltinBackend(BackendContext(config=config))
+        closing.callback(one.memory_close)
+        other = PostgresBackend(BackendContext(config=config, settings=section))
+        closing.callback(other.memory_close)
+        for backend in (one, other):
+            backend.memory_sync(False, None)
+        for number, question in enumerate([*questions, "what is it?", "zxqv brflt"]):
+            place = PLACES[number % len(PLACES)]
+            mine, theirs = (each.memory_explain(Query(text=question), place) for each in (one, other))
+            assert (mine.backend, theirs.backend) == ("builtin", "postgres")
+            assert mine.asked == theirs.asked
+            assert mine.verdict.stage == theirs.verdict.stage
+            assert (mine.place and mine.place.verdict.cause) == (theirs.place and theirs.place.verdict.cause)
+            assert [(p.path, p.start_line, p.shown_as) for p in mine.passages[:6]] == [
+                (p.path, p.start_line, p.shown_as) for p in theirs.passages[:6]
+            ]
+            for known, other_known in zip(mine.passages[:6], theirs.passages[:6], strict=True):
+                assert (known.keyword_rank is None) == (other_known.keyword_rank is None)
+                assert known.verdict.stage == other_known.verdict.stage
+                assert known.cosine == pytest.approx(other_known.cosine, abs=1e-3)
+                assert known.score == pytest.approx(other_known.score, abs=1e-3)
+            stages.add(mine.verdict.stage)
     assert "shown" in stages
     assert len(stages) >= 3
-    one.memory_close()
-    other.memory_close()

@@ -43,7 +43,7 @@ def test_the_sample_is_answered_alike(tmp_path: Path, vectors: str) -> None:
     assert reports[0].chunks == reports[1].chunks
     answers = [[each.memory_search(Query(text=question)) for question in questions] for each in (one, other)]
     assert list(map(places, answers[0])) == list(map(places, answers[1]))
-    bound = 2e-3 if vectors == "float32" else 2e-2  # builtin holds int8
+    bound = 1e-3 if vectors == "float32" else 2e-2
     for mine, theirs in zip(*answers, strict=True):
         assert [hit.score for hit in mine.hits] == pytest.approx([hit.score for hit in theirs.hits], abs=bound)
     one.memory_close()
@@ -95,6 +95,6 @@ def test_judged_questions_have_the_same_first_hit(tmp_path: Path, name: str) -> 
         [places(each.memory_search(Query(text=question.text))) for question in questions] for each in (one, other)
     ]
     assert [answer[:1] for answer in answers[0]] == [answer[:1] for answer in answers[1]]
-    assert sum(mine == theirs for mine, theirs in zip(*answers, strict=True)) >= 0.96 * len(questions)
+    assert sum(mine == theirs for mine, theirs in zip(*answers, strict=True)) >= 0.98 * len(questions)
     one.memory_close()
     other.memory_close()

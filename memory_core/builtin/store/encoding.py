@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from memory_core.builtin.store.damage import DamagedRow
-from memory_core.embeddings.vectors import as_rows, widen
+from memory_core.embeddings.vectors import as_rows, to_int8, widen
 from memory_core.records import Unit
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 UNIT_BYTES = 16  # of one unit: four int32
 COARSE_FROM = 64  # dimensions; of 4, the length of an int8 row would be that of a float16 row
 FACTOR_BYTES = 4
-_LARGEST_INT8 = 127
 
 
 def pack_units(units: Iterable[Unit]) -> bytes:
@@ -60,15 +59,11 @@ def pack_embeddings(rows: NDArray[np.float32], *, coarse: bool = False) -> Itera
         rows: Of unit length, or all zero.
         coarse: Yield int8 and a float32 factor instead, if there are dimensions enough: half the size once more.
     """
-    import numpy as np
 
     if not coarse or rows.shape[1] < COARSE_FROM:
         return (row.tobytes() for row in rows.astype("<f2"))
-    largest = np.abs(rows).max(axis=1, keepdims=True)
-    numbers = np.rint(np.divide(_LARGEST_INT8 * rows, largest, out=np.zeros_like(rows), where=largest > 0))
-    lengths = np.sqrt(np.einsum("ij,ij->i", numbers, numbers))
-    factors = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0).astype("<f4")
-    return (row.tobytes() + factor.tobytes() for row, factor in zip(numbers.astype(np.int8), factors, strict=True))
+    numbers, factors = to_int8(rows)
+    return (row.tobytes() + factor.tobytes() for row, factor in zip(numbers, factors.astype("<f4"), strict=True))
 
 
 def unpack_embeddings(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from memory_core.embeddings import static, vectors
 from memory_core.embeddings.protocols import EmbeddingProvider, Space, TokenModel
 from memory_core.embeddings.static import BATCH, DIMENSIONS, VOCABULARY, StaticProvider
+from memory_core.embeddings.vectors import round_to_int8, to_int8
 from tests.command import REPOSITORY
 
 TEXTS = ["The dentist moved to Harbour Street.", "第一批样机从盐田港发出", "PRS-2209", "a", "🦊"]
@@ -73,7 +74,15 @@ def test_pieces_come_in_order_and_a_text_does_not_depend_on_its_neighbours(provi
     assert sum(len(piece) for _, piece in pieces) == len(texts)
     for number in (0, BATCH - 1, BATCH, len(texts) - 1):
         first, piece = pieces[number // BATCH]
-        assert np.allclose(piece[number - first], provider.embed_query(texts[number]), atol=1e-6)
+        row = round_to_int8(provider.embed_query(texts[number])[None])[0]
+        assert np.allclose(piece[number - first], row, atol=1e-6)
+
+
+def test_rows_of_documents_fit_into_int8(provider: StaticProvider) -> None:
+    (_, rows), *_ = provider.embed_documents(["the fence of the paddock", "", "Der Zaun"])
+    numbers, factors = to_int8(rows)
+    assert np.abs(numbers * factors - rows).max() < 1e-6
+    assert np.linalg.norm(rows, axis=1) == pytest.approx([1, 0, 1], abs=1e-5)
 
 
 def test_no_text_has_no_direction(provider: StaticProvider) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.embeddings.vectors import average, check, decode, shorten
+from memory_core.embeddings.vectors import average, check, decode, round_to_int8, shorten, to_int8
 from memory_core.errors import InvalidEmbedding
 
 if TYPE_CHECKING:
@@ -81,3 +81,13 @@ def test_the_mean_is_weighted_and_of_unit_length() -> None:
 def test_shortened_keeps_the_first_dimensions() -> None:
     assert shorten(raw(1, 2, 3), 2).tolist() == [1, 2]
     assert shorten(raw(1, 2, 3), 0).tolist() == [1, 2, 3]
+
+
+@given(rows)
+def test_a_row_rounded_once_is_not_rounded_again(values: list[list[float]]) -> None:
+    made = check([raw(*row) for row in values], count=len(values), dimensions=0, provider="p")
+    kept = np.array([row for row in made if not isinstance(row, Exception)], np.float32).reshape(-1, 3)
+    once = round_to_int8(kept)
+    assert np.allclose(np.linalg.norm(once, axis=1), np.linalg.norm(kept, axis=1), atol=1e-5)
+    assert np.abs(once - kept).max(initial=0) <= 2 / 127
+    assert np.array_equal(to_int8(once)[0], to_int8(kept)[0])
