@@ -45,10 +45,18 @@ FUNCTIONAL_SHARE = 0.3  # of the weight of another pair, for one of function cha
 VECTOR_SHARE = 1.0  # of the evidence by meaning, beside the share of the words that was found
 TABLE_SHARE = 0.1  # of a table of tokens in CJK, which spells most ideographs in bytes
 TABLE_CONE = 0.58  # of such a table in CJK: those bytes stand in every text
-EXPECTED, LEAST_NEARNESS = (
-    0.05,
-    -0.4,
-)  # what the best of unrelated windows reaches; the most that speaks against a chunk
+EXPECTED = 0.05  # what the best of unrelated windows reaches
+# What a statement calls to mind may be as far from it as unrelated text, and several hits may be meant.
+LEAST_NEARNESS: Mapping[QuestionKind, float] = {
+    "question": -0.4,
+    "statement": 0.0,
+    "words": -0.4,
+}  # most against a chunk
+LEAST_OF_BEST: Mapping[QuestionKind, float] = {
+    "question": 0.0,
+    "statement": 0.9,
+    "words": 0.0,
+}  # share of the best hit's score
 BEST_UNIT = 0.25  # without vectors, of the evidence: the part of the question that one unit holds
 
 # Of `hybrid_score` and `keyword_score`.
@@ -83,10 +91,10 @@ def vector_score(cosine: float, calibration: Calibration, *, unknown_words: bool
     return min(max(score, 0.0), 1.0)
 
 
-def nearness(cosine: float, calibration: Calibration, *, unknown_words: bool = False) -> float:
-    """A cosine as evidence, -.4 to 1: less than unrelated windows reach speaks against a chunk."""
+def nearness(cosine: float, calibration: Calibration, kind: QuestionKind, *, unknown_words: bool = False) -> float:
+    """A cosine as evidence, -.4 to 1: less than unrelated windows reach speaks against a chunk, unless a statement is asked."""
     value = (cosine - calibration.floor) / calibration.span - UNKNOWN_SHARE * unknown_words - EXPECTED
-    return min(max(value, LEAST_NEARNESS), 1.0)
+    return min(max(value, LEAST_NEARNESS[kind]), 1.0)
 
 
 def exponent(chunks: int, kind: QuestionKind, *, cjk: float = 0.0) -> float:
@@ -100,7 +108,7 @@ def exponent(chunks: int, kind: QuestionKind, *, cjk: float = 0.0) -> float:
     grown = EXPONENT + EXPONENT_GROWTH * math.log10(max(chunks, 1) / 100)
     asked = min(max(grown, LEAST_EXPONENT), MOST_EXPONENT) * (1 - (1 - CJK_EXPONENT) * cjk)
     if kind == "statement":
-        return asked * STATEMENT_EXPONENT
+        return asked * (1 - (1 - STATEMENT_EXPONENT) * (1 - cjk))
     return asked if kind == "question" else max(asked, LIST_EXPONENT)
 
 
@@ -142,13 +150,16 @@ def keyword_score(covered: float, chunks: int = 100, *, question: bool = False) 
     return math.pow(covered, min(max(exponent, 0.6), 1.3) * (QUESTION_EXPONENT if question else 1.0))
 
 
-def lift(values: Sequence[float]) -> list[float]:
+def lift(values: Sequence[float], kind: QuestionKind) -> list[float]:
     """Raise each score to the highest of those behind it: scores of hits, best first, that never rise down the list.
+
+    Of a statement every hit counts at least nearly as much as the best.
 
     The order is that of the ranks, which tell hits of one answer apart better than scores do (ordered by score, R4000 is .03
     lower). So a hit that ranks before a well supported one counts as supported as well.
     """
-    return list(accumulate(reversed(values), max))[::-1]
+    least = LEAST_OF_BEST[kind] * max(values, default=0.0)
+    return list(accumulate(reversed(values), max, initial=least))[:0:-1]
 
 
 def recency(age_days: float, *, half_life_days: float, floor: float) -> float:

@@ -19,7 +19,7 @@ from memory_core.search.reader import IndexedChunk, Reader
 from memory_core.search.scoring import Score, VectorQuery, judge
 from memory_core.search.term_counts import Stem, TermCounts
 from memory_core.sources.roots import LONGTERM_NAMES
-from memory_core.text.terms import cut_cjk
+from memory_core.text.terms import QuestionKind, cut_cjk
 
 if TYPE_CHECKING:
     from memory_core.search.names import About
@@ -89,7 +89,7 @@ def search(
             passages = pack(units, count=max(query.max_results, SHARED), max_chars=query.max_snippet_chars)
         else:
             passages = [Passage([unit], query.max_snippet_chars) for unit in islice(units, query.max_results)]
-        hits = _keep_best(passages, judged, query)
+        hits = _keep_best(passages, judged, query, question.kind)
         if recorder is not None:
             recorder.shown = passages[: len(hits)]
         return hits
@@ -163,13 +163,13 @@ def _place_units(
         ).cut(max_chars, mark)  # fmt: skip
 
 
-def _keep_best(passages: Sequence[Passage], judged: Sequence[Score], query: Query) -> list[Hit]:
+def _keep_best(passages: Sequence[Passage], judged: Sequence[Score], query: Query, kind: QuestionKind) -> list[Hit]:
     """Turn the best passages into hits, as many as are asked for, each with at least the minimum score.
 
     The score of a hit is that of its best chunk, or of a hit behind it if that is higher.
     """
     own = [max((judged[unit.chunk] for unit in one.units), key=lambda score: score.whole) for one in passages]
-    shown = scores.lift([round(score.whole, _DIGITS) for score in own])
+    shown = [round(score, _DIGITS) for score in scores.lift([score.whole for score in own], kind)]
     hits = [_to_hit(*each) for each in zip(passages, own, shown, strict=True)][: query.max_results]
     return [hit for hit in hits if hit.score >= query.min_score]
 

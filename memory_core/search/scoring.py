@@ -112,7 +112,7 @@ def judge(
     if not weights.text:
         return ranks, [Score(vector, vector, None) for vector in near]
     evidence = [
-        share + share_by_meaning * scores.nearness(cosine, worth, unknown_words=unknown)
+        share + share_by_meaning * scores.nearness(cosine, worth, question.kind, unknown_words=unknown)
         for share, cosine in zip(covered, cosines.chunks, strict=True)
     ]
     whole = [max(scores.score(each, question.exponent), floor) for each, floor in zip(evidence, least, strict=True)]

@@ -20,6 +20,7 @@ _EDGES = ".,;:!?()[]{}<>\"'`“”‘’"
 _CODE = re.compile(r"[\w./:#+-]{4,}", re.ASCII)
 _QUANTITY = re.compile(r"\A\d+[-.]?[a-z]+", re.ASCII | re.IGNORECASE)
 _HUMP = re.compile(r"[a-z][A-Z]")
+_FULL_STOPS = ("。", "．", "！", "!")  # of Chinese and Japanese
 _PATH = re.compile(r"[\w./-]++")
 _FILE_NAME = re.compile(r"\A.*\w\.md\b")
 _ISO_DATE = re.compile(r"(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])")
@@ -183,10 +184,13 @@ def classify(text: str) -> QuestionKind:
     """Tell sentences that ask, other sentences, and bare lists of words apart.
 
     A third of a sentence's words are function words of its language. Whoever speaks in sentences may use other words than the
-    notes; a list of words is meant literally. CJK text is taken for a question.
+    notes; a list of words is meant literally. CJK text is a statement if it ends like one and asks nothing; else it is taken for
+    a question.
     """
     if find_cjk_share(text) > 0.5:
-        return "question"
+        return (
+            "statement" if text.rstrip().endswith(_FULL_STOPS) and "?" not in text and "？" not in text else "question"
+        )
     words, detected = _read_words(text.lower().replace("’", "'"))
     language = detected or "en"
     functional = sum(word in STOP_WORDS[language] for word in words)

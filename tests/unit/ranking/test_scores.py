@@ -114,15 +114,33 @@ def test_a_score_is_a_share_that_grows_with_the_evidence(
 @given(st.integers(0, 10**6), SHARES)
 def test_statements_are_trusted_most_and_lists_of_words_least(chunks: int, cjk: float) -> None:
     statement, question, words = (scores.exponent(chunks, kind, cjk=cjk) for kind in ("statement", "question", "words"))
-    assert statement < question <= words
+    assert statement <= question <= words
+    assert statement < question or cjk == 1
 
 
 def test_a_distant_chunk_counts_against_its_words() -> None:
     space = Calibration(floor=0.2, span=0.5)
-    assert scores.nearness(0.2, space) == pytest.approx(-scores.EXPECTED)
-    assert scores.nearness(0.0, space) == scores.nearness(-1.0, space) == scores.LEAST_NEARNESS
-    assert scores.nearness(1.0, space) == 1.0
-    assert scores.nearness(0.5, space, unknown_words=True) < scores.nearness(0.5, space)
+    assert scores.nearness(0.2, space, "question") == pytest.approx(-scores.EXPECTED)
+    for kind, least in scores.LEAST_NEARNESS.items():
+        assert scores.nearness(0.0, space, kind) == scores.nearness(-1.0, space, kind) == least
+        assert scores.nearness(1.0, space, kind) == 1.0
+        assert scores.nearness(0.5, space, kind, unknown_words=True) < scores.nearness(0.5, space, kind)
+
+
+@given(st.lists(st.floats(0, 1), max_size=8), KINDS)
+def test_scores_of_hits_never_rise_down_the_list(values: list[float], kind: QuestionKind) -> None:
+    shown = scores.lift(values, kind)
+    assert shown == sorted(shown, reverse=True)
+    assert all(own <= lifted <= max(values) for own, lifted in zip(values, shown, strict=True))
+
+
+def test_hits_behind_the_best_of_a_statement_count_nearly_as_much() -> None:
+    assert scores.lift([0.2, 0.5, 0.1], "question") == [0.5, 0.5, 0.1]
+    assert scores.lift([0.2, 0.5, 0.1], "statement") == [0.5, 0.5, 0.45]
+
+
+def test_no_chunk_counts_against_the_words_of_a_statement() -> None:
+    assert scores.LEAST_NEARNESS["statement"] == 0
 
 
 AGES = st.floats(-1e5, 1e5)

@@ -141,6 +141,9 @@ def test_what_is_a_question_in_a_sentence(text: str, asks: bool) -> None:
         ("treatment burns", "words"),
         ("Die Heizung ist seit gestern wieder warm", "statement"),
         ("香港经济复苏的原因是什么", "question"),
+        ("今天和妈妈一起去了海边。 ", "statement"),
+        ("昨日は雨でした！", "statement"),
+        ("你去过哪里？我忘了。", "question"),
         ("", "words"),
     ],
 )
