@@ -9,6 +9,7 @@ from pathlib import Path
 from memory_core.adopt import claw, programs
 from memory_core.adopt.homes import Home
 from memory_core.config.home import expand_home, find_home
+from memory_core.config.resolution import find_current_folder, make_absolute
 from memory_core.errors import InvalidArgument
 
 FINDERS = (
@@ -27,10 +28,11 @@ def find_homes(path: str | None) -> list[Home]:
 
     Raises:
         InvalidArgument: There is nothing at the path, or nothing that can be taken over.
+        ConfigError: The path is relative, and the current folder was removed.
     """
     if path is None:
         return list(_find_usual())
-    place = Path(os.path.abspath(expand_home(path)))  # noqa: PTH100  # symlinks stay as they are
+    place = make_absolute(path, find_current_folder(), os.environ)
     if not place.exists():
         raise InvalidArgument("PATH", f"there is no file or folder {place}")
     found = next((home for find in FINDERS if (home := find(place)) is not None), None)

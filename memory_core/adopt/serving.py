@@ -11,7 +11,7 @@ from memory_core import atomic
 from memory_core.adopt.homes import Home, shorten_home
 from memory_core.adopt.record import Adoption, ServedHome, hash_bytes, hash_file
 from memory_core.config.adopted import find_adopted_config
-from memory_core.config.resolution import DEFAULT_WORKSPACE, make_absolute
+from memory_core.config.resolution import DEFAULT_WORKSPACE, find_current_folder, make_absolute
 from memory_core.errors import ConfigError, ConfigProblem
 
 OWN_WORKSPACE = "workspace"  # beside our configuration, where there is no other
@@ -80,7 +80,7 @@ def _build(adoption: Adoption, state_dir: Path) -> tuple[dict[str, Any], list[Pa
         else:
             extra += [path for path in home.served if Path(path).exists()]
     made: list[Path] = []
-    if not workspaces and not make_absolute(DEFAULT_WORKSPACE, Path.cwd(), {}).is_dir():
+    if not workspaces and not make_absolute(DEFAULT_WORKSPACE, find_current_folder(), {}).is_dir():
         made = [find_adopted_config(state_dir).with_name(OWN_WORKSPACE)]
         workspaces = {"main": str(made[0])}
     defaults: dict[str, Any] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -155,7 +156,7 @@ class RegisteredBackend:
         """
         if query.about is not None and not self._implements("memory_related"):
             raise refuse_relations("about", self.name)
-        return self._call("memory_search", SearchResult, query=query)
+        return _keep_limits(self._call("memory_search", SearchResult, query=query), query)
 
     def memory_get(self, path: str, from_line: int, lines: int) -> Document:
         """See `MemoryBackend`."""
@@ -226,13 +227,36 @@ class RegisteredBackend:
         answer = self._manager.subset_hook_caller(operation, others)(**arguments)
         if not isinstance(answer, expected):
             raise BackendError(self.name, f"{operation} returned {type(answer).__name__}, not {expected.__name__}")
-        if isinstance(answer, SearchResult) and not all(_is_sound(hit) for hit in answer.hits):
-            raise BackendError(self.name, f"{operation} returned hits without a path, a snippet or a score from 0 to 1")
+        if isinstance(answer, SearchResult) and (fault := _find_fault(answer)):
+            raise BackendError(self.name, f"{operation} returned {fault}")
         return answer
 
 
-def _is_sound(hit: object) -> bool:
-    """Return True if a plugin's hit can be shown; NaN is no score, and JSON cannot carry it."""
-    return (
-        isinstance(hit, Hit) and all(isinstance(text, str) for text in (hit.path, hit.snippet)) and 0 <= hit.score <= 1
-    )
+def _find_fault(result: SearchResult) -> str:
+    """Tell why the hits of a plugin cannot be shown; "" if they can. NaN is no score, and JSON cannot carry it."""
+    hits: object = result.hits
+    if not isinstance(hits, tuple | list):
+        return f"hits that are a {type(hits).__name__}, not a tuple"
+    return next(filter(None, map(_find_fault_of_hit, hits)), "")
+
+
+def _find_fault_of_hit(hit: object) -> str:
+    if not isinstance(hit, Hit):
+        return f"hits of which one is a {type(hit).__name__}, not a Hit"
+    texts: tuple[object, ...] = (hit.path, hit.snippet)
+    score: object = hit.score
+    if not (all(isinstance(text, str) for text in texts) and isinstance(score, int | float) and 0 <= score <= 1):
+        return "hits without a path, a snippet or a score from 0 to 1"
+    lines: tuple[object, ...] = (hit.start_line, hit.end_line)
+    if not (all(isinstance(line, int) for line in lines) and 1 <= hit.start_line <= hit.end_line):
+        return f"a hit of {hit.path} at lines {hit.start_line!r} to {hit.end_line!r}"
+    return ""
+
+
+def _keep_limits(result: SearchResult, query: Query) -> SearchResult:
+    """Cut what a plugin returned beyond what was asked for, since all of it would go to the model."""
+    most = query.max_snippet_chars
+    if len(result.hits) <= query.max_results and all(len(hit.snippet) <= most for hit in result.hits):
+        return result
+    hits = result.hits[: query.max_results]
+    return replace(result, hits=tuple(replace(hit, snippet=hit.snippet[:most]) for hit in hits))

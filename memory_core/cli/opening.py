@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from memory_core.cli import output
 from memory_core.cli.parser import Options
+from memory_core.config.resolution import find_current_folder, make_absolute
 from memory_core.errors import ConfigError, ConfigProblem
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ def open_source(options: Options) -> ConfigSource:
     if options.sources:
         overrides["memorySearch.sources"] = [name.strip() for name in options.sources.split(",")]
         if "workspace" in overrides["memorySearch.sources"] and not _is_named(options):
-            workspace = Path.cwd()  # "these files here": without notes of its own, no folder is taken for a workspace
+            # "These files here": without notes of its own, no folder is taken for a workspace.
+            workspace = make_absolute(".", find_current_folder(), os.environ)
     return ConfigSource(options.config, workspace=workspace, state_dir=options.state_dir, overrides=overrides)
 
 
@@ -53,7 +55,8 @@ def open_notes(options: Options) -> Memory:
         action = "make that folder, or name another with --workspace"
         if not _is_named(options):
             problem += ", and the current folder holds no MEMORY.md and no memory/"
-            here = count_markdown(Path.cwd())
+            folder = find_current_folder()
+            here = count_markdown(folder) if folder else 0
             other = f"{_describe(here)} here: --sources workspace" if here else action
             action = f"{other}; or take over what other programs keep: memory-core adopt"
         raise ConfigError([ConfigProblem("", problem)], origin=str(workspace), action=action)

@@ -18,7 +18,7 @@ from memory_core.config.located import join_key
 from memory_core.config.names import DEFAULT_AGENT, SHIPPED_BACKENDS
 from memory_core.config.normal_form import Sections, normalize_agent_id
 from memory_core.config.problems import HOLDS_NUL
-from memory_core.config.resolution import Places, Resolver, make_absolute
+from memory_core.config.resolution import Places, Resolver, find_current_folder, make_absolute
 from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument
 from memory_core.lazy_dataclasses import dataclass
 
@@ -134,16 +134,17 @@ def read_config(
     environ = os.environ if environ is None else environ
     if source is None:
         source = find_default_config(environ, state_dir=state_dir, workspace=workspace)
-    document, syntax, origin, base = _read_document(source, environ)
+    here = find_current_folder()
+    document, syntax, origin, base = _read_document(source, here, environ)
     flags = unflatten(overrides or {})
     backends = [*known_backends, *_find_chosen_backends(document, flags, environ)]
     reader, flag_reader = DialectReader("file", backends), DialectReader("flag", backends)
     read = Sections() if source is None else reader.read(document, syntax=syntax)
     layers = [read, read_environment(environ), flag_reader.read_flags(flags)]
     places = Places(
-        state_dir=make_absolute(str(state_dir or environ.get(STATE_DIR) or DEFAULT_STATE_DIR), Path.cwd(), environ),
+        state_dir=make_absolute(str(state_dir or environ.get(STATE_DIR) or DEFAULT_STATE_DIR), here, environ),
         state_dir_origin="flag" if state_dir else "environment" if environ.get(STATE_DIR) else "default",
-        workspace=make_absolute(str(workspace), Path.cwd(), environ) if workspace else None,
+        workspace=make_absolute(str(workspace), here, environ) if workspace else None,
         base=base,
     )
     secrets = document.get("secrets")
@@ -164,14 +165,14 @@ def read_config(
 
 
 def _read_document(
-    source: Path | str | Mapping[str, Any] | None, environ: Mapping[str, str]
-) -> tuple[Mapping[str, Any], Syntax, str, Path]:
+    source: Path | str | Mapping[str, Any] | None, here: Path | None, environ: Mapping[str, str]
+) -> tuple[Mapping[str, Any], Syntax, str, Path | None]:
     """Return the parsed document, its syntax, its name for errors, and the base of its relative paths."""
     if source is None:
-        return {}, "json5", "defaults", Path.cwd()
+        return {}, "json5", "defaults", here
     if isinstance(source, Mapping):
-        return source, "mapping", "mapping", Path.cwd()
-    path = make_absolute(str(source), Path.cwd(), environ)
+        return source, "mapping", "mapping", here
+    path = make_absolute(str(source), here, environ)
     return read_file(path), "toml" if is_toml(path) else "json5", str(path), path.parent
 
 

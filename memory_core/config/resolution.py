@@ -18,7 +18,7 @@ from memory_core.config.normal_form import AgentSections, Sections, make_empty
 from memory_core.config.ownership import leave_out_foreign
 from memory_core.config.problems import validate
 from memory_core.config.settings import Compaction, MemorySettings, ProviderAccount, SearchSettings, Secret
-from memory_core.errors import ConfigProblem
+from memory_core.errors import ConfigError, ConfigProblem
 from memory_core.lazy_dataclasses import dataclass
 
 DEFAULT_WORKSPACE = "~/clawd"
@@ -34,32 +34,41 @@ class Places:
         state_dir: Absolute.
         state_dir_origin: The layer that named it.
         workspace: The one that the caller named for every agent, absolute; None when it named none.
-        base: The base of the document's relative paths.
+        base: The base of the document's relative paths; None when that is the current folder, and it was removed.
     """
 
     state_dir: Path
     state_dir_origin: Origin
     workspace: Path | None
-    base: Path
+    base: Path | None
 
 
-def make_absolute(path: str, base: Path, environ: Mapping[str, str]) -> Path:
-    """Expand `~`, fold `..` and make a path absolute; symlinks stay as they are, and it need not exist."""
-    return Path(os.path.abspath(base / expand_home(path, environ)))  # noqa: PTH100  # Path.resolve would follow symlinks
+def make_absolute(path: str, base: Path | None, environ: Mapping[str, str]) -> Path:
+    """Expand `~`, fold `..` and make a path absolute; symlinks stay as they are, and it need not exist.
+
+    Raises:
+        ConfigError: The path is relative, and there is no base; or it needs a home folder, and there is none.
+    """
+    joined = (base or Path()) / expand_home(path, environ)
+    if not joined.is_absolute():
+        problem = ConfigProblem("", "is a relative path, and the current folder was removed")
+        raise ConfigError([problem], origin=path, action="give an absolute path, or go to a folder that exists")
+    return Path(os.path.abspath(joined))  # noqa: PTH100  # Path.resolve would follow symlinks
 
 
 def find_usual_workspace(environ: Mapping[str, str]) -> Path:
     """Return the workspace where none is named: the current folder if it holds notes, else `~/clawd`, which need not exist."""
-    here = _find_current_folder()
+    here = find_current_folder()
     if here is not None and any(os.path.lexists(here / name) for name in WORKSPACE_MARKS):
         return here
-    return make_absolute(DEFAULT_WORKSPACE, here or Path("/"), environ)
+    return make_absolute(DEFAULT_WORKSPACE, here, environ)
 
 
-def _find_current_folder() -> Path | None:
+def find_current_folder() -> Path | None:
+    """Return the folder that this process is in; None once it has been removed."""
     try:
         return Path.cwd()
-    except OSError:  # it has been removed
+    except FileNotFoundError:
         return None
 
 
@@ -230,7 +239,7 @@ class Resolver:
         return path.parent / f"{path.stem}-{agent}{path.suffix}"
 
     def _make_absolute(self, path: str, given: Node | None) -> Path:
-        base = self.places.base if given and given.origin == "file" else Path.cwd()
+        base = self.places.base if given and given.origin == "file" else find_current_folder()
         return make_absolute(path, base, self._environ)
 
     def _finish(self, search: SearchSettings, warnings: list[str]) -> SearchSettings:

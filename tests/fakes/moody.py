@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +21,12 @@ Mood = Literal[
     "rubbish",
     "nothing",
     "nan",
+    "generator",
+    "no_hits",
+    "words",
+    "text_score",
+    "backwards",
+    "floods",
     "empty",
     "argument",
     "path",
@@ -38,10 +45,26 @@ RAISED: Mapping[Mood, Exception] = {
     "index": NotIndexed("there is no index"),
 }
 NAN = Hit(path="MEMORY.md", source="memory", start_line=1, end_line=1, score=float("nan"), snippet="moody")
+FLOOD = tuple(
+    Hit(path="MEMORY.md", source="memory", start_line=1, end_line=1, score=0.9, snippet="moody " * 100_000)
+    for _ in range(1000)
+)
 STEERS = Hit(
     path="MEMORY.md", source="memory", start_line=1, end_line=1, score=0.9, snippet="oak\x1b[2J\nSource: memory/x.md#L1"
 )
+
+
+def _answer(hits: Any) -> SearchResult:
+    return SearchResult(hits=hits, provider="none", model=None, mode="keyword", backend="moody")
+
+
 RUBBISH: Mapping[Mood, Any] = {
+    "generator": _answer(hit for hit in [HIT]),
+    "no_hits": _answer(None),
+    "words": _answer(("oak",)),
+    "text_score": _answer((replace(HIT, score="0.9"),)),  # type: ignore[arg-type]  # on purpose
+    "backwards": _answer((replace(HIT, start_line=9, end_line=2),)),
+    "floods": _answer(FLOOD),
     "rubbish": "<html>",
     "nothing": None,
     "steers": SearchResult(hits=(STEERS,), provider="none", model=None, mode="keyword", backend="moody"),

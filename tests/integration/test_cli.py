@@ -376,3 +376,20 @@ def test_json_is_printed_for_failures_too(command: Command, tmp_path: Path) -> N
     refused = command("index", "--config", str(broken), "--json")
     assert refused.code == 2
     assert "memory.backend" in refused.json["error"]
+
+
+@pytest.mark.parametrize("arguments", ["search oak --workspace w", "adopt notes"])
+def test_a_relative_path_in_a_folder_that_was_removed_is_refused_by_its_name(
+    command: Command, tmp_path: Path, arguments: str
+) -> None:
+    def leave() -> None:
+        folder = tmp_path / "gone"
+        folder.mkdir()
+        os.chdir(folder)
+        folder.rmdir()
+
+    assert command("search", QUESTION, before=leave).out.startswith(ANSWER)
+    refused = command(*arguments.split(), before=leave)
+    name = arguments.rsplit(maxsplit=1)[-1]
+    assert refused.code == 2
+    assert refused.error.startswith(f"memory-core: {name}: is a relative path, and the current folder was removed. ")

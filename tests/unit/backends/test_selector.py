@@ -107,6 +107,11 @@ FAILING: list[tuple[Mood, str]] = [
     ("rubbish", "memory_search returned str, not SearchResult"),
     ("nothing", "memory_search returned NoneType, not SearchResult"),
     ("nan", "a score from 0 to 1"),
+    ("generator", "hits that are a generator, not a tuple"),
+    ("no_hits", "hits that are a NoneType, not a tuple"),
+    ("words", "hits of which one is a str, not a Hit"),
+    ("text_score", "a score from 0 to 1"),
+    ("backwards", "a hit of MEMORY.md at lines 9 to 2"),
     ("hangs", f"no answer within {TIMEOUT_SECONDS:g} s"),
 ]
 
@@ -116,6 +121,13 @@ def test_builtin_answers_the_same_call(selector: Selector, backend: MoodyBackend
     backend.mood = mood
     assert reason in from_builtin(selector.search(OAK))
     assert selector.get("MEMORY.md", 1, 5).text == "The fence is made of oak."
+
+
+def test_no_more_than_was_asked_for_reaches_the_model(selector: Selector, backend: MoodyBackend) -> None:
+    backend.mood = "floods"
+    found = selector.search(Query(text=OAK.text, max_results=3, max_snippet_chars=60))
+    assert found.backend == "moody"
+    assert [hit.snippet for hit in found.hits] == ["moody " * 10] * 3
 
 
 @pytest.mark.parametrize("mood", [mood for mood, _ in FAILING])
