@@ -34,7 +34,7 @@ class Places:
         state_dir: Absolute.
         state_dir_origin: The layer that named it.
         workspace: The one that the caller named for every agent, absolute; None when it named none.
-        base: The base of the document's relative paths; None when that is the current folder, and it was removed.
+        base: The base of the document's relative paths; None when that is the current folder, and there is none.
     """
 
     state_dir: Path
@@ -51,7 +51,7 @@ def make_absolute(path: str, base: Path | None, environ: Mapping[str, str]) -> P
     """
     joined = (base or Path()) / expand_home(path, environ)
     if not joined.is_absolute():
-        problem = ConfigProblem("", "is a relative path, and the current folder was removed")
+        problem = ConfigProblem("", "is a relative path, and the current folder was removed or cannot be read")
         raise ConfigError([problem], origin=path, action="give an absolute path, or go to a folder that exists")
     return Path(os.path.abspath(joined))  # noqa: PTH100  # Path.resolve would follow symlinks
 
@@ -65,10 +65,10 @@ def find_usual_workspace(environ: Mapping[str, str]) -> Path:
 
 
 def find_current_folder() -> Path | None:
-    """Return the folder that this process is in; None once it has been removed."""
+    """Return the folder that this process is in; None if it was removed or cannot be read."""
     try:
         return Path.cwd()
-    except FileNotFoundError:
+    except OSError:
         return None
 
 

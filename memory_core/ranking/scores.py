@@ -46,17 +46,10 @@ VECTOR_SHARE = 1.0  # of the evidence by meaning, beside the share of the words 
 TABLE_SHARE = 0.1  # of a table of tokens in CJK, which spells most ideographs in bytes
 TABLE_CONE = 0.58  # of such a table in CJK: those bytes stand in every text
 EXPECTED = 0.05  # what the best of unrelated windows reaches
-# What a statement calls to mind may be as far from it as unrelated text, and several hits may be meant.
-LEAST_NEARNESS: Mapping[QuestionKind, float] = {
-    "question": -0.4,
-    "statement": 0.0,
-    "words": -0.4,
-}  # most against a chunk
-LEAST_OF_BEST: Mapping[QuestionKind, float] = {
-    "question": 0.0,
-    "statement": 0.9,
-    "words": 0.0,
-}  # share of the best hit's score
+# The most that speaks against a chunk: what a statement calls to mind may be as far from it as unrelated text.
+LEAST_NEARNESS: Mapping[QuestionKind, float] = {"question": -0.4, "statement": 0.0, "words": -0.4}
+# The least score of a hit, as a share of the best one's: a statement may call several things to mind.
+LEAST_OF_BEST: Mapping[QuestionKind, float] = {"question": 0.0, "statement": 0.9, "words": 0.0}
 BEST_UNIT = 0.25  # without vectors, of the evidence: the part of the question that one unit holds
 
 # Of `hybrid_score` and `keyword_score`.
@@ -108,7 +101,7 @@ def exponent(chunks: int, kind: QuestionKind, *, cjk: float = 0.0) -> float:
     grown = EXPONENT + EXPONENT_GROWTH * math.log10(max(chunks, 1) / 100)
     asked = min(max(grown, LEAST_EXPONENT), MOST_EXPONENT) * (1 - (1 - CJK_EXPONENT) * cjk)
     if kind == "statement":
-        return asked * (1 - (1 - STATEMENT_EXPONENT) * (1 - cjk))
+        return asked * (cjk + (1 - cjk) * STATEMENT_EXPONENT)
     return asked if kind == "question" else max(asked, LIST_EXPONENT)
 
 
@@ -151,12 +144,17 @@ def keyword_score(covered: float, chunks: int = 100, *, question: bool = False) 
 
 
 def lift(values: Sequence[float], kind: QuestionKind) -> list[float]:
-    """Raise each score to the highest of those behind it: scores of hits, best first, that never rise down the list.
-
-    Of a statement every hit counts at least nearly as much as the best.
+    """Raise each score to the highest of those behind it, and to the least that hits of such a question have.
 
     The order is that of the ranks, which tell hits of one answer apart better than scores do (ordered by score, R4000 is .03
     lower). So a hit that ranks before a well supported one counts as supported as well.
+
+    Args:
+        values: Scores of hits, best ranked first.
+        kind: What was asked.
+
+    Returns:
+        Scores in the same order, which never rise down the list.
     """
     least = LEAST_OF_BEST[kind] * max(values, default=0.0)
     return list(accumulate(reversed(values), max, initial=least))[:0:-1]

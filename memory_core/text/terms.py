@@ -188,9 +188,8 @@ def classify(text: str) -> QuestionKind:
     a question.
     """
     if find_cjk_share(text) > 0.5:
-        return (
-            "statement" if text.rstrip().endswith(_FULL_STOPS) and "?" not in text and "？" not in text else "question"
-        )
+        asks = not text.rstrip().endswith(_FULL_STOPS) or "?" in text or "？" in text
+        return "question" if asks else "statement"
     words, detected = _read_words(text.lower().replace("’", "'"))
     language = detected or "en"
     functional = sum(word in STOP_WORDS[language] for word in words)

@@ -7,6 +7,7 @@ foreign   share of questions of the other sets in the same script that find some
 shuffled  the same of 150 texts of ideographs of the set, in any order (CJK sets only)
 letters   the same of 150 texts of pseudo-words and of letters of other alphabets
 salad     the same of 150 texts of unconnected everyday words
+said      the same of up to 200 statements of the other sets in the same script: the short ones among their lines of evidence
 
 A list of words in CJK is the question without its hiragana and the characters of `FUNCTIONAL`.
 """
@@ -19,11 +20,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 
-from memory_core.text.terms import extract_words
+from memory_core.text.terms import classify, extract_words
 from tests.benchmarks.judged import Judged
 from tests.benchmarks.nonsense import EVERYDAY_WORDS, gibberish, pseudo_words, word_salad
 
 FOREIGN, LEAST, ODD = 200, 10, 150
+MOST_SAID = 140  # characters of a statement: a message, not a paragraph
 FUNCTIONAL = re.compile("[的了是在什么哪谁几多少何为怎样吗呢吧个\\u3041-\\u309f？?。、，,]+")
 _HAN = re.compile("[\u3400-\u9fff]")
 _CJK = re.compile("[\\u3041-\\u30ff\\u3400-\\u9fff]")
@@ -38,6 +40,7 @@ class Probes:
     shuffled: Sequence[str]
     letters: Sequence[str]
     salad: Sequence[str]
+    said: Sequence[str]
 
 
 @dataclass
@@ -50,6 +53,7 @@ class Passed:
     shuffled: tuple[int, int] = (0, 0)
     letters: tuple[int, int] = (0, 0)
     salad: tuple[int, int] = (0, 0)
+    said: tuple[int, int] = (0, 0)
 
     def add(self, kind: str, asked: int, found: int) -> None:
         before = getattr(self, kind)
@@ -84,7 +88,9 @@ def probes(
     """
     rng = random.Random(f"{name}/{number}")
     cjk = is_cjk(sets[name])
-    others = [each.text for other in sets if other != name and is_cjk(sets[other]) is cjk for each in sets[other]]
+    strangers = [each for other in sets if other != name and is_cjk(sets[other]) is cjk for each in sets[other]]
+    others = [each.text for each in strangers]
+    said = sorted({text for each in strangers for text in each.evidence if _is_short_statement(text)})
     odd = -(-ODD // workspaces)
     marks = [mark for each in own for mark in _HAN.findall(each.text)] if cjk else []
     return Probes(
@@ -93,7 +99,12 @@ def probes(
         shuffled=["".join(rng.choices(marks, k=rng.randint(8, 20))) for _ in range(odd)] if marks else [],
         letters=[(pseudo_words, gibberish)[index % 2](rng) for index in range(odd)],
         salad=[word_salad(rng, EVERYDAY_WORDS) for _ in range(odd)],
+        said=rng.sample(said, min(max(FOREIGN // workspaces, LEAST), len(said))),
     )
+
+
+def _is_short_statement(text: str) -> bool:
+    return len(text) <= MOST_SAID and classify(text) == "statement"
 
 
 @cache

@@ -262,19 +262,19 @@ def _embed(
     if provider is None or not windows:
         return np.zeros((0, 0), dtype=np.float32), None
     if not isinstance(provider, TokenEmbedder):
-        made = np.concatenate([rows for _, rows in provider.embed_documents([one.text for one in windows])])
-        return _round(made, provider.space), None
+        rows = np.concatenate([rows for _, rows in provider.embed_documents([one.text for one in windows])])
+        return _halve(rows, provider.space), None
     parts = [[units[one.first], *("\n" + unit for unit in units[one.first + 1 : one.last + 1])] for one in windows]
-    embedded = [embedding for _, several in provider.embed_document_tokens(parts) for embedding in several]
+    made = [embedding for _, several in provider.embed_document_tokens(parts) for embedding in several]
     tokens = [
         WindowTokens(
             chunk_id,
             one.first,
             *unpack_signs(pack_signs(embedding), units=one.last + 1 - one.first, dimensions=len(embedding.row)),
         )
-        for one, embedding in zip(windows, embedded, strict=True)
+        for one, embedding in zip(windows, made, strict=True)
     ]
-    return _round(np.stack([embedding.row for embedding in embedded]), provider.space), tokens
+    return _halve(np.stack([embedding.row for embedding in made]), provider.space), tokens
 
 
 def _is_within(chunk: _Chunk, dates: DateRange) -> bool:
@@ -284,9 +284,6 @@ def _is_within(chunk: _Chunk, dates: DateRange) -> bool:
 _IS_READER: type[Reader] = ListReader  # checked by mypy
 
 
-def _round(rows: NDArray[np.float32], space: Space) -> NDArray[np.float32]:
-    """Round as the index does."""
-    from memory_core.builtin.store.encoding import pack_embeddings, unpack_embeddings
-    from memory_core.builtin.store.spaces import is_coarse
-
-    return unpack_embeddings([*pack_embeddings(rows, coarse=is_coarse(space))], rows.shape[1])
+def _halve(rows: NDArray[np.float32], space: Space) -> NDArray[np.float32]:
+    """Round as the index does, which stores float16; it loses nothing of the static model's rows, which are rounded already."""
+    return rows if space.provider == "static" else rows.astype(np.float16).astype(np.float32)

@@ -392,4 +392,6 @@ def test_a_relative_path_in_a_folder_that_was_removed_is_refused_by_its_name(
     refused = command(*arguments.split(), before=leave)
     name = arguments.rsplit(maxsplit=1)[-1]
     assert refused.code == 2
-    assert refused.error.startswith(f"memory-core: {name}: is a relative path, and the current folder was removed. ")
+    assert refused.error.startswith(
+        f"memory-core: {name}: is a relative path, and the current folder was removed or cannot be read. "
+    )

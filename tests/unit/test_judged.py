@@ -43,6 +43,13 @@ def test_other_sets_in_the_same_script_are_foreign() -> None:
     assert not probes("a", 0, 1, sets, sets["a"]).shuffled
 
 
+def test_short_statements_of_other_sets_are_said() -> None:
+    statement, question, long = "We went to the sea with our dog.", "Did we go to the sea?", "It was the best day. " * 9
+    sets = {"a": [Judged("1", "?", (), ())], "b": [Judged("2", "?", (), (statement, question, long))]}
+    assert probes("a", 0, 1, sets, sets["a"]).said == [statement]
+    assert not probes("b", 0, 1, sets, sets["b"]).said
+
+
 def test_a_list_of_words_has_none_that_only_build_questions() -> None:
     assert word_list("Where did Ann's sister go in 2019?") == "Ann sister 2019"
     assert word_list("香港经济复苏的原因是什么？") == "香港经济复苏 原因"

@@ -59,7 +59,6 @@ def pack_embeddings(rows: NDArray[np.float32], *, coarse: bool = False) -> Itera
         rows: Of unit length, or all zero.
         coarse: Yield int8 and a float32 factor instead, if there are dimensions enough: half the size once more.
     """
-
     if not coarse or rows.shape[1] < COARSE_FROM:
         return (row.tobytes() for row in rows.astype("<f2"))
     numbers, factors = to_int8(rows)

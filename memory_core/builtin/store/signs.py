@@ -58,26 +58,11 @@ class Signs:
         if len(picked) > first:
             picked = find_alike(self.words, query, first)
         if len(picked) > count:
-            near = _add_up(self.words.take(picked, axis=1), query)
+            octets = np.ascontiguousarray(self.words.take(picked, axis=1).T).view(np.uint8)
+            signs = np.unpackbits(octets, axis=1, count=self.dimensions, bitorder="little")
+            near = np.einsum("ij,j->i", signs.astype(np.float32), query)
             picked = picked[np.argpartition(-near, count)[:count]]
         return np.sort(self.ids[picked])
-
-
-def _add_up(words: NDArray[np.uint64], query: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return for every vector the sum of the query's numbers where its sign is set.
-
-    Looked up for eight dimensions at once, in a third of the time that unpacked signs take.
-    """
-    import numpy as np
-
-    eights = np.pad(query, (0, len(words) * 64 - len(query))).reshape(-1, 8)
-    bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.float32)
-    sums = np.einsum("ij,kj->ki", bits, eights)  # of every octet there may be
-    octets = np.ascontiguousarray(words.T).view(np.uint8).T
-    near = np.zeros(words.shape[1], dtype=np.float32)
-    for own, octet in zip(sums, np.ascontiguousarray(octets), strict=True):
-        near += own.take(octet)
-    return near
 
 
 def find_alike(words: NDArray[np.uint64], query: NDArray[np.float32], count: int) -> NDArray[np.intp]:

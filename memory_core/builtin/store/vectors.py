@@ -260,10 +260,8 @@ class VectorIndex:
         if not len(held.hashes):
             return None
         places = {key: number for number, key in enumerate(held.hashes)}
-        for query, values in (
-            (_USED, ()),
-            (_USED_AND_EMBEDDED, (held.space_id,)),
-        ):  # the second where many have none yet
+        # The second is slower, and asked only where many windows have no embedding yet.
+        for query, values in ((_USED, ()), (_USED_AND_EMBEDDED, (held.space_id,))):
             hashes = [row[0] for row in cast("list[tuple[bytes]]", connection.execute(query, values).fetchall())]
             numbers = np.fromiter(map(places.get, hashes, repeat(-1)), np.intp, len(hashes))
             new = [hashes[number] for number in np.flatnonzero(numbers < 0).tolist()]
