@@ -27,7 +27,7 @@ from memory_core.lazy_dataclasses import dataclass
 from memory_core.ranking.calibration import SAMPLE, estimate
 from memory_core.records import AsOf, FileStamp, Hit, MemoryFile, Successor
 from memory_core.serving.index import PastIndex
-from memory_core.sources import files
+from memory_core.sources import requested_paths
 from memory_core.sources.notes import read_note
 from memory_core.sources.roots import find_roots
 from memory_core.sync.backfill import Backfill
@@ -94,7 +94,9 @@ class IndexStates:
         state = next((each for each in self._kept if each.key == key), None)
         if state is None:
             versions = self._history.list_alive(moment)
-            unserved = files.find_unserved(self._config, [note.path for note in versions])  # by today's configuration
+            unserved = requested_paths.find_unserved(
+                self._config, [note.path for note in versions]
+            )  # by today's configuration
             versions = {note: version for note, version in versions.items() if note.path not in unserved}
             state = _State(key, self._make(versions, choose), moment, versions)
         else:
@@ -164,7 +166,7 @@ class IndexStates:
     def _read_lines(self, path: str) -> list[str] | None:
         """Return the lines of a note as it stands; None if there is none."""
         try:
-            file = files.resolve(self._config, path)
+            file = requested_paths.resolve(self._config, path)
             return None if file is None else read_note(file).text.split("\n")
         except (PathRefused, FileUnreadable):
             return None

@@ -11,7 +11,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable, InvalidArgument, PathRefused
 from memory_core.explanation import Explanation, NotePlace, PlaceReport, Verdict
 from memory_core.records import MemoryFile, Query
-from memory_core.sources import files, notes
+from memory_core.sources import notes, requested_paths
 from memory_core.sources.refusals import FOLDER, NOT_MARKDOWN, OUTSIDE, SYMLINK, TOO_LONG, UNFIT_NAME, WITH_CONTROLS
 from memory_core.sources.session_logs import SHOWN
 
@@ -113,7 +113,7 @@ def _look_up(
 ) -> tuple[MemoryFile | None, Verdict | None]:
     """Return the file of a place; or else the verdict that there is none, or that it is not this agent's."""
     try:
-        file = files.resolve(config, place.path)
+        file = requested_paths.resolve(config, place.path)
     except PathRefused as error:
         reason, action = error.reason, error.action or _advise(place.path, error.reason)
     else:
@@ -148,7 +148,7 @@ def _advise(path: str, reason: str) -> str:
 
 def _serves(config: AgentConfig, path: str) -> bool:
     try:
-        return files.resolve(config, path) is not None
+        return requested_paths.resolve(config, path) is not None
     except PathRefused:
         return False
 

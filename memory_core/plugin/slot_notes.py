@@ -47,8 +47,8 @@ class SlotNotes:
         return results.catch_errors("memory_get", lambda: self._read_note(path, check_context(context)))
 
     def _read_note(self, path: str, context: CallContext) -> dict[str, Any]:
-        from memory_core.sources.files import resolve
         from memory_core.sources.notes import read_note
+        from memory_core.sources.requested_paths import resolve
 
         if not isinstance(path, str):
             raise InvalidArgument("path", f"expected a string, not {type(path).__name__}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable, PathRefused
 from memory_core.records import Document
-from memory_core.sources import files, notes, session_logs
+from memory_core.sources import notes, requested_paths, session_logs
 
 MAX_CHARS = 12_000
 
@@ -17,7 +17,7 @@ def get_document(config: AgentConfig, path: str, *, from_line: int, lines: int) 
         PathRefused: The path is none of this agent's notes, or cannot be read as text.
     """
     session_logs.refuse_log(path)
-    file = files.resolve(config, path)
+    file = requested_paths.resolve(config, path)
     if file is None:
         return Document(path=path, text="", from_line=from_line, lines=0, status="not_found")
     try:
