@@ -31,6 +31,7 @@ from memory_core.text.markdown import (
     split_lines,
 )
 from memory_core.text.tokens import count_quarters, cut_long
+from memory_core.text.units import find_sentence_starts
 
 # Ranks of lines as the first line of a chunk; less is better. A cut before a line up to LONELY tears nothing.
 SECTION = 0  # a heading
@@ -55,7 +56,8 @@ def split_chunks(text: str, chunking: Chunking, *, date: str | None = None, titl
     Returns:
         Chunks in the order of the note that together hold every non-blank line; none for a blank text. No chunk is
         blank. Each is at most `chunking.tokens` long, its overlap included, and quotes its lines exactly. A line that is
-        too long alone is cut into pieces, each a chunk of its own with the same line number.
+        too long alone is cut into pieces, where sentences begin if it can be, each a chunk of its own with the same
+        line number.
     """
     lines = split_lines(text)
     return _Splitter(lines, chunking, [part for part in (date, title) if part]).split()
@@ -97,7 +99,8 @@ class _Splitter:
         text = self.lines[line]
         self._pass(line)
         context = self._join_context(line)
-        pieces = (text[start:end] for start, end in cut_long(text, self.tokens))
+        sentences = find_sentence_starts(text, 0, len(text))
+        pieces = (text[start:end] for start, end in cut_long(text, self.tokens, sentences=sentences))
         return [Chunk(line + 1, line + 1, 0, context, piece, self.fence) for piece in pieces if piece.strip()]
 
     def _split_run(self, start: int, stop: int) -> list[Chunk]:

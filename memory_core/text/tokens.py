@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from memory_core.text.cjk import CHARACTERS
@@ -30,10 +31,16 @@ def estimate_tokens(text: str) -> int:
     return -(-count_quarters(text) // 4)
 
 
-def cut_long(text: str, max_tokens: int) -> Iterator[tuple[int, int]]:
+def cut_long(text: str, max_tokens: int, *, sentences: Sequence[int] = ()) -> Iterator[tuple[int, int]]:
     """Cut a text into pieces of at most `max_tokens`, without regard to lines.
 
-    A piece ends behind a clause if one ends in its second half, else at a space there, else anywhere.
+    A piece ends before the last sentence that begins behind its first quarter; where none does, behind a clause that ends in its
+    second half, else at a space there, else anywhere.
+
+    Args:
+        text: Any.
+        max_tokens: The most tokens of a piece.
+        sentences: Offsets at which sentences begin, in order.
 
     Yields:
         Start and end offsets, in order; the pieces together are the whole text.
@@ -43,11 +50,22 @@ def cut_long(text: str, max_tokens: int) -> Iterator[tuple[int, int]]:
     while start < len(text):
         end = start + _count_fitting(text[start : start + budget], budget)
         if end < len(text):
-            middle = (start + end + 1) // 2
-            match = _CLAUSE_END.match(text, middle, end) or _SPACE.match(text, middle, end)
-            end = match.end() if match else end
+            end = _find_sentence(sentences, start, end) or _find_pause(text, start, end) or end
         yield start, end
         start = end
+
+
+def _find_sentence(sentences: Sequence[int], start: int, end: int) -> int:
+    """Return the last offset up to `end` at which a sentence begins, or 0 if it lies in the first quarter of the span."""
+    at = bisect_right(sentences, end)
+    return sentences[at - 1] if at and sentences[at - 1] > start + (end - start) // 4 else 0
+
+
+def _find_pause(text: str, start: int, end: int) -> int:
+    """Return the end of the last clause in the second half of a span, else of its last space there, else 0."""
+    middle = (start + end + 1) // 2
+    match = _CLAUSE_END.match(text, middle, end) or _SPACE.match(text, middle, end)
+    return match.end() if match else 0
 
 
 def _count_fitting(text: str, budget: int) -> int:

@@ -203,6 +203,17 @@ def test_tables_and_list_items_stay_whole() -> None:
     assert any(item in chunk.text for chunk in chunks)
 
 
+@pytest.mark.parametrize(
+    "sentence", ["The pump of house {} was set to {} litres, says the log.", "第{}号泵房记录，今天调到{}升。"]
+)
+def test_pieces_of_a_long_line_hold_whole_sentences(sentence: str) -> None:
+    sentences = [sentence.format(house, 3 * house) for house in range(100)]
+    line = (" " if sentence.isascii() else "").join(sentences)
+    pieces = split_chunks(line, Chunking(tokens=120, overlap=20))
+    assert len(pieces) > 5
+    assert all(sum(sentence in piece.text for piece in pieces) == 1 for sentence in sentences)
+
+
 def test_the_context_is_date_title_and_trail() -> None:
     filler = "words and more words " * 8
     note = f"{filler}\n\n# Deploys\n\n{filler}\n\n## Rollback ##\n\n{filler}\n\n# 2026-01-12\n\n{filler}\n"

@@ -50,9 +50,9 @@ def test_lengths_add_up(a: str, b: str) -> None:
     assert count_quarters(a) + count_quarters(b) == count_quarters(a + b)
 
 
-@given(st.text(alphabet="ab ,.。漢字ー\t", max_size=400), st.integers(1, 30))
-def test_long_text_is_cut_without_loss(text: str, max_tokens: int) -> None:
-    pieces = [text[start:end] for start, end in cut_long(text, max_tokens)]
+@given(st.text(alphabet="ab ,.。漢字ー\t", max_size=400), st.integers(1, 30), st.sets(st.integers(0, 400)))
+def test_long_text_is_cut_without_loss(text: str, max_tokens: int, sentences: set[int]) -> None:
+    pieces = [text[start:end] for start, end in cut_long(text, max_tokens, sentences=sorted(sentences))]
     assert "".join(pieces) == text
     assert all(piece and estimate_tokens(piece) <= max_tokens for piece in pieces)
 
@@ -60,6 +60,19 @@ def test_long_text_is_cut_without_loss(text: str, max_tokens: int) -> None:
 def test_long_text_is_cut_at_clauses_then_at_spaces() -> None:
     clauses = "one two three, four five six seven eight"
     assert [clauses[a:b] for a, b in cut_long(clauses, 5)] == ["one two three,", " four five six ", "seven eight"]
+
+
+def test_long_text_is_cut_where_sentences_begin_unless_little_would_stand_before_it() -> None:
+    text = "Ask me. She sings in a choir, he does not"
+    assert [text[a:b] for a, b in cut_long(text, 8, sentences=[0, 8])] == [
+        "Ask me. She sings in a choir,",
+        " he does not",
+    ]
+    text = "Ask me now. She sings in a choir, he does not"
+    assert [text[a:b] for a, b in cut_long(text, 9, sentences=[0, 12])] == [
+        "Ask me now. ",
+        "She sings in a choir, he does not",
+    ]
 
 
 def test_cjk_counts_a_token_a_character() -> None:
