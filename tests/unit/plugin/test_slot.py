@@ -19,6 +19,7 @@ from memory_core.flush.policy import FlushTurn, Session
 from memory_core.hookspecs import PROJECT
 from memory_core.hosts.hookspecs import HostHooks
 from memory_core.plugin import MemorySlot, slot_events
+from memory_core.text.paragraphs import is_recalled
 from memory_core.tools import recalled as recalled_module
 from memory_core.tools.recalled import Recalled
 from tests.fakes.installed import install
@@ -592,3 +593,15 @@ def test_only_what_was_shown_lately_is_remembered() -> None:
         recalled.add(f"s{number}", ["A fact."])
     assert recalled.of("a") == frozenset()
     assert recalled.of("s0")
+
+
+def test_texts_are_remembered_in_the_order_in_which_they_came_until_they_fill_their_room() -> None:
+    recalled = Recalled()
+    recalled.add("a", ["The oldest fact.", "x" * recalled_module.TEXTS_CHARS])
+    assert not is_recalled("The oldest fact.", recalled.of("a"))
+    recalled.add("a", ["Ada prefers tea."])
+    recalled.add("a", ["The lease ends in May."])
+    shown = recalled.of("a")
+    assert is_recalled("- Ada prefers tea.", shown)
+    assert is_recalled("The lease ends in May.", shown)
+    assert recalled.of("a") == shown
