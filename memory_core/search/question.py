@@ -114,7 +114,7 @@ def analyse(reader: Reader, text: str, today: date) -> Question:
     """
     chunks = reader.count_chunks()
     words = _find_words(reader, text, chunks)
-    kept = sorted(words.values(), key=lambda term: (term.documents == 0, term.documents))[:MAX_TERMS]
+    kept = {*sorted(words.values(), key=lambda term: (term.documents == 0, term.documents))[:MAX_TERMS]}
     found = (
         Term(phrase, tuple(reader.stem(phrase)), reader.count_phrase(phrase))
         for phrase in extract_phrases(text)[:MAX_PHRASES]
@@ -168,7 +168,8 @@ def _find_forms(reader: Reader, text: str, stems: Mapping[str, str]) -> dict[str
     language = detect_language(text)
     if language == "en":
         return {}
-    found = reader.find_forms([*stems.values()], STEMMED if language is None else [language])
+    inflected = [word for word in stems.values() if word.isascii() or not find_cjk_share(word)]
+    found = reader.find_forms(inflected, STEMMED if language is None else [language]) if inflected else {}
     forms: dict[str, tuple[Form, ...]] = {}
     for stem, word in stems.items():
         others = {other: form for form in found.get(word, ()) for other in reader.stem(form)[:1] if other != stem}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
+from operator import add
 from typing import Literal
 
 from memory_core.text.cjk import WORD_CHARACTERS
@@ -85,7 +86,7 @@ def cut_cjk(text: str) -> str:
 
 def _pairs(match: re.Match[str]) -> str:
     run = match.group()
-    return " " + " ".join([*(run[i : i + 2] for i in range(len(run) - 1)), run[-1]]) + " "
+    return " " + " ".join([*map(add, run, run[1:]), run[-1]]) + " "
 
 
 def find_words(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:

@@ -23,13 +23,13 @@ class Recalled:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._sessions: OrderedDict[str, _Shown] = OrderedDict()
+        self._sessions: OrderedDict[str, _ShownTexts] = OrderedDict()
         forks.renew_in_children(self, Recalled._renew)
 
     def add(self, session_key: str | None, texts: Iterable[str]) -> None:
         """Record that texts have been shown in a session."""
         with self._lock:
-            shown = self._sessions.setdefault(session_key or "", _Shown())
+            shown = self._sessions.setdefault(session_key or "", _ShownTexts())
             self._sessions.move_to_end(session_key or "")
             shown.add(texts)
             _shrink(self._sessions, SESSIONS)
@@ -49,7 +49,7 @@ class Recalled:
         self._lock = threading.Lock()
 
 
-class _Shown:
+class _ShownTexts:
     """The fingerprints of one session, oldest first, and the texts that came since they were asked for."""
 
     def __init__(self) -> None:

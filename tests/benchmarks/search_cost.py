@@ -35,7 +35,7 @@ ROUNDS = 4  # the first warms up
 Workload = tuple[str, Path, Sequence[str]]
 
 
-class Worker:
+class _Process:
     """A process that searches one workspace with the code below `tree`.
 
     Attributes:
@@ -92,7 +92,7 @@ def compare(trees: Mapping[str, Path], workload: Workload, provider: str, scratc
         workers = []
         for tree in trees.values():
             state = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=scratch)))
-            workers.append(Worker(tree, workspace, state, provider))
+            workers.append(_Process(tree, workspace, state, provider))
             stack.callback(workers[-1].close)
         times = np.array([[[each.time(question) for each in workers] for question in asked] for _ in range(ROUNDS)])
     shortest = times[1:].min(axis=0)  # of every question, with both
