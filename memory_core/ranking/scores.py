@@ -22,7 +22,7 @@ VECTOR_WEIGHT, TEXT_WEIGHT = 0.6, 0.4
 UNIT_SHARE = 0.25  # of the text side: BM25 of the unit; the rest is its chunk's
 # The shares of the vector side that the window's cosine and late interaction have: without tokens, with tokens of a table,
 # with tokens in their context. The last tell more: with both shares at .5, R4000 is .012 lower.
-WITHOUT_TOKENS, WITH_TABLE, WITH_CONTEXT = (1.0, 0.0), (0.5, 0.5), (0.8, 1.4)
+WITHOUT_TOKENS, WITH_TABLE, WITH_CONTEXT = (1.0, 0.0), (0.5, 0.5), (0.6, 1.4)
 # Of the best rank: a unit without a word of the question that reaches it opens a passage of its own.
 NEAR_BEST = 0.7
 PERIOD_BONUS = 0.2  # for notes of the days that the question speaks of

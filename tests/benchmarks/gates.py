@@ -60,13 +60,20 @@ class Passed:
         setattr(self, kind, (before[0] + asked, before[1] + found))
 
     def __str__(self) -> str:
-        return "  ".join(f"{each.name} {self._share(each.name)}" for each in fields(self))
+        return "  ".join(f"{each.name} {self.show(each.name)}" for each in fields(self))
 
-    def _share(self, kind: str) -> str:
-        asked, found = getattr(self, kind)
-        if not asked:
-            return "   -"
-        return f"{(asked - found if kind in {'own', 'lists'} else found) / asked:.3f}"
+    def share(self, kind: str) -> float:
+        """Return the share of texts of a kind that went wrong: own and lists find nothing, the others something."""
+        asked, found = self._counts(kind)
+        return (asked - found if kind in {"own", "lists"} else found) / asked
+
+    def show(self, kind: str) -> str:
+        """Return that share, or a dash where none was asked."""
+        return f"{self.share(kind):.3f}" if self._counts(kind)[0] else "   -"
+
+    def _counts(self, kind: str) -> tuple[int, int]:
+        counts: tuple[int, int] = getattr(self, kind)
+        return counts
 
 
 def is_cjk(questions: Sequence[Judged]) -> bool:

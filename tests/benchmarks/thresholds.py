@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from unittest import mock
 
-from memory_core.config.settings import SearchSettings, SyncSettings
-from memory_core.ranking import scores
-from memory_core.search import question
+from memory_core.config.settings import SearchSettings
 from memory_core.text.terms import extract_identifiers, extract_words
 from tests.benchmarks.judged import Judged, conversations, excerpt, merge
 from tests.benchmarks.nonsense import EVERYDAY_WORDS, SMALL_TALK, nonsense
@@ -24,17 +20,6 @@ from tests.retrieval_sets import DISTRACTORS, amid_others, placed, searching
 NONSENSE = nonsense(300, EVERYDAY_WORDS)
 OTHERS = [question.text for name in ("prose", "code") for question in placed(name)]
 Workspace = tuple[Path, Sequence[Judged]]
-OFFLINE = {
-    "default (static)": SearchSettings(provider="static", sync=SyncSettings(on_search=False)),
-    "keyword-only": SearchSettings(provider="none", sync=SyncSettings(on_search=False)),
-}
-# What is taken out of the score, and how: (module, constant, value).
-ABLATIONS: dict[str, tuple[object, str, object]] = {
-    "the product": (scores, "IDENTIFIED", scores.IDENTIFIED),
-    "without the benefit of sentences": (question, "classify", lambda _: "words"),
-    "without the growth of chance": (scores, "EXPONENT_GROWTH", 0.0),
-    "without identifiers": (scores, "IDENTIFIED", 0.0),
-}
 
 
 def tables(data: Path, scratch: Path, systems: Mapping[str, SearchSettings]) -> Iterator[str]:
@@ -62,14 +47,6 @@ def _sets(scratch: Path, settings: SearchSettings) -> str:
                 hits = sum(any(hit.path == q.path for hit in search(f"{one} wobbling gizmo")[:1]) for one, q in named)
                 shares.append(f"identifiers beside unknown words {hits} of {len(named)}")
     return "  ".join(shares)
-
-
-def ablated(data: Path, scratch: Path, systems: Mapping[str, SearchSettings]) -> Iterator[str]:
-    """Yield the lines of the tables again, each without one part of the score."""
-    for name, (module, constant, value) in ABLATIONS.items():
-        yield f"\n# {name}"
-        with mock.patch.object(module, constant, value), tempfile.TemporaryDirectory(dir=scratch) as folder:
-            yield from tables(data, Path(folder), systems)
 
 
 def _line(workspaces: Sequence[Workspace], states: Iterator[Path], settings: SearchSettings) -> str:
