@@ -8,7 +8,10 @@ from typing import Any
 
 import apsw
 
+from memory_core.builtin.store.codebooks import Codebooks
 from memory_core.builtin.store.counts import summarise
+from memory_core.builtin.store.encoding import unpack_units
+from memory_core.builtin.store.rows import unpack_text
 from memory_core.builtin.store.spaces import find_space
 from memory_core.builtin.store.store import Store
 from memory_core.builtin.store.vectors import VectorIndex
@@ -103,6 +106,7 @@ class Index:
 def held(path: Path, space_id: int | None = None) -> dict[str, Any]:
     """The content of an index file, comparable between files; see `Index.content`."""
     db = apsw.Connection(str(path))
+    books = Codebooks(db)
     try:
         chunk = "f.source, f.path, c.start_line, c.end_line"
         db.execute("CREATE VIRTUAL TABLE temp.postings USING fts5vocab (main, chunks_fts, instance)")
@@ -110,10 +114,13 @@ def held(path: Path, space_id: int | None = None) -> dict[str, Any]:
             "files": db.execute(
                 "SELECT source, path, hash, mtime_ns, size, date, error FROM files ORDER BY 1, 2"
             ).fetchall(),
-            "chunks": db.execute(
-                f"SELECT {chunk}, c.hash, c.context, c.text, c.units, c.tokens"
-                " FROM chunks c JOIN files f ON f.id = c.file_id ORDER BY 1, 2, 3, 4, 5"
-            ).fetchall(),
+            "chunks": [
+                (*row, unpack_text(books, text, packed), unpack_units(units), tokens and books.unpack_tokens(tokens))
+                for *row, text, packed, units, tokens in db.execute(
+                    f"SELECT {chunk}, c.hash, c.context, c.links, c.text, c.packed, c.units, c.tokens"
+                    " FROM chunks c JOIN files f ON f.id = c.file_id ORDER BY 1, 2, 3, 4, 5"
+                )
+            ],
             "windows": db.execute(
                 f"SELECT {chunk}, w.first, w.last, w.hash FROM windows w JOIN chunks c ON c.id = w.chunk_id"
                 " JOIN files f ON f.id = c.file_id ORDER BY 1, 2, 3, 4, 5"
@@ -139,6 +146,12 @@ def held(path: Path, space_id: int | None = None) -> dict[str, Any]:
         }
     finally:
         db.close()
+
+
+def make_older(db: apsw.Connection, version: int) -> None:
+    """Take away what migrations behind a version have made, of an index whose rows are plain; the first of these is the ninth."""
+    db.execute("DROP TABLE codebooks; ALTER TABLE chunks DROP COLUMN packed; ALTER TABLE chunks DROP COLUMN links")
+    db.pragma("user_version", version)
 
 
 def changes(path: Path) -> dict[str, Any]:

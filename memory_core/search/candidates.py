@@ -39,6 +39,7 @@ def find_candidates(
     multiplier: int,
     near: Mapping[int, float],
     among: Collection[int] | None = None,
+    tokens: bool = False,
     recorder: SearchRecorder | None = None,
 ) -> list[Candidate]:
     """Find the chunks to rank, as `sort_equals` orders them: of units that rank alike, those of the first stay first.
@@ -47,6 +48,7 @@ def find_candidates(
         multiplier: Chunks looked at for each result asked for.
         near: Cosines of the nearest chunks, by chunk id; empty without vectors.
         among: The chunks that may be candidates; None allows all.
+        tokens: Load the token ids of the chunks.
         recorder: Records what keywords find.
     """  # fmt: skip
     dates = DateRange(query.after, query.before)
@@ -67,7 +69,7 @@ def find_candidates(
         if among is None or chunk_id in among
     )
     ids = list({**named, **best_of(reader, _merge(by_text, near, weights), count)})[:count]
-    return [Candidate(chunk, chunk.id in named) for chunk in sort_equals(reader.load_chunks(ids))]
+    return [Candidate(chunk, chunk.id in named) for chunk in sort_equals(reader.load_chunks(ids, tokens=tokens))]
 
 
 def compare_all(reader: Reader, space_id: int, vector: NDArray[np.float32], among: Collection[int]) -> dict[int, float]:

@@ -69,8 +69,9 @@ def search(
             near = compare_all(reader, vectors.space_id, vectors.vector, about.chunks)
     among = None if about is None else about.chunks
     candidates = find_candidates(
-        reader, question, query, weights, multiplier=multiplier, near=near, among=among, recorder=recorder
-    )
+        reader, question, query, weights, multiplier=multiplier, near=near, among=among,
+        tokens=vectors is not None and vectors.table is not None, recorder=recorder,
+    )  # fmt: skip
     counts = TermCounts(question, candidates, reader.stem)
     ranks, judged = judge(reader, question, candidates, counts, weights=weights, vectors=vectors, recorder=recorder)
     if hybrid.temporal_decay.enabled:

@@ -88,7 +88,7 @@ class IndexedChunk:
         context: The date and headings above it.
         text: Its lines.
         units: What is ranked, never empty.
-        token_ids: Of its units, as `embeddings.token_blobs` packs them; None when they were not computed.
+        token_ids: Of its units, as `embeddings.token_blobs` packs them; None when they were not computed, or not loaded.
     """
 
     id: int
@@ -244,8 +244,13 @@ class Reader(Protocol):
         """Return the ids of chunks in the order of the function `sort_equals`."""
         ...
 
-    def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
-        """Return the chunks with these ids, in any order; those without units are left out."""
+    def load_chunks(self, ids: Collection[int], *, tokens: bool = False) -> list[IndexedChunk]:
+        """Return the chunks with these ids, in any order; those without units are left out.
+
+        Args:
+            ids: Of the chunks.
+            tokens: Load their token ids, too.
+        """
         ...
 
     # Names.

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from memory_core.builtin.store.codebooks import Codebooks
+from memory_core.builtin.store.rows import unpack_text
 from memory_core.embeddings.static import StaticProvider
 from memory_core.records import Hit, Query
 from memory_core.sqlite import Connection, open_reader
@@ -26,10 +28,11 @@ class Baselines:
 
     def __init__(self, path: Path) -> None:
         self._db: Connection = open_reader(path)
+        books = Codebooks(self._db)
         self._chunks = {
-            row[0]: row[1:]
-            for row in self._db.execute(
-                "SELECT c.id, f.path, c.start_line, c.end_line, c.text FROM chunks c JOIN files f ON f.id = c.file_id"
+            chunk_id: (path, start, end, unpack_text(books, plain, packed))
+            for chunk_id, path, start, end, plain, packed in self._db.execute(
+                "SELECT c.id, f.path, c.start_line, c.end_line, c.text, c.packed FROM chunks c JOIN files f ON f.id = c.file_id"
             )
         }
         self._model = StaticProvider()

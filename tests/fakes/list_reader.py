@@ -198,7 +198,7 @@ class ListReader:
     def sort_equals(self, ids: Iterable[int]) -> list[int]:
         return [row.id for row in sort_equals(chunk.row for chunk in self._held(ids))]
 
-    def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
+    def load_chunks(self, ids: Collection[int], *, tokens: bool = False) -> list[IndexedChunk]:
         return [chunk.row for chunk in self._held(ids) if chunk.row.units]
 
     def compare_windows(

@@ -14,7 +14,7 @@ from memory_core.builtin.store.spaces import find_space, load_calibration
 from memory_core.embeddings.protocols import Calibrated, Calibration, EmbeddingProvider
 from memory_core.embeddings.static import CALIBRATION, StaticProvider
 from tests.fakes.providers import CountingProvider
-from tests.index import Index
+from tests.index import Index, make_older
 
 
 @dataclass
@@ -119,6 +119,6 @@ def _undo_migrations(path: Path, version: int) -> None:
             db.execute(f"ALTER TABLE spaces DROP COLUMN {column}")
         for column in ("ctime_ns", "inode"):
             db.execute(f"ALTER TABLE files DROP COLUMN {column}")
-        db.pragma("user_version", version)
+        make_older(db, version)
     finally:
         db.close()

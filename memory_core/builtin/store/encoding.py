@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from memory_core.builtin.store.damage import DamagedRow
@@ -14,14 +14,21 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-UNIT_BYTES = 16  # of one unit: four int32
+WIDE_UNIT, NARROW_UNIT = 16, 6  # bytes of one unit: four int32; or two uint16 and two uint8
+_NARROW = b"\0"  # in front of narrow ones, which makes their length odd
 COARSE_FROM = 64  # dimensions; of 4, the length of an int8 row would be that of a float16 row
 FACTOR_BYTES = 4
 
 
-def pack_units(units: Iterable[Unit]) -> bytes:
-    """Return units as int32 quadruples."""
-    return array("i", [n for u in units for n in (u.start, u.end, u.first_line, u.last_line)]).tobytes()
+def pack_units(units: Sequence[Unit]) -> bytes:
+    """Return units as int32 quadruples; where all fit, as all starts, ends, first and last lines of uint16 and uint8."""
+    if not units:
+        return b""
+    starts, ends, first_lines, last_lines = zip(*units, strict=True)
+    try:
+        return b"".join((_NARROW, array("H", starts + ends).tobytes(), bytes(first_lines), bytes(last_lines)))
+    except (OverflowError, ValueError):  # one is larger
+        return array("i", [n for unit in units for n in unit]).tobytes()
 
 
 def unpack_units(blob: bytes) -> list[Unit]:
@@ -30,10 +37,15 @@ def unpack_units(blob: bytes) -> list[Unit]:
     Raises:
         DamagedRow: These are no units.
     """
-    if len(blob) % UNIT_BYTES:
+    is_narrow = len(blob) % 2
+    count, left = divmod(len(blob), NARROW_UNIT if is_narrow else WIDE_UNIT)
+    if left != is_narrow or (is_narrow and not count):
         raise DamagedRow("units are cut off")
-    numbers = iter(array("i", blob))
-    return [*map(Unit._make, zip(numbers, numbers, numbers, numbers, strict=True))]
+    if not is_narrow:
+        numbers = iter(array("i", blob))
+        return [*map(Unit._make, zip(numbers, numbers, numbers, numbers, strict=True))]
+    places, lines = array("H", blob[1 : 4 * count + 1]), blob[4 * count + 1 :]
+    return [*map(Unit._make, zip(places[:count], places[count:], lines[:count], lines[count:], strict=True))]
 
 
 def pack_lines(lines: Sequence[int]) -> bytes | None:

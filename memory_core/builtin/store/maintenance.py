@@ -7,6 +7,7 @@ from typing import cast
 
 from memory_core.builtin.store import meta, spaces, token_bits
 from memory_core.builtin.store.encoding import find_length, pack_embeddings, unpack_embeddings
+from memory_core.builtin.store.packing import pack_chunks, replace_words
 from memory_core.builtin.store.store import Store
 from memory_core.errors import SyncBusy
 from memory_core.sqlite import INDEX
@@ -31,7 +32,7 @@ def evict_embeddings(store: Store, *, keep: int) -> None:
         evicted = connection.execute(
             "DELETE FROM embedding_cache WHERE id IN (SELECT e.id FROM embedding_cache e"
             " WHERE NOT EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)"
-            " ORDER BY e.updated_at DESC, e.id DESC LIMIT -1 OFFSET ?) RETURNING id",
+            " ORDER BY e.id DESC LIMIT -1 OFFSET ?) RETURNING id",
             (keep,),
         ).fetchall()
         store.vectors.forget(connection, [row[0] for row in cast("list[tuple[int]]", evicted)])
@@ -96,6 +97,7 @@ def _repack_some(store: Store) -> bool:
 def give_back_space(store: Store) -> None:
     """Return free pages to the file system in steps, and empty the write-ahead log."""
     repack_embeddings(store)
+    pack_chunks(store)
     with store.maintain() as connection:
         while free := int(connection.pragma("freelist_count")):
             connection.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()
@@ -117,6 +119,7 @@ def wipe(store: Store, *, seconds: float) -> bool:
 
     try:
         with store.write(content=False) as connection:
+            replace_words(connection)
             connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('optimize')")
         with store.maintain() as connection:
             return repeat(lambda: rewrite_file(connection, INDEX), seconds=seconds)

@@ -33,8 +33,8 @@ CREATE TABLE chunks (
   hash          BLOB    NOT NULL,       -- blake2b-16 of context, overlap and text: what FTS holds
   context       TEXT    NOT NULL,       -- date and heading trail, keyword side only
   text          TEXT    NOT NULL,       -- the quoted lines
-  units         BLOB    NOT NULL,       -- int32 quadruples: start, end, first line, last line
-  tokens        BLOB                    -- uint16 token ids of the units, 0xFFFF behind each; NULL = not computed
+  units         BLOB    NOT NULL,       -- start, end, first line, last line of each; see encoding.py
+  tokens        BLOB                    -- uint16 token ids of the units, 0xFFFF behind each, perhaps packed; NULL = not computed
 ) STRICT;
 CREATE INDEX chunks_file ON chunks (file_id, start_line);
 
@@ -53,7 +53,7 @@ CREATE TABLE embedding_cache (          -- the embeddings: content-keyed, immuta
   space_id   INTEGER NOT NULL REFERENCES spaces(id),
   hash       BLOB    NOT NULL,          -- blake2b-16 of the embedded text
   embedding  BLOB    NOT NULL,          -- float16 little-endian, unit length; all zero = has no direction
-  updated_at INTEGER NOT NULL,          -- unix seconds; oldest first among rows that no window refers to
+  updated_at INTEGER NOT NULL,          -- unix seconds in rows of older versions, else 0
   UNIQUE (space_id, hash)
 ) STRICT;
 
@@ -126,7 +126,18 @@ INSERT INTO meta SELECT 'unpacked_after', '0' WHERE EXISTS (SELECT 1 FROM embedd
 DELETE FROM meta WHERE key = 'tidied';
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH)
+# From here on chunks are packed once there are enough of them to choose the codebooks from; see codebooks.py.
+_NINTH = """
+CREATE TABLE codebooks (
+  kind    TEXT PRIMARY KEY,             -- 'words' | 'tokens'
+  entries BLOB NOT NULL                 -- frequent words, or the uint16 ids of frequent tokens
+) STRICT, WITHOUT ROWID;
+ALTER TABLE chunks ADD COLUMN links INTEGER NOT NULL DEFAULT 1;  -- 0 = the text holds no link and no tag
+ALTER TABLE chunks ADD COLUMN packed BLOB;      -- the text, packed, where `text` is empty; NULL = it is in `text`
+DELETE FROM meta WHERE key = 'tidied';
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH, _NINTH)
 VERSION = len(MIGRATIONS)
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import cast
+from typing import TypeAlias, cast
 
+from memory_core.builtin.store.codebooks import Codebooks
 from memory_core.builtin.store.encoding import unpack_units
+from memory_core.builtin.store.rows import unpack_text
 from memory_core.sqlite import Connection
 from memory_core.sync.prepared import PendingWindow, slice_units
+
+_PendingRow: TypeAlias = tuple[int, int, int, bytes, str, bytes | None, bytes]
+_UntokenedRow: TypeAlias = tuple[int, bytes, str, bytes | None]
 
 # The embeddings as e; with tokens, those only that have embeddings of their tokens.
 _EMBEDDINGS = ("embedding_cache e", "embedding_cache e JOIN token_bits t ON t.embedding_id = e.id")
@@ -36,7 +41,7 @@ def find_pending_windows(
         The windows, and the place of the last of them; no windows where none is left.
     """
     rows = connection.execute(
-        f"SELECT w.chunk_id, w.first, w.last, w.hash, c.text, c.units FROM {prefix}windows w"
+        f"SELECT w.chunk_id, w.first, w.last, w.hash, c.text, c.packed, c.units FROM {prefix}windows w"
         f" CROSS JOIN {prefix}chunks c ON c.id = w.chunk_id"  # CROSS: in the order of the first table, without a sort
         f" WHERE (w.chunk_id, w.first) > (?, ?)"
         f" AND NOT EXISTS (SELECT 1 FROM {_EMBEDDINGS[tokens]} WHERE e.space_id = ? AND e.hash = w.hash)"
@@ -44,10 +49,11 @@ def find_pending_windows(
         (*after, space_id, limit),
     )
     found: dict[bytes, PendingWindow] = {}
-    held, units = -1, []
-    for chunk_id, first, last, key, text, blob in cast("Iterable[tuple[int, int, int, bytes, str, bytes]]", rows):
+    held, text, units = -1, "", []
+    books = Codebooks(connection)
+    for chunk_id, first, last, key, plain, packed, blob in cast("Iterable[_PendingRow]", rows):
         if chunk_id != held:
-            held, units = chunk_id, unpack_units(blob)
+            held, text, units = chunk_id, unpack_text(books, plain, packed), unpack_units(blob)
         after = chunk_id, first
         found.setdefault(key, PendingWindow(key, slice_units(text, units[first : last + 1])))
     return list(found.values()), after
@@ -69,11 +75,14 @@ def find_chunks_without_tokens(
 ) -> list[tuple[int, Sequence[str]]]:
     """Return (chunk id, texts of its units) of the next chunks without token ids, behind a chunk id."""
     rows = connection.execute(
-        f"SELECT id, text, units FROM {prefix}chunks WHERE tokens IS NULL AND id > ? ORDER BY id LIMIT ?",
+        f"SELECT id, units, text, packed FROM {prefix}chunks WHERE tokens IS NULL AND id > ? ORDER BY id LIMIT ?",
         (after, limit),
-    )
-    found = cast("Iterable[tuple[int, str, bytes]]", rows)
-    return [(chunk_id, slice_units(text, unpack_units(blob))) for chunk_id, text, blob in found]
+    ).fetchall()
+    books = Codebooks(connection)
+    return [
+        (chunk_id, slice_units(unpack_text(books, plain, packed), unpack_units(blob)))
+        for chunk_id, blob, plain, packed in cast("Iterable[_UntokenedRow]", rows)
+    ]
 
 
 def find_embedded(

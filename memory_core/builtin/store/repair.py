@@ -7,9 +7,11 @@ import os
 from pathlib import Path
 
 from memory_core import sqlite
+from memory_core.builtin.store.codebooks import Codebooks
 from memory_core.builtin.store.damage import DamagedRow, check_chunk, translate_bad_text
-from memory_core.builtin.store.encoding import COARSE_FROM, FACTOR_BYTES, UNIT_BYTES, unpack_units
+from memory_core.builtin.store.encoding import COARSE_FROM, FACTOR_BYTES, NARROW_UNIT, WIDE_UNIT, unpack_units
 from memory_core.builtin.store.migrations import check, find_wrong_table
+from memory_core.builtin.store.rows import unpack_text
 from memory_core.errors import StoreCorrupt, StoreError, StoreReadOnly
 
 ASIDE = ".damaged"  # behind the whole name; the last damaged index of its path
@@ -18,7 +20,8 @@ _OURS = frozenset(
 )  # tables by which a lost application id is forgiven
 _WRONG_ROWS = {
     "a window lies outside of its text": "SELECT 1 FROM windows w JOIN chunks c ON c.id = w.chunk_id"
-    f" WHERE NOT (0 <= w.first AND w.first <= w.last AND {UNIT_BYTES} * w.last < length(c.units))",
+    " WHERE NOT (0 <= w.first AND w.first <= w.last"
+    f" AND w.last < CASE length(c.units) % 2 WHEN 0 THEN length(c.units) / {WIDE_UNIT} ELSE length(c.units) / {NARROW_UNIT} END)",
     "an embedding has another length than those of its model": "SELECT 1 FROM embedding_cache e"
     " JOIN spaces s ON s.id = e.space_id"
     " WHERE NOT (length(e.embedding) IN (2 * s.dimensions, 4 * s.dimensions)"
@@ -77,9 +80,11 @@ def _check_rows(connection: sqlite.Connection) -> None:
         DamagedRow: A row holds what no sync has written.
     """
     with translate_bad_text():
-        rows = connection.execute("SELECT hash, context, text, units, tokens FROM chunks WHERE length(units)")
-        for key, context, text, units, tokens in rows:
-            check_chunk(key, context, text, unpack_units(units), tokens)
+        books = Codebooks(connection)
+        rows = connection.execute("SELECT hash, context, text, packed, units, tokens FROM chunks WHERE length(units)")
+        for key, context, plain, packed, units, tokens in rows:
+            token_ids = None if tokens is None else books.unpack_tokens(tokens)
+            check_chunk(key, context, unpack_text(books, plain, packed), unpack_units(units), token_ids)
     for what, query in _WRONG_ROWS.items():
         if connection.execute(f"SELECT EXISTS ({query})").get:
             raise DamagedRow(what)

@@ -7,9 +7,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from memory_core.builtin.store import word_forms
+from memory_core.builtin.store.codebooks import Codebooks
 from memory_core.builtin.store.damage import check_chunk, check_cosines, check_window
 from memory_core.builtin.store.encoding import unpack_embeddings, unpack_lines, unpack_units
 from memory_core.builtin.store.meta import WORKSPACE, get_value
+from memory_core.builtin.store.rows import unpack_text
 from memory_core.builtin.store.spaces import load_serving_space
 from memory_core.builtin.store.stem_counts import StemCounts
 from memory_core.builtin.store.token_bits import load_tokens
@@ -51,6 +53,7 @@ class StoreReader:
         self._stem_counts = stem_counts or StemCounts()
         self._vectors = vectors
         self._tokenize = load_tokenizer(connection)
+        self._books = Codebooks(connection)
         self._units: dict[int, int] = {}  # the number of units of each chunk that was loaded
 
     def is_empty(self) -> bool:
@@ -153,18 +156,21 @@ class StoreReader:
         )
         return [row[0] for row in rows]
 
-    def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
+    def load_chunks(self, ids: Collection[int], *, tokens: bool = False) -> list[IndexedChunk]:
         """See `Reader`."""
+        wanted = "c.tokens" if tokens else "NULL"
         rows = self._db.execute(
-            "SELECT c.id, c.hash, f.path, f.source, f.date, c.start_line, c.context, c.text, c.units, c.tokens FROM chunks c"
+            "SELECT c.id, c.hash, f.path, f.source, f.date, c.start_line, c.context, c.text, c.packed, c.units,"
+            f" {wanted} FROM chunks c"
             f" JOIN files f ON f.id = c.file_id WHERE c.id IN ({','.join(map(str, ids))}) AND length(c.units)"
         )
         chunks = []
-        for chunk_id, key, path, source, date, start, context, text, blob, tokens in rows:
-            units = unpack_units(blob)
-            check_chunk(key, context, text, units, tokens)
+        for chunk_id, key, path, source, date, start, context, plain, packed, blob, held in rows:
+            text, units = unpack_text(self._books, plain, packed), unpack_units(blob)
+            token_ids = None if held is None else self._books.unpack_tokens(held)
+            check_chunk(key, context, text, units, token_ids)
             self._units[chunk_id] = len(units)
-            chunks.append(IndexedChunk(chunk_id, path, source, date, start, context, text, units, tokens))
+            chunks.append(IndexedChunk(chunk_id, path, source, date, start, context, text, units, token_ids))
         return chunks
 
     def find_phrase(self, phrase: str, dates: DateRange) -> list[int]:
@@ -188,22 +194,21 @@ class StoreReader:
 
     def find_linking(self) -> list[int]:
         """See `Reader`."""
-        rows = self._db.execute(
-            "SELECT c.id FROM chunks c WHERE instr(c.text, '[[') OR instr(c.text, '](') OR instr(c.text, ']:')"
-            " OR c.text GLOB '*#[^# ]*'"
-        )
-        return [row[0] for row in rows]
+        return [row[0] for row in self._db.execute("SELECT id FROM chunks WHERE links")]
 
     def load_texts(self, ids: Collection[int], *, whole: bool) -> list[ChunkText]:
         """See `Reader`."""
         given = "SELECT value FROM json_each(?)"
         wanted = f"c.file_id IN (SELECT file_id FROM chunks WHERE id IN ({given}))" if whole else f"c.id IN ({given})"
         rows = self._db.execute(
-            "SELECT c.id, f.path, f.source, f.date, c.start_line, c.text FROM chunks c JOIN files f ON f.id = c.file_id"
+            "SELECT c.id, f.path, f.source, f.date, c.start_line, c.text, c.packed FROM chunks c JOIN files f ON f.id = c.file_id"
             f" WHERE {wanted} AND f.source <> 'sessions' ORDER BY f.source, f.path, c.start_line, c.id",
             (json.dumps(list(ids)),),
         )
-        return [*map(ChunkText._make, rows)]
+        return [
+            ChunkText(chunk_id, path, source, day, start, unpack_text(self._books, plain, packed))
+            for chunk_id, path, source, day, start, plain, packed in rows
+        ]
 
     def compare_windows(
         self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]

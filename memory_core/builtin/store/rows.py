@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-from memory_core.builtin.store import word_forms
+from memory_core.builtin.store import meta, word_forms
+from memory_core.builtin.store.codebooks import Codebooks
 from memory_core.builtin.store.encoding import pack_lines, pack_units, unpack_lines, unpack_units
 from memory_core.embeddings.token_blobs import pack_ids
 from memory_core.records import Chunk, FileStamp, MemoryFile, Window
@@ -14,6 +16,8 @@ from memory_core.sqlite import Connection
 from memory_core.sync.prepared import IndexedFile, PreparedChunk, PreparedFile, digest, slice_units
 from memory_core.text.terms import cut_cjk
 
+_TAG = re.compile("#[^# ]")  # or what may be one
+_LINKS = ("[[", "](", "]:")
 _STEP = 1000  # chunks whose texts are in memory together
 _GIVEN = "(SELECT value FROM json_each(?))"
 _INDEXED_FILE = "SELECT id, source, path, hash, error, size, mtime_ns, ctime_ns, inode FROM files"
@@ -32,6 +36,7 @@ class FileRows:
         self._db = connection
         self._prefix = prefix
         self._seen = {} if seen is None else seen
+        self._books = Codebooks(connection)
 
     def put(self, *prepared: PreparedFile) -> dict[int, PreparedChunk]:
         """Make the rows of different files equal to what was prepared; equal chunks keep their rows.
@@ -41,6 +46,9 @@ class FileRows:
         """
         inserted: dict[int, PreparedChunk] = {}
         unused: list[int] = []
+        learned = self._books.learn_words([item.chunk.text for each in prepared for item in each.chunks])
+        if learned and self._db.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
+            meta.set_values(self._db, {meta.PLAIN_AFTER: "0"})
         for each in prepared:
             new, old = self._put_chunks(self._put_file(each), each.chunks)
             inserted |= new
@@ -74,9 +82,11 @@ class FileRows:
 
     def put_token_ids(self, rows: Iterable[tuple[int, Sequence[Sequence[int]]]]) -> None:
         """Store (chunk id, token ids of each of its units)."""
+        blobs = [(pack_ids(units_ids), chunk_id) for chunk_id, units_ids in rows]
+        self._books.learn_tokens([blob for blob, _ in blobs])
         self._db.executemany(
             f"UPDATE {self._prefix}chunks SET tokens = ? WHERE id = ?",
-            ((pack_ids(units_ids), chunk_id) for chunk_id, units_ids in rows),
+            [(self._books.pack_tokens(blob), chunk_id) for blob, chunk_id in blobs],
         )
 
     def _put_file(self, prepared: PreparedFile) -> int:
@@ -130,9 +140,17 @@ class FileRows:
         chunk = item.chunk
         text = _replace_surrogates(chunk.text)
         self._db.execute(
-            f"INSERT INTO {self._prefix}chunks (file_id, start_line, end_line, hash, context, text, units)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (file_id, chunk.start_line, chunk.end_line, key, chunk.context, text, pack_units(item.units)),
+            f"INSERT INTO {self._prefix}chunks (file_id, start_line, end_line, hash, context, units, text, packed, links)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                file_id,
+                chunk.start_line,
+                chunk.end_line,
+                key,
+                chunk.context,
+                pack_units(item.units),
+                *pack_text(self._books, text),
+            ),
         )
         chunk_id = self._db.last_insert_rowid()
         self._db.execute(
@@ -154,8 +172,10 @@ class FileRows:
 
     def _delete_some(self, ids: Sequence[int]) -> None:
         given = json.dumps(ids)
-        rows = self._db.execute(f"SELECT context, text FROM {self._prefix}chunks WHERE id IN {_GIVEN}", (given,))
-        texts = [_searched_text(context, text) for context, text in rows]
+        rows = self._db.execute(
+            f"SELECT context, text, packed FROM {self._prefix}chunks WHERE id IN {_GIVEN}", (given,)
+        )
+        texts = [_searched_text(context, unpack_text(self._books, *stored)) for context, *stored in rows]
         # One statement: FTS5 writes what it has gathered before each, which takes six times as long as the deletes.
         self._db.execute(f"DELETE FROM {self._prefix}chunks_fts WHERE rowid IN {_GIVEN}", (given,))
         self._db.execute(f"DELETE FROM {self._prefix}chunks WHERE id IN {_GIVEN}", (given,))
@@ -205,21 +225,23 @@ def load_file(connection: Connection, file: MemoryFile) -> PreparedFile | None:
         return None
     file_id, content, *stamp, day, lines = row
     rows = connection.execute(
-        "SELECT id, start_line, end_line, context, text, units FROM chunks WHERE file_id = ? ORDER BY start_line, id",
+        "SELECT id, start_line, end_line, context, text, packed, units FROM chunks WHERE file_id = ? ORDER BY start_line, id",
         (file_id,),
     ).fetchall()
+    books = Codebooks(connection)
     return PreparedFile(
         file=file,
         hash=content,
         stamp=FileStamp(*stamp),
         date=day,
-        chunks=tuple(_load_chunk(connection, chunk) for chunk in rows),
+        chunks=tuple(_load_chunk(connection, books, chunk) for chunk in rows),
         lines=unpack_lines(lines),
     )
 
 
-def _load_chunk(connection: Connection, row: tuple[Any, ...]) -> PreparedChunk:
-    chunk_id, start, end, context, text, blob = row
+def _load_chunk(connection: Connection, books: Codebooks, row: tuple[Any, ...]) -> PreparedChunk:
+    chunk_id, start, end, context, plain, packed, blob = row
+    text = unpack_text(books, plain, packed)
     own = unpack_units(blob)
     windows = connection.execute("SELECT first, last FROM windows WHERE chunk_id = ? ORDER BY first", (chunk_id,))
     return PreparedChunk(
@@ -227,6 +249,18 @@ def _load_chunk(connection: Connection, row: tuple[Any, ...]) -> PreparedChunk:
         tuple(own),
         tuple(Window(first, last, "\n".join(slice_units(text, own[first : last + 1]))) for first, last in windows),
     )
+
+
+def pack_text(books: Codebooks, text: str) -> tuple[str, bytes | None, bool]:
+    """Return the columns `text`, `packed` and `links` of a chunk."""
+    links = any(map(text.__contains__, _LINKS)) or _TAG.search(text) is not None
+    packed = books.pack_text(text)
+    return ("", packed, links) if packed is not None else (text, None, links)
+
+
+def unpack_text(books: Codebooks, plain: str, packed: bytes | None) -> str:
+    """Return the text of a chunk from its columns `text` and `packed`."""
+    return plain if packed is None else books.unpack_text(packed)
 
 
 def _replace_surrogates(text: str) -> str:

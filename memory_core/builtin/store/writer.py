@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
@@ -300,9 +299,8 @@ class StoreWriter(_Text):
 
 
 def _put_rows(connection: Connection, space_id: int, windows: EmbeddedWindows) -> None:
-    now = int(time.time())
     packed = pack_embeddings(windows.rows, coarse=spaces.is_coarse(spaces.load_space(connection, space_id)))
     connection.executemany(
-        "INSERT INTO embedding_cache (space_id, hash, embedding, updated_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        ((space_id, key, row, now) for key, row in zip(windows.hashes, packed, strict=True)),
+        "INSERT INTO embedding_cache (space_id, hash, embedding, updated_at) VALUES (?, ?, ?, 0) ON CONFLICT DO NOTHING",
+        ((space_id, key, row) for key, row in zip(windows.hashes, packed, strict=True)),
     )

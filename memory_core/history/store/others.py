@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import cast
 
-from memory_core.sqlite import INDEX, Connection, exists, open_reader, translate_errors
+from memory_core.errors import StoreCorrupt
+from memory_core.sqlite import INDEX, REBUILD, Connection, exists, open_reader, translate_errors
+from memory_core.text.packing import unpack
 
 
 def find_in_rows(path: Path, holds: Callable[[str], bool]) -> bool:
@@ -18,7 +21,10 @@ def find_in_rows(path: Path, holds: Callable[[str], bool]) -> bool:
     if not exists(path):
         return False
     with closing(open_reader(path)) as connection, translate_errors(path, INDEX):
-        return any(map(holds, _iterate_texts(connection)))
+        try:
+            return any(map(holds, _iterate_texts(connection)))
+        except ValueError as error:
+            raise StoreCorrupt(path, f"the index is damaged: {error}", action=REBUILD) from error
 
 
 def _iterate_texts(connection: Connection) -> Iterator[str]:
@@ -30,3 +36,17 @@ def _iterate_texts(connection: Connection) -> Iterator[str]:
     for table, names in columns:
         for row in connection.execute(f'SELECT {names} FROM "{table}"'):
             yield from (text for text in row if isinstance(text, str))
+    yield from _iterate_packed(connection)
+
+
+def _iterate_packed(connection: Connection) -> Iterator[str]:
+    """Yield the texts that an index holds packed, and the words with which they are."""
+    columns = connection.execute(
+        "SELECT t.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table' AND c.name = 'packed'"
+    ).fetchall()
+    for (table,) in columns:
+        words = cast("bytes | None", connection.execute("SELECT entries FROM codebooks WHERE kind = 'words'").get)
+        if words is not None:
+            yield words.decode(errors="replace")
+            for (packed,) in connection.execute(f'SELECT packed FROM "{table}" WHERE packed IS NOT NULL'):
+                yield unpack(packed, words)

@@ -22,7 +22,7 @@ from memory_core.embeddings.static import DIMENSIONS, StaticProvider
 from memory_core.sqlite import PAGE_SIZE, load_vec0
 from memory_core.sync.prepared import EmbeddedWindows
 from tests.fakes.providers import CountingProvider
-from tests.index import Index
+from tests.index import Index, make_older
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,7 +57,7 @@ def older(tmp_path: Path, rows: NDArray[np.float32]) -> Iterator[Store]:
         [(row.tobytes(), key) for key, row in zip(windows.hashes, rows, strict=True)],
     )
     db.execute("VACUUM")
-    db.pragma("user_version", 6)
+    make_older(db, 6)
     db.close()
     yield store
     store.close()
@@ -134,7 +134,7 @@ def test_those_of_the_static_model_become_int8(tmp_path: Path, kind: str) -> Non
     wide = [(row.astype(kind).tobytes(), number) for row, (number, _) in zip(
         unpack_embeddings(blobs, DIMENSIONS), before, strict=True)]  # fmt: skip
     db.executemany("UPDATE embedding_cache SET embedding = ? WHERE id = ?", wide)
-    db.pragma("user_version", 7)
+    make_older(db, 7)
     db.close()
     report = index.sync(provider)
     index.close()
@@ -225,7 +225,7 @@ def test_an_older_index_answers_before_and_after_and_embeds_nothing(tmp_path: Pa
     ((number, blob),) = db.execute("SELECT id, embedding FROM embedding_cache").fetchall()
     single = np.frombuffer(cast("bytes", blob), "<f2").astype("<f4").tobytes()
     db.execute("UPDATE embedding_cache SET embedding = ? WHERE id = ?", (single, number))
-    db.pragma("user_version", 6)
+    make_older(db, 6)
     db.close()
     index.sync(provider)
     index.close()
