@@ -115,7 +115,7 @@ def held(path: Path, space_id: int | None = None) -> dict[str, Any]:
                 "SELECT source, path, hash, mtime_ns, size, date, error FROM files ORDER BY 1, 2"
             ).fetchall(),
             "chunks": [
-                (*row, unpack_text(books, text, packed), unpack_units(units), tokens and books.unpack_tokens(tokens))
+                (*row, unpack_text(books, text, packed), unpack_units(units), tokens and books.unpack_tokens([tokens]))
                 for *row, text, packed, units, tokens in db.execute(
                     f"SELECT {chunk}, c.hash, c.context, c.links, c.text, c.packed, c.units, c.tokens"
                     " FROM chunks c JOIN files f ON f.id = c.file_id ORDER BY 1, 2, 3, 4, 5"

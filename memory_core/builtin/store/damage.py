@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from operator import le
 
 from memory_core.embeddings.token_blobs import END_OF_UNIT
 from memory_core.records import Unit
@@ -51,9 +52,10 @@ def check_chunk(key: bytes, context: str, text: str, units: Sequence[Unit], toke
         DamagedRow: The columns do not belong together.
     """
     size, last = len(text), text.count("\n")
-    for start, end, first_line, last_line in units:
-        if not (0 <= start <= end <= size and 0 <= first_line <= last_line <= last):
-            raise DamagedRow("a unit lies outside of its text")
+    starts, ends, first_lines, last_lines = zip(*units, strict=True)
+    ordered = all(map(le, starts, ends)) and all(map(le, first_lines, last_lines))
+    if not ordered or min(starts) < 0 or min(first_lines) < 0 or max(ends) > size or max(last_lines) > last:
+        raise DamagedRow("a unit lies outside of its text")
     # The number of lines that overlap is not stored. The first unit begins behind them, or after blank lines that follow.
     overlaps = range(units[0].first_line, -1, -1)
     if _REPLACED not in text and not any(digest_chunk(context, lines, text) == key for lines in overlaps):

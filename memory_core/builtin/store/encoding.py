@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memory_core.builtin.store.damage import DamagedRow
@@ -18,6 +19,7 @@ WIDE_UNIT, NARROW_UNIT = 16, 6  # bytes of one unit: four int32; or two uint16 a
 _NARROW = b"\0"  # in front of narrow ones, which makes their length odd
 COARSE_FROM = 64  # dimensions; of 4, the length of an int8 row would be that of a float16 row
 FACTOR_BYTES = 4
+_make_unit = partial(tuple.__new__, Unit)  # a third of the time of `Unit._make`
 
 
 def pack_units(units: Sequence[Unit]) -> bytes:
@@ -43,9 +45,9 @@ def unpack_units(blob: bytes) -> list[Unit]:
         raise DamagedRow("units are cut off")
     if not is_narrow:
         numbers = iter(array("i", blob))
-        return [*map(Unit._make, zip(numbers, numbers, numbers, numbers, strict=True))]
+        return [*map(_make_unit, zip(numbers, numbers, numbers, numbers, strict=True))]
     places, lines = array("H", blob[1 : 4 * count + 1]), blob[4 * count + 1 :]
-    return [*map(Unit._make, zip(places[:count], places[count:], lines[:count], lines[count:], strict=True))]
+    return [*map(_make_unit, zip(places[:count], places[count:], lines[:count], lines[count:], strict=True))]
 
 
 def pack_lines(lines: Sequence[int]) -> bytes | None:

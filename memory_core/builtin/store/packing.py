@@ -12,7 +12,6 @@ from memory_core.builtin.store.rows import pack_text
 from memory_core.builtin.store.store import Store
 from memory_core.sqlite import Connection
 
-PACK_FROM = 256  # chunks: the index of few is small, and read in less time as it is
 PACKED_TOGETHER = 500
 _SAMPLE = 2000  # chunks from which the words are chosen anew
 
@@ -25,7 +24,9 @@ def pack_chunks(store: Store) -> None:
     A sync that was killed meanwhile goes on with the next one. Rows are put anew under their ids, which packs the pages.
     """
     with store.read() as connection:
-        if not (_is_due(connection) or _is_large(connection)):
+        due = meta.get_value(connection, meta.PLAIN_AFTER) is not None
+        books = Codebooks(connection)
+        if not due and (books.has_words or not books.are_many()):
             return
     with store.maintain() as keeper:
         keeper.pragma("foreign_keys", False)  # or the windows that hang on a row would go with it
@@ -34,16 +35,6 @@ def pack_chunks(store: Store) -> None:
                 pass
         finally:
             keeper.pragma("foreign_keys", True)
-
-
-def _is_due(connection: Connection) -> bool:
-    return meta.get_value(connection, meta.PLAIN_AFTER) is not None
-
-
-def _is_large(connection: Connection) -> bool:
-    """Return True if there are chunks enough, and none is packed."""
-    counted = connection.execute("SELECT count(*) FROM (SELECT 1 FROM chunks LIMIT ?)", (PACK_FROM,)).get
-    return counted == PACK_FROM and not Codebooks(connection).has_words
 
 
 def _pack_some(store: Store) -> bool:
@@ -56,12 +47,10 @@ def _pack_some(store: Store) -> bool:
         ).fetchall()
         rows = cast("list[_Row]", found)
         books = Codebooks(connection)
-        books.learn_words([row[-1] for row in rows])
-        books.learn_tokens([row[-2] for row in rows if row[-2] is not None])
-        if books.has_words:
-            _put_packed(connection, books, rows)
-        meta.set_values(connection, {meta.PLAIN_AFTER: str(rows[-1][0]) if rows and books.has_words else None})
-    return bool(rows) and books.has_words
+        books.learn()
+        _put_packed(connection, books, rows)
+        meta.set_values(connection, {meta.PLAIN_AFTER: str(rows[-1][0]) if rows else None})
+    return bool(rows)
 
 
 def _put_packed(connection: Connection, books: Codebooks, rows: Sequence[_Row]) -> None:
@@ -78,7 +67,7 @@ def _put_packed(connection: Connection, books: Codebooks, rows: Sequence[_Row]) 
 
 
 def _pack_tokens(books: Codebooks, tokens: bytes | None) -> bytes | None:
-    return None if tokens is None else books.pack_tokens(books.unpack_tokens(tokens))
+    return None if tokens is None else books.pack_tokens(*books.unpack_tokens([tokens]))
 
 
 def replace_words(connection: Connection) -> None:

@@ -83,7 +83,7 @@ def _check_rows(connection: sqlite.Connection) -> None:
         books = Codebooks(connection)
         rows = connection.execute("SELECT hash, context, text, packed, units, tokens FROM chunks WHERE length(units)")
         for key, context, plain, packed, units, tokens in rows:
-            token_ids = None if tokens is None else books.unpack_tokens(tokens)
+            token_ids = None if tokens is None else books.unpack_tokens([tokens])[0]
             check_chunk(key, context, unpack_text(books, plain, packed), unpack_units(units), token_ids)
     for what, query in _WRONG_ROWS.items():
         if connection.execute(f"SELECT EXISTS ({query})").get:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from memory_core.builtin.store import word_forms
 from memory_core.builtin.store.codebooks import Codebooks
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 MAX_HITS = 3000  # chunks that a search scores by keyword, about
 # Windows looked at for each chunk asked for: some are of one chunk, or of files with excluded dates.
 _WINDOWS, _WINDOWS_OF_DATES = 2, 8
+
+_ChunkRow: TypeAlias = tuple[int, bytes, str, str, str | None, int, str, str, bytes | None, bytes, bytes | None]
 
 
 class StoreReader:
@@ -165,9 +167,11 @@ class StoreReader:
             f" JOIN files f ON f.id = c.file_id WHERE c.id IN ({','.join(map(str, ids))}) AND length(c.units)"
         )
         chunks = []
-        for chunk_id, key, path, source, date, start, context, plain, packed, blob, held in rows:
+        found = cast("list[_ChunkRow]", rows.fetchall())
+        unpacked = iter(self._books.unpack_tokens([row[-1] for row in found if row[-1] is not None]) if tokens else ())
+        for chunk_id, key, path, source, date, start, context, plain, packed, blob, held in found:
             text, units = unpack_text(self._books, plain, packed), unpack_units(blob)
-            token_ids = None if held is None else self._books.unpack_tokens(held)
+            token_ids = None if held is None else next(unpacked)
             check_chunk(key, context, text, units, token_ids)
             self._units[chunk_id] = len(units)
             chunks.append(IndexedChunk(chunk_id, path, source, date, start, context, text, units, token_ids))

@@ -46,8 +46,7 @@ class FileRows:
         """
         inserted: dict[int, PreparedChunk] = {}
         unused: list[int] = []
-        learned = self._books.learn_words([item.chunk.text for each in prepared for item in each.chunks])
-        if learned and self._db.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
+        if self._books.learn(self._prefix):
             meta.set_values(self._db, {meta.PLAIN_AFTER: "0"})
         for each in prepared:
             new, old = self._put_chunks(self._put_file(each), each.chunks)

@@ -10,18 +10,24 @@ import apsw
 import numpy as np
 import pytest
 
-from memory_core.builtin.store import packing
-from memory_core.builtin.store.codebooks import LEARN_FROM, Codebooks
+from memory_core.builtin.store import codebooks, packing
+from memory_core.builtin.store.codebooks import TOKENS_FROM, Codebooks
 from memory_core.builtin.store.damage import DamagedRow
 from memory_core.builtin.store.encoding import pack_units, unpack_units
 from memory_core.builtin.store.repair import find_damage
+from memory_core.builtin.store.store import Store
 from memory_core.embeddings.static import StaticProvider
 from memory_core.embeddings.token_blobs import END_OF_UNIT
 from memory_core.history.store.others import find_in_rows
 from memory_core.records import Unit
 from tests.index import Index, held, make_older
 
-NOTES = 80
+NOTES, ENOUGH = 80, 70
+
+
+@pytest.fixture(autouse=True)
+def _pack_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codebooks, "PACK_FROM", ENOUGH)
 
 
 @pytest.fixture(scope="module")
@@ -61,14 +67,6 @@ def count(index: Index) -> tuple[int, int]:
     return sum(found), len(found) - sum(found)
 
 
-def compare(index: Index, other: Index, provider: StaticProvider) -> None:
-    """Both hold the same, but for the times of files."""
-    mine, theirs = index.content(provider), other.content(provider)
-    for content in (mine, theirs):
-        content["files"] = [(*row[:3], *row[4:]) for row in content["files"]]
-    assert mine == theirs
-
-
 def test_a_first_sync_of_many_notes_packs_them_all(index: Index, provider: StaticProvider) -> None:
     write(index, range(NOTES))
     index.sync(provider)
@@ -82,57 +80,45 @@ def test_a_first_sync_of_many_notes_packs_them_all(index: Index, provider: Stati
     assert find_damage(index.config.store_path) is None
 
 
-def test_few_notes_stay_plain_until_there_are_many(
-    index: Index, provider: StaticProvider, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(packing, "PACK_FROM", LEARN_FROM + 2)
-    for first in range(0, LEARN_FROM, 8):
-        write(index, range(first, first + 8))
+def test_few_notes_stay_plain_until_there_are_many(index: Index, provider: StaticProvider, tmp_path: Path) -> None:
+    for first in range(0, ENOUGH - 1, 23):
+        write(index, range(first, first + 23))
         index.sync(provider)
-    assert count(index) == (0, LEARN_FROM)
-    write(index, range(LEARN_FROM, LEARN_FROM + 2))
+    assert count(index) == (0, ENOUGH - 1)
+    write(index, range(ENOUGH))
     index.sync(provider)
-    assert count(index) == (LEARN_FROM + 2, 0)
-    write(index, range(LEARN_FROM + 2, LEARN_FROM + 3))
-    index.sync(provider)
-    assert count(index) == (LEARN_FROM + 3, 0)
-
-
-def test_plain_chunks_are_packed_when_many_come(index: Index, provider: StaticProvider, tmp_path: Path) -> None:
-    write(index, range(5))
-    index.sync(provider)
-    assert count(index) == (0, 5)
+    assert count(index) == (ENOUGH, 0)
     write(index, range(NOTES))
     index.sync(provider)
     assert count(index) == (NOTES, 0)
     at_once = Index(tmp_path / "workspace", tmp_path / "other")
     at_once.sync(provider)
-    compare(index, at_once, provider)
+    mine, theirs = index.content(provider), at_once.content(provider)
+    assert mine == theirs
     at_once.close()
 
 
 def test_the_index_of_an_older_version_is_packed_where_it_stands(
     index: Index, provider: StaticProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packing, "PACK_FROM", 10_000)
-    monkeypatch.setattr("memory_core.builtin.store.codebooks.LEARN_FROM", 10_000)
+    monkeypatch.setattr(codebooks, "PACK_FROM", 10_000)
     write(index, range(NOTES))
     index.sync(provider)
     before = index.content(provider)
     index.close()
-    unpack_all(index)
-    monkeypatch.undo()
-    monkeypatch.setattr(packing, "PACK_FROM", LEARN_FROM)
-    monkeypatch.setattr(packing, "PACKED_TOGETHER", LEARN_FROM)
+    unpack_units_of(index)
+    monkeypatch.setattr(codebooks, "PACK_FROM", ENOUGH)
+    monkeypatch.setattr(packing, "PACKED_TOGETHER", 30)
     report = index.sync(provider)
     assert (report.added, report.changed, report.embedded) == (0, 0, 0)
     assert count(index) == (NOTES, 0)
-    assert index.content(provider) == before
+    assert index.content(provider) | {"chunks": ()} == before | {"chunks": ()}
+    assert [row[:5] + row[6:] for row in index.content()["chunks"]] == [row[:5] + row[6:] for row in before["chunks"]]
     with index.store.maintain() as keeper:
         assert keeper.pragma("foreign_keys")
 
 
-def unpack_all(index: Index) -> None:
+def unpack_units_of(index: Index) -> None:
     """Store units as older versions did, and take away what later ones added."""
     db = apsw.Connection(str(index.config.store_path))
     rows = cast("list[tuple[bytes, int]]", db.execute("SELECT units, id FROM chunks").fetchall())
@@ -145,18 +131,20 @@ def unpack_all(index: Index) -> None:
 def test_a_sync_that_was_killed_while_packing_goes_on(
     index: Index, provider: StaticProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(index, range(5))
-    index.sync(provider)
     write(index, range(NOTES))
-    step = packing._pack_some
+    monkeypatch.setattr(packing, "PACKED_TOGETHER", 30)
+    step, steps = packing._pack_some, iter("12")
 
-    def stop(_: object) -> bool:
-        raise KeyboardInterrupt
+    def stop(store: Store) -> bool:
+        if next(steps) == "2":
+            raise KeyboardInterrupt
+        return step(store)
 
     monkeypatch.setattr(packing, "_pack_some", stop)
     with pytest.raises(KeyboardInterrupt):
         index.sync(provider)
-    assert count(index) == (NOTES - 5, 5)
+    assert count(index) == (30, NOTES - 30)
+    assert find_damage(index.config.store_path) is None
     monkeypatch.setattr(packing, "_pack_some", step)
     index.sync(provider)
     assert count(index) == (NOTES, 0)
@@ -225,17 +213,21 @@ def test_damage_is_found(index: Index, provider: StaticProvider, statement: str)
 def test_tokens_come_back(tmp_path: Path) -> None:
     db = make_tables(tmp_path)
     books = Codebooks(db)
+    with pytest.raises(DamagedRow):
+        books.unpack_text(b"x")
+    with pytest.raises(DamagedRow):
+        books.unpack_tokens([b"x"])
     rng = np.random.default_rng(3)
-    blobs = [rng.integers(0, 300, 50).astype("<u2").tobytes() for _ in range(LEARN_FROM)]
+    blobs = [rng.integers(0, 300, 50).astype("<u2").tobytes() for _ in range(TOKENS_FROM)]
     assert books.pack_tokens(blobs[0]) == blobs[0]  # nothing is known of them yet
+    books.replace_words([])
+    books = Codebooks(db)
     books.learn_tokens(blobs)
     anything = [*range(0xD700, 0xE100), 0xDC00, 0xD800, 0xD800, 0xDC00, 0, 1, END_OF_UNIT]
     for blob in (*blobs, b"", np.array(anything, "<u2").tobytes(), np.arange(1 << 16, dtype="<u2").tobytes()):
         packed = books.pack_tokens(blob)
         assert len(packed) % 2
-        assert books.unpack_tokens(packed) == Codebooks(db).unpack_tokens(packed) == blob
-    with pytest.raises(DamagedRow):
-        books.unpack_text(b"x")
+        assert books.unpack_tokens([packed, blob, packed]) == [blob] * 3
     db.close()
 
 
