@@ -150,5 +150,5 @@ class TokenModel(Protocol):
         ...
 
     def token_vectors(self, ids: NDArray[np.uint16]) -> NDArray[np.float32]:
-        """Return rows of the token table, not normalised, shape (len(ids), dimensions)."""
+        """Return rows of the token table, not normalised, shape (len(ids), dimensions); zeros for tokens that mean nothing."""
         ...

@@ -18,7 +18,7 @@ from memory_core.concurrency import forks
 from memory_core.embeddings.protocols import Calibration, Space
 from memory_core.embeddings.safetensors import read_tensors
 from memory_core.embeddings.vectors import round_to_int8, widen
-from memory_core.embeddings.word_tokens import WordTokens, cuts_at_words
+from memory_core.embeddings.word_tokens import MARK, WordTokens, cuts_at_words
 from memory_core.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class StaticProvider:
         self._lock = threading.Lock()
         self._loaded: tuple[NDArray[np.generic], Tokenizer] | None = None
         self._words: WordTokens | None = None  # None until it is needed, and for a tokenizer that it does not suit
+        self._spelling: NDArray[np.bool_] | None = None  # None until it is needed
 
     @property
     def space(self) -> Space:
@@ -86,13 +87,18 @@ class StaticProvider:
         return [encoding.ids for encoding in tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
     def token_vectors(self, ids: NDArray[np.uint16]) -> NDArray[np.float32]:
-        """Return rows of the table as float32, shape (len(ids), 256), not normalised."""
-        return _take_rows(self._load()[0], ids)
+        """Return rows of the table as float32, shape (len(ids), 256), not normalised; zeros for tokens that spell characters."""
+        table, tokenizer = self._load()
+        rows = _take_rows(table, ids)
+        if self._spelling is None:
+            self._spelling = _find_spelling(tokenizer)
+        rows[self._spelling[ids]] = 0
+        return rows
 
     def close(self) -> None:
         """Release the table and the tokenizer."""
         with self._lock:
-            self._loaded = self._words = None
+            self._loaded = self._words = self._spelling = None
 
     def _embed(self, texts: Sequence[str], table: NDArray[np.generic]) -> NDArray[np.float32]:
         import numpy as np
@@ -109,6 +115,17 @@ class StaticProvider:
                 with forks.finish_before_fork():  # the tokenizer's library is set up with its first use
                     self._loaded = _read_wheel() or _load_package()
             return self._loaded
+
+
+def _find_spelling(tokenizer: Tokenizer) -> NDArray[np.bool_]:
+    """Return for every id True if it is a byte, as part of a character that the vocabulary lacks, or a space alone."""
+    import numpy as np
+
+    found = np.zeros(np.iinfo(np.uint16).max + 1, dtype=np.bool_)
+    for name in (MARK, *(f"<0x{byte:02X}>" for byte in range(256))):
+        if (token := tokenizer.token_to_id(name)) is not None:
+            found[token] = True
+    return found
 
 
 def _take_rows(table: NDArray[np.generic], ids: NDArray[np.uint16]) -> NDArray[np.float32]:

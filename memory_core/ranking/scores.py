@@ -38,19 +38,24 @@ SPELT_TOKENS = (
 # A score is evidence ** exponent. What the best of N chunks finds by chance grows with N, and so does the exponent.
 EXPONENT, EXPONENT_GROWTH = 0.68, 0.5  # of a question among 100 chunks; added for ten times as many
 LEAST_EXPONENT, MOST_EXPONENT = 0.5, 1.1
-STATEMENT_EXPONENT = 0.65  # as a share of that: a statement names less of what it calls to mind
+STATEMENT_LESS = 0.2  # taken from that: a statement names less of what it calls to mind
+CJK_STATEMENT_LESS = (
+    0.3  # the same in CJK; it grows as that of words does, since of many chunks some hold a pair of any text
+)
 LIST_EXPONENT = 0.82  # at least, of a list of words: they may stand together by chance
 CJK_EXPONENT = 0.61  # as a share, of pairs of characters: a question has twice as many as words, and half are seams
 FUNCTIONAL_SHARE = 0.3  # of the weight of another pair, for one of function characters
-VECTOR_SHARE = 1.0  # of the evidence by meaning, beside the share of the words that was found
-TABLE_SHARE = 0.1  # of a table of tokens in CJK, which spells most ideographs in bytes
+CHARACTER_SHARE = 0.3  # of the weight of a word, for a single character of a statement where units are ranked
+CHARACTER_EVIDENCE = 0.1  # of the evidence, beside the words: the characters of a statement that one unit holds
+TABLE_SHARE = 0.05  # of what cosines of a table of tokens say about CJK: it spells most ideographs in bytes
+TABLE_TOKEN_SHARE = 0.3  # of what its tokens say about CJK, those that spell left out
 TABLE_CONE = 0.58  # of such a table in CJK: those bytes stand in every text
 EXPECTED = 0.05  # what the best of unrelated windows reaches
 # The most that speaks against a chunk: what a statement calls to mind may be as far from it as unrelated text.
 LEAST_NEARNESS: Mapping[QuestionKind, float] = {"question": -0.4, "statement": 0.0, "words": -0.4}
-# The least score of a hit, as a share of the best one's: a statement may call several things to mind.
-LEAST_OF_BEST: Mapping[QuestionKind, float] = {"question": 0.0, "statement": 0.9, "words": 0.0}
-BEST_UNIT = 0.25  # without vectors, of the evidence: the part of the question that one unit holds
+# The least score of a hit, as a share of the best one's: a statement calls several things to mind, none surer than another.
+LEAST_OF_BEST: Mapping[QuestionKind, float] = {"question": 0.0, "statement": 1.0, "words": 0.0}
+BEST_UNIT = 0.15  # without vectors, of the evidence: the part of the question that one unit holds
 
 # Of `hybrid_score` and `keyword_score`.
 KEYWORD_CEILING = 0.7  # the most evidence that keywords alone bring in hybrid mode
@@ -99,9 +104,10 @@ def exponent(chunks: int, kind: QuestionKind, *, cjk: float = 0.0) -> float:
         cjk: The share of its letters that are CJK, 0..1.
     """
     grown = EXPONENT + EXPONENT_GROWTH * math.log10(max(chunks, 1) / 100)
-    asked = min(max(grown, LEAST_EXPONENT), MOST_EXPONENT) * (1 - (1 - CJK_EXPONENT) * cjk)
+    grown = min(max(grown, LEAST_EXPONENT), MOST_EXPONENT)
     if kind == "statement":
-        return asked * (cjk + (1 - cjk) * STATEMENT_EXPONENT)
+        return grown - STATEMENT_LESS - (CJK_STATEMENT_LESS - STATEMENT_LESS) * cjk
+    asked = max(grown * (1 - (1 - CJK_EXPONENT) * cjk), LEAST_EXPONENT)
     return asked if kind == "question" else max(asked, LIST_EXPONENT)
 
 

@@ -38,6 +38,7 @@ def find_candidates(
     *,
     multiplier: int,
     near: Mapping[int, float],
+    near_share: float = 1.0,
     among: Collection[int] | None = None,
     tokens: bool = False,
     recorder: SearchRecorder | None = None,
@@ -47,6 +48,7 @@ def find_candidates(
     Args:
         multiplier: Chunks looked at for each result asked for.
         near: Cosines of the nearest chunks, by chunk id; empty without vectors.
+        near_share: What they count, beside keywords.
         among: The chunks that may be candidates; None allows all.
         tokens: Load the token ids of the chunks.
         recorder: Records what keywords find.
@@ -68,7 +70,7 @@ def find_candidates(
         for chunk_id in reader.find_by_name(name, dates, count)
         if among is None or chunk_id in among
     )
-    ids = list({**named, **best_of(reader, _merge(by_text, near, weights), count)})[:count]
+    ids = list({**named, **best_of(reader, _merge(by_text, near, weights, near_share), count)})[:count]
     return [Candidate(chunk, chunk.id in named) for chunk in sort_equals(reader.load_chunks(ids, tokens=tokens))]
 
 
@@ -92,13 +94,15 @@ def _depth(query: Query, multiplier: int) -> int:
     return max(MIN_DEPTH, query.max_results * multiplier)
 
 
-def _merge(by_text: Mapping[int, float], near: Mapping[int, float], weights: scores.Weights) -> dict[int, float]:
+def _merge(
+    by_text: Mapping[int, float], near: Mapping[int, float], weights: scores.Weights, share: float
+) -> dict[int, float]:
     """Return the value of each chunk of both sides by the two together; higher is better."""
     ids = list({**by_text, **near})
     floor = min(near.values(), default=0.0)
     texts = scores.scale([by_text.get(chunk_id, 0.0) for chunk_id in ids])
     cosines = scores.spread([near.get(chunk_id, floor) for chunk_id in ids])
     return {
-        chunk_id: bool(weights.text) * text + bool(weights.vector) * cosine
+        chunk_id: bool(weights.text) * text + bool(weights.vector) * share * cosine
         for chunk_id, text, cosine in zip(ids, texts, cosines, strict=True)
     }

@@ -308,7 +308,7 @@ class _View:
 
 def _describe(question: Question, text: str) -> AskedQuestion:
     whole = sum(question.weights) or 1.0
-    shares = [weight / whole for weight in question.weights] + [0.0] * len(question.phrases)
+    shares = [weight / whole for weight in question.weights] + [0.0] * (len(question.terms) - len(question.words))
     period = question.period
     return AskedQuestion(
         text=text,

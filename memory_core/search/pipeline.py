@@ -16,7 +16,7 @@ from memory_core.records import Hit, Mode, Query
 from memory_core.search.candidates import Candidate, compare_all, find_candidates, find_nearest
 from memory_core.search.question import Question, analyse
 from memory_core.search.reader import IndexedChunk, Reader
-from memory_core.search.scoring import Score, VectorQuery, judge
+from memory_core.search.scoring import Score, VectorQuery, judge, weigh_vectors
 from memory_core.search.term_counts import Stem, TermCounts
 from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.text.terms import QuestionKind, cut_cjk
@@ -68,8 +68,9 @@ def search(
         else:
             near = compare_all(reader, vectors.space_id, vectors.vector, about.chunks)
     among = None if about is None else about.chunks
+    share = 1.0 if vectors is None else weigh_vectors(question, vectors)
     candidates = find_candidates(
-        reader, question, query, weights, multiplier=multiplier, near=near, among=among,
+        reader, question, query, weights, multiplier=multiplier, near=near, near_share=share, among=among,
         tokens=vectors is not None and vectors.table is not None, recorder=recorder,
     )  # fmt: skip
     counts = TermCounts(question, candidates, reader.stem)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -18,6 +18,7 @@ from memory_core.text.terms import (
     detect_language,
     extract_file_names,
     extract_identifiers,
+    extract_ideographs,
     extract_phrases,
     extract_words,
     find_cjk_share,
@@ -29,6 +30,7 @@ from memory_core.text.terms import (
 
 MAX_TERMS = 48  # of a question; the rarest stay
 MAX_PHRASES = 16
+CHARACTERS_AMONG = 1000  # chunks at most, for single characters to be asked for: of many, too many hold them
 
 
 @dataclass(frozen=True)  # without slots, so that what ranking asks for again and again is computed once
@@ -38,6 +40,7 @@ class Question:
     Attributes:
         words: Its content words, without those that only build questions. Empty: it asks for nothing.
         phrases: Identifiers, paths and quoted words, which count as they stand besides their single words.
+        characters: The single ideographs of a statement, which hardly shares a pair with what it calls to mind.
         chunks: The number of chunks in the index.
         names: File names and dates, as paths end with them.
         period: The days it speaks of.
@@ -62,11 +65,12 @@ class Question:
     cjk: float = 0.0
     parts: tuple[tuple[str, ...], ...] = ()
     text: str = ""
+    characters: tuple[Term, ...] = ()
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        """Words and phrases: what ranks."""
-        return self.words + self.phrases
+        """Words, phrases and characters: what ranks."""
+        return self.words + self.phrases + self.characters
 
     @cached_property
     def weights(self) -> list[float]:
@@ -100,8 +104,13 @@ class Question:
 
     @cached_property
     def rarities(self) -> list[float]:
-        """Inverse document frequency of every term."""
-        return [scores.inverse_document_frequency(self.chunks, term.documents) for term in self.terms]
+        """Inverse document frequency of every term; a share of it for characters."""
+        single = len(self.words) + len(self.phrases)
+        return [
+            scores.inverse_document_frequency(self.chunks, term.documents)
+            * (1.0 if number < single else scores.CHARACTER_SHARE)
+            for number, term in enumerate(self.terms)
+        ]
 
 
 def analyse(reader: Reader, text: str, today: date) -> Question:
@@ -127,6 +136,8 @@ def analyse(reader: Reader, text: str, today: date) -> Question:
     )
     period, named = find_named_period(text, today) or (None, "")
     naming = set(extract_words(named))
+    kind, cjk = classify(text), find_cjk_share(text)
+    calls_to_mind = kind == "statement" and cjk > 0.5
     return Question(
         words=single,
         phrases=several,
@@ -136,11 +147,19 @@ def analyse(reader: Reader, text: str, today: date) -> Question:
         period_words=frozenset(number for number, word in enumerate(single) if word.text in naming),
         identifiers=identifiers,
         misses_identifier=bool(exact) and not identifiers,
-        kind=classify(text),
-        cjk=find_cjk_share(text),
+        kind=kind,
+        cjk=cjk,
         parts=tuple(tuple(words) for _, words in split_question(text)),
         text=text,
+        characters=tuple(_find_characters(reader, text)) if calls_to_mind and chunks <= CHARACTERS_AMONG else (),
     )
+
+
+def _find_characters(reader: Reader, text: str) -> Iterator[Term]:
+    """Yield the ideographs of a statement that some chunk holds."""
+    for character in extract_ideographs(text)[:MAX_TERMS]:
+        if documents := reader.count_by_prefix(character):
+            yield Term(character, (character,), documents)
 
 
 def _find_words(reader: Reader, text: str, chunks: int) -> dict[str, Term]:

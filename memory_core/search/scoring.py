@@ -82,6 +82,9 @@ def judge(
     if recorder is not None:
         recorder.text_ranks = ranks
     covered = [scores.coverage(question.weights, held) for held in counts.found]
+    if question.characters:
+        held = _cover_characters(question, counts)
+        covered = [share + scores.CHARACTER_EVIDENCE * single for share, single in zip(covered, held, strict=True)]
     least = [scores.IDENTIFIED * identified for identified in counts.identified]
     texts = [
         max(scores.score(share + scores.BEST_UNIT * (best - share), question.exponent), floor)
@@ -96,18 +99,20 @@ def judge(
     tokens, (window_share, token_share) = None, scores.WITHOUT_TOKENS
     if weights.vector:
         tokens, (window_share, token_share) = _compare_tokens(reader, question, chunks, vectors)
+    window_share *= weights.vector * weigh_vectors(question, vectors)
+    token_share *= weights.vector * _weigh_tokens(question, vectors)
     near = scores.spread(cosines.units)
     alike = scores.scale(tokens or [0.0] * len(near))
     if recorder is not None:
         recorder.cosines = cosines.chunks
-        recorder.window_shares = [weights.vector * window_share * window for window in near]
-        recorder.token_shares = [weights.vector * token_share * token for token in alike]
+        recorder.window_shares = [window_share * window for window in near]
+        recorder.token_shares = [token_share * token for token in alike]
     ranks = [
-        text + weights.vector * (window_share * window + token_share * token)
+        text + window_share * window + token_share * token
         for text, window, token in zip(ranks, near, alike, strict=True)
     ]
     unknown = _are_words_unknown(question, vectors.table)
-    worth, share_by_meaning = _weigh_meaning(question, vectors)
+    worth, share_by_meaning = _choose_worth(question, vectors), weigh_vectors(question, vectors)
     near = [scores.vector_score(cosine, worth, unknown_words=unknown) for cosine in cosines.chunks]
     if not weights.text:
         return ranks, [Score(vector, vector, None) for vector in near]
@@ -154,15 +159,35 @@ def _compare_tokens(
     return (nearness, shares) if nearness else (None, scores.WITHOUT_TOKENS)
 
 
-def _weigh_meaning(question: Question, vectors: VectorQuery) -> tuple[Calibration, float]:
-    """Return the worth of cosines for this question, and the share of the evidence that they are.
+def weigh_vectors(question: Question, vectors: VectorQuery) -> float:
+    """Return what cosines count for this question, 0..1.
 
     A table of tokens knows few ideographs. It spells the others in bytes, which all CJK texts share.
     """
+    return 1.0 if vectors.table is None else 1.0 - (1.0 - scores.TABLE_SHARE) * question.cjk
+
+
+def _weigh_tokens(question: Question, vectors: VectorQuery) -> float:
+    """Return what late interaction counts for this question, 0..1: with a table, in CJK, it knows half of the characters."""
+    return 1.0 if vectors.table is None else 1.0 - (1.0 - scores.TABLE_TOKEN_SHARE) * question.cjk
+
+
+def _choose_worth(question: Question, vectors: VectorQuery) -> Calibration:
+    """Return the worth of cosines for this question: with a table, those of CJK texts are all near each other."""
     if vectors.table is None:
-        return vectors.calibration, scores.VECTOR_SHARE
-    share = scores.VECTOR_SHARE + (scores.TABLE_SHARE - scores.VECTOR_SHARE) * question.cjk
-    return calibrate(scores.TABLE_CONE * question.cjk, WINDOWS * question.chunks), share
+        return vectors.calibration
+    return calibrate(scores.TABLE_CONE * question.cjk, WINDOWS * question.chunks)
+
+
+def _cover_characters(question: Question, counts: TermCounts) -> list[float]:
+    """Return for every candidate the largest share of the question's characters that one of its units holds, 0..1."""
+    first = len(question.words) + len(question.phrases)
+    best = [0.0] * len(counts.found)
+    weights = question.rarities
+    whole = sum(weights[first:])
+    for (number, _), held in zip(counts.units, counts.counts, strict=True):
+        best[number] = max(best[number], sum(weights[term] for term in held if term >= first) / whole)
+    return best
 
 
 def _are_words_unknown(question: Question, table: TokenModel | None) -> bool:

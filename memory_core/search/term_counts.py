@@ -101,12 +101,16 @@ def _count(terms: Sequence[Term], texts: Sequence[str], stem: Stem) -> tuple[lis
 
 
 def _by_first_stem(terms: Sequence[Term], stems: Iterable[str]) -> Mapping[str, Sequence[tuple[int, tuple[str, ...]]]]:
-    """Group the numbers and stems of terms by their first stem; a prefix is under every stem that begins with it, and
-    a word also under the stems of its forms.
+    """Group the numbers and stems of terms by their first stem; a prefix, one character, is under every stem that begins
+    with it, and a word also under the stems of its forms.
     """
     wanted: dict[str, list[tuple[int, tuple[str, ...]]]] = {}
+    beginnings: dict[str, list[str]] = {term.stems[0]: [] for term in terms if term.prefix}
+    for stem in set(stems) if beginnings else ():
+        if (beginning := beginnings.get(stem[0])) is not None:
+            beginning.append(stem)
     for number, term in enumerate(terms):
-        firsts = {stem for stem in stems if stem.startswith(term.stems)} if term.prefix else term.stems[:1]
+        firsts = beginnings[term.stems[0]] if term.prefix else term.stems[:1]
         for first in firsts:
             wanted.setdefault(first, []).append((number, term.stems))
         for form in term.forms:

@@ -22,6 +22,9 @@ _CODE = re.compile(r"[\w./:#+-]{4,}", re.ASCII)
 _QUANTITY = re.compile(r"\A\d+[-.]?[a-z]+", re.ASCII | re.IGNORECASE)
 _HUMP = re.compile(r"[a-z][A-Z]")
 _FULL_STOPS = ("。", "．", "！", "!")  # of Chinese and Japanese
+_ASKS = re.compile("[?？]")
+_CJK_SENTENCE = re.compile("[^。．！!？?]+[。．！!？?]*")
+STATED = 1 / 3  # of a CJK text: if sentences that end in a full stop are more of it, it is a statement
 _PATH = re.compile(r"[\w./-]++")
 _FILE_NAME = re.compile(r"\A.*\w\.md\b")
 _ISO_DATE = re.compile(r"(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])")
@@ -161,6 +164,14 @@ def extract_phrases(text: str) -> list[str]:
     ]
 
 
+def extract_ideographs(text: str) -> list[str]:
+    """Extract the CJK characters of a text that do more than build sentences, in order, each once."""
+    if text.isascii():
+        return []
+    found = dict.fromkeys(character for run in _cjk_run().findall(text) for character in run)
+    return [character for character in found if not _functional_pair().fullmatch(character + character)]
+
+
 def extract_identifiers(text: str) -> list[str]:
     """Extract the words that name one thing exactly, such as codes, hashes and variables; in order, each once, as spelt."""
     tokens = (raw.strip(_EDGES) for raw in text.split())
@@ -185,12 +196,15 @@ def classify(text: str) -> QuestionKind:
     """Tell sentences that ask, other sentences, and bare lists of words apart.
 
     A third of a sentence's words are function words of its language. Whoever speaks in sentences may use other words than the
-    notes; a list of words is meant literally. CJK text is a statement if it ends like one and asks nothing; else it is taken for
-    a question.
+    notes; a list of words is meant literally. CJK text is a statement if more than a third of it stands in sentences that end
+    in a full stop; else it is taken for a question.
     """
     if find_cjk_share(text) > 0.5:
-        asks = not text.rstrip().endswith(_FULL_STOPS) or "?" in text or "？" in text
-        return "question" if asks else "statement"
+        sentences = _CJK_SENTENCE.findall(text)
+        said = sum(
+            len(sentence) for sentence in sentences if sentence.endswith(_FULL_STOPS) and not _ASKS.search(sentence)
+        )
+        return "statement" if said > len(text) * STATED else "question"
     words, detected = _read_words(text.lower().replace("’", "'"))
     language = detected or "en"
     functional = sum(word in STOP_WORDS[language] for word in words)

@@ -59,21 +59,24 @@ RANKING = (
         "distance takes nothing from statements",
         [(scores, "LEAST_NEARNESS", dict.fromkeys(scores.LEAST_NEARNESS, -0.4))],
     ),
+    Part("single characters of CJK statements", [(question, "CHARACTERS_AMONG", 0)]),
+    Part("the static model's share in CJK", [(scores, "TABLE_SHARE", 1.0), (scores, "TABLE_TOKEN_SHARE", 1.0)]),
     Part(
-        "hits of a statement count .9 of the best",
+        "hits of a statement score as the best",
         [(scores, "LEAST_OF_BEST", dict.fromkeys(scores.LEAST_OF_BEST, 0.0))],
     ),
 )
 _GATE: Mapping[str, Sequence[Patch]] = {
     "kinds of question": [(question, "classify", lambda _: "question")],
-    "the lower exponent of statements": [(scores, "STATEMENT_EXPONENT", 1.0)],
+    "the lower exponent of statements": [(scores, "STATEMENT_LESS", 0.0), (scores, "CJK_STATEMENT_LESS", 0.0)],
     "the higher exponent of lists": [(scores, "LIST_EXPONENT", 0.0)],
     "distance that speaks against a chunk": [(scores, "LEAST_NEARNESS", dict.fromkeys(scores.LEAST_NEARNESS, 0.0))],
     "growth of chance": [(scores, "EXPONENT_GROWTH", 0.0)],
     "the lower exponent of CJK": [(scores, "CJK_EXPONENT", 1.0)],
     "function pairs of CJK weigh less": [(scores, "FUNCTIONAL_SHARE", 1.0)],
-    "the static model's share in CJK": [(scores, "TABLE_SHARE", scores.VECTOR_SHARE)],
-    "hits of a statement count .9 of the best": [(scores, "LEAST_OF_BEST", dict.fromkeys(scores.LEAST_OF_BEST, 0.0))],
+    "the static model's share in CJK": [(scores, "TABLE_SHARE", 1.0)],
+    "characters of a statement as evidence": [(scores, "CHARACTER_EVIDENCE", 0.0)],
+    "hits of a statement score as the best": [(scores, "LEAST_OF_BEST", dict.fromkeys(scores.LEAST_OF_BEST, 0.0))],
     "identifiers": [(scores, "IDENTIFIED", 0.0)],
 }
 GATE = tuple(Part(name, patches) for name, patches in _GATE.items())

@@ -18,6 +18,7 @@ from memory_core.builtin.store.vectors import VectorIndex
 from memory_core.config.settings import Hybrid, SearchSettings
 from memory_core.ranking.scores import Weights
 from memory_core.records import Hit, Query
+from memory_core.search import question as questions
 from memory_core.search.candidates import find_candidates
 from memory_core.search.pipeline import search
 from memory_core.search.question import analyse
@@ -42,6 +43,12 @@ def found(
     query = Query(text=text, min_score=0.0, after=after, max_snippet_chars=max_snippet_chars, max_results=count)
     with index.store.reading() as reader:
         return search(reader, query, Hybrid(), vectors=None, today=TODAY)[0]
+
+
+def passing(index: Index, text: str) -> list[Hit]:
+    """The hits by keyword alone that the default minScore lets pass."""
+    with index.store.reading() as reader:
+        return search(reader, Query(text=text), Hybrid(), vectors=None, today=TODAY)[0]
 
 
 # What is counted.
@@ -90,6 +97,26 @@ def test_one_cjk_character_is_looked_for_as_the_beginning_of_pairs(index: Index)
     first, *others = found(index, "猫", max_snippet_chars=12)
     assert (first.path, first.start_line, first.end_line, first.score) == ("memory/a.md", 2, 2, 1.0)
     assert all("猫" not in hit.snippet for hit in others)
+
+
+def test_a_cjk_statement_calls_to_mind_what_shares_single_characters_with_it(index: Index) -> None:
+    index.note("memory/a.md", "- 小时候最怕打雷的夜晚\n")
+    index.note("memory/b.md", "- 周末去超市买了牛奶\n")
+    index.note("memory/c.md", "- 新的键盘很安静\n")
+    index.sync()
+    assert [hit.path for hit in passing(index, "他真的怕黑。")] == ["memory/a.md"]
+    assert passing(index, "他真的怕黑吗") == []  # a question is meant literally
+    with index.store.reading() as reader:
+        assert [term.text for term in analyse(reader, "他真的怕黑，也怕雷。", TODAY).characters] == ["怕", "雷"]
+        assert analyse(reader, "Thunder scares him, as 怕 says it.", TODAY).characters == ()
+
+
+def test_single_characters_are_not_asked_for_among_many_chunks(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    index.note("memory/a.md", "- 小时候最怕打雷的夜晚\n")
+    index.note("memory/b.md", "- 周末去超市买了牛奶\n")
+    index.sync()
+    monkeypatch.setattr(questions, "CHARACTERS_AMONG", 1)
+    assert passing(index, "他真的怕黑。") == []
 
 
 def test_a_heading_amid_a_chunk_is_found_and_stands_above_its_text(index: Index) -> None:

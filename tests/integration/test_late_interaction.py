@@ -26,7 +26,7 @@ from memory_core.search.pipeline import search
 from memory_core.search.question import Question, analyse
 from memory_core.search.reader import IndexedChunk
 from memory_core.search.scoring import VectorQuery
-from memory_core.search.similarity import compare_table, compare_tokens
+from memory_core.search.similarity import AROUND, AROUND_IN_CONTEXT, compare_table, compare_tokens
 from memory_core.text.terms import split_question
 from tests.fakes.providers import CountingProvider, TokenProvider
 from tests.index import Index
@@ -94,17 +94,18 @@ def by_hand(provider: TokenProvider, question: Question, units: Sequence[str], w
     return np.array(found)
 
 
-def in_context(own: Nearness, found: Sequence[IndexedChunk]) -> list[float]:
-    """Three quarters of what a unit has, and a quarter of what its chunk has: for every token the best of its units."""
+def in_context(own: Nearness, found: Sequence[IndexedChunk], share: float) -> list[float]:
+    """What a unit has, and a share of what its chunk has: for every token the best of its units."""
     nearness: list[float] = []
     for chunk in found:
         units = own[len(nearness) : len(nearness) + len(chunk.units)]
-        nearness += [0.75 * float(unit.sum()) + 0.25 * float(units.max(axis=0).sum()) for unit in units]
+        nearness += [(1 - share) * float(unit.sum()) + share * float(units.max(axis=0).sum()) for unit in units]
     return nearness
 
 
 def _cosine(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
-    return float(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
+    lengths = np.linalg.norm(one) * np.linalg.norm(other)
+    return float(one @ other / (lengths or 1))  # a token that only spells has no vector
 
 
 def _today() -> date:
@@ -129,7 +130,7 @@ def test_units_are_compared_as_by_hand(index: Index, provider: TokenProvider) ->
     units = [text for chunk in found for text in _texts(chunk)]
 
     own = by_hand(provider, question, units, _windows(index, found))
-    assert nearness == pytest.approx(in_context(own, found), abs=1e-5)
+    assert nearness == pytest.approx(in_context(own, found, AROUND_IN_CONTEXT), abs=1e-5)
     assert not own[units.index("- ...")].any()
 
 
@@ -155,7 +156,7 @@ def test_units_are_compared_as_by_hand_with_the_table_of_the_static_model(index:
         for unit in _texts(chunk)
         for tokens in [model.token_vectors(np.array(model.token_ids([unit])[0], dtype=np.uint16))]
     ]
-    assert compare_table(model, question, found) == pytest.approx(in_context(np.array(own), found), abs=1e-5)
+    assert compare_table(model, question, found) == pytest.approx(in_context(np.array(own), found, AROUND), abs=1e-5)
     assert len(own) > len(found) > 1
 
 

@@ -112,6 +112,14 @@ def test_tokens(provider: StaticProvider) -> None:
     assert np.allclose(mean / np.linalg.norm(mean), provider.embed_query("fence"), atol=1e-6)
 
 
+def test_tokens_that_only_spell_have_no_vectors(provider: StaticProvider) -> None:
+    known, spelt = provider.token_ids(["开", "怕"])
+    assert len(known) == 2
+    assert len(spelt) > 3
+    assert [bool(row.any()) for row in provider.token_vectors(np.array(known, dtype=np.uint16))] == [False, True]
+    assert not provider.token_vectors(np.array(spelt, dtype=np.uint16)).any()
+
+
 def test_it_is_loaded_again_after_closing() -> None:
     provider = StaticProvider()
     before = provider.embed_query("fence")

@@ -14,6 +14,7 @@ from memory_core.text.terms import (
     cut_cjk,
     detect_language,
     extract_identifiers,
+    extract_ideographs,
     extract_words,
     find_cjk_share,
     is_functional,
@@ -143,12 +144,18 @@ def test_what_is_a_question_in_a_sentence(text: str, asks: bool) -> None:
         ("香港经济复苏的原因是什么", "question"),
         ("今天和妈妈一起去了海边。 ", "statement"),
         ("昨日は雨でした！", "statement"),
-        ("你去过哪里？我忘了。", "question"),
+        ("你好！你去过哪里？", "question"),
+        ("我昨天也去过那里。你呢？", "statement"),
         ("", "words"),
     ],
 )
 def test_questions_statements_and_lists_are_told_apart(text: str, kind: str) -> None:
     assert classify(text) == kind
+
+
+def test_ideographs_that_do_more_than_build_sentences() -> None:
+    assert extract_ideographs("我很怕黑，也怕雷。Thunder") == ["怕", "黑", "雷"]
+    assert extract_ideographs("plain") == extract_ideographs("これは") == []
 
 
 def test_the_share_of_cjk_letters_and_pairs_that_only_build_sentences() -> None:
