@@ -32,6 +32,11 @@ class Space:
     input_type: str = ""
     dimensions: int = 0
 
+    @property
+    def fits_int8(self) -> bool:
+        """True if its embeddings are rounded to what `vectors.pack_int8` loses nothing of: those of the static model."""
+        return self.provider == "static"
+
     def matches(self, other: Space) -> bool:
         """Return True if both may be one space: equal, but for dimensions that one of them does not know yet."""
         same = (self.provider, self.model, self.endpoint, self.input_type) == (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from memory_core.errors import InvalidEmbedding
@@ -141,3 +141,22 @@ def round_to_int8(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return rows that `to_int8` loses nothing of: those nearest to the given ones, of unit length."""
     numbers, factors = to_int8(rows)
     return numbers * factors
+
+
+def pack_int8(rows: NDArray[np.float32]) -> Iterator[bytes]:
+    """Yield each row as int8 and the float32 factor that brings them back to unit length, little-endian; see `to_int8`."""
+    numbers, factors = to_int8(rows)
+    return (row.tobytes() + factor.tobytes() for row, factor in zip(numbers, factors.astype("<f4"), strict=True))
+
+
+def unpack_int8(blobs: Sequence[bytes], dimensions: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Return the numbers and the factors of rows of `pack_int8`, shapes (n, dimensions) and (n,).
+
+    Args:
+        blobs: Each `dimensions + 4` bytes long.
+        dimensions: Of a row.
+    """
+    import numpy as np
+
+    packed = np.frombuffer(b"".join(blobs), dtype=[("numbers", "i1", (dimensions,)), ("factor", "<f4")])
+    return packed["numbers"], packed["factor"]

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from memory_core.postgres.backend import PostgresBackend
-from memory_core.postgres.store import reader, state, vectors
+from memory_core.postgres.store import held_vectors, reader, state, vectors
 from memory_core.records import Query
 from tests.benchmarks.daily_notes import questions, write_daily_notes
 from tests.postgres.agents import open_agent
@@ -20,8 +20,8 @@ from tests.servers.postgres import Database, make_database
 NOTES = 40
 # Rows of the tenant itself and of others in its partition, without which a scan of all is as good as an index.
 MORE = (
-    "INSERT INTO embeddings (tenant_id, space_id, hash, v, signs) SELECT e.tenant_id, e.space_id, sha256(n::text::bytea),"
-    " e.v, e.signs FROM (SELECT * FROM embeddings LIMIT 1) e, generate_series(1, 20000) n",
+    "INSERT INTO embeddings (tenant_id, space_id, hash, q, signs) SELECT e.tenant_id, e.space_id, sha256(n::text::bytea),"
+    " e.q, e.signs FROM (SELECT * FROM embeddings LIMIT 1) e, generate_series(1, 20000) n",
     "INSERT INTO windows SELECT w.tenant_id, w.chunk_id, n, n, sha256(n::text::bytea) FROM (SELECT * FROM windows"
     " LIMIT 1) w, generate_series(100, 20000) n",
     "INSERT INTO chunks (tenant_id, note_id, start_line, end_line, hash, words, context, text, units, tsv)"
@@ -92,13 +92,15 @@ def test_few_compared_windows_find_nearly_the_same(grown: Grown, monkeypatch: py
     with grown.backend._server.read() as (cursor, tenants):
         space = tenants[0].serving
         assert space is not None
-        rows = cursor.execute("SELECT v::real[] FROM embeddings ORDER BY hash LIMIT 20").fetchall()
+        rows = cursor.execute("SELECT q, NULL FROM embeddings ORDER BY hash LIMIT 20").fetchall()
         rng, held = np.random.default_rng(1), 0
-        for (row,) in rows:
-            vector = np.array(row, dtype=np.float32) + rng.normal(0, 0.03, len(row)).astype(np.float32)
+        for row in held_vectors.widen(rows):
+            vector = row + rng.normal(0, 0.03, len(row)).astype(np.float32)
             vector /= np.linalg.norm(vector)
             near, exact = (
-                vectors.find_nearest(cursor, several, space, vector, days=(None, None), depth=10)
+                vectors.find_nearest(
+                    cursor, several, space, vector, kept=held_vectors.KeptVectors(), days=(None, None), depth=10
+                )
                 for several in (tenants, [_as_small(tenants[0])])
             )
             held += len({*sorted(near, key=near.__getitem__)[-10:]} & {*sorted(exact, key=exact.__getitem__)[-10:]})
@@ -109,9 +111,9 @@ def test_a_period_of_a_large_tenant_is_searched_whole(grown: Grown) -> None:
     with grown.backend._server.read() as (cursor, tenants):
         assert tenants[0].serving is not None
         days = ("1971-01-03", "1971-01-03")
-        (row,) = cursor.execute("SELECT v::real[] FROM embeddings LIMIT 1").fetchall()
+        (row,) = held_vectors.widen(cursor.execute("SELECT q, NULL FROM embeddings LIMIT 1").fetchall())
         found = vectors.find_nearest(
-            cursor, tenants, tenants[0].serving, np.array(row[0], dtype=np.float32), days=days, depth=50
+            cursor, tenants, tenants[0].serving, row, kept=held_vectors.KeptVectors(), days=days, depth=50
         )
         held = cursor.execute(
             "SELECT c.id FROM chunks c JOIN notes n ON n.id = c.note_id WHERE n.path LIKE '%%1971-01-03%%'"
@@ -131,11 +133,11 @@ def test_the_plans_use_the_indexes(grown: Grown) -> None:
     with grown.backend._server.read() as (cursor, tenants):
         values: dict[str, object] = {
             "vector": vectors.write_vector(np.ones(256)), "space": tenants[0].serving, "dimensions": 256, "depth": 50,
-            "nearest": 10, "tenant": tenants[0].id, "tenants": [tenants[0].id],
+            "nearest": 10, "signs": f"x{'f' * 64}", "tenant": tenants[0].id, "tenants": [tenants[0].id],
         }  # fmt: skip
         near, exact = (
             "\n".join(line for (line,) in cursor.execute(b"EXPLAIN (ANALYZE) " + query, values).fetchall())
-            for query in (vectors._write_near(""), vectors._write_exact(""))
+            for query in (vectors._write_packed(dated=False), vectors._write_exact(dated=False))
         )
         compared = "\n".join(line for (line,) in cursor.execute(
             f"EXPLAIN {reader._ASKED} SELECT v FROM asked a CROSS JOIN LATERAL (SELECT v FROM {reader._OF_ASKED}) e".encode(),

@@ -92,11 +92,12 @@ def test_an_operator_who_may_not_make_extensions_is_told_who_may() -> None:
     operator.close()
 
 
+@pytest.mark.parametrize("version", range(1, VERSION))
 def test_a_schema_of_an_older_version_says_so_until_it_is_migrated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:
     with monkeypatch.context() as older:
-        older.setattr(operating, "VERSION", 1)
+        older.setattr(operating, "VERSION", version)
         database = make_database()
     backend = open_agent(tmp_path, "ada", database.add_role("ada", writes=("ada",)), database.schema)
     (tmp_path / "ada/notes/MEMORY.md").write_text("The gate is green.\n")
@@ -104,7 +105,7 @@ def test_a_schema_of_an_older_version_says_so_until_it_is_migrated(
         backend.memory_sync(False, None)
     assert "memory-core postgres init" in caught.value.action
     operator = database.operator()
-    assert operator.init() == 1
+    assert operator.init() == VERSION - version
     assert operator.init() == 0
     operator.close()
     assert backend.memory_sync(False, None).pending == 0

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from memory_core.builtin.store.damage import DamagedRow
-from memory_core.embeddings.vectors import as_rows, to_int8, widen
+from memory_core.embeddings.vectors import as_rows, pack_int8, unpack_int8, widen
 from memory_core.records import Unit
 
 if TYPE_CHECKING:
@@ -75,8 +75,7 @@ def pack_embeddings(rows: NDArray[np.float32], *, coarse: bool = False) -> Itera
     """
     if not coarse or rows.shape[1] < COARSE_FROM:
         return (row.tobytes() for row in rows.astype("<f2"))
-    numbers, factors = to_int8(rows)
-    return (row.tobytes() + factor.tobytes() for row, factor in zip(numbers, factors.astype("<f4"), strict=True))
+    return pack_int8(rows)
 
 
 def unpack_embeddings(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
@@ -97,9 +96,9 @@ def unpack_embeddings(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.flo
         return widen(halves).reshape(len(blobs), dimensions)
     if 4 * dimensions in lengths or not lengths:
         return as_rows(blobs)
-    packed = np.frombuffer(b"".join(blobs), dtype=[("numbers", "i1", (dimensions,)), ("factor", "<f4")])
-    found: NDArray[np.float32] = packed["numbers"].astype(np.float32)
-    found *= packed["factor"][:, None]
+    numbers, factors = unpack_int8(blobs, dimensions)
+    found: NDArray[np.float32] = numbers.astype(np.float32)
+    found *= factors[:, None]
     return found
 
 

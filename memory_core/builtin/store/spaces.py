@@ -50,7 +50,7 @@ def load_space(connection: Connection, space_id: int) -> Space:
 
 def is_coarse(space: Space) -> bool:
     """Return True if embeddings of a space are stored as int8: the static model makes them again for nothing."""
-    return space.provider == "static"
+    return space.fits_int8
 
 
 def load_serving_space(connection: Connection) -> ServingSpace | None:

@@ -235,7 +235,33 @@ CREATE INDEX windows_hash ON windows (tenant_id, hash);
 GRANT UPDATE (signs) ON embeddings TO {agent};
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _SIGNS + _STATISTICS)
+# Rows of an older version stay what they are until the next sync of their tenant.
+_INT8 = """
+ALTER TABLE embeddings ADD COLUMN q bytea;  -- int8 of each number, then a float32 factor, little-endian
+ALTER TABLE embeddings DROP CONSTRAINT embeddings_check;
+ALTER TABLE embeddings ADD CONSTRAINT embeddings_check CHECK (num_nonnulls(v, h, q) = 1);
+GRANT UPDATE (v, h, q) ON embeddings TO {agent};
+"""
+
+# A tsvector of the asked lexemes alone: to unnest the whole one took most of a search. `match_chunks` is for older agents.
+_MATCHES = """
+CREATE FUNCTION find_stems(asked int[], query tsquery, stems text[], prefixes text[], first_day text, last_day text)
+RETURNS TABLE (id bigint, words int, found text)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE mine int[] := ARRAY(SELECT unnest(asked) INTERSECT SELECT unnest(readable()));
+BEGIN
+  RETURN QUERY SELECT c.id, c.words, ts_delete(c.tsv, tsvector_to_array(ts_delete(c.tsv, CASE
+      WHEN prefixes = '{}' THEN stems ELSE stems || ARRAY(SELECT each FROM unnest(tsvector_to_array(c.tsv)) each
+        WHERE EXISTS (SELECT 1 FROM unnest(prefixes) p WHERE starts_with(each, p))) END)))::text
+    FROM chunks c WHERE c.tenant_id = ANY (mine) AND c.tsv @@ query
+    AND (first_day IS NULL AND last_day IS NULL OR EXISTS (SELECT 1 FROM notes n WHERE n.tenant_id = c.tenant_id
+      AND n.id = c.note_id AND n.day >= coalesce(first_day, '') AND n.day <= coalesce(last_day, '9999-99-99')));
+END $$;
+REVOKE ALL ON FUNCTION find_stems(int[], tsquery, text[], text[], text, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION find_stems(int[], tsquery, text[], text[], text, text) TO {agent};
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _SIGNS + _STATISTICS, _INT8 + _MATCHES + _STATISTICS)
 VERSION = len(MIGRATIONS)
 
 

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from memory_core.embeddings.token_blobs import unpack_signs
 from memory_core.postgres.settings import NAME
 from memory_core.postgres.store import foreign, vectors
-from memory_core.postgres.store.state import Cursor, Tenant, load_space
+from memory_core.postgres.store.held_vectors import KeptVectors, multiply, unpack_rows
+from memory_core.postgres.store.state import SIGNED, Cursor, Tenant, load_space
 from memory_core.postgres.store.stems import (
     Scorer,
     list_lexemes,
     quote,
+    read_vector,
     spell,
     stem,
     write_query,
@@ -71,16 +73,21 @@ class PostgresReader:
         cursor: Inside a read transaction.
         tenants: To search; the first is the agent's own.
         workspace: The agent's, whose notes the first tenant holds.
-        counts: Kept from one search to the next.
+        counts, kept: Kept from one search to the next.
     """
 
-    def __init__(self, cursor: Cursor, tenants: Sequence[Tenant], workspace: str, counts: KeptCounts) -> None:
+    def __init__(
+        self, cursor: Cursor, tenants: Sequence[Tenant], workspace: str, counts: KeptCounts, kept: KeptVectors
+    ) -> None:
         self._db = cursor
         self._tenants = tenants
         self._own = tenants[0]
         self._ids = [each.id for each in tenants]
         self._workspace = workspace
         self._counts = counts.of(tuple((each.id, each.generation) for each in tenants))
+        self._kept = kept
+        self._spaces: dict[tuple[int, int], ServingSpace | None] = {}
+        self._units: dict[int, int] = {}  # of the chunks that were loaded, their number of units
 
     def is_empty(self) -> bool:
         """See `Reader`."""
@@ -98,7 +105,19 @@ class PostgresReader:
         """See `Reader`. Of the other tenants, those are searched by meaning that have embeddings in the same space."""
         for tenant in self._tenants:
             if tenant.serving is not None:
-                return load_space(self._db, tenant.id, tenant.serving)
+                return self._load_space(tenant.id, tenant.serving)
+        return None
+
+    def _load_space(self, tenant: int, space_id: int) -> ServingSpace | None:
+        if (tenant, space_id) not in self._spaces:
+            self._spaces[tenant, space_id] = load_space(self._db, tenant, space_id)
+        return self._spaces[tenant, space_id]
+
+    def _find_kept(self, space_id: int) -> KeptVectors | None:
+        """Return the vectors that this process holds; None if the server compares those of a space."""
+        for tenant in self._tenants:
+            if (space := self._load_space(tenant.id, space_id)) is not None:
+                return self._kept if space.space.fits_int8 else None
         return None
 
     def stem(self, text: str) -> list[str]:
@@ -157,12 +176,9 @@ class PostgresReader:
             spellings += spell(terms[:count])
         lexemes, prefixes = list_lexemes(spellings)
         rows = self._db.execute(
-            "SELECT id, words, stem, positions FROM match_chunks(%s, %s::tsquery, %s, %s, %s, %s)",
+            "SELECT id, words, found FROM find_stems(%s, %s::tsquery, %s, %s, %s, %s)",
             (self._ids, query, lexemes, prefixes, *_to_days(dates)),
         ).fetchall()
-        places: dict[int, tuple[int, dict[str, Sequence[int]]]] = {}
-        for chunk_id, words, each, positions in rows:
-            places.setdefault(chunk_id, (words, {}))[1][each] = positions or ()
         held = self._count_spellings(spellings)
         scorer = Scorer(
             spellings,
@@ -170,13 +186,16 @@ class PostgresReader:
             words=sum(each.words for each in self._tenants),
             count=held.__getitem__,
         )
-        return best_of(self, {each: scorer.score(words, at) for each, (words, at) in places.items()}, depth)
+        return best_of(self, {each: scorer.score(words, read_vector(at)) for each, words, at in rows}, depth)
 
     def find_nearest(
         self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
     ) -> dict[int, float]:
         """See `Reader`. Of a large tenant, the windows that are nearest by their signs are compared, else all."""
-        found = vectors.find_nearest(self._db, self._tenants, space_id, vector, days=_to_days(dates), depth=depth)
+        found = vectors.find_nearest(
+            self._db, self._tenants, space_id, vector,
+            kept=self._find_kept(space_id), days=_to_days(dates), depth=depth,
+        )  # fmt: skip
         return best_of(self, found, depth)
 
     def find_by_name(self, name: str, dates: DateRange, limit: int) -> Sequence[int]:
@@ -215,6 +234,7 @@ class PostgresReader:
         chunks = []
         for tenant, number, path, source, date, start, context, text, numbers, blob in rows:
             units = unpack_units(numbers)
+            self._units[number] = len(units)
             if tenant not in names:
                 chunks.append(IndexedChunk(number, path, source, date, start, context, text, units, blob))
             elif start >= 1 and foreign.has_valid_units(units, text):
@@ -229,7 +249,7 @@ class PostgresReader:
         if not query:
             return ()
         rows = self._db.execute(
-            "SELECT DISTINCT id FROM match_chunks(%s, %s::tsquery, %s, %s, %s, %s)",
+            "SELECT DISTINCT id FROM find_stems(%s, %s::tsquery, %s, %s, %s, %s)",
             (self._ids, query, *list_lexemes([phrase]), *_to_days(dates)),
         ).fetchall()
         return [row[0] for row in rows]
@@ -276,15 +296,43 @@ class PostgresReader:
         self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]
     ) -> Sequence[WindowCosine]:
         """See `Reader`."""
+        kept = self._find_kept(space_id)
+        asked = list(chunk_ids)
+        if kept is not None:
+            found: list[WindowCosine] = []
+            for tenant in self._tenants:
+                if tenant.meta.get(SIGNED) != space_id:
+                    found += kept.load(self._db, tenant, space_id, len(vector)).compare_chunks(vector, asked)
+            large = [tenant.id for tenant in self._tenants if tenant.meta.get(SIGNED) == space_id]
+            return [each for each in found if each.last < self._units.get(each.chunk_id, each.last + 1)] + (
+                self._compare_packed(space_id, vector, large, asked) if large else []
+            )
         rows = self._db.execute(
             f"{_ASKED} SELECT a.chunk_id, a.first, a.last, {vectors.COSINE} FROM asked a CROSS JOIN LATERAL (SELECT v, h"
             f" FROM {_OF_ASKED}) e WHERE {vectors.COMPARABLE}",
             {
-                "vector": vectors.write_vector(vector), "space": space_id, "tenants": self._ids, "ids": list(chunk_ids),
+                "vector": vectors.write_vector(vector), "space": space_id, "tenants": self._ids, "ids": asked,
                 "dimensions": len(vector),
             },
         ).fetchall()  # fmt: skip
         return [WindowCosine(*row) for row in rows]
+
+    def _compare_packed(
+        self, space_id: int, vector: NDArray[np.float32], tenants: Sequence[int], chunk_ids: Sequence[int]
+    ) -> list[WindowCosine]:
+        """Compare vectors of int8 of large tenants, which this process does not hold."""
+        rows = self._db.execute(
+            f"{_ASKED} SELECT a.chunk_id, a.first, a.last, e.q, {vectors.WIDE} FROM asked a CROSS JOIN LATERAL"
+            f" (SELECT q, v, h FROM {_OF_ASKED}) e",
+            {"space": space_id, "tenants": tenants, "ids": chunk_ids},
+        ).fetchall()
+        numbers, factors, usable = unpack_rows([row[3:] for row in rows], len(vector))
+        cosines = multiply(numbers, factors, vector).tolist()
+        return [
+            WindowCosine(row[0], row[1], row[2], cosine)
+            for row, cosine, fits in zip(rows, cosines, usable.tolist(), strict=True)
+            if fits
+        ]
 
     def load_tokens(self, space_id: int, chunk_ids: Collection[int]) -> Sequence[WindowTokens] | None:
         """See `Reader`."""

@@ -21,6 +21,8 @@ IDENTITY, LAST_SYNC, TIDIED, SERVING, TARGET = "identity", "last_sync", "tidied"
 LISTED, COMPLETE, PENDING_REASON, DESTINATIONS = "listed", "complete", "pending_reason", "destinations"
 OUTAGE = "outage"
 SIGNED = "signed"  # the space all of whose vectors have signs, see vectors.py
+CENTER = "center"  # what these signs are counted from
+PACKED = "packed"  # the space all of whose vectors are stored as int8
 UNKNOWN = "unknown"
 
 

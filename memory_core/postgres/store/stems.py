@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -16,6 +17,9 @@ MAX_POSITION = 16_383  # of a tsvector; words behind it stand at it
 MAX_LEXEME_BYTES = 2046
 K1, B = 1.2, 0.75  # as in bm25() of FTS5, like the formula below: https://www.sqlite.org/fts5.html#the_bm25_function
 MAX_HITS = 3000  # chunks that a search scores by keyword, about; see builtin's
+
+_LEXEME = re.compile(r"'((?:[^']|'')*)'(?::([\dA-D,]+))?")
+_PLACE = re.compile(r"\d+")
 
 _local = threading.local()
 
@@ -54,6 +58,14 @@ def make_vector(context: str, text: str) -> tuple[str, int]:
         at += 1
     parts = (f"{quote(each)}:{','.join(map(str, dict.fromkeys(places)))}" for each, places in positions.items())
     return " ".join(parts), words
+
+
+def read_vector(text: str) -> dict[str, list[int]]:
+    """Return the positions of each lexeme of a tsvector as PostgreSQL writes it; none of one that has none."""
+    return {
+        lexeme.replace("''", "'").replace("\\\\", "\\"): [int(place) for place in _PLACE.findall(places)]
+        for lexeme, places in _LEXEME.findall(text)
+    }
 
 
 def quote(lexeme: str) -> str:

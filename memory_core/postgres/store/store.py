@@ -12,6 +12,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.errors import BackendUnavailable, NotIndexed, StoreReadOnly
 from memory_core.postgres.settings import NAME, PostgresConfig, read_dsn
 from memory_core.postgres.store.connections import READ, WRITE, Connections
+from memory_core.postgres.store.held_vectors import KeptVectors
 from memory_core.postgres.store.reader import KeptCounts, PostgresReader
 from memory_core.postgres.store.state import Cursor, Tenant, load_tenants
 
@@ -25,6 +26,7 @@ class PostgresStore:
         self._names = settings.list_tenants(config.agent)
         self._workspace = os.path.realpath(config.workspace)
         self._counts = KeptCounts()
+        self._kept = KeptVectors()
         self._lock = threading.Lock()
         self._connections: Connections | None = None
 
@@ -84,7 +86,7 @@ class PostgresStore:
         with self.read() as (cursor, tenants):
             if not self._writable and all(each.workspace is None for each in tenants):
                 raise NotIndexed("not indexed: no tenant holds any notes yet", action="run: memory-core index")
-            yield PostgresReader(cursor, tenants, self._workspace, self._counts)
+            yield PostgresReader(cursor, tenants, self._workspace, self._counts, self._kept)
 
     @contextlib.contextmanager
     def write(self) -> Iterator[Cursor]:

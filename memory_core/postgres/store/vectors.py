@@ -1,17 +1,22 @@
 """Vectors of a tenant on the server: how they are stored, and how the nearest ones are found.
 
-Those of most tenants are compared one by one. A large tenant also keeps the signs of each vector's numbers, one bit each, in an
-index of their own: they are compared first, and only the windows that are nearest by them by their vectors.
+Those of most tenants are compared one by one: by this process if they fit into int8, see `held_vectors`, else by the server. A
+large tenant also keeps the signs of each vector's numbers, one bit each, in an index of their own: the server compares these
+first, and only the windows that are nearest by them are compared by their vectors.
 """
 
 from __future__ import annotations
 
+import base64
+import contextlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memory_core.embeddings.token_blobs import pack_signs
-from memory_core.postgres.store import state
+from memory_core.embeddings.vectors import pack_int8
+from memory_core.postgres.store import held_vectors, state
 from memory_core.postgres.store.connections import renew
+from memory_core.postgres.store.held_vectors import KeptVectors
 from memory_core.postgres.store.state import Cursor, Tenant
 from memory_core.sync.prepared import EmbeddedWindows
 
@@ -22,37 +27,84 @@ if TYPE_CHECKING:
 LARGE_WINDOWS = 20_000  # of a tenant above which signs are kept: comparing all took 70 ms of the server there
 NEAREST = 2000  # windows by signs whose vectors are compared, see tests/postgres/test_large_tenants.py
 INSERT_STEP = 200  # vectors that one statement writes
-SIGN_STEP = 1000  # vectors that are given signs in one transaction
+SIGN_STEP = 1000  # vectors that are given signs, or are packed, in one transaction
+CENTER_SAMPLE = 2000  # vectors whose mean is taken
 COSINE = "coalesce(-(e.v <#> %(vector)s::vector), -(e.h <#> %(vector)s::halfvec))"
 # Another tenant may hold anything under the name of a space: vectors that cannot be compared are left out.
 COMPARABLE = "coalesce(vector_dims(e.v), vector_dims(e.h)) = %(dimensions)s"
+WIDE = "coalesce(e.v::real[], e.h::vector::real[])"  # of a row of int8 that an older version has stored
+# Rows are looked up one by one, here and below: the planner, which knows little of how many rows there are, has compared every
+# window with every embedding, and every chunk with every note.
 _DATED = (
-    " JOIN chunks c ON c.tenant_id = w.tenant_id AND c.id = w.chunk_id JOIN notes n ON n.tenant_id = c.tenant_id"
-    " AND n.id = c.note_id AND n.day >= coalesce(%(first)s, '') AND n.day <= coalesce(%(last)s, '9999-99-99')"
+    " CROSS JOIN LATERAL (SELECT note_id FROM chunks WHERE tenant_id = w.tenant_id AND id = w.chunk_id OFFSET 0) c"
+    " CROSS JOIN LATERAL (SELECT day FROM notes WHERE tenant_id = w.tenant_id AND id = c.note_id OFFSET 0) n"
 )
+_WITHIN = " AND n.day >= coalesce(%(first)s, '') AND n.day <= coalesce(%(last)s, '9999-99-99')"
 _BEST = " GROUP BY w.chunk_id ORDER BY cosine DESC NULLS LAST FETCH FIRST %(depth)s ROWS WITH TIES"
 
 
+class Layout(NamedTuple):
+    """How the vectors of a tenant in one space are stored.
+
+    Attributes:
+        coarse: As int8.
+        signed: With signs.
+        center: What signs are counted from, see `decode_center`.
+    """
+
+    coarse: bool
+    signed: bool
+    center: str | None
+
+
+def load_layout(cursor: Cursor, tenant: int, space_id: int) -> Layout:
+    """Return how the vectors of a tenant in a space are stored."""
+    space = state.load_space(cursor, tenant, space_id)
+    row = cursor.execute(
+        "SELECT meta -> %s, meta -> %s FROM tenants WHERE id = %s", (state.SIGNED, state.CENTER, tenant)
+    ).fetchone()
+    signed, center = row or (None, None)
+    return Layout(space is not None and space.space.fits_int8, signed == space_id, center)
+
+
 def insert(cursor: Cursor, tenant: int, space_id: int, windows: EmbeddedWindows, *, half: bool) -> None:
-    """Store vectors with the signs of their tokens; those that are there stay, and get the signs that they lack."""
+    """Store vectors with the signs of their tokens; those that are there stay, and get the signs that they lack.
+
+    Args:
+        cursor: Inside a push.
+        tenant: Its id.
+        space_id: Of the vectors.
+        windows: The vectors.
+        half: Store them as float16, unless they fit into int8.
+    """
+    layout = load_layout(cursor, tenant, space_id)
+    rows: list[Any]
+    if layout.coarse:
+        column, read, written, rows = "q", "bytea", "bytea", [*pack_int8(windows.rows)]
+    else:
+        column, written = ("h", "halfvec") if half else ("v", "vector")
+        read, rows = "text", [*map(write_vector, windows.rows)]
     bits = [*map(pack_signs, windows.tokens)] if windows.tokens else [None] * len(windows.hashes)
     for first in range(0, len(windows.hashes), INSERT_STEP):
         some = slice(first, first + INSERT_STEP)
         renew(cursor)
         cursor.execute(
-            f"INSERT INTO embeddings AS e (tenant_id, space_id, hash, {'h' if half else 'v'}, bits)"
-            f" SELECT %s, %s, hash, n::{'halfvec' if half else 'vector'}, bits FROM unnest(%s::bytea[], %s::text[], %s::bytea[])"
+            f"INSERT INTO embeddings AS e (tenant_id, space_id, hash, {column}, bits)"
+            f" SELECT %s, %s, hash, n::{written}, bits FROM unnest(%s::bytea[], %s::{read}[], %s::bytea[])"
             " w (hash, n, bits) ON CONFLICT (tenant_id, space_id, hash) DO UPDATE SET bits = excluded.bits"
             " WHERE e.bits IS NULL AND excluded.bits IS NOT NULL",
-            (
-                tenant, space_id, list(windows.hashes[some]), [write_vector(row) for row in windows.rows[some]],
-                bits[some],
-            ),
-        )  # fmt: skip
+            (tenant, space_id, list(windows.hashes[some]), rows[some], bits[some]),
+        )
+        if layout.signed:
+            signs = write_signs(windows.rows[some], layout.center)
+            _set_signs(cursor, tenant, space_id, windows.hashes[some], signs)
+
+
+def _set_signs(cursor: Cursor, tenant: int, space_id: int, hashes: Sequence[bytes], signs: Sequence[str]) -> None:
     cursor.execute(
-        "UPDATE embeddings SET signs = binary_quantize(coalesce(v, h::vector)) WHERE tenant_id = %s AND space_id = %s"
-        " AND hash = ANY (%s) AND signs IS NULL AND EXISTS (SELECT 1 FROM tenants WHERE id = %s AND meta -> %s = to_jsonb(%s))",
-        (tenant, space_id, list(windows.hashes), tenant, state.SIGNED, space_id),
+        "UPDATE embeddings e SET signs = s.signs::varbit FROM unnest(%s::bytea[], %s::text[]) s (hash, signs)"
+        " WHERE e.tenant_id = %s AND e.space_id = %s AND e.hash = s.hash AND e.signs IS NULL",
+        (list(hashes), list(signs), tenant, space_id),
     )
 
 
@@ -65,7 +117,44 @@ def is_large(cursor: Cursor, tenant: Tenant) -> bool:
     return row is not None and row[0] > LARGE_WINDOWS
 
 
-def sign(cursor: Cursor, tenant: int, space_id: int, after: bytes) -> bytes | None:
+def find_center(cursor: Cursor, tenant: int, space_id: int) -> str | None:
+    """Return what signs are counted from: the mean of some vectors. Where all point one way, signs of 0 tell few apart.
+
+    Returns:
+        See `decode_center`; None without vectors.
+    """
+    rows = cursor.execute(
+        f"SELECT e.q, {WIDE} FROM embeddings e WHERE tenant_id = %s AND space_id = %s ORDER BY hash LIMIT %s",
+        (tenant, space_id, CENTER_SAMPLE),
+    ).fetchall()
+    vectors = held_vectors.widen(rows)
+    return base64.b64encode(vectors.mean(axis=0).astype("<f4").tobytes()).decode() if len(vectors) else None
+
+
+def decode_center(center: object, dimensions: int) -> NDArray[np.float32] | float:
+    """Return what each dimension's sign is counted from: 0 if nothing was recorded, or, by another tenant, nonsense."""
+    import numpy as np
+
+    if isinstance(center, str):
+        with contextlib.suppress(ValueError):
+            found = np.frombuffer(base64.b64decode(center), dtype="<f4")
+            if len(found) == dimensions:
+                return found
+    return 0.0
+
+
+def write_signs(rows: NDArray[np.float32], center: object) -> list[str]:
+    """Write the signs of each row's numbers as PostgreSQL reads a bit string."""
+    import numpy as np
+
+    width = rows.shape[1]
+    above = rows > decode_center(center, width)
+    if width % 8 == 0:
+        return [f"x{row.tobytes().hex()}" for row in np.packbits(above, axis=1)]
+    return ["".join("01"[bit] for bit in row) for row in above.tolist()]
+
+
+def sign(cursor: Cursor, tenant: int, space_id: int, after: bytes, center: str | None) -> bytes | None:
     """Give signs to the next vectors of a large tenant, in the order of their hashes; after the last, say so in its row.
 
     Args:
@@ -73,22 +162,48 @@ def sign(cursor: Cursor, tenant: int, space_id: int, after: bytes) -> bytes | No
         tenant: Its id.
         space_id: Of the vectors.
         after: The hash after which to go on.
+        center: See `find_center`.
 
     Returns:
         The hash after which to go on; None if all have signs.
     """
     rows = cursor.execute(
-        "UPDATE embeddings SET signs = binary_quantize(coalesce(v, h::vector)) WHERE tenant_id = %(tenant)s"
-        # An array, for which each row is looked up; a join with the subquery reads the whole tenant at every step.
-        " AND space_id = %(space)s AND hash = ANY (ARRAY(SELECT hash FROM embeddings WHERE tenant_id = %(tenant)s"
-        " AND space_id = %(space)s AND hash > %(after)s ORDER BY hash LIMIT %(step)s)) RETURNING hash",
-        {"tenant": tenant, "space": space_id, "after": after, "step": SIGN_STEP},
+        f"SELECT e.hash, e.q, {WIDE} FROM embeddings e WHERE tenant_id = %s AND space_id = %s AND hash > %s"
+        " ORDER BY hash LIMIT %s",
+        (tenant, space_id, after, SIGN_STEP),
     ).fetchall()
     if rows:
-        last: bytes = max(row[0] for row in rows)
+        signs = write_signs(held_vectors.widen([row[1:] for row in rows]), center)
+        cursor.execute(
+            "UPDATE embeddings e SET signs = s.signs::varbit FROM unnest(%s::bytea[], %s::text[]) s (hash, signs)"
+            " WHERE e.tenant_id = %s AND e.space_id = %s AND e.hash = s.hash",
+            ([row[0] for row in rows], signs, tenant, space_id),
+        )
+        last: bytes = rows[-1][0]
         return last
-    state.set_meta(cursor, tenant, {state.SIGNED: space_id})
+    state.set_meta(cursor, tenant, {state.SIGNED: space_id, state.CENTER: center})
     return None
+
+
+def pack(cursor: Cursor, tenant: int, space_id: int) -> bool:
+    """Store some vectors that an older version has stored wider as int8; after the last, say so in the tenant's row.
+
+    Returns:
+        True if there may be more.
+    """
+    rows = cursor.execute(
+        f"SELECT e.hash, {WIDE} FROM embeddings e WHERE tenant_id = %s AND space_id = %s AND q IS NULL LIMIT %s",
+        (tenant, space_id, SIGN_STEP),
+    ).fetchall()
+    if rows:
+        cursor.execute(
+            "UPDATE embeddings e SET q = s.q, v = NULL, h = NULL FROM unnest(%s::bytea[], %s::bytea[]) s (hash, q)"
+            " WHERE e.tenant_id = %s AND e.space_id = %s AND e.hash = s.hash",
+            ([row[0] for row in rows], held_vectors.pack_wide([row[1] for row in rows]), tenant, space_id),
+        )
+        return True
+    state.set_meta(cursor, tenant, {state.PACKED: space_id})
+    return False
 
 
 def find_nearest(
@@ -97,49 +212,102 @@ def find_nearest(
     space_id: int,
     vector: NDArray[np.float32],
     *,
+    kept: KeptVectors | None,
     days: tuple[str | None, str | None],
     depth: int,
 ) -> dict[int, float]:
-    """Return the cosine of the best window of each of the nearest chunks, at least `depth` of each tenant if it has them."""
-    values = {
+    """Return the cosine of the best window of each of the nearest chunks, at least `depth` of each tenant if it has them.
+
+    Args:
+        cursor: Inside a read transaction.
+        tenants: To search.
+        space_id: Of the vectors.
+        vector: The question's, of unit length.
+        kept: Vectors of int8 that this process holds; None if the server compares those of this space.
+        days: The first and the last of the notes; None for no limit.
+        depth: The number of chunks.
+    """
+    values: dict[str, Any] = {
         "vector": write_vector(vector), "space": space_id, "dimensions": len(vector), "depth": depth,
         "first": days[0], "last": days[1], "nearest": max(NEAREST, depth),
     }  # fmt: skip
-    dated = _DATED if any(days) else ""
-    large = [each.id for each in tenants if each.meta.get(state.SIGNED) == space_id]
-    exact = [each.id for each in tenants if each.id not in large]
+    dated = any(days)
+    large = [each for each in tenants if each.meta.get(state.SIGNED) == space_id]
+    exact = [each for each in tenants if each not in large]
     found: dict[int, float] = {}
     for tenant in large:
-        near: dict[int, float] = dict(cursor.execute(_write_near(dated), {**values, "tenant": tenant}).fetchall())
+        center = tenant.meta.get(state.CENTER)
+        values |= {"tenant": tenant.id, "signs": write_signs(vector[None], center)[0]}
+        if kept is None:
+            near: dict[int, float] = dict(cursor.execute(_write_near(dated=dated), values).fetchall())
+        else:
+            near = _compare_near(cursor, values, vector, depth, dated=dated)
         if dated and len(near) < depth:  # most of the nearest are of other days
             exact.append(tenant)
         else:
             found |= near
-    if exact:
-        found |= dict(cursor.execute(_write_exact(dated), {**values, "tenants": exact}).fetchall())
+    if kept is not None:
+        for tenant in exact:
+            among = None if not dated else _list_dated(cursor, tenant.id, values)
+            found |= kept.load(cursor, tenant, space_id, len(vector)).find_best(vector, depth=depth, among=among)
+    elif exact:
+        values["tenants"] = [each.id for each in exact]
+        found |= dict(cursor.execute(_write_exact(dated=dated), values).fetchall())
     return found
 
 
-def _write_exact(dated: str) -> bytes:
-    # Windows are looked up one by one: the planner, which knows little of how many rows there are, has compared the hash of
-    # every embedding with that of every window, which took 15 ms for 380 of them and grew with their square. `ANY` inside of
-    # the lateral query misleads it again.
+def _compare_near(
+    cursor: Cursor, values: dict[str, Any], vector: NDArray[np.float32], depth: int, *, dated: bool
+) -> dict[int, float]:
+    """Compare the windows of a large tenant that are nearest by their signs by their vectors of int8."""
+    import numpy as np
+
+    rows = cursor.execute(_write_packed(dated=dated), values).fetchall()
+    numbers, factors, usable = held_vectors.unpack_rows([row[1:] for row in rows], len(vector))
+    chunks = np.array([row[0] for row in rows], dtype=np.int64)[usable]
+    return dict(
+        held_vectors.best_of_each(chunks, held_vectors.multiply(numbers[usable], factors[usable], vector), depth)
+    )
+
+
+def _list_dated(cursor: Cursor, tenant: int, values: dict[str, Any]) -> list[int]:
+    rows = cursor.execute(
+        "SELECT c.id FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id"
+        " WHERE n.tenant_id = %(tenant)s AND c.tenant_id = %(tenant)s"
+        " AND n.day >= coalesce(%(first)s, '') AND n.day <= coalesce(%(last)s, '9999-99-99')",
+        {**values, "tenant": tenant},
+    ).fetchall()
+    return [row[0] for row in rows]
+
+
+def _write_exact(*, dated: bool) -> bytes:
+    # `ANY` inside of the lateral query misleads the planner again.
     return (
         f"WITH near AS MATERIALIZED (SELECT tenant_id, hash, {COSINE} AS cosine FROM embeddings e"
         f" WHERE tenant_id = ANY (%(tenants)s) AND space_id = %(space)s AND {COMPARABLE})"
         " SELECT w.chunk_id, max(near.cosine) AS cosine FROM near CROSS JOIN LATERAL (SELECT tenant_id, chunk_id FROM windows"
-        f" WHERE tenant_id = near.tenant_id AND hash = near.hash OFFSET 0) w{dated}{_BEST}"
+        " WHERE tenant_id = near.tenant_id AND hash = near.hash OFFSET 0) w"
+        f"{_DATED if dated else ''} WHERE true{_WITHIN if dated else ''}{_BEST}"
     ).encode()
 
 
-def _write_near(dated: str) -> bytes:
+def _write_near(*, dated: bool) -> bytes:
+    return _write_signed(f"max({COSINE}) AS cosine", f" AND {COMPARABLE}", _BEST, dated=dated)
+
+
+def _write_packed(*, dated: bool) -> bytes:
+    return _write_signed(f"e.q, {WIDE}", "", "", dated=dated)
+
+
+def _write_signed(values: str, condition: str, rest: str, *, dated: bool) -> bytes:
     return (
         "WITH near AS MATERIALIZED (SELECT hash FROM embeddings WHERE tenant_id = %(tenant)s AND space_id = %(space)s"
         " AND signs IS NOT NULL AND length(signs) = %(dimensions)s"
-        " ORDER BY hamming_distance(signs, binary_quantize(%(vector)s::vector)) LIMIT %(nearest)s)"
-        f" SELECT w.chunk_id, max({COSINE}) AS cosine FROM near JOIN embeddings e ON e.hash = near.hash"
-        f" JOIN windows w ON w.hash = near.hash{dated} WHERE e.tenant_id = %(tenant)s AND e.space_id = %(space)s"
-        f" AND w.tenant_id = %(tenant)s AND {COMPARABLE}{_BEST}"
+        " ORDER BY hamming_distance(signs, %(signs)s::varbit) LIMIT %(nearest)s)"
+        f" SELECT w.chunk_id, {values} FROM near CROSS JOIN LATERAL (SELECT v, h, q FROM embeddings WHERE"
+        " tenant_id = %(tenant)s AND space_id = %(space)s AND hash = near.hash OFFSET 0) e"
+        " CROSS JOIN LATERAL (SELECT tenant_id, chunk_id FROM windows WHERE tenant_id = %(tenant)s AND hash = near.hash"
+        f" OFFSET 0) w{_DATED if dated else ''} WHERE true{condition}{_WITHIN if dated else ''}{rest}"
     ).encode()
 
 

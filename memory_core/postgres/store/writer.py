@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core.embeddings.protocols import Calibration, Space
 from memory_core.errors import StoreReadOnly, SyncBusy
-from memory_core.postgres.store import lease, rows, state, vectors
+from memory_core.postgres.store import held_vectors, lease, rows, state, vectors
 from memory_core.postgres.store.lease import LEASE_SECONDS
 from memory_core.postgres.store.reader import unpack_units
 from memory_core.postgres.store.rows import NoteRows
@@ -320,17 +320,22 @@ class PostgresWriter:
             values[state.PENDING_REASON] = None
         self._set(values)
         if complete:
-            self._sign_large(space_id)
+            self._tidy_vectors(space_id)
 
-    def _sign_large(self, space_id: int) -> None:
-        """Keep the signs of all vectors if the tenant is large; see `vectors`."""
+    def _tidy_vectors(self, space_id: int) -> None:
+        """Store vectors that fit into int8 as such, and keep the signs of all if the tenant is large; see `vectors`."""
         with self._read() as (cursor, tenant):
-            if tenant.meta.get(state.SIGNED) == space_id or not vectors.is_large(cursor, tenant):
-                return
-        after: bytes | None = b""
+            held = tenant.meta
+            coarse = held.get(state.PACKED) != space_id and vectors.load_layout(cursor, tenant.id, space_id).coarse
+            large = held.get(state.SIGNED) != space_id and vectors.is_large(cursor, tenant)
+            center = vectors.find_center(cursor, tenant.id, space_id) if large else None
+        while coarse:
+            with self._push(content=False) as cursor:
+                coarse = vectors.pack(cursor, self._tenant, space_id)
+        after = b"" if large else None
         while after is not None:
             with self._push(content=False) as cursor:
-                after = vectors.sign(cursor, self._tenant, space_id, after)
+                after = vectors.sign(cursor, self._tenant, space_id, after, center)
 
     def stop_serving(self) -> None:
         """See `SyncStore`."""
@@ -373,16 +378,14 @@ class PostgresWriter:
 
     def sample_embeddings(self, space_id: int, limit: int) -> NDArray[np.float32]:
         """See `SyncStore`."""
-        import numpy as np
-
         with self._read() as (cursor, tenant):
             found = cursor.execute(
-                "SELECT coalesce(v::real[], h::vector::real[]) FROM embeddings e WHERE tenant_id = %s AND space_id = %s"
+                f"SELECT e.q, {vectors.WIDE} FROM embeddings e WHERE tenant_id = %s AND space_id = %s"
                 " AND EXISTS (SELECT 1 FROM windows w WHERE w.tenant_id = e.tenant_id AND w.hash = e.hash)"
                 " ORDER BY hash LIMIT %s",
                 (tenant.id, space_id, limit),
             ).fetchall()
-        return np.array([row[0] for row in found], dtype=np.float32)
+        return held_vectors.widen(found)
 
     # Counts.
 

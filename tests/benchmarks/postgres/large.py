@@ -14,6 +14,7 @@ import psycopg
 from memory_core.config.settings import SearchSettings, SyncSettings
 from memory_core.postgres.backend import PostgresBackend
 from memory_core.postgres.store import state, vectors
+from memory_core.postgres.store.held_vectors import KeptVectors
 from memory_core.postgres.store.writer import PostgresWriter
 from memory_core.records import Query
 from tests.benchmarks.daily_notes import questions
@@ -86,5 +87,5 @@ def _compare(backend: PostgresBackend, asked: Sequence[str]) -> Row:
 
 
 def _find_best(cursor: Any, tenants: Sequence[state.Tenant], space: int, vector: Any) -> set[int]:
-    found = vectors.find_nearest(cursor, tenants, space, vector, days=(None, None), depth=50)
+    found = vectors.find_nearest(cursor, tenants, space, vector, kept=KeptVectors(), days=(None, None), depth=50)
     return {*sorted(found, key=found.__getitem__)[-10:]}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator
 from operator import itemgetter
 from typing import Any
 
@@ -11,6 +9,7 @@ import numpy as np
 import psycopg
 
 from memory_core.embeddings.token_blobs import pack_ids
+from memory_core.embeddings.vectors import pack_int8
 from memory_core.postgres.store.stems import make_vector
 from memory_core.sync.prepared import digest
 from tests.benchmarks.daily_notes import Vocabulary
@@ -31,7 +30,7 @@ INSERT INTO chunks (tenant_id, id, note_id, start_line, end_line, hash, words, c
   units, tokens, tsv FROM copies k JOIN chunks c ON c.tenant_id = k.origin ORDER BY c.note_id, k.id, c.id;
 INSERT INTO windows SELECT k.id, w.chunk_id + k.shift, first, last, hash FROM copies k JOIN windows w ON w.tenant_id = k.origin
   ORDER BY w.chunk_id, k.id, first;
-INSERT INTO embeddings (tenant_id, space_id, hash, v, h, bits) SELECT k.id, space_id, hash, v, h, bits
+INSERT INTO embeddings (tenant_id, space_id, hash, v, h, q, bits) SELECT k.id, space_id, hash, v, h, q, bits
   FROM copies k JOIN embeddings e ON e.tenant_id = k.origin ORDER BY e.made, k.id;
 INSERT INTO spaces SELECT k.id, s.id, provider, model, endpoint, input_type, dimensions, floor, span, judged
   FROM copies k JOIN spaces s ON s.tenant_id = k.origin;
@@ -139,7 +138,7 @@ def load_large_tenant(database: Database, name: str, chunks: int, provider: Any,
                     (tenant, _FIRST_ID + number, at, at + 1, digest(text)) for number, at, text in windows
                 ))  # fmt: skip
                 found = sorted(provider.embed_documents([text for *_, text in windows]), key=itemgetter(0))
-                embedded = np.concatenate([several for _, several in found]).astype(">f4")
+                embedded = np.concatenate([several for _, several in found])
                 _copy_vectors(cursor, tenant, space, [digest(text) for *_, text in windows], embedded)
         admin.execute(
             "UPDATE tenants SET chunks = chunks + %s, words = words + %s, generation = generation + 1 WHERE id = %s",
@@ -155,16 +154,6 @@ def _copy(cursor: psycopg.Cursor[Any], table: str, rows: Any) -> None:
 
 
 def _copy_vectors(cursor: psycopg.Cursor[Any], tenant: int, space: int, hashes: list[bytes], rows: Any) -> None:
-    """Copy in the server's binary form: written as text, vectors take most of the time."""
-
-    def write() -> Iterator[bytes]:
-        yield b"PGCOPY\n\xff\r\n\0" + bytes(8)
-        size = rows.shape[1]
-        for key, row in zip(hashes, rows, strict=True):
-            yield struct.pack(">hiiiqi", 4, 4, tenant, 8, space, len(key)) + key
-            yield struct.pack(">ihh", 4 + 4 * size, size, 0) + row.tobytes()
-        yield struct.pack(">h", -1)
-
-    with cursor.copy(b"COPY embeddings (tenant_id, space_id, hash, v) FROM STDIN (FORMAT binary)") as copy:
-        for part in write():
-            copy.write(part)
+    _copy(cursor, "embeddings (tenant_id, space_id, hash, q)", (
+        (tenant, space, key, packed) for key, packed in zip(hashes, pack_int8(rows), strict=True)
+    ))  # fmt: skip
