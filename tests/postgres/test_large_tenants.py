@@ -87,8 +87,9 @@ def test_what_a_large_tenant_adds_has_signs_at_once(grown: Grown) -> None:
 
 
 def test_few_compared_windows_find_nearly_the_same(grown: Grown, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a quarter of the windows that are nearest by their signs."""
-    monkeypatch.setattr(vectors, "NEAREST", max(10, grown.count("true") // 4))
+    """Of a sixth of the windows, from the half that is nearest by their signs."""
+    monkeypatch.setattr(vectors, "NEAREST_BY_SIGNS", max(10, grown.count("true") // 2))
+    monkeypatch.setattr(vectors, "NEAREST", max(10, grown.count("true") // 6))
     with grown.backend._server.read() as (cursor, tenants):
         space = tenants[0].serving
         assert space is not None
@@ -133,7 +134,9 @@ def test_the_plans_use_the_indexes(grown: Grown) -> None:
     with grown.backend._server.read() as (cursor, tenants):
         values: dict[str, object] = {
             "vector": vectors.write_vector(np.ones(256)), "space": tenants[0].serving, "dimensions": 256, "depth": 50,
-            "nearest": 10, "signs": f"x{'f' * 64}", "tenant": tenants[0].id, "tenants": [tenants[0].id],
+            "nearest": 10, "by_signs": 40,
+            "signs": f"x{'f' * 64}", **vectors._write_planes(np.ones(256, dtype=np.float32)),
+            "tenant": tenants[0].id, "tenants": [tenants[0].id],
         }  # fmt: skip
         near, exact = (
             "\n".join(line for (line,) in cursor.execute(b"EXPLAIN (ANALYZE) " + query, values).fetchall())

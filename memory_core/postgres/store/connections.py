@@ -35,7 +35,7 @@ INIT = "run: memory-core postgres init"
 GRANT = "ask the operator of the server to run: memory-core postgres grant"
 # The share of its time after which the server cancels a statement, which is no outage, before the client gives it up, which is.
 SERVER_SHARE = 0.85
-# How long a call waits for the thread that tries the server again after an outage; one that is well answers sooner.
+# How long a call waits for a thread that it begins, to try the server again after an outage; one that is well answers sooner.
 TRIAL_SECONDS = 0.025
 CONNECT_SECONDS = 10  # that this thread tries to connect
 _REPLICA = (
@@ -127,12 +127,14 @@ class Connections:
         with self._lock:
             if not self._reason:
                 return
+            # Who begins a trial waits for it a little. The sync and the search of one call ask in turn: the second only looks.
+            wait_seconds = 0.0
             if self._trial is None:
-                self._trial = start_call(self._open, name=f"memory-{NAME}-trial")
+                self._trial, wait_seconds = start_call(self._open, name=f"memory-{NAME}-trial"), TRIAL_SECONDS
             trial = self._trial
         with self._translate():
             try:
-                connection = wait_for(trial, TRIAL_SECONDS)
+                connection = wait_for(trial, wait_seconds)
             except NoAnswer:
                 raise BackendUnavailable(NAME, self._reason, action=_LATER) from None
             except Exception:
