@@ -21,7 +21,7 @@ import psycopg
 
 from tests.benchmarks.postgres import tables
 from tests.benchmarks.postgres.large import measure_large
-from tests.benchmarks.postgres.load import configure, multiply_tenants
+from tests.benchmarks.postgres.load import configure, multiply_tenants, store_wider
 from tests.benchmarks.postgres.meter import Row
 from tests.benchmarks.postgres.outages import measure_outages
 from tests.benchmarks.postgres.searches import make_agents, measure_searches, measure_size
@@ -66,7 +66,7 @@ class Run:
                 load(database, chunks)
                 if "searches" in self._options.parts:
                     self._show("searches", measure_searches(agents, self._server, database, turn))
-                self._show("sizes", [_measure_size(database, "float32")])
+                self._show("sizes", [_measure_size(database, "int8")])
             for part in self._options.parts:
                 if part in PARTS[1:]:
                     self._show("sizes" if part == "halfvec" else part, getattr(self, f"_run_{part}")(database))
@@ -95,6 +95,7 @@ class Run:
         for pair in make_agents(self._folder / "halfvec", other, "halfvec"):
             for backend in pair:
                 backend.memory_close()
+        store_wider(other)
         load(other, min(HALF, self._sizes[-1]))
         return [_measure_size(other, "halfvec")]
 

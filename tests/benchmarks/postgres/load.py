@@ -10,7 +10,9 @@ import psycopg
 
 from memory_core.embeddings.token_blobs import pack_ids
 from memory_core.embeddings.vectors import pack_int8
+from memory_core.postgres.store.held_vectors import widen
 from memory_core.postgres.store.stems import make_vector
+from memory_core.postgres.store.vectors import write_vector
 from memory_core.sync.prepared import digest
 from tests.benchmarks.daily_notes import Vocabulary
 from tests.servers.postgres import Database, RealServer
@@ -97,6 +99,20 @@ def multiply_tenants(database: Database, chunks: int) -> None:
             admin.execute(definition.encode())
         admin.execute("VACUUM ANALYZE")
         admin.execute("CHECKPOINT")
+
+
+def store_wider(database: Database) -> None:
+    """Store all vectors as float16, as those of other models than the static one are under `vectors: "halfvec"`."""
+    with _connect(database) as admin:
+        rows = admin.execute("SELECT tenant_id, hash, q, NULL FROM embeddings").fetchall()
+        vectors = widen([row[2:] for row in rows])
+        with admin.transaction():
+            for (tenant, key, *_), vector in zip(rows, vectors, strict=True):
+                admin.execute(
+                    "UPDATE embeddings SET h = %s::halfvec, q = NULL WHERE tenant_id = %s AND hash = %s",
+                    (write_vector(vector), tenant, key),
+                )
+        admin.execute("VACUUM FULL embeddings")
 
 
 def load_large_tenant(database: Database, name: str, chunks: int, provider: Any, space: int) -> None:
