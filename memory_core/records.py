@@ -382,7 +382,7 @@ class Status:
         dirty: Files have changed since the last sync; None if unknown.
         provider, model: The maker of embeddings, as configured or found by "auto".
         vector: The search by vectors: "exact" compares all, "vec0" those that the bits of a vec0 table pick, "signs" those
-            that bits pick which each process makes anew; or "off".
+            that bits pick which each process makes anew, or a server keeps; or "off".
         vector_reason: Why it is not "vec0"; None if it is, or if no embeddings are wanted.
         fallback: Set if a fallback provider serves.
         backend_fallback: Set by the selector if another backend was asked for.

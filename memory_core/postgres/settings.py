@@ -44,7 +44,10 @@ class PostgresConfig(Section):
         default=1500, metadata=about("How long one statement may take, in milliseconds.", ge=100, le=600_000)
     )
     vectors: Literal["float32", "halfvec"] = field(
-        default="float32", metadata=about('How vectors are stored; "halfvec" halves them.')
+        default="float32",
+        metadata=about(
+            'How vectors are stored; "halfvec" halves them. Those of the built-in model always take one byte a number.'
+        ),
     )
 
     def __post_init__(self) -> None:

@@ -72,8 +72,10 @@ def test_a_large_tenant_answers_as_a_small_one_does(grown: Grown) -> None:
     assert grown.count("signs IS NOT NULL") > 50
     assert grown.count("signs IS NULL") == 0
     by_signs = grown.answer()
+    assert grown.backend.memory_status().vector == "signs"
     grown.forget_signs()
     assert by_signs == grown.answer()
+    assert grown.backend.memory_status().vector == "exact"
 
 
 def test_what_a_large_tenant_adds_has_signs_at_once(grown: Grown) -> None:

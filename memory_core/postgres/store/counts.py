@@ -7,6 +7,7 @@ from memory_core.errors import NotIndexed
 from memory_core.postgres.store import state
 from memory_core.postgres.store.state import Tenant
 from memory_core.postgres.store.store import PostgresStore
+from memory_core.postgres.store.vectors import LARGE_WINDOWS, NEAREST, NEAREST_BY_SIGNS
 from memory_core.postgres.store.writer import PostgresWriter
 from memory_core.records import FileFailure, FileStamp
 from memory_core.serving.status import IndexSummary
@@ -70,6 +71,7 @@ def summarise(store: PostgresStore) -> IndexSummary:
             {"serving": held.serving, "space": space if isinstance(space, int) else None, "tenant": tenant.id},
         ).fetchone()
         embedded, pending = counts or (0, 0)
+        vector, reason = _explain_vectors(tenant)
         return IndexSummary(
             workspace=tenant.workspace,
             files=dict(files),
@@ -84,9 +86,21 @@ def summarise(store: PostgresStore) -> IndexSummary:
             failures=tuple(FileFailure(path=path, reason=error) for path, error in failed),
             last_sync=held.last_sync,
             stamps={(source, path): FileStamp(*stamp) for source, path, *stamp in stamps},
-            vector="exact" if serving else "off",
-            vector_reason=None if serving else "there are no embeddings yet",
+            vector=vector,
+            vector_reason=reason,
         )
+
+
+def _explain_vectors(tenant: Tenant) -> tuple[str, str]:
+    """Return by what the vectors of a tenant are searched, and why."""
+    if tenant.serving is None:
+        return "off", "there are no embeddings yet"
+    if tenant.meta.get(state.SIGNED) == tenant.serving:
+        return (
+            "signs",
+            f"of {NEAREST_BY_SIGNS:,} that signs pick, the {NEAREST:,} nearest by the question's numbers are compared",
+        )
+    return "exact", f"all are compared; signs choose first where there are more than {LARGE_WINDOWS:,}"
 
 
 def look_at_server(store: PostgresStore) -> tuple[str, bool, list[Tenant]]:
