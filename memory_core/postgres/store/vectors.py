@@ -53,7 +53,7 @@ _BEST = " GROUP BY w.chunk_id ORDER BY cosine DESC NULLS LAST FETCH FIRST %(dept
 
 
 class Layout(NamedTuple):
-    """How the vectors of a tenant in one space are stored.
+    """The form in which the vectors of a tenant in one space are stored.
 
     Attributes:
         coarse: As int8.
@@ -67,7 +67,7 @@ class Layout(NamedTuple):
 
 
 def load_layout(cursor: Cursor, tenant: int, space_id: int) -> Layout:
-    """Return how the vectors of a tenant in a space are stored."""
+    """Return the form of the vectors of a tenant in a space."""
     space = state.load_space(cursor, tenant, space_id)
     row = cursor.execute(
         "SELECT meta -> %s, meta -> %s FROM tenants WHERE id = %s", (state.SIGNED, state.CENTER, tenant)
