@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from unittest import mock
 
@@ -121,7 +121,8 @@ def _measure(
         for patch in part.patches:
             stack.enter_context(mock.patch.object(*patch))
         for each in workspaces:
-            workspace = each if probing else Workspace(each.key, each.folder, each.questions, None)
+            probes = replace(each.probes, letters=(), said=()) if probing and each.probes else None
+            workspace = replace(each, probes=probes)
             folder = state / f"{each.key}-{part.settings.provider}{'-otherwise-cut' if part.cut else ''}"
             figures += evaluate(workspace, folder, part.settings, passed, quick=True)
     return figures, passed
