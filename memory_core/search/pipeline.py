@@ -13,7 +13,14 @@ from memory_core.ranking import scores
 from memory_core.ranking.passages import SHARED, Passage, PlacedUnit, pack
 from memory_core.ranking.snippets import Mark, find_marks
 from memory_core.records import Hit, Mode, Query
-from memory_core.search.candidates import Candidate, compare_all, find_candidates, find_nearest
+from memory_core.search.candidates import (
+    RANKED_CHUNKS,
+    RANKED_IN_CONTEXT,
+    Candidate,
+    compare_all,
+    find_candidates,
+    find_nearest,
+)
 from memory_core.search.question import Question, analyse
 from memory_core.search.reader import IndexedChunk, Reader
 from memory_core.search.scoring import Score, VectorQuery, judge, weigh_vectors
@@ -69,9 +76,10 @@ def search(
             near = compare_all(reader, vectors.space_id, vectors.vector, about.chunks)
     among = None if about is None else about.chunks
     share = 1.0 if vectors is None else weigh_vectors(question, vectors)
+    ranked = RANKED_CHUNKS if vectors is None or vectors.tokens is None else RANKED_IN_CONTEXT
     candidates = find_candidates(
         reader, question, query, weights, multiplier=multiplier, near=near, near_share=share, among=among,
-        tokens=vectors is not None and vectors.table is not None, recorder=recorder,
+        tokens=vectors is not None and vectors.table is not None, ranked=ranked, recorder=recorder,
     )  # fmt: skip
     counts = TermCounts(question, candidates, reader.stem)
     ranks, judged = judge(reader, question, candidates, counts, weights=weights, vectors=vectors, recorder=recorder)
