@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import traceback
+from typing import Any
 
 import psycopg
 import pytest
@@ -152,3 +153,23 @@ def fall_asleep(connections: Connections, dsn: str) -> None:
         with psycopg.connect(dsn) as other:
             other.execute("LOCK TABLE counters")  # waits until the server has ended the first transaction
         late.execute("INSERT INTO counters VALUES (2)")
+
+
+def test_a_read_alone_outlives_a_restart_of_the_server() -> None:
+    server = RealServer()
+    connections = Connections(Secret(make_database(server).admin_dsn), schema="public", limit_seconds=60.0, most=2)
+    try:
+        assert connections.read_alone(read_one) == (1,)
+        server.kill()
+        server.start()
+        assert connections.read_alone(read_one) == (1,)
+        with pytest.raises(MemoryCoreError, match="nowhere"):
+            connections.read_alone(lambda cursor: cursor.execute("SELECT * FROM nowhere"))
+        assert connections.read_alone(read_one) == (1,)
+    finally:
+        connections.close()
+        server.stop()
+
+
+def read_one(cursor: psycopg.Cursor[Any]) -> object:
+    return cursor.execute("SELECT 1").fetchone()

@@ -65,9 +65,23 @@ class PostgresStore:
         Raises:
             BackendUnavailable: The server does not answer, or this role may not read the agent's tenant.
         """
+        with self._name_missing(), self._connect().transaction(READ) as cursor:
+            yield cursor, load_tenants(cursor, self._names)
+
+    def read_own(self) -> Tenant:
+        """Return the agent's own tenant at this moment.
+
+        Raises:
+            BackendUnavailable: See `read`.
+        """
+        with self._name_missing():
+            return self._connect().read_alone(lambda cursor: load_tenants(cursor, self._names[:1])[0])
+
+    @contextlib.contextmanager
+    def _name_missing(self) -> Iterator[None]:
+        """Name the other tenants in an error that keeps their notes from being found."""
         try:
-            with self._connect().transaction(READ) as cursor:
-                yield cursor, load_tenants(cursor, self._names)
+            yield
         except BackendUnavailable as error:
             others = ", ".join(self._names[1:])
             if not others:

@@ -118,13 +118,11 @@ class PostgresWriter:
 
     def load_state(self) -> SyncState:
         """See `SyncStore`."""
-        with self._read() as (_, tenant):
-            return state.read_state(tenant)
+        return state.read_state(self._store.read_own())
 
     def read_generation(self) -> str:
         """See `IndexWriter`."""
-        with self._read() as (_, tenant):
-            return str(tenant.generation)
+        return str(self._store.read_own().generation)
 
     def set_identity(self, identity: str) -> None:
         """See `SyncStore`."""
@@ -145,8 +143,7 @@ class PostgresWriter:
 
     def record_destination(self, destination: str) -> bool:
         """See `SyncStore`."""
-        with self._read() as (_, tenant):
-            known = tenant.meta.get(state.DESTINATIONS) or []
+        known = self._store.read_own().meta.get(state.DESTINATIONS) or []
         if destination in known:
             return False
         self._set({state.DESTINATIONS: [*known, destination]})
@@ -158,8 +155,7 @@ class PostgresWriter:
 
     def record_sync(self, at: float, *, digest: str | None) -> None:
         """See `SyncStore`."""
-        with self._read() as (_, tenant):
-            generation = tenant.generation
+        generation = self._store.read_own().generation
         listed = None if digest is None else [generation, digest]
         self._set({state.LAST_SYNC: at, state.TIDIED: generation, state.LISTED: listed})
 
@@ -312,8 +308,7 @@ class PostgresWriter:
 
     def serve(self, space_id: int, *, complete: bool) -> None:
         """See `SyncStore`."""
-        with self._read() as (_, tenant):
-            generation = tenant.generation
+        generation = self._store.read_own().generation
         values: dict[str, Any] = {state.SERVING: space_id, state.TARGET: None}
         values[state.COMPLETE] = [generation, space_id] if complete else None
         if complete:
@@ -395,8 +390,7 @@ class PostgresWriter:
 
     def count_chunks(self) -> int:
         """See `SyncStore`."""
-        with self._read() as (_, tenant):
-            return tenant.chunks
+        return self._store.read_own().chunks
 
     def count_windows(self, *, distinct: bool = False) -> int:
         """See `SyncStore`."""
@@ -433,17 +427,16 @@ class PostgresWriter:
 
     def load_outage(self) -> str | None:
         """Return the record of the provider's outage."""
-        with self._read() as (_, tenant):
-            return tenant.meta.get(state.OUTAGE)
+        return self._store.read_own().meta.get(state.OUTAGE)
 
     def set_outage(self, record: str | None) -> None:
         """Replace or remove the record of the provider's outage."""
         self._set({state.OUTAGE: record})
 
     def _set(self, values: Mapping[str, Any]) -> None:
-        with self._read() as (_, tenant):
-            if all(tenant.meta.get(key) == value for key, value in values.items()):
-                return  # most syncs before a search write nothing
+        tenant = self._store.read_own()
+        if all(tenant.meta.get(key) == value for key, value in values.items()):
+            return  # most syncs before a search write nothing
         with self._push_or_write() as cursor:
             state.set_meta(cursor, tenant.id, values)
 
