@@ -32,9 +32,9 @@ ROWS = {
     "what a sync remembers": """UPDATE tenants SET meta = '{"serving": "x", "signed": [], "outage": 5}'""",
 }
 COPY = (
-    "WITH old AS (DELETE FROM chunks RETURNING *), new AS (INSERT INTO chunks (tenant_id, note_id, start_line, end_line,"
+    "WITH new AS (INSERT INTO chunks (tenant_id, note_id, start_line, end_line,"
     " hash, words, context, text, units, tsv) SELECT tenant_id, note_id, start_line, end_line, hash, words, context, text,"
-    " '%s', tsv FROM old RETURNING tenant_id, id) INSERT INTO windows SELECT tenant_id, id, 0, 0, h.hash FROM new,"
+    " '%s', tsv FROM chunks RETURNING tenant_id, id) INSERT INTO windows SELECT tenant_id, id, 0, 0, h.hash FROM new,"
     " (SELECT hash FROM embeddings LIMIT 1) h"
 )
 

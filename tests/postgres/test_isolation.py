@@ -62,7 +62,32 @@ def test_rows_of_another_tenant_do_not_exist(attack: Attack, table: str) -> None
     assert attack.run(f"SELECT count(*) FROM {table} WHERE tenant_id = %s", attack.other) == [(0,)]
     if table != "word_forms":
         assert attack.run(f"SELECT count(*) > 0 FROM {table}") == [(True,)]
-    assert attack.run(f"DELETE FROM {table} WHERE tenant_id = %s", attack.other) == [(0,)]
+    assert attack.run(f"DELETE FROM {table} WHERE tenant_id = %s", attack.other) == "InsufficientPrivilege"
+
+
+@pytest.mark.parametrize("table", [*TABLES, "tenants", "members"])
+def test_no_table_is_locked_against_others(attack: Attack, table: str) -> None:
+    """ROW EXCLUSIVE, which every INSERT takes, holds nobody up but an operator who changes the table."""
+    for mode in ("SHARE UPDATE EXCLUSIVE", "SHARE", "SHARE ROW EXCLUSIVE", "EXCLUSIVE", "ACCESS EXCLUSIVE"):
+        assert attack.run(f"BEGIN; LOCK TABLE {table} IN {mode} MODE NOWAIT") == "InsufficientPrivilege"
+        attack.run("ROLLBACK")
+    assert attack.run(f"TRUNCATE {table}") == "InsufficientPrivilege"
+
+
+def test_no_row_of_another_tenant_is_deleted_by_functions(attack: Attack) -> None:
+    calls = (
+        "delete_chunks(%s, '{1,2,3}')",
+        "delete_notes(%s, '{1,2,3}')",
+        "delete_word_forms(%s)",
+        "evict_embeddings(%s, 0)",
+    )
+    for call in calls:
+        assert attack.run(f"SELECT {call}", attack.other) == "InsufficientPrivilege"
+        assert attack.run(f"SELECT {call}", None) == "InsufficientPrivilege"
+    assert attack.run("SELECT refuse_others(%s)", attack.mine) == "InsufficientPrivilege"
+    with psycopg.connect(attack.database.admin_dsn) as admin:
+        query = f'SELECT count(*) FROM "{attack.database.schema}".chunks'
+        assert admin.execute(query.encode()).fetchone() == (2,)
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -235,11 +260,7 @@ def test_vectors_of_wrong_dimensions_are_skipped(tmp_path: Path) -> None:
         backend.memory_close()
     with psycopg.connect(dsns["ada"], autocommit=True) as ada:
         ada.execute(f'SET search_path = "{database.schema}"'.encode())
-        ada.execute("CREATE TEMP TABLE kept AS SELECT tenant_id, space_id, hash FROM embeddings")
-        ada.execute("DELETE FROM embeddings")
-        ada.execute(
-            "INSERT INTO embeddings (tenant_id, space_id, hash, v) SELECT tenant_id, space_id, hash, '[1,2]' FROM kept"
-        )
+        ada.execute("UPDATE embeddings SET v = '[1,2]', q = NULL")
     reader = open_agent(tmp_path, "bob", dsns["bob"], database.schema, tenants=("ada",))
     found = reader.memory_search(Query(text="What opens the safe of bob?", min_score=0.0))
     assert "MEMORY.md" in [hit.path for hit in found.hits]

@@ -48,12 +48,12 @@ def test_a_command_does_not_wait_for_ever_and_names_the_blocker(monkeypatch: pyt
     database = make_database()
     dsn = database.add_role("ada", writes=("ada",))
     operator = database.operator()
-    with psycopg.connect(dsn) as ada:
-        ada.execute(f'SET search_path = "{database.schema}"'.encode())
-        ada.execute("LOCK TABLE notes IN ACCESS EXCLUSIVE MODE")
-        with pytest.raises(BackendError, match=f"waited 1 s for {database.name}_ada"):
+    with psycopg.connect(database.admin_dsn) as other:
+        other.execute(f'SET search_path = "{database.schema}"'.encode())
+        other.execute("LOCK TABLE notes IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(BackendError, match="waited 1 s for postgres"):
             operator.summarise()
-        ada.rollback()
+    with psycopg.connect(dsn) as ada:
         ada.execute("SELECT pg_advisory_lock(hashtext(%s))", (f"postgres:{database.schema}",))
         assert operator.init() == 0
     operator.close()

@@ -261,7 +261,57 @@ REVOKE ALL ON FUNCTION find_stems(int[], tsquery, text[], text[], text, text) FR
 GRANT EXECUTE ON FUNCTION find_stems(int[], tsquery, text[], text[], text, text) TO {agent};
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _SIGNS + _STATISTICS, _INT8 + _MATCHES + _STATISTICS)
+# Who may delete from a table, or update all of its columns, may lock it against everybody: agents delete by functions instead.
+_DELETES = """
+CREATE FUNCTION refuse_others(tenant int) RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
+BEGIN
+  IF (tenant = ANY (writable())) IS NOT TRUE THEN
+    RAISE insufficient_privilege USING MESSAGE = 'this role may not write the tenant';
+  END IF;
+END $$;
+
+CREATE FUNCTION delete_chunks(tenant int, ids bigint[]) RETURNS TABLE (deleted bigint, words bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+  PERFORM refuse_others(tenant);
+  RETURN QUERY WITH gone AS (DELETE FROM chunks c WHERE c.tenant_id = tenant AND c.id = ANY (ids) RETURNING c.words)
+    SELECT count(*), coalesce(sum(gone.words), 0)::bigint FROM gone;
+END $$;
+
+CREATE FUNCTION delete_notes(tenant int, ids bigint[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+  PERFORM refuse_others(tenant);
+  DELETE FROM notes n WHERE n.tenant_id = tenant AND n.id = ANY (ids);
+END $$;
+
+CREATE FUNCTION delete_word_forms(tenant int) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+  PERFORM refuse_others(tenant);
+  DELETE FROM word_forms f WHERE f.tenant_id = tenant;
+END $$;
+
+-- Embeddings of texts that no window has any more, but for the newest of them.
+CREATE FUNCTION evict_embeddings(tenant int, keep bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+  PERFORM refuse_others(tenant);
+  DELETE FROM embeddings e USING (SELECT u.space_id, u.hash FROM embeddings u WHERE u.tenant_id = tenant
+      AND NOT EXISTS (SELECT 1 FROM windows w WHERE w.tenant_id = u.tenant_id AND w.hash = u.hash)
+      ORDER BY u.made DESC OFFSET keep) old
+    WHERE e.tenant_id = tenant AND e.space_id = old.space_id AND e.hash = old.hash;
+END $$;
+
+REVOKE DELETE ON spaces, notes, chunks, windows, embeddings, word_forms FROM {agent};
+REVOKE ALL ON FUNCTION refuse_others(int), delete_chunks(int, bigint[]), delete_notes(int, bigint[]),
+  delete_word_forms(int), evict_embeddings(int, bigint) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION delete_chunks(int, bigint[]), delete_notes(int, bigint[]), delete_word_forms(int),
+  evict_embeddings(int, bigint) TO {agent};
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _SIGNS + _STATISTICS, _INT8 + _MATCHES + _STATISTICS, _DELETES)
 VERSION = len(MIGRATIONS)
 
 

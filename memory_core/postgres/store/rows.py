@@ -82,7 +82,7 @@ class NoteRows:
                 "SELECT id FROM chunks WHERE tenant_id = %s AND note_id = ANY (%s)", (self._tenant, some)
             ).fetchall()
             self._delete_chunks([row[0] for row in rows])
-            self._db.execute("DELETE FROM notes WHERE tenant_id = %s AND id = ANY (%s)", (self._tenant, some))
+            self._db.execute("SELECT delete_notes(%s, %s)", (self._tenant, some))
 
     def touch(self, note: int, stamp: FileStamp) -> None:
         """Record the new stamp of a note whose content is the same, and that it could be read."""
@@ -188,11 +188,10 @@ class NoteRows:
 
     def _delete_chunks(self, ids: Sequence[int]) -> None:
         if ids:
-            rows = self._db.execute(
-                "DELETE FROM chunks WHERE tenant_id = %s AND id = ANY (%s) RETURNING words", (self._tenant, list(ids))
-            ).fetchall()
-            self.added_chunks -= len(rows)
-            self.added_words -= sum(row[0] for row in rows)
+            query = "SELECT deleted, words FROM delete_chunks(%s, %s)"
+            ((deleted, words),) = self._db.execute(query, (self._tenant, list(ids))).fetchall()
+            self.added_chunks -= deleted
+            self.added_words -= words
 
 
 def list_files(cursor: Cursor, tenant: int) -> list[IndexedFile]:

@@ -221,7 +221,7 @@ class PostgresWriter:
         """
         with self._notes() as notes:
             cursor = notes.cursor
-            cursor.execute("DELETE FROM word_forms WHERE tenant_id = %s", (self._tenant,))
+            cursor.execute("SELECT delete_word_forms(%s)", (self._tenant,))
             notes.drop([row.id for row in rows.list_files(cursor, self._tenant)])
             inserted = notes.put(files)
             notes.put_token_ids((key, tokens[id(item)]) for key, item in inserted.items() if id(item) in tokens)
@@ -403,13 +403,7 @@ class PostgresWriter:
     def evict_embeddings(self, *, keep: int) -> None:
         """See `SyncStore`."""
         with self._push(content=False) as cursor:
-            cursor.execute(
-                "DELETE FROM embeddings e USING (SELECT space_id, hash FROM embeddings u WHERE u.tenant_id = %(tenant)s"
-                " AND NOT EXISTS (SELECT 1 FROM windows w WHERE w.tenant_id = u.tenant_id AND w.hash = u.hash)"
-                " ORDER BY made DESC OFFSET %(keep)s) old WHERE e.tenant_id = %(tenant)s"
-                " AND e.space_id = old.space_id AND e.hash = old.hash",
-                {"tenant": self._tenant, "keep": keep},
-            )
+            cursor.execute("SELECT evict_embeddings(%s, %s)", (self._tenant, keep))
 
     def merge_keywords(self) -> Iterator[None]:
         """Do nothing: autovacuum merges what waits in the keyword index."""
