@@ -58,6 +58,7 @@ class RealServer:
         """End it and all of its processes at once, as a power cut does, and wait until they are gone."""
         try:
             main = psutil.Process(self.pid)
+            main.suspend()  # first, so that it starts no more, which would keep the next server from starting
         except psutil.NoSuchProcess:
             return
         every = [*main.children(recursive=True), main]
