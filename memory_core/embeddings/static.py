@@ -61,11 +61,7 @@ class StaticProvider:
 
         The rows are rounded to what fits into int8 (and a factor), so that every store, whatever it packs them into, ranks alike.
         """
-        import numpy as np
-
-        table = self._load()[0]
-        if len(texts) >= WIDENS_FROM and table.dtype == np.float16:
-            table = widen(table.view(np.float16))
+        table = self._choose_table(len(texts))
         for first in range(0, len(texts), BATCH):
             yield first, round_to_int8(self._embed(texts[first : first + BATCH], table))
 
@@ -78,13 +74,19 @@ class StaticProvider:
         _, tokenizer = self._load()
         if len(texts) < FEW:
             return [tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
-        with self._lock:
-            if self._words is None and cuts_at_words(tokenizer):
-                self._words = WordTokens(tokenizer)
-            words = self._words
-        if words is not None:
+        if (words := self._load_words()) is not None:
             return words.find_ids(texts)
         return [encoding.ids for encoding in tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
+
+    def embed_units(self, texts: Sequence[Sequence[str]]) -> tuple[list[list[int]], NDArray[np.float32]]:
+        """See `UnitEmbedder`."""
+        units = [unit for text in texts for unit in text]
+        words = self._load_words() if len(units) >= FEW else None
+        if words is None:
+            own, joined = self.token_ids(units), self.token_ids(["\n".join(text) for text in texts])
+        else:
+            own, joined = words.find_joined_ids(texts)
+        return own, round_to_int8(self._add_up(joined, self._choose_table(len(texts))))
 
     def token_vectors(self, ids: NDArray[np.uint16]) -> NDArray[np.float32]:
         """Return rows of the table as float32, shape (len(ids), 256), not normalised; zeros for tokens that spell characters."""
@@ -100,14 +102,33 @@ class StaticProvider:
         with self._lock:
             self._loaded = self._words = self._spelling = None
 
+    def _choose_table(self, count: int) -> NDArray[np.generic]:
+        """Return the table as it costs least for so many texts."""
+        import numpy as np
+
+        table = self._load()[0]
+        return widen(table.view(np.float16)) if count >= WIDENS_FROM and table.dtype == np.float16 else table
+
     def _embed(self, texts: Sequence[str], table: NDArray[np.generic]) -> NDArray[np.float32]:
+        return self._add_up(self.token_ids(texts), table)
+
+    def _add_up(self, texts: Sequence[Sequence[int]], table: NDArray[np.generic]) -> NDArray[np.float32]:
+        """Return the mean of the vectors of each text's tokens, of unit length."""
         import numpy as np
 
         sums = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
-        for row, ids in zip(sums, self.token_ids(texts), strict=True):  # a tenth of the time of all texts together
+        for row, ids in zip(sums, texts, strict=True):  # a tenth of the time of all texts together
             np.add.reduce(_take_rows(table, np.array(ids, np.uint16)), axis=0, out=row)
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         return cast("NDArray[np.float32]", np.divide(sums, lengths, out=sums, where=lengths > 0))
+
+    def _load_words(self) -> WordTokens | None:
+        """Return what cuts many texts by their words; None for a tokenizer that it does not suit."""
+        tokenizer = self._load()[1]
+        with self._lock:
+            if self._words is None and cuts_at_words(tokenizer):
+                self._words = WordTokens(tokenizer)
+            return self._words
 
     def _load(self) -> tuple[NDArray[np.generic], Tokenizer]:
         with self._lock:

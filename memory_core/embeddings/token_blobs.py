@@ -47,8 +47,8 @@ def unpack_signs(packed: bytes, *, units: int, dimensions: int) -> tuple[NDArray
 
 def pack_ids(units: Iterable[Sequence[int]]) -> bytes:
     """Pack the token ids of units, an end mark behind each unit."""
-    packed = array("H")
+    together: list[int] = []
     for ids in units:
-        packed.extend(ids)
-        packed.append(END_OF_UNIT)
-    return packed.tobytes()
+        together += ids
+        together.append(END_OF_UNIT)
+    return array("H", together).tobytes()

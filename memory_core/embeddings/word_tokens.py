@@ -51,12 +51,43 @@ class WordTokens(dict[str, tuple[int, ...]]):
             self[word] = ids
         return ids
 
+    def find_joined_ids(self, texts: Sequence[Sequence[str]]) -> tuple[list[list[int]], list[list[int]]]:
+        """Return the ids of every unit's tokens, and those of every text: its units joined by line ends.
+
+        A text has the tokens of its units, but that the first word of a unit stands behind a line end, not at the beginning.
+        """
+        own: list[list[int]] = []
+        joined: list[list[int]] = []
+        for units in texts:
+            parts = [*map(self._split, units)]
+            if all(parts):
+                whole: list[int] = []
+                for words in parts:
+                    rest = [*chain.from_iterable(map(self.__getitem__, words[2:]))]
+                    own.append([*self[words[1]], *rest])
+                    whole += (*self["\n"], *self[words[1][1:]], *rest) if whole else own[-1]
+                joined.append(whole)
+            else:
+                own += self.find_ids(units)
+                joined += self.find_ids(["\n".join(units)])
+        return own, joined
+
+    def _split(self, unit: str) -> list[str]:
+        """Return a unit by its words, the first of which is empty; nothing for a unit that is not cut at single spaces."""
+        if "  " in unit or unit[:1] in {" ", "\n", ""} or MARK in unit or END in unit or self._is_left(unit):
+            return []
+        return f" {unit}".replace("\n", f"{END}\n{END}").replace(" ", f"{END}{MARK}").split(END)
+
+    def _is_left(self, text: str) -> bool:
+        """Return True for a text that the tokenizer cuts better."""
+        return text.count(" ") * MEAN_WORD < len(text) - MEAN_WORD or any(map(text.__contains__, self._special))
+
     def find_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of every text's tokens."""
         found: list[list[int]] = []
         left: list[int] = []
         for number, text in enumerate(texts):
-            if text.count(" ") * MEAN_WORD < len(text) - MEAN_WORD or any(map(text.__contains__, self._special)):
+            if self._is_left(text):
                 left.append(number)
                 found.append([])
             else:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from memory_core.embeddings.destination import announce, find_destination
-from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider, Space, TokenEmbedder, TokenModel
+from memory_core.embeddings.protocols import (
+    Calibrated,
+    EmbeddingProvider,
+    Space,
+    TokenEmbedder,
+    TokenModel,
+    UnitEmbedder,
+)
 from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable
 from memory_core.ranking.calibration import SAMPLE, estimate, is_outdated
 from memory_core.records import Progress
-from memory_core.sync.context import SyncContext
+from memory_core.sync.context import MOST_FRESH, SyncContext
 from memory_core.sync.prepared import EmbeddedWindows, PendingWindow, PreparedChunk, digest, slice_units
 from memory_core.sync.store import IndexedText, StagedIndex
 
@@ -30,6 +37,7 @@ class Backfill:
         self._context = context
         self._store = context.store
         self._ids: dict[Space, int] = {}
+        self._ran_at_once = False
 
     def is_complete(self) -> bool:
         """Return True if no text lacks an embedding of the configured provider now."""
@@ -47,6 +55,36 @@ class Backfill:
             return
         self._embed(context.provider, space, *self._find_pending(staged, self._get_space_id(space)))
         self._fill_missing_tokens(context.provider, staged)
+
+    def run_at_once(self) -> None:
+        """Embed the fresh chunks once they are many, if the provider answers at once; else they are found again in the index.
+
+        Before `run`, so that few are in memory at a time, and none is read and cut into tokens a second time.
+        """
+        context = self._context
+        fresh, provider = context.fresh, context.provider
+        if fresh is None or len(fresh) < MOST_FRESH:
+            return
+        context.fresh = None
+        if provider is None or not context.embeds or not isinstance(provider, UnitEmbedder):
+            return
+        space = self._find_space(provider, self._store)
+        if space is not None and self._store.load_state().serving in (None, self._get_space_id(space)):
+            self._embed_units(provider, space, fresh)
+            context.fresh, self._ran_at_once = {}, True
+
+    def _embed_units(self, provider: UnitEmbedder, space: Space, fresh: Mapping[int, PreparedChunk]) -> None:
+        """Store the token ids of fresh chunks, and the embeddings of those of their texts that have none."""
+        texts = [window for chunk in fresh.values() for window in _split_windows(chunk)]
+        ids, rows = provider.embed_units([units for _, units in texts])
+        numbers = {key: number for number, (key, _) in enumerate(texts)}  # each text once
+        embedded = self._store.find_embedded(self._get_space_id(space), numbers)
+        pending = [(key, number) for key, number in numbers.items() if key not in embedded]
+        for first in range(0, len(pending), EMBED_STEP):
+            step = pending[first : first + EMBED_STEP]
+            self._put(space, EmbeddedWindows([key for key, _ in step], rows[[number for _, number in step]]))
+        own = iter(ids)
+        self._store.put_token_ids([(key, [next(own) for _ in chunk.units]) for key, chunk in fresh.items()])
 
     def run(self) -> None:
         """Embed what is pending in the configured space, and let that space serve once every text was tried."""
@@ -67,6 +105,8 @@ class Backfill:
             return
         if fresh is not None:
             steps, count, texts = self._find_fresh(space_id, fresh.values())
+            if self._ran_at_once:
+                texts = self._store.count_windows(distinct=True)
         else:
             steps, count = self._find_pending(self._store, space_id)
             texts = self._store.count_windows(distinct=True)
@@ -100,11 +140,7 @@ class Backfill:
     ) -> tuple[Iterable[Sequence[PendingWindow]], int, int]:
         """Return the windows to embed of fresh chunks, the number of different texts, and of those with an embedding, too."""
         tokens = isinstance(self._context.provider, TokenEmbedder)
-        texts = {
-            digest(window.text): slice_units(chunk.chunk.text, chunk.units[window.first : window.last + 1])
-            for chunk in fresh
-            for window in chunk.windows
-        }
+        texts = dict(window for chunk in fresh for window in _split_windows(chunk))
         embedded = self._store.find_embedded(space_id, texts.keys(), tokens=tokens)
         pending = [PendingWindow(key, units) for key, units in texts.items() if key not in embedded]
         return [pending], len(pending), len(texts)
@@ -232,6 +268,12 @@ class Backfill:
             step = missing[first : first + TOKEN_STEP]
             ids = iter(provider.token_ids([unit for _, units in step for unit in units]))
             text.put_token_ids([(chunk_id, [next(ids) for _ in units]) for chunk_id, units in step])
+
+
+def _split_windows(chunk: PreparedChunk) -> Iterator[tuple[bytes, tuple[str, ...]]]:
+    """Yield the digest and the units of every window of a chunk."""
+    for window in chunk.windows:
+        yield digest(window.text), slice_units(chunk.chunk.text, chunk.units[window.first : window.last + 1])
 
 
 def _embed_windows(provider: EmbeddingProvider, pending: Sequence[PendingWindow]) -> Iterator[EmbeddedWindows]:

@@ -17,7 +17,7 @@ from memory_core.sync.prepared import PreparedChunk
 from memory_core.sync.store import SyncStore
 
 MOST_READ, LONGEST_READ = 64, 64 * 1024  # notes, and bytes of each; others are read again by whoever records them
-MOST_FRESH = 2000  # chunks; more are found again in the index
+MOST_FRESH = 2000  # chunks that are kept; see `Backfill.run_at_once`
 
 log = logging.getLogger(__name__)
 
@@ -97,11 +97,9 @@ class SyncContext:
             raise SyncStopped("the memory was closed during a sync")
 
     def record_fresh(self, inserted: Mapping[int, PreparedChunk]) -> None:
-        """Keep chunks that were inserted, while they are few."""
+        """Keep chunks that were inserted, until they are embedded or too many."""
         if self.fresh is not None:
             self.fresh.update(inserted)
-            if len(self.fresh) > MOST_FRESH:
-                self.fresh = None
 
     def record_read(self, file: MemoryFile, note: NoteText) -> None:
         """Keep a note that was read, while they are few."""

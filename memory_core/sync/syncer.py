@@ -48,6 +48,7 @@ class Syncer:
         self._context = context
         self._store = context.store
         self._counts = context.counts
+        self._backfill = Backfill(context)
         self._digest: str | None = None  # of the files as they were looked at, once the index agrees with them
         self._waiting: list[PreparedFile] = []  # to be committed together
 
@@ -60,12 +61,11 @@ class Syncer:
         """
         started = time.monotonic()
         self._store.prepare()
-        backfill = Backfill(self._context)
-        self._context.fresh = {} if backfill.is_complete() else None
+        self._context.fresh = {} if self._backfill.is_complete() else None
         reindexed = self._index_text(force=force)
         if reindexed:
             self._context.fresh = None
-        backfill.run()
+        self._backfill.run()
         self._tidy(reindexed=reindexed)
         report = self._report(reindexed, time.monotonic() - started)
         log.info(
@@ -109,6 +109,7 @@ class Syncer:
             self._store.set_identity(wanted)
         if changes.is_first:
             self._context.files = changes.changed
+            self._context.fresh = {}
         is_whole = self._update(changes, every_session=self._context.every_session or taken_over)
         self._digest = digest if is_whole and not self._counts.failures else None
         if taken_over:
@@ -184,6 +185,7 @@ class Syncer:
         if self._waiting:
             self._context.record_fresh(self._store.put_files(self._waiting))
             self._waiting = []
+            self._backfill.run_at_once()
 
     def _read_and_cut(self, file: MemoryFile) -> PreparedFile:
         return self._cut(file, read_text(file))

@@ -20,6 +20,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, precond
 
 from memory_core.builtin.store.spaces import load_serving_space
 from memory_core.config.settings import Cache, Chunking, ExtraPath
+from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.embeddings.static import StaticProvider
 from memory_core.errors import ProviderUnavailable, SyncBusy, SyncStopped
 from memory_core.records import Progress
@@ -256,6 +257,45 @@ def test_a_rebuild_sends_nothing(index: Index, provider: CountingProvider) -> No
     report = index.sync(provider, force=True)
     assert (report.reindexed, report.embedded) == (True, 0)
     assert report.cached > 0
+
+
+@pytest.mark.parametrize("provider_of", [StaticProvider, CountingProvider])
+@pytest.mark.parametrize("stopped", [False, True])
+def test_many_fresh_chunks_are_embedded_as_they_come(
+    index: Index,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    provider_of: Callable[[], EmbeddingProvider],
+    stopped: bool,
+) -> None:
+    provider = provider_of()
+    for number in range(30):
+        index.note(f"memory/{number:02d}.md", prose(number % 9 + 1))  # texts stand several times
+    at_the_end = Index(index.workspace, tmp_path / "other", index.search)
+    wanted = at_the_end.sync(provider)
+    monkeypatch.setattr("memory_core.sync.syncer.FILES_STEP", 4)
+    monkeypatch.setattr("memory_core.sync.backfill.MOST_FRESH", 6)
+    if stopped:
+        monkeypatch.setattr("memory_core.sync.syncer.Backfill.run", stop_sync)
+        with pytest.raises(SyncStopped):
+            index.sync(provider)
+        monkeypatch.undo()
+    report = index.sync(provider)
+    if not stopped:
+        assert (report.embedded, report.cached, report.pending) == (wanted.embedded, wanted.cached, 0)
+    assert index.content(provider) == at_the_end.content(provider)
+    for number in range(0, 30, 2):
+        index.note(f"memory/{number:02d}.md", f"{prose(4)}\n\n- The {number} new fences.\n")
+    report, wanted = index.sync(provider), at_the_end.sync(provider)
+    assert report.embedded == wanted.embedded > 0
+    assert index.content(provider) == at_the_end.content(provider)
+    assert index.sync(provider).embedded == 0
+    at_the_end.close()
+    provider.close()
+
+
+def stop_sync(_: object) -> None:
+    raise SyncStopped("enough")
 
 
 def test_another_chunking_sends_only_new_windows_and_back_none(index: Index, provider: CountingProvider) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import TypeAlias, cast
 
 from memory_core.builtin.store.codebooks import Codebooks
@@ -13,6 +14,8 @@ from memory_core.sync.prepared import PendingWindow, slice_units
 
 _PendingRow: TypeAlias = tuple[int, int, int, bytes, str, bytes | None, bytes]
 _UntokenedRow: TypeAlias = tuple[int, bytes, str, bytes | None]
+
+_ASKED = 500  # hashes in one query
 
 # The embeddings as e; with tokens, those only that have embeddings of their tokens.
 _EMBEDDINGS = ("embedding_cache e", "embedding_cache e JOIN token_bits t ON t.embedding_id = e.id")
@@ -89,5 +92,11 @@ def find_embedded(
     connection: Connection, space_id: int, hashes: Iterable[bytes], *, tokens: bool = False
 ) -> set[bytes]:
     """Return those of some texts that have an embedding in a space; with `tokens`, also embeddings of their tokens."""
-    query = f"SELECT 1 FROM {_EMBEDDINGS[tokens]} WHERE e.space_id = ? AND e.hash = ?"
-    return {key for key in hashes if connection.execute(query, (space_id, key)).get}
+    keys, found = iter(hashes), set[bytes]()
+    while step := [*islice(keys, _ASKED)]:
+        query = (
+            f"SELECT e.hash FROM {_EMBEDDINGS[tokens]} WHERE e.space_id = ? AND e.hash IN ({','.join('?' * len(step))})"
+        )
+        rows = connection.execute(query, (space_id, *step)).fetchall()
+        found.update(row[0] for row in cast("list[tuple[bytes]]", rows))
+    return found

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.embeddings import static, vectors
-from memory_core.embeddings.protocols import EmbeddingProvider, Space, TokenModel
+from memory_core.embeddings.protocols import EmbeddingProvider, Space, TokenModel, UnitEmbedder
 from memory_core.embeddings.static import BATCH, DIMENSIONS, VOCABULARY, StaticProvider
 from memory_core.embeddings.vectors import round_to_int8, to_int8
 from tests.command import REPOSITORY
@@ -36,6 +36,7 @@ def rows(provider: StaticProvider, texts: list[str]) -> list[list[float]]:
 def test_it_is_a_provider_and_a_token_model(provider: StaticProvider) -> None:
     assert isinstance(provider, EmbeddingProvider)
     assert isinstance(provider, TokenModel)
+    assert isinstance(provider, UnitEmbedder)
     assert provider.space == Space(provider="static", model="l2_supercat_256", dimensions=DIMENSIONS)
 
 
@@ -155,3 +156,22 @@ def test_every_finite_half_is_widened_exactly() -> None:
     halves = halves[np.isfinite(halves)]
     assert len(halves) == 2 * 31 * 1024
     assert vectors.widen(halves).tobytes() == halves.astype(np.float32).tobytes()  # also -0.0
+
+
+UNITS = st.lists(
+    st.one_of(
+        st.sampled_from(["- The fence is green.", "a", "E11000", "第一批样机", "two  spaces", "line\nline", " begins"]),
+        st.sampled_from(["x\u2581y", "<pad> x", "", "\n"]),
+        st.text(st.sampled_from("ab -\n\0\u2581漢é🙂.")),
+    ),
+    min_size=1, max_size=5,
+)  # fmt: skip
+
+
+@given(st.lists(UNITS, max_size=8))
+def test_units_and_the_texts_that_they_make_up_are_cut_as_each_alone(texts: list[list[str]]) -> None:
+    for filler in ([], [["The gate of a field"] * 20]):  # few texts are cut in another way than many
+        given_texts = texts + filler
+        ids, made = SHARED.embed_units(given_texts)
+        assert ids == [SHARED.token_ids([unit])[0] for text in given_texts for unit in text]
+        assert made.tolist() == rows(SHARED, ["\n".join(text) for text in given_texts])
