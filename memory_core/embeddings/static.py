@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from array import array
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -43,6 +44,9 @@ class StaticProvider:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loaded: tuple[NDArray[np.generic], Tokenizer] | None = None
+        self._wide: NDArray[np.generic] | None = (
+            None  # the table as float32, from many texts until few, or a question, come
+        )
         self._words: WordTokens | None = None  # None until it is needed, and for a tokenizer that it does not suit
         self._spelling: NDArray[np.bool_] | None = None  # None until it is needed
 
@@ -67,7 +71,7 @@ class StaticProvider:
 
     def embed_query(self, text: str, *, timeout_seconds: float | None = None) -> NDArray[np.float32]:  # noqa: ARG002 -- local, returns at once
         """See `EmbeddingProvider`."""
-        return cast("NDArray[np.float32]", self._embed([text], self._load()[0])[0])
+        return cast("NDArray[np.float32]", self._embed([text], self._choose_table(1))[0])
 
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of every text's tokens, each below 32,000."""
@@ -100,14 +104,20 @@ class StaticProvider:
     def close(self) -> None:
         """Release the table and the tokenizer."""
         with self._lock:
-            self._loaded = self._words = self._spelling = None
+            self._loaded = self._words = self._spelling = self._wide = None
 
     def _choose_table(self, count: int) -> NDArray[np.generic]:
         """Return the table as it costs least for so many texts."""
         import numpy as np
 
         table = self._load()[0]
-        return widen(table.view(np.float16)) if count >= WIDENS_FROM and table.dtype == np.float16 else table
+        if count < WIDENS_FROM or table.dtype != np.float16:
+            self._wide = None
+            return table
+        wide = self._wide
+        if wide is None:
+            wide = self._wide = widen(table.view(np.float16))
+        return wide
 
     def _embed(self, texts: Sequence[str], table: NDArray[np.generic]) -> NDArray[np.float32]:
         return self._add_up(self.token_ids(texts), table)
@@ -118,7 +128,7 @@ class StaticProvider:
 
         sums = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
         for row, ids in zip(sums, texts, strict=True):  # a tenth of the time of all texts together
-            np.add.reduce(_take_rows(table, np.array(ids, np.uint16)), axis=0, out=row)
+            np.add.reduce(_take_rows(table, np.frombuffer(array("H", ids), np.uint16)), axis=0, out=row)
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         return cast("NDArray[np.float32]", np.divide(sums, lengths, out=sums, where=lengths > 0))
 

@@ -59,8 +59,10 @@ class WordTokens(dict[str, tuple[int, ...]]):
         own: list[list[int]] = []
         joined: list[list[int]] = []
         for units in texts:
-            parts = [*map(self._split, units)]
-            if all(parts):
+            text = "\n".join(units)
+            is_plain = not ("  " in text or MARK in text or END in text or any(map(text.__contains__, self._special)))
+            parts = [*map(self._split, units)] if is_plain else []
+            if parts and all(parts):
                 whole: list[int] = []
                 for words in parts:
                     rest = [*chain.from_iterable(map(self.__getitem__, words[2:]))]
@@ -69,25 +71,21 @@ class WordTokens(dict[str, tuple[int, ...]]):
                 joined.append(whole)
             else:
                 own += self.find_ids(units)
-                joined += self.find_ids(["\n".join(units)])
+                joined += self.find_ids([text])
         return own, joined
 
     def _split(self, unit: str) -> list[str]:
         """Return a unit by its words, the first of which is empty; nothing for a unit that is not cut at single spaces."""
-        if "  " in unit or unit[:1] in {" ", "\n", ""} or MARK in unit or END in unit or self._is_left(unit):
+        if unit[:1] in {" ", "\n", ""} or _has_long_words(unit):
             return []
         return f" {unit}".replace("\n", f"{END}\n{END}").replace(" ", f"{END}{MARK}").split(END)
-
-    def _is_left(self, text: str) -> bool:
-        """Return True for a text that the tokenizer cuts better."""
-        return text.count(" ") * MEAN_WORD < len(text) - MEAN_WORD or any(map(text.__contains__, self._special))
 
     def find_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of every text's tokens."""
         found: list[list[int]] = []
         left: list[int] = []
         for number, text in enumerate(texts):
-            if self._is_left(text):
+            if _has_long_words(text) or any(map(text.__contains__, self._special)):
                 left.append(number)
                 found.append([])
             else:
@@ -107,6 +105,11 @@ class WordTokens(dict[str, tuple[int, ...]]):
         else:  # a third of the time
             words = marked.replace("\n", f"{END}\n{END}").replace(" ", f"{END}{MARK}").split(END)
         return list(chain.from_iterable(map(self.__getitem__, words)))
+
+
+def _has_long_words(text: str) -> bool:
+    """Return True for a text that is left to the tokenizer."""
+    return text.count(" ") * MEAN_WORD < len(text) - MEAN_WORD
 
 
 def cuts_at_words(tokenizer: Tokenizer) -> bool:
