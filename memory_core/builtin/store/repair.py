@@ -10,7 +10,7 @@ from memory_core import sqlite
 from memory_core.builtin.store.codebooks import Codebooks
 from memory_core.builtin.store.damage import DamagedRow, check_chunk, translate_bad_text
 from memory_core.builtin.store.encoding import COARSE_FROM, FACTOR_BYTES, NARROW_UNIT, WIDE_UNIT, unpack_units
-from memory_core.builtin.store.migrations import check, find_wrong_table
+from memory_core.builtin.store.migrations import VERSION, check, find_wrong_table
 from memory_core.builtin.store.rows import unpack_text
 from memory_core.errors import StoreCorrupt, StoreError, StoreReadOnly
 
@@ -64,8 +64,10 @@ def find_problem(connection: sqlite.Connection, version: int) -> str | None:
         return found.splitlines()[-1]
     if wrong := find_wrong_table(connection, version):
         return wrong
-    if not version:
-        return None  # an empty file has no tables yet
+    if version < VERSION:
+        return (
+            None  # an empty file has no tables yet, and rows of an older version are read once they have been migrated
+        )
     try:
         _check_rows(connection)
     except DamagedRow as error:

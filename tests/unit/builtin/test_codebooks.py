@@ -10,11 +10,12 @@ import apsw
 import numpy as np
 import pytest
 
+import memory_core
 from memory_core.builtin.store import codebooks, packing
 from memory_core.builtin.store.codebooks import TOKENS_FROM, Codebooks
 from memory_core.builtin.store.damage import DamagedRow
 from memory_core.builtin.store.encoding import pack_units, unpack_units
-from memory_core.builtin.store.repair import find_damage
+from memory_core.builtin.store.repair import ASIDE, find_damage
 from memory_core.builtin.store.store import Store
 from memory_core.embeddings.static import StaticProvider
 from memory_core.embeddings.token_blobs import END_OF_UNIT
@@ -116,6 +117,22 @@ def test_the_index_of_an_older_version_is_packed_where_it_stands(
     assert [row[:5] + row[6:] for row in index.content()["chunks"]] == [row[:5] + row[6:] for row in before["chunks"]]
     with index.store.maintain() as keeper:
         assert keeper.pragma("foreign_keys")
+
+
+def test_the_index_of_an_older_version_is_searched_without_a_word_of_damage(index: Index, tmp_path: Path) -> None:
+    write(index, range(3))
+    config = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
+    with memory_core.open_memory(config, workspace=index.workspace, state_dir=tmp_path / "states") as memory:
+        memory.sync()
+        file = memory.status().store
+        before = memory.call_tool("memory_search", {"query": "Which note is it?", "minScore": 0})
+    assert file is not None
+    db = apsw.Connection(str(file))
+    make_older(db, 8)
+    db.close()
+    with memory_core.open_memory(config, workspace=index.workspace, state_dir=tmp_path / "states") as memory:
+        assert memory.call_tool("memory_search", {"query": "Which note is it?", "minScore": 0}) == before
+    assert not file.with_name(f"{file.name}{ASIDE}").exists()
 
 
 def unpack_units_of(index: Index) -> None:
