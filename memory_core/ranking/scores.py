@@ -51,6 +51,7 @@ TABLE_SHARE = 0.05  # of what cosines of a table of tokens say about CJK: it spe
 TABLE_TOKEN_SHARE = 0.3  # of what its tokens say about CJK, those that spell left out
 TABLE_CONE = 0.58  # of such a table in CJK: those bytes stand in every text
 EXPECTED = 0.05  # what the best of unrelated windows reaches
+EXPECTED_OF_LIST = 0.2  # the same for a list of words and a model that reads texts: it finds a meaning in any words
 # The most that speaks against a chunk: what a statement calls to mind may be as far from it as unrelated text.
 LEAST_NEARNESS: Mapping[QuestionKind, float] = {"question": -0.4, "statement": 0.0, "words": -0.4}
 # The least score of a hit, as a share of the best one's: a statement calls several things to mind, none surer than another.
@@ -89,9 +90,24 @@ def vector_score(cosine: float, calibration: Calibration, *, unknown_words: bool
     return min(max(score, 0.0), 1.0)
 
 
-def nearness(cosine: float, calibration: Calibration, kind: QuestionKind, *, unknown_words: bool = False) -> float:
-    """A cosine as evidence, -.4 to 1: less than unrelated windows reach speaks against a chunk, unless a statement is asked."""
-    value = (cosine - calibration.floor) / calibration.span - UNKNOWN_SHARE * unknown_words - EXPECTED
+def nearness(
+    cosine: float,
+    calibration: Calibration,
+    kind: QuestionKind,
+    *,
+    unknown_words: bool = False,
+    expected: float = EXPECTED,
+) -> float:
+    """A cosine as evidence, -.4 to 1: less than unrelated windows reach speaks against a chunk, unless a statement is asked.
+
+    Args:
+        cosine: Of the chunk's best window.
+        calibration: The worth of cosines.
+        kind: Of the question.
+        unknown_words: No word of the question is known.
+        expected: What the best of unrelated windows reaches.
+    """
+    value = (cosine - calibration.floor) / calibration.span - UNKNOWN_SHARE * unknown_words - expected
     return min(max(value, LEAST_NEARNESS[kind]), 1.0)
 
 

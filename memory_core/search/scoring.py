@@ -116,8 +116,10 @@ def judge(
     near = [scores.vector_score(cosine, worth, unknown_words=unknown) for cosine in cosines.chunks]
     if not weights.text:
         return ranks, [Score(vector, vector, None) for vector in near]
+    expected = scores.EXPECTED_OF_LIST if question.kind == "words" and vectors.table is None else scores.EXPECTED
     evidence = [
-        share + share_by_meaning * scores.nearness(cosine, worth, question.kind, unknown_words=unknown)
+        share
+        + share_by_meaning * scores.nearness(cosine, worth, question.kind, unknown_words=unknown, expected=expected)
         for share, cosine in zip(covered, cosines.chunks, strict=True)
     ]
     whole = [max(scores.score(each, question.exponent), floor) for each, floor in zip(evidence, least, strict=True)]

@@ -125,6 +125,8 @@ def test_a_distant_chunk_counts_against_its_words() -> None:
         assert scores.nearness(0.0, space, kind) == scores.nearness(-1.0, space, kind) == least
         assert scores.nearness(1.0, space, kind) == 1.0
         assert scores.nearness(0.5, space, kind, unknown_words=True) < scores.nearness(0.5, space, kind)
+        expected = scores.EXPECTED_OF_LIST
+        assert scores.nearness(0.5, space, kind, expected=expected) < scores.nearness(0.5, space, kind)
 
 
 @given(st.lists(st.floats(0, 1), max_size=8), KINDS)
