@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Form = Literal["bare", "openai", "anthropic", "mcp"]
 
+MOST_RESULTS = 100  # that a search may ask for
+
 AS_OF = "The note as it stood then, and not now: a day, YYYY-MM-DD (its end), or a date and time"
 
 SEARCH: Schema = {
@@ -38,7 +40,7 @@ SEARCH: Schema = {
                 "description": "What to look for: a question, or exact words and identifiers",
             },
             "maxResults": make_optional(
-                {"type": "integer", "minimum": 1, "maximum": 100}, "Number of passages, at most"
+                {"type": "integer", "minimum": 1, "maximum": MOST_RESULTS}, "Number of passages, at most"
             ),
             "minScore": make_optional(
                 {"type": "number", "minimum": 0, "maximum": 1}, "Leave out passages that score less"
@@ -223,10 +225,11 @@ def read_query(arguments: Mapping[str, Any], defaults: QuerySettings, *, deadlin
     min_score = float(arguments.get("minScore", defaults.min_score))
     if not 0 <= min_score <= 1:  # NaN passes a JSON Schema's bounds
         raise InvalidArgument("minScore", f"expected a number from 0 to 1, not {min_score}")
+    # A lone surrogate can stand in JSON, as an escape, but no tokenizer and no endpoint takes it.
+    text = arguments["query"].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return Query(
-        # A lone surrogate can stand in JSON, as an escape, but no tokenizer and no endpoint takes it.
-        text=arguments["query"].encode("utf-16", "surrogatepass").decode("utf-16", "replace"),
-        max_results=int(arguments.get("maxResults", defaults.max_results)),
+        text=text,
+        max_results=int(arguments["maxResults"]) if "maxResults" in arguments else _choose_count(text, defaults),
         min_score=min_score,
         max_snippet_chars=defaults.max_snippet_chars,
         after=after,
@@ -235,6 +238,18 @@ def read_query(arguments: Mapping[str, Any], defaults: QuerySettings, *, deadlin
         about=_read_name(arguments, "about"),
         deadline=deadline,
     )
+
+
+def _choose_count(text: str, defaults: QuerySettings) -> int:
+    """Return the most hits for a question: half as many again as configured, where it asks for several things.
+
+    From `SHARED` hits on, more hits share the same characters; fewer would not, and stay as they are.
+    """
+    from memory_core.ranking.passages import SHARED
+    from memory_core.text.several import asks_for_several
+
+    most = defaults.max_results
+    return min(most * 3 // 2, MOST_RESULTS) if most >= SHARED and asks_for_several(text) else most
 
 
 def read_related(arguments: Mapping[str, Any]) -> RelatedQuery:

@@ -11,9 +11,10 @@ import numpy as np
 
 from memory_core.builtin.backend import BuiltinBackend
 from memory_core.config.agent import AgentConfig
-from memory_core.config.settings import SearchSettings
+from memory_core.config.settings import QuerySettings, SearchSettings
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Hit, Query
+from memory_core.tools.schemas import read_query
 from tests.benchmarks.gates import Passed, Probes, probes
 from tests.benchmarks.judged import Judged, collapsed, find_sets, load_questions, merge
 
@@ -43,10 +44,23 @@ class Workspace:
     probes: Probes | None
 
 
-def measure(question: Judged, search: Search, *, quick: bool, ranked_chars: int = 700) -> Figures:
-    """Ask one question as an agent would, and again for a long ranking with snippets of `ranked_chars`."""
+def read_question(text: str) -> Query:
+    """The query that `memory_search` makes of a question and nothing else."""
+    return read_query({"query": text}, QuerySettings())
+
+
+def measure(
+    question: Judged,
+    search: Search,
+    *,
+    quick: bool,
+    ranked_chars: int = 700,
+    read: Callable[[str], Query] = lambda text: Query(text=text),
+) -> Figures:
+    """Ask one question, as `read` makes a query of it, and again for a long ranking with snippets of `ranked_chars`."""
+    query = read(question.text)
     started = time.perf_counter()
-    shown = search(Query(text=question.text))
+    shown = search(query)
     seconds = time.perf_counter() - started
     text = collapsed("\n".join(hit.snippet for hit in shown))
     seen = sum(gold in text for gold in question.evidence) / len(question.evidence)
@@ -105,7 +119,7 @@ def evaluate(
     try:
         backend.memory_sync(force=False, progress=None)
         figures = [
-            measure(question, lambda query: backend.memory_search(query).hits, quick=quick)
+            measure(question, lambda query: backend.memory_search(query).hits, quick=quick, read=read_question)
             for question in workspace.questions
         ]
         passed.add("own", len(figures), len(figures) - round(sum(each.nothing for each in figures)))

@@ -24,7 +24,19 @@ from memory_core.config.fields import parse_size_bytes
 from memory_core.config.settings import Chunking
 from memory_core.search import periods
 from memory_core.sources import notes, redaction, transcripts
-from memory_core.text import chunks, links, markdown, names, paragraphs, silent_reply, terms, tokens, units, wording
+from memory_core.text import (
+    chunks,
+    links,
+    markdown,
+    names,
+    paragraphs,
+    several,
+    silent_reply,
+    terms,
+    tokens,
+    units,
+    wording,
+)
 from memory_qmd import parsing, queries
 
 ATOMS = (
@@ -129,6 +141,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "phrases": terms.extract_phrases,
     "identifiers": terms.extract_identifiers,
     "is_question": terms.is_question,
+    "several": several.asks_for_several,
     "file names": terms.extract_file_names,
     "cjk": terms.cut_cjk,
     "period": lambda text: periods.find_period(text, date(2026, 1, 1)),

@@ -145,3 +145,14 @@ def test_tools_under_orbits_names_are_described_as_ours() -> None:
     orbit = schemas.to_form({**schemas.GET, "name": "get_memory"}, "mcp")
     assert orbit["name"] == "get_memory"
     assert orbit["title"] == schemas.to_form(schemas.GET, "mcp")["title"]
+
+
+def test_a_question_for_several_things_asks_for_half_as_many_more() -> None:
+    def count(question: str, configured: int, **arguments: int) -> int:
+        return schemas.read_query({"query": question, **arguments}, QuerySettings(max_results=configured)).max_results
+
+    assert count("Which pets does Ada have?", 6) == 9
+    assert count("Which dog does Ada have?", 6) == 6
+    assert count("Which pets does Ada have?", 80) == 100
+    assert count("Which pets does Ada have?", 6, maxResults=6) == 6  # the call says how many
+    assert count("Which pets does Ada have?", 5) == 5  # so few would not share their room
