@@ -287,7 +287,9 @@ class Hybrid(Section):
 class QuerySettings(Section):
     """Limits of one search."""
 
-    max_results: int = field(default=6, metadata=about("Hits, at most; from 6 on, 1.5 times that for lists.", ge=1, le=100))
+    max_results: int = field(
+        default=6, metadata=about("Hits, at most; from 6 on, 1.5 times that for lists.", ge=1, le=100)
+    )
     min_score: float = field(default=0.35, metadata=about("Hits with a lower score are left out.", ge=0, le=1))
     max_snippet_chars: int = field(default=700, metadata=about("Characters of a snippet, at most.", ge=50))
     explain: bool = field(
