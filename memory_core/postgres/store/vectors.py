@@ -110,10 +110,12 @@ def insert(cursor: Cursor, tenant: int, space_id: int, windows: EmbeddedWindows,
 
 
 def _set_signs(cursor: Cursor, tenant: int, space_id: int, hashes: Sequence[bytes], signs: Sequence[str]) -> None:
+    # An array, too, for which each row is looked up: the join alone reads the whole tenant at every step.
     cursor.execute(
         "UPDATE embeddings e SET signs = s.signs::varbit FROM unnest(%s::bytea[], %s::text[]) s (hash, signs)"
-        " WHERE e.tenant_id = %s AND e.space_id = %s AND e.hash = s.hash AND e.signs IS NULL",
-        (list(hashes), list(signs), tenant, space_id),
+        " WHERE e.tenant_id = %s AND e.space_id = %s AND e.hash = ANY (%s) AND e.hash = s.hash"
+        " AND e.signs IS DISTINCT FROM s.signs::varbit",
+        (list(hashes), list(signs), tenant, space_id, list(hashes)),
     )
 
 
@@ -193,36 +195,40 @@ def sign(cursor: Cursor, tenant: int, space_id: int, after: bytes, center: str |
     ).fetchall()
     if rows:
         signs = write_signs(held_vectors.widen([row[1:] for row in rows]), center)
-        cursor.execute(
-            "UPDATE embeddings e SET signs = s.signs::varbit FROM unnest(%s::bytea[], %s::text[]) s (hash, signs)"
-            " WHERE e.tenant_id = %s AND e.space_id = %s AND e.hash = s.hash",
-            ([row[0] for row in rows], signs, tenant, space_id),
-        )
+        _set_signs(cursor, tenant, space_id, [row[0] for row in rows], signs)
         last: bytes = rows[-1][0]
         return last
     state.set_meta(cursor, tenant, {state.SIGNED: space_id, state.CENTER: center})
     return None
 
 
-def pack(cursor: Cursor, tenant: int, space_id: int) -> bool:
-    """Store some vectors that an older version has stored wider as int8; after the last, say so in the tenant's row.
+def pack(cursor: Cursor, tenant: int, space_id: int, after: bytes) -> bytes | None:
+    """Store the next vectors that an older version has stored wider as int8; after the last, say so in the tenant's row.
+
+    Args:
+        cursor: Inside a push.
+        tenant: Its id.
+        space_id: Of the vectors.
+        after: The hash after which to go on.
 
     Returns:
-        True if there may be more.
+        The hash after which to go on; None if all are packed.
     """
     rows = cursor.execute(
-        f"SELECT e.hash, {WIDE} FROM embeddings e WHERE tenant_id = %s AND space_id = %s AND q IS NULL LIMIT %s",
-        (tenant, space_id, SIGN_STEP),
+        f"SELECT e.hash, {WIDE} FROM embeddings e WHERE tenant_id = %s AND space_id = %s AND hash > %s AND q IS NULL"
+        " ORDER BY hash LIMIT %s",
+        (tenant, space_id, after, SIGN_STEP),
     ).fetchall()
     if rows:
+        hashes = [row[0] for row in rows]
         cursor.execute(
             "UPDATE embeddings e SET q = s.q, v = NULL, h = NULL FROM unnest(%s::bytea[], %s::bytea[]) s (hash, q)"
-            " WHERE e.tenant_id = %s AND e.space_id = %s AND e.hash = s.hash",
-            ([row[0] for row in rows], held_vectors.pack_wide([row[1] for row in rows]), tenant, space_id),
+            " WHERE e.tenant_id = %s AND e.space_id = %s AND e.hash = ANY (%s) AND e.hash = s.hash",
+            (hashes, held_vectors.pack_wide([row[1] for row in rows]), tenant, space_id, hashes),
         )
-        return True
+        return hashes[-1]
     state.set_meta(cursor, tenant, {state.PACKED: space_id})
-    return False
+    return None
 
 
 def find_nearest(

@@ -324,9 +324,10 @@ class PostgresWriter:
             coarse = held.get(state.PACKED) != space_id and vectors.load_layout(cursor, tenant.id, space_id).coarse
             large = held.get(state.SIGNED) != space_id and vectors.is_large(cursor, tenant)
             center = vectors.find_center(cursor, tenant.id, space_id) if large else None
-        while coarse:
+        after = b"" if coarse else None
+        while after is not None:
             with self._push(content=False) as cursor:
-                coarse = vectors.pack(cursor, self._tenant, space_id)
+                after = vectors.pack(cursor, self._tenant, space_id, after)
         after = b"" if large else None
         while after is not None:
             with self._push(content=False) as cursor:
