@@ -220,7 +220,7 @@ def pack(cursor: Cursor, tenant: int, space_id: int, after: bytes) -> bytes | No
         (tenant, space_id, after, SIGN_STEP),
     ).fetchall()
     if rows:
-        hashes = [row[0] for row in rows]
+        hashes: list[bytes] = [row[0] for row in rows]
         cursor.execute(
             "UPDATE embeddings e SET q = s.q, v = NULL, h = NULL FROM unnest(%s::bytea[], %s::bytea[]) s (hash, q)"
             " WHERE e.tenant_id = %s AND e.space_id = %s AND e.hash = ANY (%s) AND e.hash = s.hash",

@@ -324,7 +324,7 @@ class PostgresWriter:
             coarse = held.get(state.PACKED) != space_id and vectors.load_layout(cursor, tenant.id, space_id).coarse
             large = held.get(state.SIGNED) != space_id and vectors.is_large(cursor, tenant)
             center = vectors.find_center(cursor, tenant.id, space_id) if large else None
-        after = b"" if coarse else None
+        after: bytes | None = b"" if coarse else None
         while after is not None:
             with self._push(content=False) as cursor:
                 after = vectors.pack(cursor, self._tenant, space_id, after)
