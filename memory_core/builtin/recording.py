@@ -114,7 +114,7 @@ class HistoryRecorder:
             listed = list_files(self._config).files
         files = {(file.source, file.path): file for file in listed}
         return {
-            NoteKey(row.source, row.path): IndexedNote(row.hash, files.get((row.source, row.path)))
-            for row in self._writer.list_files()
-            if row.hash and row.source != "sessions"
+            NoteKey(*key): IndexedNote(content, files.get(key))
+            for key, content in self._writer.list_hashes()
+            if key[0] != "sessions"
         }

@@ -132,6 +132,12 @@ class StoreWriter(_Text):
             found = ((key, rows.find_file(connection, *key)) for key in keys)
             return {key: row.hash for key, row in found if row is not None and row.hash}
 
+    def list_hashes(self) -> Iterator[tuple[tuple[str, str], bytes]]:
+        """Yield ((source, path), hash) of all files, without those that the index has never read."""
+        with self._store.read() as connection:
+            for source, path, content in connection.execute("SELECT source, path, hash FROM files WHERE hash <> x''"):
+                yield (source, path), content
+
     def set_identity(self, identity: str) -> None:
         self._update({meta.IDENTITY: identity})
 

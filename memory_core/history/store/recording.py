@@ -32,7 +32,9 @@ def record(
         True if a moment was added; and False if a note could not be read as it was indexed.
     """
     ended = [number for key, (number, _) in standing.items() if key not in notes]
-    changed: list[tuple[NoteKey, IndexedNote, bytes, FileStamp]] = []
+    moment = rows.add_moment(connection, now_ms, "sync") if ended else None
+    if moment is not None:
+        rows.end_versions(connection, ended, moment)
     is_whole = True
     for key, note in notes.items():
         if key in standing and standing[key][1] == note.hash:
@@ -41,19 +43,18 @@ def record(
         if read is None:
             is_whole = False
             continue
-        changed.append((key, note, *read))
-    if not changed and not ended:
-        return False, is_whole
-    moment = rows.add_moment(connection, now_ms, "sync")
-    ended += [standing[key][0] for key, *_ in changed if key in standing]
-    rows.end_versions(connection, ended, moment)
-    for key, note, data, stamp in changed:
+        if moment is None:
+            moment = rows.add_moment(connection, now_ms, "sync")
+        before = standing[key][0] if key in standing else None
+        if before is not None:
+            rows.end_versions(connection, [before], moment)
+        data, stamp = read  # of one note at a time: all of them may be a gigabyte
         rows.add_version(
             connection, key, data, content=note.hash, mtime_ns=stamp.mtime_ns,
             in_vault=note.file is not None and note.file.in_vault, since=moment,
-            base=standing[key][0] if key in standing else rows.find_base(connection, key, note.hash),
+            base=before if before is not None else rows.find_base(connection, key, note.hash),
         )  # fmt: skip
-    return True, is_whole
+    return moment is not None, is_whole
 
 
 def _read(note: IndexedNote) -> tuple[bytes, FileStamp] | None:
