@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MIN_DEPTH = 32  # chunks of each side, even for few results
 RANKED_CHUNKS = 16  # 24 show .005 more of conversations, .004 more of meetings, and take a sixth more time
 RANKED_IN_CONTEXT = 32  # with tokens in their context, whose question takes far longer: .006 more of conversations
+SURE_OF_EACH = 8  # the best of each side are ranked, however low the other puts them: .004 more of conversations
 RANKED_AMONG = 64  # of those that may be candidates, since only some of their units count
 
 
@@ -73,7 +74,10 @@ def find_candidates(
         for chunk_id in reader.find_by_name(name, dates, count)
         if among is None or chunk_id in among
     )
-    ids = list({**named, **best_of(reader, _merge(by_text, near, weights, near_share), count)})[:count]
+    sure = {}
+    if by_text and near:
+        sure = best_of(reader, by_text, SURE_OF_EACH) | best_of(reader, near, round(SURE_OF_EACH * near_share))
+    ids = list({**named, **sure, **best_of(reader, _merge(by_text, near, weights, near_share), count)})[:count]
     return [Candidate(chunk, chunk.id in named) for chunk in sort_equals(reader.load_chunks(ids, tokens=tokens))]
 
 

@@ -1,0 +1,42 @@
+"""Candidates: the best of both sides together, and the best of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from memory_core.ranking.scores import Weights
+from memory_core.records import Query
+from memory_core.search.candidates import RANKED_CHUNKS, SURE_OF_EACH, find_candidates
+from memory_core.search.question import analyse
+from tests.index import Index
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    with closing(Index(tmp_path / "notes", tmp_path / "state")) as made:
+        yield made
+
+
+@pytest.mark.parametrize(("share", "kept"), [(1.0, True), (0.05, False)])
+def test_what_only_one_side_finds_is_looked_at(index: Index, share: float, *, kept: bool) -> None:
+    """Also among more chunks than are ranked, all of which hold the word; unless that side counts next to nothing."""
+    for number in range(2 * RANKED_CHUNKS):
+        index.note(f"memory/{number:02}.md", "- The kettle boiled dry\n")
+    index.note("memory/far.md", "- The violin has a new bridge\n")
+    index.sync(None)
+    with index.store.reading() as reader:
+        chunks = reader.load_chunks(range(1, reader.count_chunks() + 1))
+        others = [chunk.id for chunk in chunks if chunk.path != "memory/far.md"]
+        near = {chunk.id: 0.1 for chunk in chunks} | dict.fromkeys(others[: SURE_OF_EACH - 1], 0.9)
+        near[next(chunk.id for chunk in chunks if chunk.path == "memory/far.md")] = 0.4
+        found = find_candidates(
+            reader, analyse(reader, "Which kettle?", date(2026, 3, 20)), Query(text="Which kettle?"), Weights(0.6, 0.4),
+            multiplier=4, near=near, near_share=share,
+        )  # fmt: skip
+    assert len(found) == RANKED_CHUNKS
+    assert ("memory/far.md" in {each.chunk.path for each in found}) == kept
