@@ -74,10 +74,13 @@ def find_candidates(
         for chunk_id in reader.find_by_name(name, dates, count)
         if among is None or chunk_id in among
     )
-    sure = {}
+    ids = {**named}
     if by_text and near:
-        sure = best_of(reader, by_text, SURE_OF_EACH) | best_of(reader, near, round(SURE_OF_EACH * near_share))
-    ids = list({**named, **sure, **best_of(reader, _merge(by_text, near, weights, near_share), count)})[:count]
+        for values, most in ((by_text, SURE_OF_EACH), (near, round(SURE_OF_EACH * near_share))):
+            ids.update(dict.fromkeys(best_of(reader, values, max(0, min(most, count - len(ids))))))
+    merged = _merge(by_text, near, weights, near_share)
+    others = {chunk_id: value for chunk_id, value in merged.items() if chunk_id not in ids}
+    ids.update(dict.fromkeys(best_of(reader, others, max(0, count - len(ids)))))
     return [Candidate(chunk, chunk.id in named) for chunk in sort_equals(reader.load_chunks(ids, tokens=tokens))]
 
 
