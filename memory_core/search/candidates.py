@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 MIN_DEPTH = 32  # chunks of each side, even for few results
 RANKED_CHUNKS = 16  # 24 show .005 more of conversations, .004 more of meetings, and take a sixth more time
 RANKED_IN_CONTEXT = 32  # with tokens in their context, whose question takes far longer: .006 more of conversations
-SURE_OF_BOTH = 4  # the best of both sides together, which may be best on none
-SURE_OF_EACH = 8  # the best of each side, however low the other puts them: .004 more of conversations
+SURE_OF_BOTH = 0.25  # of these the best of both sides together, which may be best on none
+SURE_OF_EACH = 0.5  # the best of each side, however low the other puts them: .004 more of conversations
 RANKED_AMONG = 64  # of those that may be candidates, since only some of their units count
 
 
@@ -78,9 +78,9 @@ def find_candidates(
     merged = _merge(by_text, near, weights, near_share)
     ids = {**named}
     if by_text and near:
-        sides = ((merged, SURE_OF_BOTH), (by_text, SURE_OF_EACH), (near, round(SURE_OF_EACH * near_share)))
-        for values, most in sides:
-            ids.update(dict.fromkeys(best_of(reader, values, max(0, min(most, count - len(ids))))))
+        for values, share in ((merged, SURE_OF_BOTH), (by_text, SURE_OF_EACH), (near, SURE_OF_EACH * near_share)):
+            most = min(round(share * ranked), count - len(ids))
+            ids.update(dict.fromkeys(best_of(reader, values, max(0, most))))
     others = {chunk_id: value for chunk_id, value in merged.items() if chunk_id not in ids}
     ids.update(dict.fromkeys(best_of(reader, others, max(0, count - len(ids)))))
     return [Candidate(chunk, chunk.id in named) for chunk in sort_equals(reader.load_chunks(ids, tokens=tokens))]
