@@ -8,7 +8,7 @@ from memory_core.config.settings import Chunking
 from memory_core.records import MemoryFile
 from memory_core.sources import notes, session_logs
 from memory_core.sync.prepared import PreparedChunk, PreparedFile
-from memory_core.text import chunks, units
+from memory_core.text import chunks
 from memory_core.text.front_matter import read_front_matter
 
 
@@ -24,14 +24,10 @@ def read_text(file: MemoryFile) -> notes.NoteText:
 def cut(file: MemoryFile, note: notes.NoteText, chunking: Chunking) -> PreparedFile:
     """Cut the text of one file. Pure."""
     lines, date, names = _origin(file, note)
-    prepared = []
-    for chunk in chunks.split_chunks(note.text, chunking, date=date, title=", ".join(names)):
-        own = tuple(units.split_units(chunk.text, skip_lines=chunk.overlap_lines, fence=chunk.fence))
-        prepared.append(PreparedChunk(chunk, own, tuple(units.split_windows(chunk.text, own))))
+    found = chunks.split_chunks(note.text, chunking, date=date, title=", ".join(names))
     return PreparedFile(
-        file=file, hash=note.hash, stamp=note.stamp, date=date, chunks=tuple(prepared),
-        lines=lines,
-    )  # fmt: skip
+        file=file, hash=note.hash, stamp=note.stamp, date=date, chunks=tuple(map(PreparedChunk, found)), lines=lines
+    )
 
 
 def _origin(file: MemoryFile, note: notes.NoteText) -> tuple[Sequence[int], str | None, Sequence[str]]:

@@ -30,13 +30,42 @@ def slice_units(text: str, units: Iterable[Unit]) -> tuple[str, ...]:
     return tuple(text[unit.start : unit.end] for unit in units)
 
 
-@dataclass(frozen=True, slots=True)
 class PreparedChunk:
-    """A chunk with what is derived from it, ready to be written."""
+    """A chunk with what is derived from it, ready to be written; immutable.
 
-    chunk: Chunk
-    units: tuple[Unit, ...]
-    windows: tuple[Window, ...]
+    Units and windows are cut when they are first asked for: of a note that has changed, the index holds most chunks already.
+
+    Args:
+        chunk: A part of a note.
+        units: What is ranked; None cuts them.
+        windows: What is embedded; None packs the units into them.
+    """
+
+    def __init__(
+        self, chunk: Chunk, units: tuple[Unit, ...] | None = None, windows: tuple[Window, ...] | None = None
+    ) -> None:
+        self.chunk = chunk
+        self._units = units
+        self._windows = windows
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        """The units of the text behind the overlap."""
+        if self._units is None:
+            from memory_core.text.units import split_units
+
+            chunk = self.chunk
+            self._units = tuple(split_units(chunk.text, skip_lines=chunk.overlap_lines, fence=chunk.fence))
+        return self._units
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """The windows of the units."""
+        if self._windows is None:
+            from memory_core.text.units import split_windows
+
+            self._windows = tuple(split_windows(self.chunk.text, self.units))
+        return self._windows
 
     @property
     def hash(self) -> bytes:

@@ -22,6 +22,8 @@ class PrivateStore(Store):
         super().__init__(source.path, vectors=source.vectors.fork())
         with source.read() as connection:
             self._copy = sqlite.PrivatePool(connection, source.path, INDEX)
+        with self._copy.hold_writer() as connection:  # it lives for some questions: merging would not pay
+            connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('automerge', 0)")
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:

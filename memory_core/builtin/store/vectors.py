@@ -259,10 +259,11 @@ class VectorIndex:
 
         if not len(held.hashes):
             return None
-        places = {key: number for number, key in enumerate(held.hashes)}
+        places = dict(zip(held.hashes, range(len(held.hashes)), strict=True))
         # The second is slower, and asked only where many windows have no embedding yet.
         for query, values in ((_USED, ()), (_USED_AND_EMBEDDED, (held.space_id,))):
-            hashes = [row[0] for row in cast("list[tuple[bytes]]", connection.execute(query, values).fetchall())]
+            found = connection.execute(query, values).get  # the values alone: no tuples to be made and freed
+            hashes = cast("list[bytes]", found if isinstance(found, list) else [] if found is None else [found])
             numbers = np.fromiter(map(places.get, hashes, repeat(-1)), np.intp, len(hashes))
             new = [hashes[number] for number in np.flatnonzero(numbers < 0).tolist()]
             if len(new) <= _MOST_NEW:
@@ -270,8 +271,8 @@ class VectorIndex:
         else:
             return None
         query = "SELECT embedding FROM embedding_cache WHERE space_id = ? AND hash = ?"
-        found = [(key, connection.execute(query, (held.space_id, key)).get) for key in new]
-        read = [(key, cast("bytes", blob)) for key, blob in found if blob is not None]
+        embedded = [(key, connection.execute(query, (held.space_id, key)).get) for key in new]
+        read = [(key, cast("bytes", blob)) for key, blob in embedded if blob is not None]
         if new:
             hashes = [key for key in hashes if key in places] + [key for key, _ in read]
         numbers = numbers[numbers >= 0]

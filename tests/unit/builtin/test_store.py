@@ -22,7 +22,7 @@ from memory_core.builtin.store.spaces import add_space, load_serving_space
 from memory_core.builtin.store.store import Store
 from memory_core.embeddings.protocols import Space
 from memory_core.errors import NotIndexed, StoreCorrupt, StoreFull, StoreReadOnly, StoreTooNew
-from memory_core.records import Chunk, FileStamp, MemoryFile, Unit
+from memory_core.records import Chunk, FileStamp, MemoryFile, Unit, Window
 from memory_core.search.reader import ServingSpace
 from memory_core.sqlite import INDEX, is_ours, load_tokenizer
 from memory_core.sync.prepared import PreparedChunk, PreparedFile, digest
@@ -154,6 +154,25 @@ def test_chunks_that_stand_keep_their_row_and_take_their_new_lines(store: Store)
         found = connection.execute("SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH 'one'").fetchall()
     assert sorted(rows) == [(1, 2, "one"), (2, 1, "two"), (3, 1, "three")]
     assert found == [(1,)]
+
+
+class _Uncut(PreparedChunk):
+    """A chunk that must not be cut into units."""
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        raise AssertionError(self.chunk.text)
+
+
+def test_a_chunk_that_stands_is_not_cut_into_units_again(store: Store) -> None:
+    stays, comes = (PreparedChunk(Chunk(line, line, 0, "", text)) for line, text in ((1, "one two"), (2, "three")))
+    with store.write() as connection:
+        FileRows(connection).put(_with(prepared("f"), stays))
+    with store.write() as connection:
+        inserted = FileRows(connection).put(_with(prepared("f"), _Uncut(stays.chunk), comes))
+    assert [(item.units, item.windows) for item in inserted.values()] == [
+        ((Unit(0, 5, 0, 0),), (Window(0, 0, "three"),))
+    ]
 
 
 def _with(file: PreparedFile, *chunks: PreparedChunk) -> PreparedFile:
