@@ -252,8 +252,11 @@ class Answerer:
         def choose() -> EmbeddingProvider | None:
             return self._providers.choose_for_sync(at_once=False).provider
 
+        from memory_core.search.recorded_time import leave_out_time
+
+        asked = replace(query, text=leave_out_time(query.text))
         with self._past.reading(query.as_of, choose) as past:
-            result = self._search_in(past.reading, query, degradation, explainer)
+            result = self._search_in(past.reading, asked, degradation, explainer)
             hits = tuple(map(past.compare_now, result.hits))
             return replace(result, hits=hits, as_of=past.as_of)
 

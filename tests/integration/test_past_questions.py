@@ -57,6 +57,18 @@ def _finds(memory: Memory, question: dict[str, Any], **asked: Any) -> bool:
     return any(line.strip() in hit["snippet"] for hit in hits)
 
 
+def _say_when(question: dict[str, Any], number: int) -> dict[str, Any]:
+    """Say in the question, too, that it asks of the past."""
+    asked = question["question"]
+    said = (
+        f"Originally, {asked}",
+        f"{asked[:-1]} back then?",
+        f"As of {question['asOf']}, {asked}",
+        f"{asked[:-1]} at the time?",
+    )
+    return question | {"question": said[number % len(said)]}
+
+
 @pytest.mark.parametrize(("provider", "least"), [("static", 33), ("none", 30)])
 def test_what_was_true_then_is_found(tmp_path: Path, provider: str, least: int) -> None:
     _live_through(tmp_path / "workspace")
@@ -66,7 +78,12 @@ def test_what_was_true_then_is_found(tmp_path: Path, provider: str, least: int) 
         import_git(memory.config())
         then = [_finds(memory, question, asOf=question["asOf"]) for question in SAMPLE["questions"]]
         now = sum(_finds(memory, question) for question in SAMPLE["questions"])
+        told = [
+            _finds(memory, _say_when(question, number), asOf=question["asOf"])
+            for number, question in enumerate(SAMPLE["questions"])
+        ]
     missed = [question["question"] for question, found in zip(SAMPLE["questions"], then, strict=True) if not found]
     print(f"{provider}: {sum(then)} of {len(then)} then, {now} by a search of the present; missed: {missed}")
     assert sum(then) >= least, missed
+    assert told == then
     assert now <= len(then) // 3
