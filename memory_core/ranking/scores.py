@@ -12,6 +12,7 @@ from itertools import accumulate
 
 from memory_core.embeddings.protocols import Calibration
 from memory_core.lazy_dataclasses import dataclass
+from memory_core.ranking.calibration import SPAN
 from memory_core.text.terms import QuestionKind
 
 # BM25 with FTS5's own constants: https://www.sqlite.org/fts5.html#the_bm25_function
@@ -51,11 +52,18 @@ TABLE_SHARE = 0.05  # of what cosines of a table of tokens say about CJK: it spe
 TABLE_TOKEN_SHARE = 0.3  # of what its tokens say about CJK, those that spell left out
 TABLE_CONE = 0.58  # of such a table in CJK: those bytes stand in every text
 EXPECTED = 0.05  # what the best of unrelated windows reaches
-EXPECTED_OF_LIST = 0.2  # the same for a list of words and a model that reads texts: it finds a meaning in any words
+EXPECTED_OF_LIST = (
+    0.2  # the same for a list of words and a model without a cone that reads texts: it finds a meaning in any words
+)
 # The most that speaks against a chunk: what a statement calls to mind may be as far from it as unrelated text.
 LEAST_NEARNESS: Mapping[QuestionKind, float] = {"question": -0.4, "statement": 0.0, "words": -0.4}
+CONE_DOUBT = 2.0  # what speaks against a chunk in a narrow cone is taken back by half of the question's words
 # The least score of a hit, as a share of the best one's: a statement calls several things to mind, none surer than another.
 LEAST_OF_BEST: Mapping[QuestionKind, float] = {"question": 0.0, "statement": 1.0, "words": 0.0}
+# The share of a question's pairs of characters that 100 chunks hold of any text, the most it grows to, and how much more these
+# hold of a question about them; what is added for ten times as many chunks: a statement shares less with what it calls to mind.
+KNOWN, MOST_KNOWN, KNOWN_SPAN = 0.05, 0.6, 0.2
+KNOWN_GROWTH: Mapping[QuestionKind, float] = {"question": 0.5, "statement": 0.4, "words": 0.5}
 BEST_UNIT = 0.15  # without vectors, of the evidence: the part of the question that one unit holds
 
 # Of `hybrid_score` and `keyword_score`.
@@ -95,20 +103,51 @@ def nearness(
     calibration: Calibration,
     kind: QuestionKind,
     *,
+    covered: float = 0.0,
     unknown_words: bool = False,
     expected: float = EXPECTED,
 ) -> float:
     """A cosine as evidence, -.4 to 1: less than unrelated windows reach speaks against a chunk, unless a statement is asked.
 
+    In a narrow cone small differences decide, so distance speaks less against a chunk that holds words of the question.
+
     Args:
         cosine: Of the chunk's best window.
         calibration: The worth of cosines.
         kind: Of the question.
+        covered: The share of the question's words that the chunk holds, 0..1.
         unknown_words: No word of the question is known.
         expected: What the best of unrelated windows reaches.
     """
     value = (cosine - calibration.floor) / calibration.span - UNKNOWN_SHARE * unknown_words - expected
+    if value < 0:
+        value *= max(1 - CONE_DOUBT * _cone(calibration) * covered, 0.0)
     return min(max(value, LEAST_NEARNESS[kind]), 1.0)
+
+
+def expect(kind: QuestionKind, calibration: Calibration) -> float:
+    """Return what the best of unrelated windows reaches with a model that reads texts: a share of the span, from the floor on."""
+    return EXPECTED if kind != "words" else EXPECTED_OF_LIST - (EXPECTED_OF_LIST - EXPECTED) * _cone(calibration)
+
+
+def _cone(calibration: Calibration) -> float:
+    """The distance of unrelated texts from their place in a model without a cone, 0..1."""
+    return max(1 - calibration.span / SPAN, 0.0)
+
+
+def trust(known: float, chunks: int, kind: QuestionKind) -> float:
+    """The share of what nearness says for a chunk in CJK that counts, 0..1, with a model that reads texts.
+
+    To such a model any ideographs in any order are near any other. But of a question about the notes, these hold most pairs of
+    characters, of another one few; the more chunks, the more of any text.
+
+    Args:
+        known: The share of the question's weight that chunks of the index hold, 0..1.
+        chunks: The number of chunks in the index.
+        kind: Of the question.
+    """
+    start = min(max(KNOWN + KNOWN_GROWTH[kind] * math.log10(max(chunks, 1) / 100), 0.0), MOST_KNOWN)
+    return min(max((known - start) / KNOWN_SPAN, 0.0), 1.0)
 
 
 def exponent(chunks: int, kind: QuestionKind, *, cjk: float = 0.0) -> float:

@@ -86,6 +86,11 @@ class Question:
             for word in self.words
         ]
 
+    @cached_property
+    def known(self) -> float:
+        """The share of the weight of the words that some chunk holds, 0..1."""
+        return scores.coverage(self.weights, [word.documents > 0 for word in self.words])
+
     @property
     def is_sentence(self) -> bool:
         """True if it is a sentence; False for a list of words."""

@@ -14,6 +14,7 @@ from memory_core.search.question import Question
 from memory_core.search.reader import IndexedChunk, Reader, ServingSpace
 from memory_core.search.speakers import find_other_speakers
 from memory_core.search.term_counts import TermCounts
+from memory_core.text.terms import find_cjk_share
 
 if TYPE_CHECKING:
     import numpy as np
@@ -116,12 +117,14 @@ def judge(
     near = [scores.vector_score(cosine, worth, unknown_words=unknown) for cosine in cosines.chunks]
     if not weights.text:
         return ranks, [Score(vector, vector, None) for vector in near]
-    expected = scores.EXPECTED_OF_LIST if question.kind == "words" and vectors.table is None else scores.EXPECTED
-    evidence = [
-        share
-        + share_by_meaning * scores.nearness(cosine, worth, question.kind, unknown_words=unknown, expected=expected)
+    expected = scores.EXPECTED if vectors.table else scores.expect(question.kind, worth)
+    by_meaning = [
+        scores.nearness(cosine, worth, question.kind, covered=share, unknown_words=unknown, expected=expected)
         for share, cosine in zip(covered, cosines.chunks, strict=True)
     ]
+    if question.cjk and vectors.table is None:
+        by_meaning = _doubt_ideographs(question, chunks, by_meaning)
+    evidence = [share + share_by_meaning * value for share, value in zip(covered, by_meaning, strict=True)]
     whole = [max(scores.score(each, question.exponent), floor) for each, floor in zip(evidence, least, strict=True)]
     return ranks, [Score(*parts) for parts in zip(whole, near, texts, strict=True)]
 
@@ -159,6 +162,18 @@ def _compare_tokens(
     else:
         nearness = None
     return (nearness, shares) if nearness else (None, scores.WITHOUT_TOKENS)
+
+
+def _doubt_ideographs(question: Question, chunks: Sequence[IndexedChunk], values: Sequence[float]) -> list[float]:
+    """Return what nearness says for chunks, less for those in CJK where the notes hold little of a question in CJK.
+
+    A question in one script about notes in another has no pair of characters in common with them, and is trusted.
+    """
+    doubt = question.cjk * (1 - scores.trust(question.known, question.chunks, question.kind))
+    return [
+        value * (1 - doubt * min(2 * find_cjk_share(chunk.text), 1.0)) if value > 0 else value
+        for value, chunk in zip(values, chunks, strict=True)
+    ]
 
 
 def weigh_vectors(question: Question, vectors: VectorQuery) -> float:

@@ -217,3 +217,33 @@ def test_bm25_is_never_negative(units: list[tuple[int, int]], weight: float) -> 
     found = scores.bm25([{0: count} for count, _ in units], [max(pair) for pair in units], [weight])
     assert all(score >= 0 and math.isfinite(score) for score in found)
     assert all(score == 0 for score, (count, _) in zip(found, units, strict=True) if not count)
+
+
+@given(SHARES, SHARES, COUNTS, st.sampled_from(sorted(scores.KNOWN_GROWTH)))
+def test_meaning_is_trusted_the_more_of_a_question_is_known(
+    first: float, second: float, chunks: int, kind: QuestionKind
+) -> None:
+    less, more = (scores.trust(known, chunks, kind) for known in sorted((first, second)))
+    assert 0 <= less <= more <= 1
+    assert scores.trust(first, 10 * chunks, kind) <= scores.trust(first, chunks, kind)
+
+
+def test_a_question_whose_words_are_all_known_is_trusted_among_any_number_of_chunks() -> None:
+    assert all(scores.trust(1.0, 10**size, kind) == 1.0 for size in range(9) for kind in scores.KNOWN_GROWTH)
+
+
+@given(COSINES, SHARES, SHARES)
+def test_in_a_narrow_cone_distance_speaks_less_against_what_holds_the_words(
+    cosine: float, less: float, more: float
+) -> None:
+    cone, usual = Calibration(floor=0.82, span=0.09), Calibration(floor=0.2, span=0.45)
+    less, more = sorted((less, more))
+    for kind in scores.LEAST_NEARNESS:
+        assert scores.nearness(cosine, cone, kind, covered=more) >= scores.nearness(cosine, cone, kind, covered=less)
+        assert scores.nearness(cosine, usual, kind, covered=more) == scores.nearness(cosine, usual, kind)
+
+
+def test_lists_of_words_are_asked_for_more_where_unrelated_texts_are_apart() -> None:
+    cone, usual = Calibration(floor=0.82, span=0.09), Calibration(floor=0.2, span=0.45)
+    assert scores.expect("words", usual) == scores.EXPECTED_OF_LIST > scores.expect("words", cone) > scores.EXPECTED
+    assert scores.expect("question", usual) == scores.expect("statement", cone) == scores.EXPECTED
