@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import logging
 import threading
+import weakref
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from memory_core.concurrency import forks
 from memory_core.embeddings.protocols import Calibration, Space
@@ -43,7 +44,7 @@ class StaticProvider:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._loaded: tuple[NDArray[np.generic], Tokenizer] | None = None
+        self._loaded: _Loaded | None = None
         self._wide: NDArray[np.generic] | None = (
             None  # the table as float32, from many texts until few, or a question, come
         )
@@ -144,8 +145,27 @@ class StaticProvider:
         with self._lock:
             if self._loaded is None:
                 with forks.finish_before_fork():  # the tokenizer's library is set up with its first use
-                    self._loaded = _read_wheel() or _load_package()
-            return self._loaded
+                    self._loaded = _Loaded.share()
+            return self._loaded.table, self._loaded.tokenizer
+
+
+class _Loaded:
+    """The table and the tokenizer, which all providers of a process share as long as one of them is open."""
+
+    _shared: ClassVar[Callable[[], _Loaded | None]] = staticmethod(lambda: None)
+
+    def __init__(self, table: NDArray[np.generic], tokenizer: Tokenizer) -> None:
+        self.table = table
+        self.tokenizer = tokenizer
+
+    @classmethod
+    def share(cls) -> _Loaded:
+        """Return the model that is loaded, else load it; two threads that come at once may both load it, and keep their own."""
+        loaded = cls._shared()
+        if loaded is None:
+            loaded = cls(*(_read_wheel() or _load_package()))
+            cls._shared = weakref.ref(loaded)
+        return loaded
 
 
 def _find_spelling(tokenizer: Tokenizer) -> NDArray[np.bool_]:

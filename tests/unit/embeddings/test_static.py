@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 
 import numpy as np
@@ -132,19 +134,19 @@ def test_it_is_loaded_again_after_closing() -> None:
 def test_threads_load_one_model() -> None:
     provider = StaticProvider()
     made: list[object] = []
-    threads = [threading.Thread(target=lambda: made.append(provider._load())) for _ in range(8)]
+    threads = [threading.Thread(target=lambda: made.append(provider._load()[1])) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len({id(loaded) for loaded in made}) == 1
+    assert len(set(map(id, made))) == 1
 
 
 def test_through_the_package_the_vectors_are_the_same_and_the_log_stays_the_host_s() -> None:
     root = logging.getLogger()
     before = root.level, list(root.handlers)
     through = StaticProvider()
-    through._loaded = static._load_package()
+    through._loaded = static._Loaded(*static._load_package())
     assert (root.level, root.handlers) == before
     for text in TEXTS[:4]:
         assert np.allclose(through.embed_query(text), SHARED.embed_query(text), atol=1e-3)
@@ -175,3 +177,20 @@ def test_units_and_the_texts_that_they_make_up_are_cut_as_each_alone(texts: list
         ids, made = SHARED.embed_units(given_texts)
         assert ids == [SHARED.token_ids([unit])[0] for text in given_texts for unit in text]
         assert made.tolist() == rows(SHARED, ["\n".join(text) for text in given_texts])
+
+
+def test_providers_of_a_process_share_the_model_until_the_last_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(static._Loaded, "_shared", staticmethod(lambda: None))
+    first, second = StaticProvider(), StaticProvider()
+    first.embed_query("fence")
+    shared = first._loaded
+    second.embed_query("fence")
+    assert shared is not None
+    assert second._loaded is shared
+    gone = weakref.ref(shared)
+    del shared
+    first.close()
+    assert gone() is second._loaded
+    second.close()
+    gc.collect()
+    assert gone() is None
