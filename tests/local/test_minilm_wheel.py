@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +15,7 @@ from memory_core.embeddings.choice import find_model_file
 from memory_core.embeddings.local import provider as local
 from memory_core.embeddings.safetensors import read_tensors
 from tests.local.bert import IN_LAYER, TABLES, Bert
+from tests.past_sample import SAMPLE, find_missed, open_sample
 from tests.retrieval_sets import amid_others, searching
 from tests.servers.clients import agent_config, collected
 
@@ -68,3 +70,13 @@ def test_questions_find_their_place_among_the_first_three(tmp_path: Path) -> Non
     with searching(tmp_path / "workspace", tmp_path / "state", settings) as search:
         missed = [question.text for question in questions if not question.is_found(search(question.text))]
     assert len(missed) <= len(questions) // 10, missed
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_what_was_true_then_is_found_by_meaning(tmp_path: Path) -> None:
+    """Of the forty judged questions about the past of a sample history, 34."""
+    search = {"provider": "local", "local": {"modelPath": MODEL.model_path}}
+    with open_sample(tmp_path, search) as memory:
+        missed = find_missed(memory)
+    print(f"{len(SAMPLE['questions']) - len(missed)} of {len(SAMPLE['questions'])}; missed: {missed}")
+    assert len(SAMPLE["questions"]) - len(missed) >= 34, missed
