@@ -162,8 +162,10 @@ def analyse(reader: Reader, text: str, today: date) -> Question:
 
 def _find_characters(reader: Reader, text: str) -> Iterator[Term]:
     """Yield the ideographs of a statement that some chunk holds."""
-    for character in extract_ideographs(text)[:MAX_TERMS]:
-        if documents := reader.count_by_prefix(character):
+    characters = extract_ideographs(text)[:MAX_TERMS]
+    counts = reader.count_by_prefix(characters)
+    for character in characters:
+        if documents := counts.get(character):
             yield Term(character, (character,), documents)
 
 
@@ -175,7 +177,7 @@ def _find_words(reader: Reader, text: str, chunks: int) -> dict[str, Term]:
             stems.setdefault(stem, word)
     forms = _find_forms(reader, text, stems)
     counts = dict(reader.count_by_stem({*stems, *(form.stem for several in forms.values() for form in several)}))
-    counts |= {stem: reader.count_by_prefix(stem) for stem, word in stems.items() if is_single_cjk(word)}
+    counts |= reader.count_by_prefix([stem for stem, word in stems.items() if is_single_cjk(word)])
     words: dict[str, Term] = {}
     named: set[str] = set()
     for stem, word in stems.items():

@@ -195,8 +195,8 @@ class Reader(Protocol):
         """
         ...
 
-    def count_by_prefix(self, prefix: str) -> int:
-        """Return the number of chunks that hold the commonest of the stems that begin with a prefix."""
+    def count_by_prefix(self, prefixes: Collection[str]) -> Mapping[str, int]:
+        """Return how many chunks hold the commonest of the stems that begin with each prefix; without prefixes of none."""
         ...
 
     def count_phrase(self, phrase: str) -> int:

@@ -151,9 +151,13 @@ class ListReader:
             found.setdefault(asked.word, []).extend(forms)
         return found
 
-    def count_by_prefix(self, prefix: str) -> int:
-        holding = Counter(stem for chunk in self._chunks for stem in chunk.stems if stem.startswith(prefix))
-        return max(holding.values(), default=0)
+    def count_by_prefix(self, prefixes: Collection[str]) -> dict[str, int]:
+        holding = Counter(stem for chunk in self._chunks for stem in chunk.stems)
+        found = {
+            prefix: max((count for stem, count in holding.items() if stem.startswith(prefix)), default=0)
+            for prefix in prefixes
+        }
+        return {prefix: count for prefix, count in found.items() if count}
 
     def count_phrase(self, phrase: str) -> int:
         run = porter.stems(phrase)

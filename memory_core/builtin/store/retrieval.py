@@ -86,14 +86,16 @@ class StoreReader:
         """See `Reader`."""
         return word_forms.find(self._db, words, languages)
 
-    def count_by_prefix(self, prefix: str) -> int:
+    def count_by_prefix(self, prefixes: Collection[str]) -> dict[str, int]:
         """See `Reader`."""
-        return int(
-            self._db.execute(
-                "SELECT coalesce(max(doc), 0) FROM chunks_terms WHERE term >= ?1 AND term < ?1 || char(1114111)",
-                (prefix,),
-            ).get
+        if not prefixes:
+            return {}
+        rows = self._db.execute(
+            "SELECT value, (SELECT max(doc) FROM chunks_terms WHERE term >= value AND term < value || char(1114111)) AS most"
+            " FROM json_each(?) WHERE most",
+            (json.dumps(list(prefixes)),),
         )
+        return dict(cast("list[tuple[str, int]]", rows.fetchall()))
 
     def count_phrase(self, phrase: str) -> int:
         """See `Reader`."""

@@ -152,12 +152,16 @@ class PostgresReader:
                 found[word] = [*found.get(word, ()), *others]
         return found
 
-    def count_by_prefix(self, prefix: str) -> int:
+    def count_by_prefix(self, prefixes: Collection[str]) -> dict[str, int]:
         """See `Reader`."""
-        row = self._db.execute(
-            "SELECT count_prefix(%s, %s, %s::tsquery)", (self._ids, prefix, f"{quote(prefix)}:*")
-        ).fetchone()
-        return int(row[0]) if row else 0
+        if not prefixes:
+            return {}
+        rows = self._db.execute(
+            "SELECT p.prefix, count_prefix(%s, p.prefix, p.query::tsquery)"
+            " FROM unnest(%s::text[], %s::text[]) p (prefix, query)",
+            (self._ids, [*prefixes], [f"{quote(prefix)}:*" for prefix in prefixes]),
+        ).fetchall()
+        return {prefix: int(documents) for prefix, documents in rows if documents}
 
     def count_phrase(self, phrase: str) -> int:
         """See `Reader`."""
