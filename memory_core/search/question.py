@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
+from itertools import pairwise
 
 from memory_core.ranking import scores
 from memory_core.search.periods import Period, find_named_period
 from memory_core.search.reader import Form, Reader, Term
 from memory_core.text.languages import STEMMED
 from memory_core.text.terms import (
+    BREAK,
     QuestionKind,
     classify,
     cut_cjk,
@@ -22,6 +24,7 @@ from memory_core.text.terms import (
     extract_phrases,
     extract_words,
     find_cjk_share,
+    is_cjk,
     is_functional,
     is_seam,
     is_single_cjk,
@@ -172,9 +175,8 @@ def _find_characters(reader: Reader, text: str) -> Iterator[Term]:
 def _find_words(reader: Reader, text: str, chunks: int) -> dict[str, Term]:
     """Return the words of a question by their stems, with their forms; of several forms of one word the first."""
     stems: dict[str, str] = {}
-    for word in extract_words(text):
-        for stem in reader.stem(word if is_single_cjk(word) else cut_cjk(word))[:1]:
-            stems.setdefault(stem, word)
+    for word, stem in _stem_each(reader, extract_words(text)):
+        stems.setdefault(stem, word)
     forms = _find_forms(reader, text, stems)
     counts = dict(reader.count_by_stem({*stems, *(form.stem for several in forms.values() for form in several)}))
     counts |= reader.count_by_prefix([stem for stem, word in stems.items() if is_single_cjk(word)])
@@ -189,12 +191,23 @@ def _find_words(reader: Reader, text: str, chunks: int) -> dict[str, Term]:
     return words
 
 
+def _stem_each(reader: Reader, words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield every word that has a stem, with its first one: of all words in one call of the stemmer."""
+    texts = [word if is_single_cjk(word) else cut_cjk(word) for word in words]
+    rest = iter(words)
+    for before, stem in pairwise(reader.stem("".join(f" {BREAK} {text}" for text in texts))):
+        if before == BREAK:
+            word = next(rest)
+            if stem != BREAK:
+                yield word, stem
+
+
 def _find_forms(reader: Reader, text: str, stems: Mapping[str, str]) -> dict[str, tuple[Form, ...]]:
     """Find other forms of words, given and returned by their stems; none where the question is in English."""
     language = detect_language(text)
     if language == "en":
         return {}
-    inflected = [word for word in stems.values() if word.isascii() or not find_cjk_share(word)]
+    inflected = [word for word in stems.values() if not is_cjk(word)]
     found = reader.find_forms(inflected, STEMMED if language is None else [language]) if inflected else {}
     forms: dict[str, tuple[Form, ...]] = {}
     for stem, word in stems.items():

@@ -9,11 +9,10 @@ from typing import TypeAlias
 from memory_core.search.candidates import Candidate
 from memory_core.search.question import Question
 from memory_core.search.reader import Term
-from memory_core.text.terms import cut_cjk
+from memory_core.text.terms import BREAK, cut_cjk
 
 Stem: TypeAlias = Callable[[str], list[str]]
 
-_BREAK = "\ue000u"  # stands before every text: a private character, so that no note holds it, which no stemmer changes
 _BEFORE = 2  # texts of a candidate before its units: its headings, and what it repeats of the chunk before
 
 
@@ -70,26 +69,28 @@ class TermCounts:
 
 
 def _texts(candidate: Candidate) -> Iterator[str]:
-    """Yield the context of a candidate, what it repeats of the chunk before, and its units; CJK cut into pairs."""
+    """Yield the context of a candidate, what it repeats of the chunk before, and its units."""
     chunk = candidate.chunk
     text = chunk.text
     context = f"{chunk.context} {chunk.date} {chunk.path}" if candidate.is_named else chunk.context
-    texts = [context, text[: chunk.units[0].start], *(text[unit.start : unit.end] for unit in chunk.units)]
-    return iter(texts) if text.isascii() and context.isascii() else map(cut_cjk, texts)
+    yield context
+    yield text[: chunk.units[0].start]
+    for unit in chunk.units:
+        yield text[unit.start : unit.end]
 
 
 def _count(terms: Sequence[Term], texts: Sequence[str], stem: Stem) -> tuple[list[dict[int, int]], list[int]]:
     """Count for every text the terms, by their numbers, and the words, in one call of the stemmer."""
-    stems = stem("".join(f" {_BREAK} {text}" for text in texts))
-    if stems.count(_BREAK) != len(texts):  # a note holds the break itself
-        stems = [each for text in texts for each in (_BREAK, *(own for own in stem(text) if own != _BREAK))]
+    stems = stem(cut_cjk("".join(f" {BREAK} {text}" for text in texts)))
+    if stems.count(BREAK) != len(texts):  # a note holds the break itself
+        stems = [each for text in texts for each in (BREAK, *(own for own in stem(cut_cjk(text)) if own != BREAK))]
     wanted = _by_first_stem(terms, stems)
-    marked = {_BREAK, *wanted}
+    marked = {BREAK, *wanted}
     counts: list[dict[int, int]] = []
     breaks: list[int] = []
     for at in compress(range(len(stems)), map(marked.__contains__, stems)):
         found = stems[at]
-        if found == _BREAK:
+        if found == BREAK:
             counts.append({})
             breaks.append(at)
             continue

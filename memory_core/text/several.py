@@ -37,8 +37,10 @@ def asks_for_several(text: str) -> bool:
     other languages, only what one or two words tell is known.
     """
     text = text[:MAX_CHARS].lower().replace("’", "'")
-    if classify(text) != "question":
-        return False
+    return _names_several(text) and classify(text) == "question"
+
+
+def _names_several(text: str) -> bool:
     if not text.isascii() and _CJK.search(text):
         return True
     words = _WORD.findall(text)

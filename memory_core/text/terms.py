@@ -12,6 +12,7 @@ from typing import Literal
 from memory_core.text.cjk import WORD_CHARACTERS
 from memory_core.text.languages import OPENERS, STOP_WORDS, Language, detect
 
+BREAK = "\ue000u"  # parts texts that are stemmed in one call: a private character, which no note holds and no stemmer changes
 QuestionKind = Literal["question", "statement", "words"]
 
 _ASCII_WORD = re.compile(r"[^\W_]+")
@@ -74,7 +75,8 @@ def _word_of(text: str) -> re.Pattern[str]:
     return _ASCII_WORD if text.isascii() else _any_word()
 
 
-def _is_cjk(word: str) -> bool:
+def is_cjk(word: str) -> bool:
+    """Return True if a word begins with a CJK character; then all of them are, as a question and the index cut words."""
     return not word.isascii() and _cjk_run().match(word) is not None
 
 
@@ -96,7 +98,7 @@ def find_words(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]
     """Find the words in a part of a text as the keyword index has them, CJK runs as pairs; yields start, end and word."""
     for match in _word_of(text).finditer(text, start, end):
         word, at = match.group(), match.start()
-        if len(word) > 2 and _is_cjk(word):
+        if len(word) > 2 and is_cjk(word):
             yield from ((at + i, at + i + 2, word[i : i + 2]) for i in range(len(word) - 1))
         else:
             yield at, match.end(), word
@@ -133,7 +135,7 @@ def _read_words(lowered: str) -> tuple[Sequence[str], Language | None]:
 
 def _terms(word: str, stop_words: Container[str]) -> list[str]:
     """Return the terms to search for in place of a lower-case word or a CJK run."""
-    if _is_cjk(word):
+    if is_cjk(word):
         return [word[i : i + 2] for i in range(len(word) - 1)] or [word]
     return [] if word in stop_words else [word]
 
@@ -231,7 +233,7 @@ def extract_file_names(text: str) -> list[str]:
 
 def is_single_cjk(word: str) -> bool:
     """Return True if a question word is one CJK character, which is searched for as a prefix."""
-    return len(word) == 1 and _is_cjk(word)
+    return len(word) == 1 and is_cjk(word)
 
 
 def is_functional(word: str) -> bool:
@@ -241,4 +243,4 @@ def is_functional(word: str) -> bool:
 
 def is_seam(word: str, documents: int) -> bool:
     """Return True if a question word is a CJK pair that no chunk holds: likely the end of one word and the start of another."""
-    return not documents and len(word) == 2 and all(map(_is_cjk, word))
+    return not documents and len(word) == 2 and all(map(is_cjk, word))
