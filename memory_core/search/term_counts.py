@@ -69,21 +69,19 @@ class TermCounts:
 
 
 def _texts(candidate: Candidate) -> Iterator[str]:
-    """Yield the context of a candidate, what it repeats of the chunk before, and its units."""
+    """Yield the context of a candidate, what it repeats of the chunk before, and its units; CJK cut into pairs."""
     chunk = candidate.chunk
     text = chunk.text
     context = f"{chunk.context} {chunk.date} {chunk.path}" if candidate.is_named else chunk.context
-    yield context
-    yield text[: chunk.units[0].start]
-    for unit in chunk.units:
-        yield text[unit.start : unit.end]
+    texts = [context, text[: chunk.units[0].start], *(text[unit.start : unit.end] for unit in chunk.units)]
+    return iter(texts) if text.isascii() and context.isascii() else map(cut_cjk, texts)
 
 
 def _count(terms: Sequence[Term], texts: Sequence[str], stem: Stem) -> tuple[list[dict[int, int]], list[int]]:
     """Count for every text the terms, by their numbers, and the words, in one call of the stemmer."""
-    stems = stem(cut_cjk("".join(f" {BREAK} {text}" for text in texts)))
+    stems = stem("".join(f" {BREAK} {text}" for text in texts))
     if stems.count(BREAK) != len(texts):  # a note holds the break itself
-        stems = [each for text in texts for each in (BREAK, *(own for own in stem(cut_cjk(text)) if own != BREAK))]
+        stems = [each for text in texts for each in (BREAK, *(own for own in stem(text) if own != BREAK))]
     wanted = _by_first_stem(terms, stems)
     marked = {BREAK, *wanted}
     counts: list[dict[int, int]] = []

@@ -70,10 +70,24 @@ def make_encodable(value: T) -> T:
 
 def _make_encodable(value: object) -> object:
     if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value if value.isascii() or _is_encodable(value) else _replace_surrogates(value)
+    if value is None or isinstance(value, int | float):
+        return value
     if isinstance(value, Mapping):
         return {_make_encodable(key): _make_encodable(each) for key, each in value.items()}
     return [_make_encodable(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _replace_surrogates(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def shape_error(error: MemoryCoreError, name: object = "") -> dict[str, Any]:
