@@ -45,9 +45,7 @@ class StaticProvider:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loaded: _Loaded | None = None
-        self._wide: NDArray[np.generic] | None = (
-            None  # the table as float32, from many texts until few, or a question, come
-        )
+        self._wide: NDArray[np.generic] | None = None  # the table as float32, between many texts and few, or a question
         self._words: WordTokens | None = None  # None until it is needed, and for a tokenizer that it does not suit
         self._spelling: NDArray[np.bool_] | None = None  # None until it is needed
 

@@ -143,6 +143,9 @@ def round_to_int8(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     return numbers * factors
 
 
+INT8_FACTOR = 4  # bytes behind the numbers of a row of int8
+
+
 def pack_int8(rows: NDArray[np.float32]) -> Iterator[bytes]:
     """Yield each row as int8 and the float32 factor that brings them back to unit length, little-endian; see `to_int8`."""
     numbers, factors = to_int8(rows)
@@ -153,10 +156,18 @@ def unpack_int8(blobs: Sequence[bytes], dimensions: int) -> tuple[NDArray[np.int
     """Return the numbers and the factors of rows of `pack_int8`, shapes (n, dimensions) and (n,).
 
     Args:
-        blobs: Each `dimensions + 4` bytes long.
+        blobs: Each `dimensions + INT8_FACTOR` bytes long.
         dimensions: Of a row.
     """
     import numpy as np
 
     packed = np.frombuffer(b"".join(blobs), dtype=[("numbers", "i1", (dimensions,)), ("factor", "<f4")])
     return packed["numbers"], packed["factor"]
+
+
+def read_int8(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
+    """Return rows of `pack_int8` as float32, shape (n, dimensions); see `unpack_int8`."""
+    numbers, factors = unpack_int8(blobs, dimensions)
+    rows: NDArray[np.float32] = numbers.astype("f4")
+    rows *= factors[:, None]
+    return rows

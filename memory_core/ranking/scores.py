@@ -40,9 +40,8 @@ SPELT_TOKENS = (
 EXPONENT, EXPONENT_GROWTH = 0.68, 0.5  # of a question among 100 chunks; added for ten times as many
 LEAST_EXPONENT, MOST_EXPONENT = 0.5, 1.1
 STATEMENT_LESS = 0.2  # taken from that: a statement names less of what it calls to mind
-CJK_STATEMENT_LESS = (
-    0.3  # the same in CJK; it grows as that of words does, since of many chunks some hold a pair of any text
-)
+# The same in CJK; it grows as that of words does, since of many chunks some hold a pair of any text.
+CJK_STATEMENT_LESS = 0.3
 LIST_EXPONENT = 0.82  # at least, of a list of words: they may stand together by chance
 CJK_EXPONENT = 0.61  # as a share, of pairs of characters: a question has twice as many as words, and half are seams
 FUNCTIONAL_SHARE = 0.3  # of the weight of another pair, for one of function characters
@@ -52,9 +51,8 @@ TABLE_SHARE = 0.05  # of what cosines of a table of tokens say about CJK: it spe
 TABLE_TOKEN_SHARE = 0.3  # of what its tokens say about CJK, those that spell left out
 TABLE_CONE = 0.58  # of such a table in CJK: those bytes stand in every text
 EXPECTED = 0.05  # what the best of unrelated windows reaches
-EXPECTED_OF_LIST = (
-    0.2  # the same for a list of words and a model without a cone that reads texts: it finds a meaning in any words
-)
+# The same for a list of words and a model without a cone that reads texts: it finds a meaning in any words.
+EXPECTED_OF_LIST = 0.2
 # The most that speaks against a chunk: what a statement calls to mind may be as far from it as unrelated text.
 LEAST_NEARNESS: Mapping[QuestionKind, float] = {"question": -0.4, "statement": 0.0, "words": -0.4}
 CONE_DOUBT = 2.0  # what speaks against a chunk in a narrow cone is taken back by half of the question's words

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from itertools import pairwise
 
 from memory_core.ranking import scores
 from memory_core.search.periods import Period, find_named_period
 from memory_core.search.reader import Form, Reader, Term
 from memory_core.text.languages import STEMMED
 from memory_core.text.terms import (
-    BREAK,
     QuestionKind,
     classify,
     cut_cjk,
@@ -175,8 +173,9 @@ def _find_characters(reader: Reader, text: str) -> Iterator[Term]:
 def _find_words(reader: Reader, text: str, chunks: int) -> dict[str, Term]:
     """Return the words of a question by their stems, with their forms; of several forms of one word the first."""
     stems: dict[str, str] = {}
-    for word, stem in _stem_each(reader, extract_words(text)):
-        stems.setdefault(stem, word)
+    for word in extract_words(text):
+        for stem in reader.stem(word if is_single_cjk(word) else cut_cjk(word))[:1]:
+            stems.setdefault(stem, word)
     forms = _find_forms(reader, text, stems)
     counts = dict(reader.count_by_stem({*stems, *(form.stem for several in forms.values() for form in several)}))
     counts |= reader.count_by_prefix([stem for stem, word in stems.items() if is_single_cjk(word)])
@@ -189,17 +188,6 @@ def _find_words(reader: Reader, text: str, chunks: int) -> dict[str, Term]:
             documents = sum(counts.get(each, 0) for each in (stem, *(form.stem for form in own)))
             words[stem] = Term(word, (stem,), min(documents, chunks) if own else documents, own)
     return words
-
-
-def _stem_each(reader: Reader, words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield every word that has a stem, with its first one: of all words in one call of the stemmer."""
-    texts = [word if is_single_cjk(word) else cut_cjk(word) for word in words]
-    rest = iter(words)
-    for before, stem in pairwise(reader.stem("".join(f" {BREAK} {text}" for text in texts))):
-        if before == BREAK:
-            word = next(rest)
-            if stem != BREAK:
-                yield word, stem
 
 
 def _find_forms(reader: Reader, text: str, stems: Mapping[str, str]) -> dict[str, tuple[Form, ...]]:

@@ -84,7 +84,8 @@ def judge(
         recorder.text_ranks = ranks
     covered = [scores.coverage(question.weights, held) for held in counts.found]
     if question.characters:
-        held = _cover_characters(question, counts)
+        others = len(question.words) + len(question.phrases)
+        held = counts.best_shares([0.0] * others + question.rarities[others:])
         covered = [share + scores.CHARACTER_EVIDENCE * single for share, single in zip(covered, held, strict=True)]
     least = [scores.IDENTIFIED * identified for identified in counts.identified]
     texts = [
@@ -170,6 +171,8 @@ def _doubt_ideographs(question: Question, chunks: Sequence[IndexedChunk], values
     A question in one script about notes in another has no pair of characters in common with them, and is trusted.
     """
     doubt = question.cjk * (1 - scores.trust(question.known, question.chunks, question.kind))
+    if not doubt:
+        return list(values)
     return [
         value * (1 - doubt * min(2 * find_cjk_share(chunk.text), 1.0)) if value > 0 else value
         for value, chunk in zip(values, chunks, strict=True)
@@ -194,17 +197,6 @@ def _choose_worth(question: Question, vectors: VectorQuery) -> Calibration:
     if vectors.table is None:
         return vectors.calibration
     return calibrate(scores.TABLE_CONE * question.cjk, WINDOWS * question.chunks)
-
-
-def _cover_characters(question: Question, counts: TermCounts) -> list[float]:
-    """Return for every candidate the largest share of the question's characters that one of its units holds, 0..1."""
-    first = len(question.words) + len(question.phrases)
-    best = [0.0] * len(counts.found)
-    weights = question.rarities
-    whole = sum(weights[first:])
-    for (number, _), held in zip(counts.units, counts.counts, strict=True):
-        best[number] = max(best[number], sum(weights[term] for term in held if term >= first) / whole)
-    return best
 
 
 def _are_words_unknown(question: Question, table: TokenModel | None) -> bool:

@@ -9,10 +9,11 @@ from typing import TypeAlias
 from memory_core.search.candidates import Candidate
 from memory_core.search.question import Question
 from memory_core.search.reader import Term
-from memory_core.text.terms import BREAK, cut_cjk
+from memory_core.text.terms import cut_cjk
 
 Stem: TypeAlias = Callable[[str], list[str]]
 
+_BREAK = "\ue000u"  # stands before every text: a private character, so that no note holds it, which no stemmer changes
 _BEFORE = 2  # texts of a candidate before its units: its headings, and what it repeats of the chunk before
 
 
@@ -58,7 +59,7 @@ class TermCounts:
             begin = end
 
     def best_shares(self, weights: Sequence[float]) -> list[float]:
-        """For every candidate, the largest share of the question's words that one of its units holds, 0..1."""
+        """For every candidate, the largest share of the weight of terms, the first ones, that one of its units holds, 0..1."""
         best = [0.0] * len(self.found)
         for (number, _), counts in zip(self.units, self.counts, strict=True):
             if counts:
@@ -79,16 +80,16 @@ def _texts(candidate: Candidate) -> Iterator[str]:
 
 def _count(terms: Sequence[Term], texts: Sequence[str], stem: Stem) -> tuple[list[dict[int, int]], list[int]]:
     """Count for every text the terms, by their numbers, and the words, in one call of the stemmer."""
-    stems = stem("".join(f" {BREAK} {text}" for text in texts))
-    if stems.count(BREAK) != len(texts):  # a note holds the break itself
-        stems = [each for text in texts for each in (BREAK, *(own for own in stem(text) if own != BREAK))]
+    stems = stem("".join(f" {_BREAK} {text}" for text in texts))
+    if stems.count(_BREAK) != len(texts):  # a note holds the break itself
+        stems = [each for text in texts for each in (_BREAK, *(own for own in stem(text) if own != _BREAK))]
     wanted = _by_first_stem(terms, stems)
-    marked = {BREAK, *wanted}
+    marked = {_BREAK, *wanted}
     counts: list[dict[int, int]] = []
     breaks: list[int] = []
     for at in compress(range(len(stems)), map(marked.__contains__, stems)):
         found = stems[at]
-        if found == BREAK:
+        if found == _BREAK:
             counts.append({})
             breaks.append(at)
             continue

@@ -16,6 +16,7 @@ from memory_core.lazy_dataclasses import dataclass
 from memory_core.sources.redaction import redact
 from memory_core.text.markdown import Line, close_fence, parse_heading, scan
 from memory_core.text.silent_reply import SILENT_REPLY, is_silent_reply, strip_reasoning
+from memory_core.text.surrogates import replace_surrogates
 
 SPEAKERS = {"user": "User", "assistant": "Assistant"}
 
@@ -101,7 +102,7 @@ def _join_text(content: object) -> str:
 def _clean(text: str) -> str:
     r"""Make every line end `\n`, and remove reasoning, NULs and lone surrogates, which no index can hold."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
-    return strip_reasoning(text).encode("utf-16", "surrogatepass").decode("utf-16", "replace").strip()
+    return replace_surrogates(strip_reasoning(text)).strip()
 
 
 def _is_flush(text: str) -> bool:

@@ -12,11 +12,8 @@ from itertools import chain
 MOST_BYTES = 7_900  # of shared words: what deflate looks back at, in a window of 8 KiB
 RECURS = 3  # times that a word stands in the texts from which words are chosen
 LONGEST_WORD = 40  # characters
-_LEVEL, _WINDOW, _MEMORY = (
-    3,
-    -13,
-    7,
-)  # level 6 saves 1 % and takes twice the time; negative: without header and checksum
+# Level 6 saves 1 % and takes twice the time. A negative window is one without header and checksum.
+_LEVEL, _WINDOW, _MEMORY = 3, -13, 7
 _WORD = re.compile(r"\S+\s*")
 
 

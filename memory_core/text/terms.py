@@ -12,7 +12,6 @@ from typing import Literal
 from memory_core.text.cjk import WORD_CHARACTERS
 from memory_core.text.languages import OPENERS, STOP_WORDS, Language, detect
 
-BREAK = "\ue000u"  # parts texts that are stemmed in one call: a private character, which no note holds and no stemmer changes
 QuestionKind = Literal["question", "statement", "words"]
 
 _ASCII_WORD = re.compile(r"[^\W_]+")
@@ -243,4 +242,4 @@ def is_functional(word: str) -> bool:
 
 def is_seam(word: str, documents: int) -> bool:
     """Return True if a question word is a CJK pair that no chunk holds: likely the end of one word and the start of another."""
-    return not documents and len(word) == 2 and all(map(is_cjk, word))
+    return not documents and len(word) == 2 and is_cjk(word)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from memory_core.errors import InvalidArgument
 from memory_core.records import ITEM_KINDS
 from memory_core.text.quoting import quote_safely
+from memory_core.text.surrogates import replace_surrogates
 from memory_core.tools.arguments import make_optional
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _store(
 
 def _recall(items: Items, arguments: Mapping[str, Any]) -> dict[str, Any]:
     answer = items.query(
-        _read_text(arguments["query"]), tags=arguments.get("tags", ()), limit=int(arguments.get("limit", LIMIT))
+        replace_surrogates(arguments["query"]), tags=arguments.get("tags", ()), limit=int(arguments.get("limit", LIMIT))
     )
     items.mark_recalled([hit.item.id for hit in answer.hits])
     shaped: dict[str, Any] = {
@@ -145,7 +146,7 @@ def _forget(items: Items, arguments: Mapping[str, Any]) -> dict[str, Any]:
     if (ids is None) == (query is None):
         raise InvalidArgument("ids", "expected either ids or a query")
     if ids is None:
-        found = items.forget(query=_read_text(str(query)), dry_run=True)
+        found = items.forget(query=replace_surrogates(str(query)), dry_run=True)
         shaped: dict[str, Any] = {"status": "not deleted yet", "results": [_shape(item) for item in found.items]}
         return shaped | ({"action": "call memory_forget with the ids of those to delete"} if found.items else {})
     done = items.forget(ids=ids)
@@ -161,8 +162,3 @@ def _shape(item: Item) -> dict[str, Any]:
 def _warn(shaped: dict[str, Any], warning: str | None, items: Items) -> dict[str, Any]:
     warnings = "; ".join(filter(None, (items.warning, warning)))
     return shaped | ({"warning": warnings} if warnings else {})
-
-
-def _read_text(text: str) -> str:
-    """Return a text without lone surrogates, which no tokenizer takes."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

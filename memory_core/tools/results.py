@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from memory_core.config.fields import to_camel
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, PathRefused
+from memory_core.text.surrogates import replace_surrogates
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -70,24 +71,12 @@ def make_encodable(value: T) -> T:
 
 def _make_encodable(value: object) -> object:
     if isinstance(value, str):
-        return value if value.isascii() or _is_encodable(value) else _replace_surrogates(value)
+        return value if value.isascii() else replace_surrogates(value)
     if value is None or isinstance(value, int | float):
         return value
     if isinstance(value, Mapping):
         return {_make_encodable(key): _make_encodable(each) for key, each in value.items()}
     return [_make_encodable(each) for each in value] if isinstance(value, list | tuple) else value
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _replace_surrogates(text: str) -> str:
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def shape_error(error: MemoryCoreError, name: object = "") -> dict[str, Any]:

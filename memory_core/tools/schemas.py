@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.errors import InvalidArgument
+from memory_core.text.surrogates import replace_surrogates
 from memory_core.tools import items
 from memory_core.tools.append import APPEND
 from memory_core.tools.arguments import Schema, make_optional
@@ -225,8 +226,7 @@ def read_query(arguments: Mapping[str, Any], defaults: QuerySettings, *, deadlin
     min_score = float(arguments.get("minScore", defaults.min_score))
     if not 0 <= min_score <= 1:  # NaN passes a JSON Schema's bounds
         raise InvalidArgument("minScore", f"expected a number from 0 to 1, not {min_score}")
-    # A lone surrogate can stand in JSON, as an escape, but no tokenizer and no endpoint takes it.
-    text = arguments["query"].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    text = replace_surrogates(arguments["query"])  # in JSON, one may stand as an escape
     return Query(
         text=text,
         max_results=int(arguments["maxResults"]) if "maxResults" in arguments else _choose_count(text, defaults),
@@ -275,7 +275,7 @@ def _read_name(arguments: Mapping[str, Any], argument: str) -> str | None:
         return None
     from memory_core.text.names import make_key
 
-    name = str(arguments[argument]).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    name = replace_surrogates(str(arguments[argument]))
     if not make_key(name):
         raise InvalidArgument(argument, f"{name!r} holds no word", action="name a person, a project or a thing")
     return name

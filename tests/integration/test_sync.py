@@ -276,9 +276,14 @@ def test_many_fresh_chunks_are_embedded_as_they_come(
     monkeypatch.setattr("memory_core.sync.syncer.FILES_STEP", 4)
     monkeypatch.setattr("memory_core.sync.backfill.MOST_FRESH", 6)
     if stopped:
-        monkeypatch.setattr("memory_core.sync.syncer.Backfill.run", stop_sync)
+        stop = threading.Event()
+
+        def stop_late(progress: Progress) -> None:
+            if progress.done == 25:
+                stop.set()
+
         with pytest.raises(SyncStopped):
-            index.sync(provider)
+            index.sync(provider, stop=stop, progress=stop_late)
         monkeypatch.undo()
     report = index.sync(provider)
     if not stopped:
@@ -292,10 +297,6 @@ def test_many_fresh_chunks_are_embedded_as_they_come(
     assert index.sync(provider).embedded == 0
     at_the_end.close()
     provider.close()
-
-
-def stop_sync(_: object) -> None:
-    raise SyncStopped("enough")
 
 
 def test_another_chunking_sends_only_new_windows_and_back_none(index: Index, provider: CountingProvider) -> None:

@@ -128,9 +128,8 @@ class Codebooks:
             ranks = [_read_ranks(each) if len(each) % 2 else b"" for each in packed]
         except UnicodeError as error:
             raise DamagedRow("tokens are not those of their text") from error
-        ids = (
-            _order(chosen)[0].take(np.frombuffer(b"".join(ranks), "<u2")).tobytes()
-        )  # at once: a call takes longer than a chunk
+        # At once: a call takes longer than a chunk.
+        ids = _order(chosen)[0].take(np.frombuffer(b"".join(ranks), "<u2")).tobytes()
         ends = [*accumulate(map(len, ranks))]
         return [
             ids[end - len(own) : end] if len(each) % 2 else each

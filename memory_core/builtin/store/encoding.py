@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from memory_core.builtin.store.damage import DamagedRow
-from memory_core.embeddings.vectors import as_rows, pack_int8, unpack_int8, widen
+from memory_core.embeddings.vectors import INT8_FACTOR, as_rows, pack_int8, read_int8, widen
 from memory_core.records import Unit
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 WIDE_UNIT, NARROW_UNIT = 16, 6  # bytes of one unit: four int32; or two uint16 and two uint8
 _NARROW = b"\0"  # in front of narrow ones, which makes their length odd
 COARSE_FROM = 64  # dimensions; of 4, the length of an int8 row would be that of a float16 row
-FACTOR_BYTES = 4
 _make_unit = partial(tuple.__new__, Unit)  # a third of the time of `Unit._make`
 
 
@@ -96,12 +95,9 @@ def unpack_embeddings(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.flo
         return widen(halves).reshape(len(blobs), dimensions)
     if 4 * dimensions in lengths or not lengths:
         return as_rows(blobs)
-    numbers, factors = unpack_int8(blobs, dimensions)
-    found: NDArray[np.float32] = numbers.astype(np.float32)
-    found *= factors[:, None]
-    return found
+    return read_int8(blobs, dimensions)
 
 
 def find_length(dimensions: int, *, coarse: bool) -> int:
     """Return the number of bytes of a packed embedding; see `pack_embeddings`."""
-    return dimensions + FACTOR_BYTES if coarse and dimensions >= COARSE_FROM else 2 * dimensions
+    return dimensions + INT8_FACTOR if coarse and dimensions >= COARSE_FROM else 2 * dimensions

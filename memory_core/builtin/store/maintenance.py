@@ -7,7 +7,7 @@ from typing import cast
 
 from memory_core.builtin.store import meta, spaces, token_bits
 from memory_core.builtin.store.encoding import find_length, pack_embeddings, unpack_embeddings
-from memory_core.builtin.store.packing import pack_chunks, replace_words
+from memory_core.builtin.store.packing import pack_chunks, put_anew, replace_words
 from memory_core.builtin.store.store import Store
 from memory_core.errors import SyncBusy
 from memory_core.sqlite import INDEX
@@ -62,13 +62,7 @@ def repack_embeddings(store: Store) -> None:
     with store.read() as connection:
         if meta.get_value(connection, meta.UNPACKED_AFTER) is None:
             return
-    with store.maintain() as keeper:
-        keeper.pragma("foreign_keys", False)  # or the tokens that hang on a row would go with it
-        try:
-            while _repack_some(store):
-                pass
-        finally:
-            keeper.pragma("foreign_keys", True)
+    put_anew(store, _repack_some)
 
 
 def _repack_some(store: Store) -> bool:
@@ -82,7 +76,7 @@ def _repack_some(store: Store) -> bool:
         packed: list[tuple[int, int, bytes, bytes, int]] = []
         for space_id in {row[1] for row in rows}:
             space = spaces.load_space(connection, space_id)
-            coarse = spaces.is_coarse(space)
+            coarse = space.fits_int8
             wanted = find_length(space.dimensions, coarse=coarse)
             wide = [row for row in rows if row[1] == space_id and len(row[3]) > wanted]
             blobs = pack_embeddings(unpack_embeddings([row[3] for row in wide], space.dimensions), coarse=coarse)

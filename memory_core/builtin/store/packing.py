@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias, cast
 
 from memory_core.builtin.store import meta
@@ -28,10 +28,15 @@ def pack_chunks(store: Store) -> None:
         books = Codebooks(connection)
         if not due and (books.has_words or not books.are_many()):
             return
+    put_anew(store, _pack_some)
+
+
+def put_anew(store: Store, step: Callable[[Store], bool]) -> None:
+    """Call a step that deletes rows and inserts them under their ids, until it returns False; what hangs on them stays."""
     with store.maintain() as keeper:
-        keeper.pragma("foreign_keys", False)  # or the windows that hang on a row would go with it
+        keeper.pragma("foreign_keys", False)
         try:
-            while _pack_some(store):
+            while step(store):
                 pass
         finally:
             keeper.pragma("foreign_keys", True)

@@ -9,9 +9,10 @@ from pathlib import Path
 from memory_core import sqlite
 from memory_core.builtin.store.codebooks import Codebooks
 from memory_core.builtin.store.damage import DamagedRow, check_chunk, translate_bad_text
-from memory_core.builtin.store.encoding import COARSE_FROM, FACTOR_BYTES, NARROW_UNIT, WIDE_UNIT, unpack_units
+from memory_core.builtin.store.encoding import COARSE_FROM, NARROW_UNIT, WIDE_UNIT, unpack_units
 from memory_core.builtin.store.migrations import VERSION, check, find_wrong_table
 from memory_core.builtin.store.rows import unpack_text
+from memory_core.embeddings.vectors import INT8_FACTOR
 from memory_core.errors import StoreCorrupt, StoreError, StoreReadOnly
 
 ASIDE = ".damaged"  # behind the whole name; the last damaged index of its path
@@ -25,7 +26,7 @@ _WRONG_ROWS = {
     "an embedding has another length than those of its model": "SELECT 1 FROM embedding_cache e"
     " JOIN spaces s ON s.id = e.space_id"
     " WHERE NOT (length(e.embedding) IN (2 * s.dimensions, 4 * s.dimensions)"
-    f" OR s.dimensions >= {COARSE_FROM} AND length(e.embedding) = s.dimensions + {FACTOR_BYTES})",
+    f" OR s.dimensions >= {COARSE_FROM} AND length(e.embedding) = s.dimensions + {INT8_FACTOR})",
 }
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 
@@ -64,10 +65,10 @@ def find_problem(connection: sqlite.Connection, version: int) -> str | None:
         return found.splitlines()[-1]
     if wrong := find_wrong_table(connection, version):
         return wrong
-    if version < VERSION:
-        return (
-            None  # an empty file has no tables yet, and rows of an older version are read once they have been migrated
-        )
+    if (
+        version < VERSION
+    ):  # an empty file has no tables yet, and rows of an older version are read once they were migrated
+        return None
     try:
         _check_rows(connection)
     except DamagedRow as error:

@@ -14,6 +14,7 @@ from memory_core.embeddings.token_blobs import pack_ids
 from memory_core.records import Chunk, FileStamp, MemoryFile, Window
 from memory_core.sqlite import Connection
 from memory_core.sync.prepared import IndexedFile, PreparedChunk, PreparedFile, digest, slice_units
+from memory_core.text.surrogates import replace_surrogates
 from memory_core.text.terms import cut_cjk
 
 _TAG = re.compile("#[^# ]")  # or what may be one
@@ -137,7 +138,7 @@ class FileRows:
 
     def _insert_chunk(self, file_id: int, key: bytes, item: PreparedChunk) -> int:
         chunk = item.chunk
-        text = _replace_surrogates(chunk.text)
+        text = replace_surrogates(chunk.text)
         self._db.execute(
             f"INSERT INTO {self._prefix}chunks (file_id, start_line, end_line, hash, context, units, text, packed, links)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -260,12 +261,3 @@ def pack_text(books: Codebooks, text: str) -> tuple[str, bytes | None, bool]:
 def unpack_text(books: Codebooks, plain: str, packed: bytes | None) -> str:
     """Return the text of a chunk from its columns `text` and `packed`."""
     return plain if packed is None else books.unpack_text(packed)
-
-
-def _replace_surrogates(text: str) -> str:
-    """Replace lone surrogates, which SQLite does not take, by U+FFFD, one for one, so that offsets stay right."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text

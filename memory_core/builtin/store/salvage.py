@@ -10,7 +10,7 @@ from typing import TypeAlias, cast
 from memory_core import sqlite
 from memory_core.builtin.store.damage import DamagedRow
 from memory_core.builtin.store.encoding import pack_embeddings, unpack_embeddings
-from memory_core.builtin.store.spaces import add_space, is_coarse
+from memory_core.builtin.store.spaces import add_space
 from memory_core.embeddings.protocols import Space
 from memory_core.errors import MemoryCoreError
 
@@ -88,7 +88,7 @@ def _query(connection: sqlite.Connection, path: Path, query: str, *values: int) 
 
 
 def _repack(embedding: bytes, space: Space) -> bytes:
-    return next(pack_embeddings(unpack_embeddings([embedding], space.dimensions), coarse=is_coarse(space)))
+    return next(pack_embeddings(unpack_embeddings([embedding], space.dimensions), coarse=space.fits_int8))
 
 
 def _is_sound(embedding: bytes, space: Space) -> bool:

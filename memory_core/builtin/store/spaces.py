@@ -48,11 +48,6 @@ def load_space(connection: Connection, space_id: int) -> Space:
     return Space(provider=provider, model=model, endpoint=endpoint, input_type=input_type, dimensions=dimensions)
 
 
-def is_coarse(space: Space) -> bool:
-    """Return True if embeddings of a space are stored as int8: the static model makes them again for nothing."""
-    return space.fits_int8
-
-
 def load_serving_space(connection: Connection) -> ServingSpace | None:
     """Return the space whose vectors answer; None when keyword search answers alone."""
     row = connection.execute(

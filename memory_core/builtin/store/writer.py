@@ -305,7 +305,7 @@ class StoreWriter(_Text):
 
 
 def _put_rows(connection: Connection, space_id: int, windows: EmbeddedWindows) -> None:
-    packed = pack_embeddings(windows.rows, coarse=spaces.is_coarse(spaces.load_space(connection, space_id)))
+    packed = pack_embeddings(windows.rows, coarse=spaces.load_space(connection, space_id).fits_int8)
     connection.executemany(
         "INSERT INTO embedding_cache (space_id, hash, embedding, updated_at) VALUES (?, ?, ?, 0) ON CONFLICT DO NOTHING",
         ((space_id, key, row) for key, row in zip(windows.hashes, packed, strict=True)),

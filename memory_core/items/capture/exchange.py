@@ -13,6 +13,7 @@ from memory_core.errors import InvalidArgument
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.sources.redaction import redact
 from memory_core.text.silent_reply import strip_reasoning
+from memory_core.text.surrogates import replace_surrogates
 from memory_core.text.tokens import estimate_tokens
 
 READ_CHARS = 20_000  # of one message; what follows is a paste
@@ -110,8 +111,7 @@ def _read_message(parts: _Parts, number: int, message: object, *, new: bool) -> 
     role = message.get("role") if isinstance(message, Mapping) else None
     if not isinstance(message, Mapping) or role not in _ROLES:
         raise InvalidArgument(f"conversation[{number}]", "expected a message: {'role': 'user', 'content': ...}")
-    text = join_text(message)
-    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")[:READ_CHARS]
+    text = replace_surrogates(join_text(message))[:READ_CHARS]
     if message.get("recalled"):
         parts.recalled_texts.append(text)
     elif role in {"tool", "function"}:

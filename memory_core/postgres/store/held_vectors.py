@@ -9,7 +9,7 @@ import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from memory_core.embeddings.vectors import pack_int8, unpack_int8
+from memory_core.embeddings.vectors import INT8_FACTOR, pack_int8, read_int8, unpack_int8
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.postgres.store.state import Cursor, Tenant
 from memory_core.search.reader import WindowCosine
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST_KEPT = 20_000  # windows of a tenant, 6 MB; of a larger one, nothing is kept
-FACTOR_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +126,7 @@ def unpack_rows(
     """
     import numpy as np
 
-    empty = bytes(dimensions + FACTOR_BYTES)
+    empty = bytes(dimensions + INT8_FACTOR)
     blobs = [packed or (pack_wide([wide])[0] if wide else b"") for packed, wide in rows]
     whole = [len(blob) == len(empty) for blob in blobs]
     numbers, factors = unpack_int8(
@@ -144,8 +143,7 @@ def widen(rows: Sequence[Sequence[Any]]) -> NDArray[np.float32]:
         return np.array([wide or widen([(packed, None)])[0] for packed, wide in rows], dtype=np.float32)
     if not rows:
         return np.zeros((0, 0), dtype=np.float32)
-    numbers, factors = unpack_int8([packed for packed, _ in rows], len(rows[0][0]) - FACTOR_BYTES)
-    return numbers.astype(np.float32) * factors[:, None]
+    return read_int8([packed for packed, _ in rows], len(rows[0][0]) - INT8_FACTOR)
 
 
 def pack_wide(rows: Sequence[Sequence[float]]) -> list[bytes]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from memory_core.search.reader import Term
+from memory_core.text.surrogates import replace_surrogates
 from memory_core.text.terms import cut_cjk, is_single_cjk
 
 Stem: TypeAlias = Callable[[str], list[str]]
@@ -37,11 +38,7 @@ def stem(text: str) -> list[str]:
 
 def clean(text: str) -> str:
     """Replace what PostgreSQL does not take, NUL and lone surrogates, by U+FFFD, one for one, so that offsets stay right."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text.replace("\0", "\ufffd")
+    return replace_surrogates(text).replace("\0", "\ufffd")
 
 
 def make_vector(context: str, text: str) -> tuple[str, int]:

@@ -188,11 +188,7 @@ def sign(cursor: Cursor, tenant: int, space_id: int, after: bytes, center: str |
     Returns:
         The hash after which to go on; None if all have signs.
     """
-    rows = cursor.execute(
-        f"SELECT e.hash, e.q, {WIDE} FROM embeddings e WHERE tenant_id = %s AND space_id = %s AND hash > %s"
-        " ORDER BY hash LIMIT %s",
-        (tenant, space_id, after, SIGN_STEP),
-    ).fetchall()
+    rows = _load_next(cursor, tenant, space_id, after)
     if rows:
         signs = write_signs(held_vectors.widen([row[1:] for row in rows]), center)
         _set_signs(cursor, tenant, space_id, [row[0] for row in rows], signs)
@@ -200,6 +196,17 @@ def sign(cursor: Cursor, tenant: int, space_id: int, after: bytes, center: str |
         return last
     state.set_meta(cursor, tenant, {state.SIGNED: space_id, state.CENTER: center})
     return None
+
+
+def _load_next(
+    cursor: Cursor, tenant: int, space_id: int, after: bytes, condition: str = ""
+) -> Sequence[Sequence[Any]]:
+    """Return the hash, `q` and `WIDE` of the next vectors, in the order of their hashes."""
+    return cursor.execute(
+        f"SELECT e.hash, e.q, {WIDE} FROM embeddings e WHERE tenant_id = %s AND space_id = %s AND hash > %s{condition}"
+        " ORDER BY hash LIMIT %s".encode(),
+        (tenant, space_id, after, SIGN_STEP),
+    ).fetchall()
 
 
 def pack(cursor: Cursor, tenant: int, space_id: int, after: bytes) -> bytes | None:
@@ -214,17 +221,13 @@ def pack(cursor: Cursor, tenant: int, space_id: int, after: bytes) -> bytes | No
     Returns:
         The hash after which to go on; None if all are packed.
     """
-    rows = cursor.execute(
-        f"SELECT e.hash, {WIDE} FROM embeddings e WHERE tenant_id = %s AND space_id = %s AND hash > %s AND q IS NULL"
-        " ORDER BY hash LIMIT %s",
-        (tenant, space_id, after, SIGN_STEP),
-    ).fetchall()
+    rows = _load_next(cursor, tenant, space_id, after, " AND q IS NULL")
     if rows:
         hashes: list[bytes] = [row[0] for row in rows]
         cursor.execute(
             "UPDATE embeddings e SET q = s.q, v = NULL, h = NULL FROM unnest(%s::bytea[], %s::bytea[]) s (hash, q)"
             " WHERE e.tenant_id = %s AND e.space_id = %s AND e.hash = ANY (%s) AND e.hash = s.hash",
-            (hashes, held_vectors.pack_wide([row[1] for row in rows]), tenant, space_id, hashes),
+            (hashes, held_vectors.pack_wide([row[2] for row in rows]), tenant, space_id, hashes),
         )
         return hashes[-1]
     state.set_meta(cursor, tenant, {state.PACKED: space_id})
@@ -299,8 +302,7 @@ def _compare_near(
 def _list_dated(cursor: Cursor, tenant: int, values: dict[str, Any]) -> list[int]:
     rows = cursor.execute(
         "SELECT c.id FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id"
-        " WHERE n.tenant_id = %(tenant)s AND c.tenant_id = %(tenant)s"
-        " AND n.day >= coalesce(%(first)s, '') AND n.day <= coalesce(%(last)s, '9999-99-99')",
+        f" WHERE n.tenant_id = %(tenant)s AND c.tenant_id = %(tenant)s{_WITHIN}".encode(),
         {**values, "tenant": tenant},
     ).fetchall()
     return [row[0] for row in rows]

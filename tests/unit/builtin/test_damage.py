@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from memory_core.builtin.store.damage import DamagedRow, check_chunk, check_cosines, check_window
 from memory_core.builtin.store.encoding import pack_units, unpack_embeddings, unpack_lines, unpack_units
-from memory_core.builtin.store.rows import _replace_surrogates
 from memory_core.config.settings import Chunking
 from memory_core.embeddings.token_blobs import pack_ids
 from memory_core.records import Unit
 from memory_core.sync.prepared import PreparedChunk, digest_chunk
 from memory_core.text.chunks import split_chunks
+from memory_core.text.surrogates import replace_surrogates
 from memory_core.text.units import split_units
 
 LINES = st.lists(
@@ -37,7 +37,7 @@ def test_what_a_sync_writes_is_never_taken_for_damage(lines: list[str], tokens: 
     for chunk in split_chunks("\n".join(lines), chunking, date="2026-03-01", title=""):
         units = tuple(split_units(chunk.text, skip_lines=chunk.overlap_lines, fence=chunk.fence))
         if units:
-            stored = _replace_surrogates(chunk.text)
+            stored = replace_surrogates(chunk.text)
             key = PreparedChunk(chunk, units, ()).hash
             check_chunk(key, chunk.context, stored, unpack_units(pack_units(units)), pack_ids([[1, 2]] * len(units)))
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import subprocess
 import sys
 import threading
-import weakref
 from collections.abc import Iterator
 
 import numpy as np
@@ -179,18 +177,23 @@ def test_units_and_the_texts_that_they_make_up_are_cut_as_each_alone(texts: list
         assert made.tolist() == rows(SHARED, ["\n".join(text) for text in given_texts])
 
 
-def test_providers_of_a_process_share_the_model_until_the_last_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static._Loaded, "_shared", staticmethod(lambda: None))
-    first, second = StaticProvider(), StaticProvider()
-    first.embed_query("fence")
-    shared = first._loaded
-    second.embed_query("fence")
-    assert shared is not None
-    assert second._loaded is shared
-    gone = weakref.ref(shared)
-    del shared
-    first.close()
-    assert gone() is second._loaded
-    second.close()
-    gc.collect()
-    assert gone() is None
+SHARING = """
+import gc, weakref
+from memory_core.embeddings.static import StaticProvider
+
+first, second = StaticProvider(), StaticProvider()
+first.embed_query("fence")
+model = weakref.ref(first._loaded)
+second.embed_query("fence")
+assert second._loaded is model()
+first.close()
+assert second._loaded is model()
+second.close()
+gc.collect()
+assert model() is None
+"""
+
+
+def test_providers_of_a_process_share_the_model_until_the_last_is_closed() -> None:
+    """In a process of its own: the tests of this one keep a provider open."""
+    subprocess.run([sys.executable, "-c", SHARING], cwd=REPOSITORY, check=True)
