@@ -152,22 +152,23 @@ def pack_int8(rows: NDArray[np.float32]) -> Iterator[bytes]:
     return (row.tobytes() + factor.tobytes() for row, factor in zip(numbers, factors.astype("<f4"), strict=True))
 
 
-def unpack_int8(blobs: Sequence[bytes], dimensions: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+def split_int8(rows: NDArray[np.uint8]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Return the numbers and the factors of rows of `pack_int8`, shapes (n, dimensions) and (n,).
 
     Args:
-        blobs: Each `dimensions + INT8_FACTOR` bytes long.
-        dimensions: Of a row.
+        rows: Their bytes, shape (n, dimensions + INT8_FACTOR), each row in one piece.
     """
     import numpy as np
 
-    packed = np.frombuffer(b"".join(blobs), dtype=[("numbers", "i1", (dimensions,)), ("factor", "<f4")])
-    return packed["numbers"], packed["factor"]
+    factors = rows[:, -INT8_FACTOR:].view("<f4")[:, 0]
+    return rows[:, :-INT8_FACTOR].view(np.int8), factors.astype(np.float32, copy=False)
 
 
-def read_int8(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
-    """Return rows of `pack_int8` as float32, shape (n, dimensions); see `unpack_int8`."""
-    numbers, factors = unpack_int8(blobs, dimensions)
-    rows: NDArray[np.float32] = numbers.astype("f4")
-    rows *= factors[:, None]
-    return rows
+def read_int8(rows: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Return rows of `pack_int8` as float32, shape (n, dimensions); see `split_int8`."""
+    import numpy as np
+
+    numbers, factors = split_int8(rows)
+    wide: NDArray[np.float32] = numbers.astype(np.float32)
+    wide *= factors[:, None]
+    return wide

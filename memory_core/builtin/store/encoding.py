@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from memory_core.builtin.store.damage import DamagedRow
-from memory_core.embeddings.vectors import INT8_FACTOR, as_rows, pack_int8, read_int8, widen
+from memory_core.embeddings.vectors import INT8_FACTOR, pack_int8, read_int8, widen
+from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import Unit
 
 if TYPE_CHECKING:
@@ -85,17 +86,51 @@ def unpack_embeddings(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.flo
     """
     import numpy as np
 
-    lengths = {len(blob) for blob in blobs}
-    if not lengths <= {find_length(dimensions, coarse=True), 2 * dimensions, 4 * dimensions}:
-        raise DamagedRow("an embedding has another length than those of its model")
-    if len(lengths) > 1:
+    if not blobs:
+        return np.zeros((0, 0), np.float32)
+    if (layout := RowLayout.find({len(blob) for blob in blobs}, dimensions)) is None:
         return np.concatenate([unpack_embeddings([blob], dimensions) for blob in blobs])
-    if 2 * dimensions in lengths:
-        halves = np.frombuffer(b"".join(blobs), dtype="<f2").astype(np.float16, copy=False)
-        return widen(halves).reshape(len(blobs), dimensions)
-    if 4 * dimensions in lengths or not lengths:
-        return as_rows(blobs)
-    return read_int8(blobs, dimensions)
+    return layout.widen(layout.read(b"".join(blobs)))
+
+
+@dataclass(frozen=True, slots=True)
+class RowLayout:
+    """The layout of embeddings that are stored alike: int8 and a factor, float16, or float32 of an older version.
+
+    Attributes:
+        dimensions: Of an embedding.
+        length: Bytes of one.
+    """
+
+    dimensions: int
+    length: int
+
+    @classmethod
+    def find(cls, lengths: Collection[int], dimensions: int) -> RowLayout | None:
+        """Return the layout of embeddings of some lengths; None where they have several.
+
+        Raises:
+            DamagedRow: One has a length that none has.
+        """
+        if not {*lengths} <= {find_length(dimensions, coarse=True), 2 * dimensions, 4 * dimensions}:
+            raise DamagedRow("an embedding has another length than those of its model")
+        return cls(dimensions, *lengths) if len(lengths) == 1 else None
+
+    def read(self, octets: bytes | bytearray) -> NDArray[np.uint8]:
+        """Return embeddings that stand behind each other as an array, shape (n, length)."""
+        import numpy as np
+
+        return np.frombuffer(octets, np.uint8).reshape(-1, self.length)
+
+    def widen(self, rows: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Return rows of `read` as float32, shape (n, dimensions)."""
+        import numpy as np
+
+        if self.length == 2 * self.dimensions:
+            return widen(rows.view("<f2").astype(np.float16, copy=False))
+        if self.length == 4 * self.dimensions:
+            return rows.view("<f4").astype(np.float32, copy=False)
+        return read_int8(rows)
 
 
 def find_length(dimensions: int, *, coarse: bool) -> int:

@@ -1,6 +1,7 @@
 """Nearest windows of one vector space: compared one by one while they are few, else after a choice by their signs.
 
-Up to `EXACT_BYTES`, the float32 rows are kept in memory; where they are many, their signs pick those that are compared. Above,
+Up to `EXACT_BYTES` of float32, the rows are kept in memory; where they are many, as they are stored, and their signs pick those
+that are compared. Above,
 only signs are kept, 32 times smaller: they pick candidates, which are read from their BLOBs and compared exactly. A vec0 table
 keeps these bits in the index, so that a process begins with a read of some megabytes; where there is none, with a read of all
 vectors.
@@ -10,15 +11,15 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from itertools import repeat
+from itertools import accumulate, islice, repeat
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from memory_core.builtin.store import meta
 from memory_core.builtin.store.damage import check_cosines
-from memory_core.builtin.store.encoding import unpack_embeddings
+from memory_core.builtin.store.encoding import RowLayout, unpack_embeddings
 from memory_core.builtin.store.shared_rows import SharedRows
 from memory_core.builtin.store.signs import Signs, find_alike, pack, to_words
 from memory_core.config.settings import Vector
@@ -35,12 +36,15 @@ EXACT_BYTES = 64 * 1024 * 1024  # 65,536 vectors of 256 dimensions, 10,922 of 1,
 # From this number of rows in memory on, a scan of their signs picks the rows to compare, SCREENED for each one wanted: it takes
 # a third of the time, and recall@100 is .98 on real text.
 SCREEN_FROM, SCREENED = 16_384, 20
+_MEAN_OF = 4096  # rows, about
+_JOINED = 256  # embeddings that are made one piece at a time, while the processor has them at hand
 _MOST_EQUAL = 1000  # windows as near as the last one wanted: their texts differ in what a model does not see
 CANDIDATES = 600  # that are compared exactly, or four for each one wanted; see signs.py
 _READ_ROWS = 4096  # vectors in memory at once where signs are made of them
 _SAME_FILE = 10_000_000  # changes of content, which a generation counts from a random number for each new file
 _MOST_NEW = 2_000  # rows that are read one by one into a matrix that is held
-_USED_EMBEDDINGS = "embedding_cache e WHERE space_id = ? AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)"
+# The + keeps it off the index, in whose order the rows would be read from all over the file.
+_USED_EMBEDDINGS = "embedding_cache WHERE +space_id = ? AND hash IN (SELECT hash FROM windows)"
 _USED = "SELECT DISTINCT hash FROM windows"
 _USED_AND_EMBEDDED = (
     f"{_USED} w WHERE EXISTS (SELECT 1 FROM embedding_cache e WHERE e.space_id = ? AND e.hash = w.hash)"
@@ -66,9 +70,11 @@ class _Screen:
     words: NDArray[np.uint64]  # shape (ceil(dimensions / 64), n)
 
     @classmethod
-    def of(cls, rows: NDArray[np.float32]) -> _Screen:
-        mean = rows.mean(axis=0)
-        return cls(mean, to_words(pack(rows, above=mean)))
+    def of(cls, rows: SharedRows) -> _Screen:
+        import numpy as np
+
+        mean = rows.take(np.arange(0, len(rows), max(len(rows) // _MEAN_OF, 1))).mean(axis=0)
+        return cls(mean, to_words(np.concatenate([pack(step, above=mean) for step in rows.steps()])))
 
     def pick(self, query: NDArray[np.float32], count: int) -> NDArray[np.intp]:
         """Return the numbers of the rows that agree with the query in most dimensions; more than `count` if several tie."""
@@ -241,20 +247,19 @@ class VectorIndex:
             return held
         loaded = None
         if held is not None and held.space_id == space_id and _is_same_file(int(held.generation), int(generation)):
-            loaded = self._update_matrix(connection, held, generation)
+            loaded = self._update_matrix(connection, held, generation, dimensions)
         if loaded is None:
-            rows = connection.execute(
-                f"SELECT hash, embedding FROM {_USED_EMBEDDINGS}",
-                (space_id,),
-            ).fetchall()
-            screened = len(rows) >= self._screen_from
-            loaded = _matrix(space_id, generation, rows, dimensions=dimensions, screened=screened)
+            rows = connection.execute(f"SELECT hash, embedding FROM {_USED_EMBEDDINGS}", (space_id,))
+            loaded = _matrix(space_id, generation, rows, dimensions=dimensions, screen_from=self._screen_from)
         with self._lock:
             self._matrix, self._signs = loaded, None
         return loaded
 
-    def _update_matrix(self, connection: Connection, held: _Matrix, generation: str) -> _Matrix | None:
-        """Return a matrix of another generation, of which only the new rows are read; None where these are many."""
+    def _update_matrix(self, connection: Connection, held: _Matrix, generation: str, dimensions: int) -> _Matrix | None:
+        """Return a matrix of another generation, of which only the new rows are read.
+
+        None where these are many, or all are to be held in another way.
+        """
         import numpy as np
 
         if not len(held.hashes):
@@ -276,13 +281,13 @@ class VectorIndex:
         if new:
             hashes = [key for key in hashes if key in places] + [key for key, _ in read]
         numbers = numbers[numbers >= 0]
-        more = unpack_embeddings([blob for _, blob in read], held.rows.dimensions)
-        rows, screen = held.rows.choose(numbers, more), held.screen
-        if len(hashes) < self._screen_from:
-            screen = None
-        elif screen is None:
-            screen = _Screen.of(rows.take(None))
-        else:
+        blobs = [blob for _, blob in read]
+        layout, screen = held.rows.layout, held.screen
+        if (len(hashes) < self._screen_from) != (screen is None) or (layout and {*map(len, blobs)} - {layout.length}):
+            return None
+        more = unpack_embeddings(blobs, dimensions)
+        rows = held.rows.choose(numbers, more if layout is None else layout.read(b"".join(blobs)))
+        if screen is not None:
             words = to_words(pack(more, above=screen.mean)) if read else screen.words[:, :0]
             screen = _Screen(screen.mean, np.concatenate([screen.words.take(numbers, axis=1), words], axis=1))
         return _Matrix(held.space_id, generation, hashes, rows, screen)
@@ -295,11 +300,33 @@ def find_vec0_problem(settings: Vector) -> str | None:
 
 
 def _matrix(
-    space_id: int, generation: str, found: Sequence[tuple[Any, ...]], *, dimensions: int, screened: bool = False
+    space_id: int,
+    generation: str,
+    found: Iterable[tuple[Any, ...]],
+    *,
+    dimensions: int,
+    screen_from: int | None = None,
 ) -> _Matrix:
-    rows = unpack_embeddings([row[1] for row in found], dimensions)
-    screen = _Screen.of(rows) if screened else None
-    return _Matrix(space_id, generation, [row[0] for row in found], SharedRows(rows), screen)
+    """Make a matrix of hashes and embeddings; with a screen from a number of rows on, where rows stay as they are stored."""
+    hashes: list[bytes] = []
+    octets = bytearray()
+    lengths: list[int] = []
+    unread = iter(found)
+    while step := [*islice(unread, _JOINED)]:
+        keys, blobs = zip(*step, strict=True)
+        hashes += keys
+        octets += b"".join(blobs)
+        lengths += map(len, blobs)
+    screened = screen_from is not None and len(hashes) >= screen_from
+    layout = RowLayout.find({*lengths}, dimensions)
+    if layout is None:
+        pieces = [bytes(octets[end - length : end]) for length, end in zip(lengths, accumulate(lengths), strict=True)]
+        rows = SharedRows(unpack_embeddings(pieces, dimensions))
+    elif screened:
+        rows = SharedRows(layout.read(octets), layout=layout)
+    else:
+        rows = SharedRows(layout.widen(layout.read(octets)))
+    return _Matrix(space_id, generation, hashes, rows, _Screen.of(rows) if screened else None)
 
 
 def _is_same_file(held: int, generation: int) -> bool:

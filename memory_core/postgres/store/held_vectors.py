@@ -9,7 +9,7 @@ import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from memory_core.embeddings.vectors import INT8_FACTOR, pack_int8, read_int8, unpack_int8
+from memory_core.embeddings.vectors import INT8_FACTOR, pack_int8, read_int8, split_int8
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.postgres.store.state import Cursor, Tenant
 from memory_core.search.reader import WindowCosine
@@ -129,9 +129,8 @@ def unpack_rows(
     empty = bytes(dimensions + INT8_FACTOR)
     blobs = [packed or (pack_wide([wide])[0] if wide else b"") for packed, wide in rows]
     whole = [len(blob) == len(empty) for blob in blobs]
-    numbers, factors = unpack_int8(
-        [blob if fits else empty for blob, fits in zip(blobs, whole, strict=True)], dimensions
-    )
+    octets = b"".join(blob if fits else empty for blob, fits in zip(blobs, whole, strict=True))
+    numbers, factors = split_int8(np.frombuffer(octets, np.uint8).reshape(-1, len(empty)))
     return numbers, factors, np.array(whole, dtype=np.bool_) & np.isfinite(factors)
 
 
@@ -143,7 +142,7 @@ def widen(rows: Sequence[Sequence[Any]]) -> NDArray[np.float32]:
         return np.array([wide or widen([(packed, None)])[0] for packed, wide in rows], dtype=np.float32)
     if not rows:
         return np.zeros((0, 0), dtype=np.float32)
-    return read_int8([packed for packed, _ in rows], len(rows[0][0]) - INT8_FACTOR)
+    return read_int8(np.frombuffer(b"".join(packed for packed, _ in rows), np.uint8).reshape(len(rows), -1))
 
 
 def pack_wide(rows: Sequence[Sequence[float]]) -> list[bytes]:
