@@ -6,11 +6,13 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from memory_core.atomic import DIRECTORY, OPENS_BELOW
 from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.home import expand_home
 from memory_core.config.settings import ExtraPath
@@ -163,24 +165,25 @@ class Root:
         Nearly all of a look at thousands of files is spent here, so that paths stay text.
         """
         below = f"{relative}/" if relative else ""
+        start = _slashed(self.join(relative))
         try:
-            with os.scandir(self.join(relative)) as scan:
-                entries = list(scan)
-            # Of most folders, one look at all names tells that the suffix alone decides.
-            plain = not (self.excluded or self.reserved or self.pattern or is_unfit("".join([e.name for e in entries])))
-            for entry in entries:
-                name = entry.name
-                if plain and name.endswith(SUFFIX) and name[0] != "." and entry.is_file(follow_symlinks=False):
-                    is_served = True
-                else:
-                    is_served = self._judge(entry, below + name, folders, failures)
-                if is_served and (path := entry.path) not in found:
-                    try:
-                        found[path] = _make_sighting((self, below + name, entry.stat(follow_symlinks=False)))
-                    except FileNotFoundError:
-                        pass  # it went since the folder was read
-                    except OSError as error:
-                        failures.append(_failure(self.show(below + name), error))
+            with _scan(start) as entries:
+                # Of most folders, one look at all names tells that the suffix alone decides.
+                names = "".join([entry.name for entry in entries])
+                plain = not (self.excluded or self.reserved or self.pattern or is_unfit(names))
+                for entry in entries:
+                    name = entry.name
+                    if plain and name.endswith(SUFFIX) and name[0] != "." and entry.is_file(follow_symlinks=False):
+                        is_served = True
+                    else:
+                        is_served = self._judge(entry, below + name, folders, failures)
+                    if is_served and (path := start + name) not in found:
+                        try:
+                            found[path] = _make_sighting((self, below + name, entry.stat(follow_symlinks=False)))
+                        except FileNotFoundError:
+                            pass  # it went since the folder was read
+                        except OSError as error:
+                            failures.append(_failure(self.show(below + name), error))
         except OSError as error:
             if not isinstance(error, FileNotFoundError):  # it went since the folder above was read
                 failures.append(_failure(self.show(relative), error))
@@ -197,6 +200,22 @@ class Root:
         if reason is UNFIT_NAME:
             failures.append(FileFailure(path=make_printable(self.show(relative)), reason=reason))
         return is_served
+
+
+@contextmanager
+def _scan(folder: str) -> Iterator[Sequence[os.DirEntry[str]]]:
+    """Open a folder and list its entries, which can be looked at until it is closed.
+
+    Where the system allows it they are looked at from the open folder: it need not find its way there again for each.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | DIRECTORY) if OPENS_BELOW and os.scandir in os.supports_fd else None
+    try:
+        with os.scandir(folder if descriptor is None else descriptor) as scan:
+            entries = list(scan)
+        yield entries
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 class Sighting(NamedTuple):
