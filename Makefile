@@ -1,4 +1,4 @@
-# demo, demo-postgres, test, test-portable, test-local, test-qmd, test-web, pictures, test-postgres, test-hosts, torture, lint, docs, clean, package, test-314, joint, bench, bench-retrieval, bench-cost, bench-postgres, bench-providers,
+# demo, demo-postgres, test, test-portable, test-local, test-qmd, test-web, pictures, test-postgres, test-hosts, torture, lint, docs, clean, package, test-314, joint, bench, bench-retrieval, bench-cost, bench-postgres, bench-peers,
 # bench-qmd: each sets up what it needs. Only make and a Python from 3.11 to 3.14 with its venv module must be there; PYTHON=... names another one than is found.
 
 BIN := .venv/bin
@@ -18,7 +18,7 @@ LLAMA := .cache/llama-cpp-python
 # What `make docs` writes and `make lint` checks: the parts between cog's markers come from tests/generated.py, tests/rooms.py and tests/picture.py.
 GENERATED := -p 'from tests import generated, picture, rooms' README.md CONTRIBUTING.md $(wildcard docs/*.md docs/*.svg)
 
-.PHONY: demo demo-postgres test test-portable test-local test-qmd test-web pictures test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval data-is-named bench-cost bench-postgres bench-providers bench-qmd docs clean
+.PHONY: demo demo-postgres test test-portable test-local test-qmd test-web pictures test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval data-is-named bench-cost bench-postgres bench-peers bench-qmd docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/runtime
@@ -131,9 +131,9 @@ $(QMD)/all-MiniLM-L6-v2.gguf: | .venv/qmd
 bench-postgres: .venv/dev
 	$(BIN)/python -m tests.benchmarks.postgres $(SIZE:%=--chunks %) $(OPTIONS)
 
-# Beside another program, which is installed into .cache at the first run.
-bench-providers: .venv/dev
-	$(BIN)/python -m tests.benchmarks.memsearch_comparison
+# Beside memsearch and QMD, which are installed into .cache at the first run, on the same notes in the same minutes.
+bench-peers: .venv/qmd
+	$(BIN)/python -m tests.benchmarks.peers $(OPTIONS)
 
 bench-qmd: .venv/qmd
 	$(BIN)/python tests/qmd/install.py $(QMD)
