@@ -217,15 +217,16 @@ class Providers:
         self, provider: EmbeddingProvider, parts: Sequence[str], *, timeout_seconds: float
     ) -> EmbeddedQuestion:
         """Embed a question, unless the provider has a pause, and record the outcome."""
-        pause = self.outages.pause_error()
-        if pause is not None:
-            raise pause
+        outage = self.outages.current()
+        if outage is not None and not self.outages.is_due(outage):
+            raise self.outages.to_error(outage)
         try:
             embedded = _embed_parts(provider, parts, timeout_seconds)
         except ProviderError as error:
             self._record_failure(error)
             raise
-        self.outages.record_success()
+        if outage is not None:
+            self.outages.record_success()
         return embedded
 
     def _record_failure(self, error: ProviderError, *, pause: bool = True) -> None:

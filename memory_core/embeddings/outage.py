@@ -210,12 +210,16 @@ class Outages:
     def outage_error(self) -> ProviderUnavailable | None:
         """Return the error of the current outage; None when the provider is not known to be out."""
         outage = self.current()
-        return None if outage is None else outage.to_error(self._clock())
+        return None if outage is None else self.to_error(outage)
 
     def pause_error(self) -> ProviderUnavailable | None:
         """Return the error while the provider is not to be asked; None when it may be asked."""
         outage = self.current()
-        return None if outage is None or self.is_due(outage) else outage.to_error(self._clock())
+        return None if outage is None or self.is_due(outage) else self.to_error(outage)
+
+    def to_error(self, outage: Outage) -> ProviderUnavailable:
+        """Return the error that tells of an outage."""
+        return outage.to_error(self._clock())
 
     def _write(self, outage: Outage | None) -> None:
         if not self._log.writable:
