@@ -14,6 +14,7 @@ from memory_core.sqlite.kinds import INDEX, FileKind
 
 PAGE_SIZE = 8192  # holds a 384-dimension BLOB table at 1.07 times its payload; 4096 takes 1.34
 BUSY_TIMEOUT_MS = 5000
+READER_PATIENCE_MS = 100  # for searches to end; one of a process that stands still does not
 
 
 def open_writer(path: Path, kind: FileKind = INDEX) -> Connection:
@@ -47,6 +48,19 @@ def open_writer(path: Path, kind: FileKind = INDEX) -> Connection:
             connection.close()
             raise
     return connection
+
+
+def cut_log(connection: Connection) -> None:
+    """Cut off the write-ahead log, but for what a reader still needs: that stays until the next time.
+
+    Args:
+        connection: The writing one, outside a transaction.
+    """
+    connection.set_busy_timeout(READER_PATIENCE_MS)
+    try:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    finally:
+        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
 
 
 def open_reader(path: Path, kind: FileKind = INDEX, *, damaged: bool = False) -> Connection:

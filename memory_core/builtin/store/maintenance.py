@@ -10,7 +10,7 @@ from memory_core.builtin.store.encoding import find_length, pack_embeddings, unp
 from memory_core.builtin.store.packing import pack_chunks, put_anew, replace_words
 from memory_core.builtin.store.store import Store
 from memory_core.errors import SyncBusy
-from memory_core.sqlite import INDEX
+from memory_core.sqlite import INDEX, cut_log
 
 MERGE_PAGES = 500  # of the keyword index that are merged in one step
 PACKED_TOGETHER = 2000  # embeddings
@@ -97,7 +97,7 @@ def give_back_space(store: Store) -> None:
             connection.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()
             if int(connection.pragma("freelist_count")) >= free:
                 break
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        cut_log(connection)
 
 
 def wipe(store: Store, *, seconds: float) -> bool:
