@@ -88,7 +88,7 @@ class IndexedChunk:
         context: The date and headings above it.
         text: Its lines.
         units: What is ranked, never empty.
-        token_ids: Of its units, as `embeddings.token_blobs` packs them; None when they were not computed, or not loaded.
+        token_ids: Of its units, as `embeddings.token_blobs` packs them; None where the store keeps none, or did not load them.
     """
 
     id: int

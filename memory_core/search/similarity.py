@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import accumulate
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memory_core.embeddings.token_blobs import END_OF_UNIT
+from memory_core.embeddings.token_blobs import END_OF_UNIT, pack_ids
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.search.question import Question
 from memory_core.search.reader import IndexedChunk, Reader, WindowTokens
@@ -95,16 +95,15 @@ def compare_table(model: TokenModel, question: Question, chunks: Sequence[Indexe
     Tokens weigh what their word weighs; vectors are those of the model's table. See ColBERT (Khattab and Zaharia, https://arxiv.org/abs/2004.12832).
 
     Returns:
-        -1..1 for every unit of the chunks in order; None when tokens are missing.
+        -1..1 for every unit of the chunks in order; None if the question has no tokens.
     """
-    blobs = [chunk.token_ids for chunk in chunks if chunk.token_ids is not None]
     ids = model.token_ids([word.text for word in question.words])
-    if len(blobs) < len(chunks) or not any(ids):
+    if not any(ids):
         return None
     weights = np.array([weight / len(row) for row, weight in zip(ids, question.weights, strict=True) for _ in row])
     asked, lengths = _rows(model, np.array([token for row in ids for token in row], dtype=np.uint16))
     asked *= (weights / lengths / weights.sum()).astype(np.float32)[:, None]
-    flat = np.frombuffer(b"".join(blobs), dtype="<u2")
+    flat = np.frombuffer(b"".join(_find_token_ids(model, chunks)), dtype="<u2")
     distinct, place = _distinct(flat)
     rows, row_lengths = _rows(model, distinct)
     # Scaling the products costs less than scaling the vectors.
@@ -113,6 +112,14 @@ def compare_table(model: TokenModel, question: Question, chunks: Sequence[Indexe
     ends = np.flatnonzero(flat == END_OF_UNIT)
     starts = np.concatenate(([0], ends[:-1] + 1))
     return _add_context(np.maximum.reduceat(similarity.take(place, axis=0), starts), chunks, AROUND)
+
+
+def _find_token_ids(model: TokenModel, chunks: Sequence[IndexedChunk]) -> Iterator[bytes]:
+    """Yield the token ids of each chunk; those that its store does not keep are computed, all at once."""
+    texts = [chunk.text[unit.start : unit.end] for chunk in chunks if chunk.token_ids is None for unit in chunk.units]
+    computed = iter(model.token_ids(texts) if texts else ())
+    for chunk in chunks:
+        yield pack_ids(islice(computed, len(chunk.units))) if chunk.token_ids is None else chunk.token_ids
 
 
 def _add_context(units: NDArray[np.float32], chunks: Sequence[IndexedChunk], share: float) -> list[float]:

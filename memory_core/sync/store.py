@@ -81,11 +81,14 @@ class IndexedText(Protocol):
         ...
 
     def find_chunks_without_tokens(self, *, step: int) -> Iterator[Sequence[tuple[int, Sequence[str]]]]:
-        """Yield (chunk id, texts of its units) of every chunk without token ids, in steps; see `find_pending_windows`."""
+        """Yield (chunk id, texts of its units) of every chunk without token ids, in steps; see `find_pending_windows`.
+
+        A store that keeps none yields nothing: a search computes them again.
+        """
         ...
 
     def put_token_ids(self, rows: Iterable[tuple[int, Sequence[Sequence[int]]]]) -> None:
-        """Store (chunk id, token ids of each of its units)."""
+        """Store (chunk id, token ids of each of its units), if the store keeps them."""
         ...
 
 

@@ -23,8 +23,6 @@ ROWS = {
     "lines before the first": "UPDATE {chunk} units = '{0, 5, -4, -2}'",
     "a chunk before the first line": "UPDATE chunks SET start_line = -7",
     "no units": "UPDATE {chunk} units = '{}'",
-    "tokens that are none": "UPDATE chunks SET tokens = 'x'",
-    "tokens of no word": "UPDATE chunks SET tokens = '\\xfefffffffeffffff'",
     "signs of another length": "UPDATE embeddings SET signs = '101', bits = 'x'",
     "windows that nothing has": "INSERT INTO windows SELECT tenant_id, chunk_id, 300, 400, hash FROM windows",
     "lines of the log": "UPDATE notes SET lines = '{-1, NULL}'",

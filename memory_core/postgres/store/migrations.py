@@ -77,7 +77,7 @@ CREATE TABLE chunks (
   text       text   NOT NULL,
   units      int[]  NOT NULL CHECK (cardinality(units) % 4 = 0 AND array_position(units, NULL) IS NULL),
                                                -- quadruples: start, end, first line, last line
-  tokens     bytea,                            -- token ids of the units; NULL = not computed
+  tokens     bytea,                            -- token ids of the units, as older versions kept them
   tsv        tsvector NOT NULL,                -- of our own stems
   PRIMARY KEY (tenant_id, id),
   FOREIGN KEY (tenant_id, note_id) REFERENCES notes ON DELETE CASCADE

@@ -225,26 +225,25 @@ class PostgresReader:
         ).fetchall()
         return [row[0] for row in rows]
 
-    def load_chunks(self, ids: Collection[int], *, tokens: bool = False) -> list[IndexedChunk]:
+    def load_chunks(self, ids: Collection[int], *, tokens: bool = False) -> list[IndexedChunk]:  # noqa: ARG002 -- none are kept
         """See `Reader`."""
         names = {each.id: each.name for each in self._tenants[1:]}
         rows = self._db.execute(
-            "SELECT c.tenant_id, c.id, n.path, n.source, n.date, c.start_line, c.context, c.text, c.units,"
-            f" {'c.tokens' if tokens else 'NULL'} FROM chunks c JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
+            "SELECT c.tenant_id, c.id, n.path, n.source, n.date, c.start_line, c.context, c.text, c.units"
+            " FROM chunks c JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
             " WHERE c.tenant_id = ANY (%(tenants)s) AND n.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s)"
             " AND cardinality(c.units) > 0",
             {"tenants": self._ids, "ids": list(ids)},
         ).fetchall()
         chunks = []
-        for tenant, number, path, source, date, start, context, text, numbers, blob in rows:
+        for tenant, number, path, source, date, start, context, text, numbers in rows:
             units = unpack_units(numbers)
             self._units[number] = len(units)
             if tenant not in names:
-                chunks.append(IndexedChunk(number, path, source, date, start, context, text, units, blob))
+                chunks.append(IndexedChunk(number, path, source, date, start, context, text, units, None))
             elif start >= 1 and foreign.has_valid_units(units, text):
                 shown, day = f"{NAME}/{names[tenant]}/{path}", foreign.read_day(date)
-                held = blob if blob and foreign.has_valid_tokens(blob, len(units)) else None
-                chunks.append(IndexedChunk(number, shown, source, day, start, context, text, units, held))
+                chunks.append(IndexedChunk(number, shown, source, day, start, context, text, units, None))
         return chunks
 
     def find_phrase(self, phrase: str, dates: DateRange) -> Collection[int]:

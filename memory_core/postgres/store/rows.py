@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from memory_core.embeddings.token_blobs import pack_ids
 from memory_core.postgres.store.connections import renew
 from memory_core.postgres.store.reader import unpack_units
 from memory_core.postgres.store.state import Cursor
@@ -100,17 +99,6 @@ class NoteRows:
             " DO UPDATE SET error = excluded.error",
             (self._tenant, file.source, file.path, clean(reason)),
         )
-
-    def put_token_ids(self, rows: Iterable[tuple[int, Sequence[Sequence[int]]]]) -> None:
-        """Store (chunk id, token ids of each of its units)."""
-        packed = [(chunk_id, pack_ids(units)) for chunk_id, units in rows]
-        for first in range(0, len(packed), _CHUNK_STEP):
-            renew(self._db)
-            self._db.execute(
-                "UPDATE chunks c SET tokens = t.tokens FROM unnest(%s::bigint[], %s::bytea[]) t (id, tokens)"
-                " WHERE c.tenant_id = %s AND c.id = t.id",
-                (*_turn(packed[first : first + _CHUNK_STEP], 2), self._tenant),
-            )
 
     def _put_notes(self, several: Sequence[PreparedFile]) -> dict[int, PreparedFile]:
         """Write the rows of notes; return the notes by id."""

@@ -21,7 +21,6 @@ class StagedNotes:
         self._files: list[PreparedFile] = []
         self._errors: list[tuple[MemoryFile, str]] = []
         self._chunks: list[PreparedChunk] = []
-        self._tokens: dict[int, list[Sequence[int]]] = {}
 
     def put_files(self, files: Sequence[StagedFile]) -> None:
         """See `StagedIndex`."""
@@ -50,23 +49,16 @@ class StagedNotes:
         """See `IndexedText`."""
         return sum(len(found) for found in self.find_pending_windows(space_id, step=1000, tokens=tokens))
 
-    def find_chunks_without_tokens(self, *, step: int) -> Iterator[Sequence[tuple[int, Sequence[str]]]]:
-        """See `IndexedText`."""
-        missing = iter([number for number in range(len(self._chunks)) if number not in self._tokens])
-        while several := [*itertools.islice(missing, step)]:
-            yield [(each, slice_units(self._chunks[each].chunk.text, self._chunks[each].units)) for each in several]
+    def find_chunks_without_tokens(self, *, step: int) -> Iterator[Sequence[tuple[int, Sequence[str]]]]:  # noqa: ARG002 -- none
+        """See `IndexedText`: none are kept."""
+        return iter(())
 
     def put_token_ids(self, rows: Iterable[tuple[int, Sequence[Sequence[int]]]]) -> None:
-        """See `IndexedText`."""
-        self._tokens |= {number: [*units] for number, units in rows}
+        """See `IndexedText`: none are kept."""
 
     def switch(self, *, identity: str) -> None:
         """See `StagedIndex`."""
-        places = {id(chunk): number for number, chunk in enumerate(self._chunks)}
-        tokens = {
-            id(chunk): self._tokens[places[id(chunk)]] for chunk in self._chunks if places[id(chunk)] in self._tokens
-        }
-        self._writer.replace_all(self._files, self._errors, tokens, identity=identity)
+        self._writer.replace_all(self._files, self._errors, identity=identity)
 
     def _list_windows(self) -> Iterator[PendingWindow]:
         seen: set[bytes] = set()

@@ -207,7 +207,6 @@ class PostgresWriter:
         self,
         files: Sequence[PreparedFile],
         errors: Sequence[tuple[MemoryFile, str]],
-        tokens: Mapping[int, Sequence[Sequence[int]]],
         *,
         identity: str,
     ) -> None:
@@ -216,15 +215,13 @@ class PostgresWriter:
         Args:
             files: As they were cut.
             errors: Files that could not be read, and why.
-            tokens: Token ids of the units of chunks, by the `id()` of the chunk.
             identity: What they were cut with.
         """
         with self._notes() as notes:
             cursor = notes.cursor
             cursor.execute("SELECT delete_word_forms(%s)", (self._tenant,))
             notes.drop([row.id for row in rows.list_files(cursor, self._tenant)])
-            inserted = notes.put(files)
-            notes.put_token_ids((key, tokens[id(item)]) for key, item in inserted.items() if id(item) in tokens)
+            notes.put(files)
             for file, reason in errors:
                 notes.set_error(file, reason)
             state.set_meta(cursor, self._tenant, {state.IDENTITY: identity})
@@ -258,25 +255,12 @@ class PostgresWriter:
             space=space_id,
         )
 
-    def find_chunks_without_tokens(self, *, step: int) -> Iterator[Sequence[tuple[int, Sequence[str]]]]:
-        """See `IndexedText`."""
-        after = -1
-        while True:
-            with self._read() as (cursor, tenant):
-                found = cursor.execute(
-                    "SELECT id, text, units FROM chunks WHERE tenant_id = %s AND tokens IS NULL AND id > %s"
-                    " ORDER BY id LIMIT %s",
-                    (tenant.id, after, step),
-                ).fetchall()
-            if not found:
-                return
-            yield [(key, slice_units(text, unpack_units(units))) for key, text, units in found]
-            after = found[-1][0]
+    def find_chunks_without_tokens(self, *, step: int) -> Iterator[Sequence[tuple[int, Sequence[str]]]]:  # noqa: ARG002 -- none
+        """See `IndexedText`: token ids would take a kilobyte a chunk, and a search computes those it needs in milliseconds."""
+        return iter(())
 
     def put_token_ids(self, rows: Iterable[tuple[int, Sequence[Sequence[int]]]]) -> None:
-        """See `IndexedText`."""
-        with self._notes(content=False) as notes:
-            notes.put_token_ids(rows)
+        """See `IndexedText`: none are kept."""
 
     # Spaces and embeddings.
 
