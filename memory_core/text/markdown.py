@@ -28,6 +28,8 @@ class Line(IntEnum):
 # Python 3.11 takes half a microsecond to look a member up in its class, as often as ten times a line.
 BLANK, HEADING, OPEN, CODE, CLOSE, ROW, ITEM, MORE, TEXT = Line
 
+_TAG_MARK = re.compile("#[^# ]")  # or what may be one
+_LINK_MARKS = ("[[", "](", "]:")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?![^ \t])")
 _FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
@@ -144,3 +146,8 @@ def _kind(line: str, body: str, before: Line) -> Line:
 
 def _closes(body: str, fence: str) -> bool:
     return body.startswith(fence) and not body.rstrip().strip(fence[0])
+
+
+def may_hold_links(text: str) -> bool:
+    """Return False if a text holds neither links nor tags; a quick look."""
+    return any(map(text.__contains__, _LINK_MARKS)) or _TAG_MARK.search(text) is not None

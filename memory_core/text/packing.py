@@ -46,15 +46,20 @@ def pack(text: str, words: bytes) -> bytes:
     return stream.compress(text.encode()) + stream.flush()
 
 
-def unpack(packed: bytes, words: bytes) -> str:
+def unpack(packed: bytes, words: bytes, *, most_bytes: int = 0) -> str:
     """Return the inverse of `pack`.
 
+    Args:
+        packed: What `pack` returned.
+        words: Those that it was given.
+        most_bytes: A text of more is refused; 0 for no limit.
+
     Raises:
-        ValueError: These are no packed text, or it was packed with other words.
+        ValueError: These are no packed text, it was packed with other words, or it is too long.
     """
     stream = zlib.decompressobj(_WINDOW, words)
     try:
-        octets = stream.decompress(packed)
+        octets = stream.decompress(packed, most_bytes)
     except zlib.error as error:
         raise ValueError(str(error)) from error
     if not stream.eof or stream.unused_data:

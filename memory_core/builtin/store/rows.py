@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
@@ -14,11 +13,10 @@ from memory_core.embeddings.token_blobs import pack_ids
 from memory_core.records import Chunk, FileStamp, MemoryFile, Window
 from memory_core.sqlite import Connection
 from memory_core.sync.prepared import IndexedFile, PreparedChunk, PreparedFile, digest, slice_units
+from memory_core.text.markdown import may_hold_links
 from memory_core.text.surrogates import replace_surrogates
 from memory_core.text.terms import cut_cjk
 
-_TAG = re.compile("#[^# ]")  # or what may be one
-_LINKS = ("[[", "](", "]:")
 _STEP = 1000  # chunks whose texts are in memory together
 _GIVEN = "(SELECT value FROM json_each(?))"
 _INDEXED_FILE = "SELECT id, source, path, hash, error, size, mtime_ns, ctime_ns, inode FROM files"
@@ -253,8 +251,8 @@ def _load_chunk(connection: Connection, books: Codebooks, row: tuple[Any, ...]) 
 
 def pack_text(books: Codebooks, text: str) -> tuple[str, bytes | None, bool]:
     """Return the columns `text`, `packed` and `links` of a chunk."""
-    links = any(map(text.__contains__, _LINKS)) or _TAG.search(text) is not None
     packed = books.pack_text(text)
+    links = may_hold_links(text)
     return ("", packed, links) if packed is not None else (text, None, links)
 
 

@@ -311,7 +311,16 @@ GRANT EXECUTE ON FUNCTION delete_chunks(int, bigint[]), delete_notes(int, bigint
   evict_embeddings(int, bigint) TO {agent};
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _SIGNS + _STATISTICS, _INT8 + _MATCHES + _STATISTICS, _DELETES)
+# In rows of older versions, `text` is the text, and nobody knows of links.
+_TEXTS = """
+ALTER TABLE chunks ADD COLUMN packed bytea;   -- the text, deflated; NULL where `text` is shorter
+ALTER TABLE chunks ADD COLUMN links boolean;  -- False = it holds neither links nor tags
+GRANT INSERT (packed, links) ON chunks TO {agent};
+"""
+
+MIGRATIONS: tuple[str, ...] = (
+    _FIRST, _SIGNS + _STATISTICS, _INT8 + _MATCHES + _STATISTICS, _DELETES, _TEXTS + _STATISTICS,
+)  # fmt: skip
 VERSION = len(MIGRATIONS)
 
 

@@ -22,6 +22,7 @@ from memory_core.postgres.store.stems import (
     write_query,
     write_rarest,
 )
+from memory_core.postgres.store.texts import COLUMNS, read_text
 from memory_core.records import Unit
 from memory_core.search.reader import (
     ChunkText,
@@ -229,15 +230,15 @@ class PostgresReader:
         """See `Reader`."""
         names = {each.id: each.name for each in self._tenants[1:]}
         rows = self._db.execute(
-            "SELECT c.tenant_id, c.id, n.path, n.source, n.date, c.start_line, c.context, c.text, c.units"
+            f"SELECT c.tenant_id, c.id, n.path, n.source, n.date, c.start_line, c.context, {COLUMNS}, c.units"
             " FROM chunks c JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
             " WHERE c.tenant_id = ANY (%(tenants)s) AND n.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s)"
             " AND cardinality(c.units) > 0",
             {"tenants": self._ids, "ids": list(ids)},
         ).fetchall()
         chunks = []
-        for tenant, number, path, source, date, start, context, text, numbers in rows:
-            units = unpack_units(numbers)
+        for tenant, number, path, source, date, start, context, plain, packed, numbers in rows:
+            text, units = read_text(plain, packed), unpack_units(numbers)
             self._units[number] = len(units)
             if tenant not in names:
                 chunks.append(IndexedChunk(number, path, source, date, start, context, text, units, None))
@@ -270,8 +271,7 @@ class PostgresReader:
     def find_linking(self) -> Collection[int]:
         """See `Reader`."""
         rows = self._db.execute(
-            "SELECT id FROM chunks WHERE tenant_id = ANY (%s) AND (strpos(text, '[[') > 0 OR strpos(text, '](') > 0"
-            " OR strpos(text, ']:') > 0 OR text ~ '#[^# ]')",
+            "SELECT id FROM chunks WHERE tenant_id = ANY (%s) AND (links IS NOT FALSE)",  # NULL in rows of older versions
             (self._ids,),
         ).fetchall()
         return [row[0] for row in rows]
@@ -284,15 +284,22 @@ class PostgresReader:
             " AND id = ANY (%(ids)s))"
         )
         rows = self._db.execute(
-            "SELECT c.tenant_id, c.id, n.path, n.source, n.date, c.start_line, c.text FROM chunks c"
+            f"SELECT c.tenant_id, c.id, n.path, n.source, n.date, c.start_line, {COLUMNS} FROM chunks c"
             " JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id WHERE c.tenant_id = ANY (%(tenants)s)"
             f" AND n.tenant_id = ANY (%(tenants)s) AND {same if whole else 'c.id = ANY (%(ids)s)'} AND n.source <> 'sessions'"
             ' ORDER BY n.source, n.path COLLATE "C", n.tenant_id, c.start_line, c.id',
             {"tenants": self._ids, "ids": list(ids)},
         ).fetchall()
         return [
-            ChunkText(number, f"{NAME}/{names[tenant]}/{path}" if tenant in names else path, *rest)
-            for tenant, number, path, *rest in rows
+            ChunkText(
+                number,
+                f"{NAME}/{names[tenant]}/{path}" if tenant in names else path,
+                source,
+                day,
+                start,
+                read_text(plain, packed),
+            )
+            for tenant, number, path, source, day, start, plain, packed in rows
         ]
 
     def compare_windows(
@@ -366,13 +373,13 @@ class PostgresReader:
         """Return a note's text from its chunks, blank lines as blank as they may be; None if no tenant holds it."""
         tenant, own = self._find_tenant(path)
         rows = self._db.execute(
-            "SELECT c.start_line, c.text FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id"
+            f"SELECT c.start_line, {COLUMNS} FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id"
             " WHERE n.tenant_id = %s AND n.path = %s AND n.source <> 'sessions' AND n.hash <> ''",
             (tenant.id, own),
         ).fetchall()
         lines: dict[int, str] = {}
-        for start, text in rows:
-            lines.update(enumerate(text.split("\n"), start))
+        for start, plain, packed in rows:
+            lines.update(enumerate(read_text(plain, packed).split("\n"), start))
         return "\n".join(lines.get(number, "") for number in range(1, max(lines) + 1)) if lines else None
 
     def _find_tenant(self, path: str) -> tuple[Tenant, str]:

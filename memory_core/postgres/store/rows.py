@@ -10,6 +10,7 @@ from memory_core.postgres.store.connections import renew
 from memory_core.postgres.store.reader import unpack_units
 from memory_core.postgres.store.state import Cursor
 from memory_core.postgres.store.stems import clean, make_vector
+from memory_core.postgres.store.texts import COLUMNS, read_text, write_text
 from memory_core.records import Chunk, FileStamp, MemoryFile, Window
 from memory_core.sync.prepared import IndexedFile, PreparedChunk, PreparedFile, digest, slice_units
 from memory_core.text.languages import stem_text
@@ -141,19 +142,22 @@ class NoteRows:
             vector, words = make_vector(context, text)
             self.added_words += words
             units = _write_numbers(number for unit in item.units for number in unit)
+            plain, packed, links = write_text(text)
             start = item.chunk.start_line
-            rows.append((note, start, item.chunk.end_line, item.hash, words, context, text, units, vector))
+            rows.append(
+                (note, start, item.chunk.end_line, item.hash, words, context, plain, packed, links, units, vector)
+            )
             waiting.setdefault((note, start, item.hash), []).append(item)
             forms |= {*stem_text(f"{context}\n{text}")}
         self.added_chunks += len(rows)
         numbered = self._db.execute(
-            "INSERT INTO chunks (tenant_id, note_id, start_line, end_line, hash, words, context, text, units, tsv)"
-            " SELECT %s, note_id, start_line, end_line, hash, words, context, text, units::int[], tsv::tsvector"
-            " FROM unnest(%s::bigint[], %s::int[], %s::int[], %s::bytea[], %s::int[], %s::text[], %s::text[], %s::text[],"
-            " %s::text[]) WITH ORDINALITY"
-            " c (note_id, start_line, end_line, hash, words, context, text, units, tsv, place) ORDER BY place"
+            "INSERT INTO chunks (tenant_id, note_id, start_line, end_line, hash, words, context, text, packed, links, units, tsv)"
+            " SELECT %s, note_id, start_line, end_line, hash, words, context, text, packed, links, units::int[], tsv::tsvector"
+            " FROM unnest(%s::bigint[], %s::int[], %s::int[], %s::bytea[], %s::int[], %s::text[], %s::text[], %s::bytea[],"
+            " %s::boolean[], %s::text[], %s::text[]) WITH ORDINALITY"
+            " c (note_id, start_line, end_line, hash, words, context, text, packed, links, units, tsv, place) ORDER BY place"
             " RETURNING id, note_id, start_line, hash",
-            (self._tenant, *_turn(rows, 9)),
+            (self._tenant, *_turn(rows, 11)),
         ).fetchall()
         inserted = {number: waiting[note, start, key].pop(0) for number, note, start, key in numbered}
         windows = [
@@ -213,7 +217,7 @@ def load_file(cursor: Cursor, tenant: int, file: MemoryFile) -> PreparedFile | N
         return None
     note, content, *stamp, day, lines = row
     chunks = cursor.execute(
-        "SELECT id, start_line, end_line, context, text, units FROM chunks WHERE tenant_id = %s AND note_id = %s"
+        f"SELECT id, start_line, end_line, context, {COLUMNS}, units FROM chunks c WHERE tenant_id = %s AND note_id = %s"
         " ORDER BY start_line, id",
         (tenant, note),
     ).fetchall()
@@ -224,8 +228,8 @@ def load_file(cursor: Cursor, tenant: int, file: MemoryFile) -> PreparedFile | N
 
 
 def _load_chunk(cursor: Cursor, tenant: int, row: tuple[Any, ...]) -> PreparedChunk:
-    chunk_id, start, end, context, text, numbers = row
-    units = unpack_units(numbers)
+    chunk_id, start, end, context, plain, packed, numbers = row
+    text, units = read_text(plain, packed), unpack_units(numbers)
     windows = cursor.execute(
         "SELECT first, last FROM windows WHERE tenant_id = %s AND chunk_id = %s ORDER BY first", (tenant, chunk_id)
     ).fetchall()

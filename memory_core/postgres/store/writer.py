@@ -21,6 +21,7 @@ from memory_core.postgres.store.rows import NoteRows
 from memory_core.postgres.store.staged import StagedNotes
 from memory_core.postgres.store.state import Cursor, Tenant
 from memory_core.postgres.store.store import PostgresStore
+from memory_core.postgres.store.texts import COLUMNS, read_text
 from memory_core.records import FileStamp, MemoryFile
 from memory_core.sync.prepared import (
     EmbeddedWindows,
@@ -236,7 +237,7 @@ class PostgresWriter:
         while True:
             with self._read() as (cursor, tenant):
                 found = cursor.execute(
-                    "SELECT w.chunk_id, w.first, w.last, w.hash, c.text, c.units FROM windows w JOIN chunks c"
+                    f"SELECT w.chunk_id, w.first, w.last, w.hash, c.units, {COLUMNS} FROM windows w JOIN chunks c"
                     " ON c.tenant_id = w.tenant_id AND c.id = w.chunk_id WHERE w.tenant_id = %(tenant)s"
                     f" AND (w.chunk_id, w.first) > (%(chunk)s, %(first)s) AND {rows.find_missing(tokens=tokens)}"
                     " ORDER BY w.chunk_id, w.first LIMIT %(step)s",
@@ -245,7 +246,10 @@ class PostgresWriter:
             if not found:
                 return
             after = found[-1][:2]
-            texts = {each[3]: slice_units(each[4], unpack_units(each[5])[each[1] : each[2] + 1]) for each in found}
+            texts = {
+                key: slice_units(read_text(plain, packed), unpack_units(units)[first : last + 1])
+                for _, first, last, key, units, plain, packed in found
+            }
             yield [PendingWindow(*each) for each in texts.items()]
 
     def count_pending(self, space_id: int | None, *, tokens: bool = False) -> int:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import psycopg
 
-from memory_core.embeddings.token_blobs import pack_ids
 from memory_core.embeddings.vectors import pack_int8
 from memory_core.postgres.store.held_vectors import widen
 from memory_core.postgres.store.stems import make_vector
+from memory_core.postgres.store.texts import write_text
 from memory_core.postgres.store.vectors import write_vector
 from memory_core.sync.prepared import digest
 from tests.benchmarks.daily_notes import Vocabulary
@@ -27,9 +27,9 @@ _COPY = """
 INSERT INTO notes (tenant_id, id, source, path, hash, size, mtime_ns, ctime_ns, inode, date, day, lines)
   OVERRIDING SYSTEM VALUE SELECT k.id, n.id + k.shift, source, path, hash, size, mtime_ns, ctime_ns, inode, date, day, lines
   FROM copies k JOIN notes n ON n.tenant_id = k.origin ORDER BY n.id, k.id;
-INSERT INTO chunks (tenant_id, id, note_id, start_line, end_line, hash, words, context, text, units, tokens, tsv)
+INSERT INTO chunks (tenant_id, id, note_id, start_line, end_line, hash, words, context, text, packed, links, units, tsv)
   OVERRIDING SYSTEM VALUE SELECT k.id, c.id + k.shift, c.note_id + k.shift, start_line, end_line, hash, words, context, text,
-  units, tokens, tsv FROM copies k JOIN chunks c ON c.tenant_id = k.origin ORDER BY c.note_id, k.id, c.id;
+  packed, links, units, tsv FROM copies k JOIN chunks c ON c.tenant_id = k.origin ORDER BY c.note_id, k.id, c.id;
 INSERT INTO windows SELECT k.id, w.chunk_id + k.shift, first, last, hash FROM copies k JOIN windows w ON w.tenant_id = k.origin
   ORDER BY w.chunk_id, k.id, first;
 INSERT INTO embeddings (tenant_id, space_id, hash, v, h, q, bits) SELECT k.id, space_id, hash, v, h, q, bits
@@ -143,11 +143,12 @@ def load_large_tenant(database: Database, name: str, chunks: int, provider: Any,
                         at += len(line) + 1
                     rows.append((
                         tenant, _FIRST_ID + number, _FIRST_ID + number - number % _NOTE_CHUNKS, 1, 4, digest(text), count,
-                        "", text, units, pack_ids(provider.token_ids(lines[number])), vector,
+                        "", *write_text(text), units, vector,
                     ))  # fmt: skip
                 _copy(
                     cursor,
-                    "chunks (tenant_id, id, note_id, start_line, end_line, hash, words, context, text, units, tokens, tsv)",
+                    "chunks (tenant_id, id, note_id, start_line, end_line, hash, words, context, text, packed, links,"
+                    " units, tsv)",
                     rows,
                 )
                 _copy(cursor, "windows", (
