@@ -233,12 +233,12 @@ def test_estimates_do_not_depend_on_what_others_hold(tmp_path: Path) -> None:
             plan = ada.execute(f"EXPLAIN (FORMAT JSON) SELECT 1 FROM {table} WHERE {where}".encode()).fetchall()
             return str(plan).replace(value, "?")
 
-        for table, column in (("notes", "path"), ("notes", "day"), ("chunks", "text"), ("word_forms", "word")):
+        for table, column in (("notes", "path"), ("notes", "day"), ("chunks", "plain"), ("word_forms", "word")):
             assert len({estimate(table, column, value) for value in ("!!!", "memory/secret-30", "zzz")}) == 1
 
 
 def test_a_tenant_does_not_choose_ids_nor_hold_what_breaks_its_readers(attack: Attack) -> None:
-    columns = "tenant_id, note_id, start_line, end_line, hash, words, context, text, units, tsv"
+    columns = "tenant_id, note_id, start_line, end_line, hash, words, context, plain, units, tsv"
     chosen = (
         f"INSERT INTO chunks (id, {columns}) OVERRIDING SYSTEM VALUE SELECT 1 + max(id) OVER (), {columns} FROM chunks"
     )

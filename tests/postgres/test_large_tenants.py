@@ -24,8 +24,8 @@ MORE = (
     " e.q, e.signs FROM (SELECT * FROM embeddings LIMIT 1) e, generate_series(1, 20000) n",
     "INSERT INTO windows SELECT w.tenant_id, w.chunk_id, n, n, sha256(n::text::bytea) FROM (SELECT * FROM windows"
     " LIMIT 1) w, generate_series(100, 20000) n",
-    "INSERT INTO chunks (tenant_id, note_id, start_line, end_line, hash, words, context, text, units, tsv)"
-    " SELECT tenant_id, note_id, start_line, end_line, hash, words, context, text, units, tsv"
+    "INSERT INTO chunks (tenant_id, note_id, start_line, end_line, hash, words, context, plain, units, tsv)"
+    " SELECT tenant_id, note_id, start_line, end_line, hash, words, context, plain, units, tsv"
     " FROM chunks, generate_series(1, 20)",
 )
 

@@ -110,3 +110,12 @@ def test_a_schema_of_an_older_version_says_so_until_it_is_migrated(
     operator.close()
     assert backend.memory_sync(False, None).pending == 0
     backend.memory_close()
+
+
+def test_an_agent_that_knows_of_no_deflated_texts_is_refused() -> None:
+    """It reads `text`, which would be empty: its hits would have no snippets, and nobody would know why."""
+    database = make_database()
+    with psycopg.connect(database.add_role("ada", writes=("ada",))) as ada:
+        ada.execute(f'SET search_path = "{database.schema}"'.encode())
+        with pytest.raises(psycopg.errors.UndefinedColumn):
+            ada.execute("SELECT c.text FROM chunks c")

@@ -318,8 +318,11 @@ ALTER TABLE chunks ADD COLUMN links boolean;  -- False = it holds neither links 
 GRANT INSERT (packed, links) ON chunks TO {agent};
 """
 
+# An older agent would take the empty `text` of a deflated one for the text. It is told that the schema is not for its version.
+_PLAIN = "ALTER TABLE chunks RENAME COLUMN text TO plain;"
+
 MIGRATIONS: tuple[str, ...] = (
-    _FIRST, _SIGNS + _STATISTICS, _INT8 + _MATCHES + _STATISTICS, _DELETES, _TEXTS + _STATISTICS,
+    _FIRST, _SIGNS + _STATISTICS, _INT8 + _MATCHES + _STATISTICS, _DELETES, _TEXTS + _STATISTICS, _PLAIN,
 )  # fmt: skip
 VERSION = len(MIGRATIONS)
 

@@ -151,11 +151,12 @@ class NoteRows:
             forms |= {*stem_text(f"{context}\n{text}")}
         self.added_chunks += len(rows)
         numbered = self._db.execute(
-            "INSERT INTO chunks (tenant_id, note_id, start_line, end_line, hash, words, context, text, packed, links, units, tsv)"
-            " SELECT %s, note_id, start_line, end_line, hash, words, context, text, packed, links, units::int[], tsv::tsvector"
+            "INSERT INTO chunks (tenant_id, note_id, start_line, end_line, hash, words, context, plain, packed, links, units,"
+            " tsv)"
+            " SELECT %s, note_id, start_line, end_line, hash, words, context, plain, packed, links, units::int[], tsv::tsvector"
             " FROM unnest(%s::bigint[], %s::int[], %s::int[], %s::bytea[], %s::int[], %s::text[], %s::text[], %s::bytea[],"
             " %s::boolean[], %s::text[], %s::text[]) WITH ORDINALITY"
-            " c (note_id, start_line, end_line, hash, words, context, text, packed, links, units, tsv, place) ORDER BY place"
+            " c (note_id, start_line, end_line, hash, words, context, plain, packed, links, units, tsv, place) ORDER BY place"
             " RETURNING id, note_id, start_line, hash",
             (self._tenant, *_turn(rows, 11)),
         ).fetchall()

@@ -9,10 +9,8 @@ import numpy as np
 import psycopg
 
 from memory_core.embeddings.vectors import pack_int8
-from memory_core.postgres.store.held_vectors import widen
 from memory_core.postgres.store.stems import make_vector
 from memory_core.postgres.store.texts import write_text
-from memory_core.postgres.store.vectors import write_vector
 from memory_core.sync.prepared import digest
 from tests.benchmarks.daily_notes import Vocabulary
 from tests.servers.postgres import Database, RealServer
@@ -27,8 +25,8 @@ _COPY = """
 INSERT INTO notes (tenant_id, id, source, path, hash, size, mtime_ns, ctime_ns, inode, date, day, lines)
   OVERRIDING SYSTEM VALUE SELECT k.id, n.id + k.shift, source, path, hash, size, mtime_ns, ctime_ns, inode, date, day, lines
   FROM copies k JOIN notes n ON n.tenant_id = k.origin ORDER BY n.id, k.id;
-INSERT INTO chunks (tenant_id, id, note_id, start_line, end_line, hash, words, context, text, packed, links, units, tsv)
-  OVERRIDING SYSTEM VALUE SELECT k.id, c.id + k.shift, c.note_id + k.shift, start_line, end_line, hash, words, context, text,
+INSERT INTO chunks (tenant_id, id, note_id, start_line, end_line, hash, words, context, plain, packed, links, units, tsv)
+  OVERRIDING SYSTEM VALUE SELECT k.id, c.id + k.shift, c.note_id + k.shift, start_line, end_line, hash, words, context, plain,
   packed, links, units, tsv FROM copies k JOIN chunks c ON c.tenant_id = k.origin ORDER BY c.note_id, k.id, c.id;
 INSERT INTO windows SELECT k.id, w.chunk_id + k.shift, first, last, hash FROM copies k JOIN windows w ON w.tenant_id = k.origin
   ORDER BY w.chunk_id, k.id, first;
@@ -101,20 +99,6 @@ def multiply_tenants(database: Database, chunks: int) -> None:
         admin.execute("CHECKPOINT")
 
 
-def store_wider(database: Database) -> None:
-    """Store all vectors as float16, as those of other models than the static one are under `vectors: "halfvec"`."""
-    with _connect(database) as admin:
-        rows = admin.execute("SELECT tenant_id, hash, q, NULL FROM embeddings").fetchall()
-        vectors = widen([row[2:] for row in rows])
-        with admin.transaction():
-            for (tenant, key, *_), vector in zip(rows, vectors, strict=True):
-                admin.execute(
-                    "UPDATE embeddings SET h = %s::halfvec, q = NULL WHERE tenant_id = %s AND hash = %s",
-                    (write_vector(vector), tenant, key),
-                )
-        admin.execute("VACUUM FULL embeddings")
-
-
 def load_large_tenant(database: Database, name: str, chunks: int, provider: Any, space: int) -> None:
     """Fill a tenant with distinct chunks of four lines and three windows each, whose vectors a provider makes."""
     words = Vocabulary(77)
@@ -147,7 +131,7 @@ def load_large_tenant(database: Database, name: str, chunks: int, provider: Any,
                     ))  # fmt: skip
                 _copy(
                     cursor,
-                    "chunks (tenant_id, id, note_id, start_line, end_line, hash, words, context, text, packed, links,"
+                    "chunks (tenant_id, id, note_id, start_line, end_line, hash, words, context, plain, packed, links,"
                     " units, tsv)",
                     rows,
                 )
