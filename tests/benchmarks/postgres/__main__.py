@@ -19,19 +19,23 @@ from typing import Any
 
 import psycopg
 
+from memory_core.config.fields import Secret
+from memory_core.config.settings import Remote, SearchSettings
 from tests.benchmarks.postgres import tables
 from tests.benchmarks.postgres.large import measure_large
-from tests.benchmarks.postgres.load import configure, multiply_tenants, store_wider
+from tests.benchmarks.postgres.load import configure, multiply_tenants
 from tests.benchmarks.postgres.meter import Row
 from tests.benchmarks.postgres.outages import measure_outages
 from tests.benchmarks.postgres.searches import make_agents, measure_searches, measure_size
 from tests.benchmarks.postgres.simulation import count_copies, simulate
 from tests.benchmarks.postgres.writers import measure_writers
+from tests.servers.openai import OpenAIServer
 from tests.servers.postgres import Database, RealServer, make_database
 
 SIZES = (10_000, 100_000)
 LARGE = 100_000
-HALF = 100_000  # chunks with vectors of 16 bits, whose bytes are counted
+HALF = 100_000  # chunks with vectors of 16 bits, which another model has made, whose bytes are counted
+DIMENSIONS = 256  # of these, as many as the built-in model has
 LEVELS = (
     125,
     250,
@@ -92,10 +96,13 @@ class Run:
 
     def _run_halfvec(self, _: Database) -> list[Row]:
         other = make_database(self._server)
-        for pair in make_agents(self._folder / "halfvec", other, "halfvec"):
-            for backend in pair:
-                backend.memory_close()
-        store_wider(other)
+        with OpenAIServer(dimensions=DIMENSIONS) as endpoint:
+            remote = Remote(base_url=endpoint.url, api_key=Secret("sk-loopback"))
+            search = SearchSettings(provider="openai", output_dimensionality=DIMENSIONS, remote=remote)
+            for pair in make_agents(self._folder / "halfvec", other, "halfvec", search):
+                for backend in pair:
+                    assert backend.memory_sync(False, None).pending == 0
+                    backend.memory_close()
         load(other, min(HALF, self._sizes[-1]))
         return [_measure_size(other, "halfvec")]
 

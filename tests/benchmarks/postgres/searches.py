@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from memory_core.builtin.backend import BuiltinBackend
+from memory_core.config.settings import SearchSettings
 from memory_core.hookspecs import BackendContext
 from memory_core.postgres.backend import PostgresBackend
 from memory_core.records import Query
@@ -25,14 +26,19 @@ WARM = 2  # more, before
 Pair = tuple[PostgresBackend, BuiltinBackend]
 
 
-def make_agents(folder: Path, database: Database, vectors: Literal["float32", "halfvec"] = "float32") -> list[Pair]:
+def make_agents(
+    folder: Path,
+    database: Database,
+    vectors: Literal["float32", "halfvec"] = "float32",
+    search: SearchSettings | None = None,
+) -> list[Pair]:
     """Write the notes of each agent and index them in both backends."""
     made = []
     for number in range(ORIGINS):
         name = f"agent{number}"
         write_daily_notes(folder / name / "notes", NOTES, seed=number + 1, chars=CHARS)
         dsn = database.add_role(name, writes=(name,))
-        server = open_agent(folder, name, dsn, database.schema, vectors=vectors)
+        server = open_agent(folder, name, dsn, database.schema, vectors=vectors, search=search)
         builtin = BuiltinBackend(BackendContext(config=server._config))
         for backend in (server, builtin):
             backend.memory_sync(False, None)
