@@ -60,6 +60,19 @@ def speed_table() -> str:
     return chart.make_table()
 
 
+def peers_table() -> str:
+    """The table in docs/search.md of what stands beside other programs, as `make bench-peers OPTIONS=--keep` kept it last."""
+    rows = json.loads((REPOSITORY / "tests" / "benchmarks" / "peers.json").read_text(encoding="utf-8"))
+    lines = [
+        f"| {row['peer']} | {row['name']} | {row['ours']:.3g} | {row['theirs']:.3g} | {row['ratio']:.3g} |"
+        for row in rows
+    ]
+    return (
+        "\n".join(["| beside | | memory-core | the other | ratio |", "| --- | --- | ---: | ---: | ---: |", *lines])
+        + "\n"
+    )
+
+
 def speed_chart() -> str:
     """Return a picture of them."""
     return chart.draw()

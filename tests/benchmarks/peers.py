@@ -8,6 +8,7 @@ nothing in them but what they need. They take turns, and the median counts. Exit
 
   --notes 200 --runs 3   other numbers of notes, and of turns
   --json FILE            write the figures, too
+  --keep                 keep them for docs/search.md; `make docs` writes it anew
   --no-targets           exit with 0 whatever was measured
 """
 
@@ -40,6 +41,7 @@ REQUEST_SECONDS, INPUT_SECONDS = 0.020, 0.0001
 DIMENSIONS = 1536
 MEMSEARCH = REPOSITORY / ".cache" / f"memsearch-{VERSION}"
 QMD = REPOSITORY / ".cache" / "qmd"
+KEPT = Path(__file__).with_suffix(".json")
 OWN = REPOSITORY / ".cache" / "memory-core-alone"
 COMMANDS = 5  # one-shot commands in a turn
 
@@ -349,7 +351,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--notes", type=int, default=200)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, action="append", default=[])
+    parser.add_argument("--keep", dest="json", action="append_const", const=KEPT)
     parser.add_argument("--no-targets", action="store_true")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -357,8 +360,8 @@ def main() -> int:
         serve()
         return 0
     rows = compare(options.notes, options.runs)
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    for path in options.json:
+        path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     return int(not options.no_targets and any(row["met"] is False for row in rows))
 
 

@@ -1,10 +1,9 @@
 """Nearest windows of one vector space: compared one by one while they are few, else after a choice by their signs.
 
-Up to `EXACT_BYTES` of float32, the rows are kept in memory; where they are many, as they are stored, and their signs pick those
-that are compared. Above,
-only signs are kept, 32 times smaller: they pick candidates, which are read from their BLOBs and compared exactly. A vec0 table
-keeps these bits in the index, so that a process begins with a read of some megabytes; where there is none, with a read of all
-vectors.
+Up to `EXACT_BYTES` of float32, all rows are kept in memory. Where they are many they stay there as they are stored, and their
+signs pick those that are compared. Above that, only signs are kept, 32 times smaller than float32: they pick candidates, which
+are read from their BLOBs and compared exactly. A vec0 table keeps these bits in the index, so that a process begins with a read
+of some megabytes; where there is none, with a read of all vectors.
 """
 
 from __future__ import annotations
