@@ -70,8 +70,10 @@ def open_sample(folder: Path, search: dict[str, Any]) -> Iterator[Memory]:
         yield memory
 
 
-def find_missed(memory: Memory) -> list[str]:
-    """Return the questions whose line, as it was true then, does not stand in the first hits."""
+def find_missed(memory: Memory, **asked: Any) -> list[str]:
+    """Return the questions whose line, as it was true then, does not stand in the first hits; `asked` goes into each call."""
     return [
-        question["question"] for question in SAMPLE["questions"] if not finds(memory, question, asOf=question["asOf"])
+        question["question"]
+        for question in SAMPLE["questions"]
+        if not finds(memory, question, asOf=question["asOf"], **asked)
     ]
