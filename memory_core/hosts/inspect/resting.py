@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gc
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from memory_core.hosts.allocation import give_back
 
 if TYPE_CHECKING:
     from memory_core.plugin.memory import Memory
@@ -67,23 +67,9 @@ class RestingMemory:
         if memory is not None:
             memory.close()
             del memory
-            _give_back()
+            give_back()
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-
-def _give_back() -> None:
-    """Return memory to the system: of what only cycles hold, which a server at rest would not collect, and of free blocks.
-
-    The C library of most Linux systems keeps the latter, in pages between others; elsewhere it does as it likes.
-    """
-    gc.collect()
-    if sys.platform == "linux":
-        import ctypes
-
-        library = ctypes.CDLL(None)
-        if hasattr(library, "malloc_trim"):  # musl has none
-            library.malloc_trim(0)
