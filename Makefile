@@ -1,4 +1,4 @@
-# demo, demo-postgres, test, test-portable, test-local, test-qmd, test-web, pictures, test-postgres, test-hosts, torture, lint, docs, clean, package, test-314, joint, bench, bench-retrieval, bench-cost, bench-postgres, bench-peers,
+# demo, demo-postgres, test, test-portable, test-local, test-qmd, test-web, pictures, test-postgres, test-hosts, torture, lint, docs, clean, package, test-314, joint, bench, bench-retrieval, bench-cost, bench-postgres, bench-peers, bench-scale,
 # bench-qmd: each sets up what it needs. Only make and a Python from 3.11 to 3.14 with its venv module must be there; PYTHON=... names another one than is found.
 
 BIN := .venv/bin
@@ -18,7 +18,7 @@ LLAMA := .cache/llama-cpp-python
 # What `make docs` writes and `make lint` checks: the parts between cog's markers come from tests/generated.py, tests/rooms.py and tests/picture.py.
 GENERATED := -p 'from tests import generated, picture, rooms' README.md CONTRIBUTING.md $(wildcard docs/*.md docs/*.svg)
 
-.PHONY: demo demo-postgres test test-portable test-local test-qmd test-web pictures test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval data-is-named bench-cost bench-postgres bench-peers bench-qmd docs clean
+.PHONY: demo demo-postgres test test-portable test-local test-qmd test-web pictures test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval data-is-named bench-cost bench-postgres bench-peers bench-scale bench-qmd docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/runtime
@@ -134,6 +134,10 @@ bench-postgres: .venv/dev
 # Beside memsearch and QMD, which are installed into .cache at the first run, on the same notes in the same minutes.
 bench-peers: .venv/qmd
 	$(BIN)/python -m tests.benchmarks.peers $(OPTIONS)
+
+# At every size; OPTIONS='--notes 212800' makes a million chunks, OPTIONS='--notes 2130 --asked 100000' watches a server's memory.
+bench-scale: .venv/dev
+	$(BIN)/python -m tests.benchmarks.scale $(OPTIONS)
 
 bench-qmd: .venv/qmd
 	$(BIN)/python tests/qmd/install.py $(QMD)
