@@ -13,12 +13,7 @@ def use_one_arena() -> None:
 
     They seldom wait for each other there, since most of a search holds Python's lock. Does nothing but on Linux with glibc.
     """
-    if sys.platform == "linux":
-        import ctypes
-
-        library = ctypes.CDLL(None)
-        if hasattr(library, "mallopt"):  # musl has none
-            library.mallopt(_ARENA_MAX, 1)
+    _call("mallopt", _ARENA_MAX, 1)
 
 
 def give_back() -> None:
@@ -27,9 +22,14 @@ def give_back() -> None:
     The C library of most Linux systems keeps the latter, in pages between others; elsewhere it does as it likes.
     """
     gc.collect()
+    _call("malloc_trim", 0)
+
+
+def _call(name: str, *numbers: int) -> None:
+    """Call a function of glibc, if this is it: musl has none of these."""
     if sys.platform == "linux":
         import ctypes
 
         library = ctypes.CDLL(None)
-        if hasattr(library, "malloc_trim"):  # musl has none
-            library.malloc_trim(0)
+        if hasattr(library, name):
+            getattr(library, name)(*numbers)

@@ -83,6 +83,8 @@ class Backfill:
         for first in range(0, len(pending), EMBED_STEP):
             step = pending[first : first + EMBED_STEP]
             self._put(space, EmbeddedWindows([key for key, _ in step], rows[[number for _, number in step]]))
+        if not self._store.keeps_token_ids:
+            return
         own = iter(ids)
         self._store.put_token_ids([(key, [next(own) for _ in chunk.units]) for key, chunk in fresh.items()])
 
@@ -254,7 +256,7 @@ class Backfill:
         yield from _embed_windows(provider, pending)
 
     def _fill_missing_tokens(self, provider: EmbeddingProvider, text: IndexedText) -> None:
-        if isinstance(provider, TokenModel):
+        if text.keeps_token_ids and isinstance(provider, TokenModel):
             for step in text.find_chunks_without_tokens(step=TOKEN_STEP):
                 self._fill_tokens(provider, text, step)
 
@@ -262,7 +264,7 @@ class Backfill:
         self, provider: EmbeddingProvider, text: IndexedText, missing: Sequence[tuple[int, Sequence[str]]]
     ) -> None:
         """Store the token ids of the units of some chunks, for late interaction."""
-        if not isinstance(provider, TokenModel):
+        if not (text.keeps_token_ids and isinstance(provider, TokenModel)):
             return
         for first in range(0, len(missing), TOKEN_STEP):
             step = missing[first : first + TOKEN_STEP]

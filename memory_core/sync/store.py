@@ -61,6 +61,11 @@ class SyncState:
 class IndexedText(Protocol):
     """The chunks and windows of one index, for whoever fills in what is computed from them."""
 
+    @property
+    def keeps_token_ids(self) -> bool:
+        """False where a search computes the token ids of chunks again: none are asked for, and none are stored."""
+        ...
+
     def find_pending_windows(
         self, space_id: int | None, *, step: int, tokens: bool = False
     ) -> Iterator[Sequence[PendingWindow]]:
@@ -81,14 +86,11 @@ class IndexedText(Protocol):
         ...
 
     def find_chunks_without_tokens(self, *, step: int) -> Iterator[Sequence[tuple[int, Sequence[str]]]]:
-        """Yield (chunk id, texts of its units) of every chunk without token ids, in steps; see `find_pending_windows`.
-
-        A store that keeps none yields nothing: a search computes them again.
-        """
+        """Yield (chunk id, texts of its units) of every chunk without token ids, in steps; see `find_pending_windows`."""
         ...
 
     def put_token_ids(self, rows: Iterable[tuple[int, Sequence[Sequence[int]]]]) -> None:
-        """Store (chunk id, token ids of each of its units), if the store keeps them."""
+        """Store (chunk id, token ids of each of its units)."""
         ...
 
 

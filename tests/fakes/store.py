@@ -47,6 +47,8 @@ class _Row:
 class PlainText:
     """Implements `IndexedText`."""
 
+    keeps_token_ids = True
+
     def __init__(self, store: PlainStore) -> None:
         self.store = store
         self.rows: dict[FileKey, _Row] = {}

@@ -65,9 +65,8 @@ def find_problem(connection: sqlite.Connection, version: int) -> str | None:
         return found.splitlines()[-1]
     if wrong := find_wrong_table(connection, version):
         return wrong
-    if (
-        version < VERSION
-    ):  # an empty file has no tables yet, and rows of an older version are read once they were migrated
+    # An empty file has no tables yet, and rows of an older version are read once they were migrated.
+    if version < VERSION:
         return None
     try:
         _check_rows(connection)

@@ -58,7 +58,7 @@ class SharedRows:
         if numbers is not None:
             return _multiply(self.take(numbers), query)
         if self.layout is not None:
-            return np.concatenate([_multiply(step, query) for step in self.steps()])
+            return np.concatenate([np.empty(0, np.float32), *(_multiply(step, query) for step in self.steps())])
         if self._places is None:
             return _multiply(self._shared, query)
         return np.concatenate([_multiply(self._shared, query), _multiply(self._own, query)]).take(self._places)

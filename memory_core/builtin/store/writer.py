@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 class _Text:
     """Implements `IndexedText` on the tables with one prefix."""
 
+    keeps_token_ids = True
+
     def __init__(self, store: Store, prefix: str) -> None:
         self._store = store
         self._prefix = prefix

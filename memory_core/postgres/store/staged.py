@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 class StagedNotes:
     """Implements `StagedIndex`. Some 150 MB for 100,000 chunks; nothing of it is on the server before the switch."""
 
+    keeps_token_ids = False
+
     def __init__(self, writer: PostgresWriter) -> None:
         self._writer = writer
         self._files: list[PreparedFile] = []

@@ -6,13 +6,46 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_core.builtin.store.encoding import RowLayout, find_length, pack_embeddings, unpack_embeddings
 from memory_core.builtin.store.shared_rows import SharedRows
 
 DIMENSIONS = 8
+WIDE = 64  # from which int8 is worth it
 
 
 def _make_rows(count: int, seed: int) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
     return np.random.default_rng(seed).standard_normal((count, DIMENSIONS), np.float32)
+
+
+@given(
+    first=st.integers(1, 60),
+    changes=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 12)), max_size=8),
+    coarse=st.booleans(),
+)
+def test_rows_that_stay_as_they_are_stored_are_those_that_were_packed(
+    first: int, changes: list[tuple[int, int]], coarse: bool
+) -> None:
+    layout = RowLayout(WIDE, find_length(WIDE, coarse=coarse))
+
+    def pack(count: int, seed: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
+        rows = np.random.default_rng(seed).standard_normal((count, WIDE), np.float32)
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        return layout.read(b"".join(pack_embeddings(rows, coarse=coarse)))
+
+    stored, query = pack(first, 0), _make_rows(WIDE, 1)[:, 0]
+    rows = SharedRows(stored, layout=layout)
+    for number, (dropped, added) in enumerate(changes):
+        order = np.random.default_rng(number).permutation(len(stored))[dropped:]
+        rows = rows.choose(order, more := pack(added, number + 2))
+        stored = np.concatenate([stored[order], more])
+    wide = unpack_embeddings([row.tobytes() for row in stored], WIDE).reshape(-1, WIDE)
+    some = np.arange(len(wide))[::-2]
+    assert len(rows) == len(wide)
+    assert np.array_equal(rows.take(None), wide)
+    assert np.array_equal(rows.take(some), wide[some])
+    assert np.array_equal(rows.compare(query, some), np.einsum("ij,j->i", wide[some], query))
+    assert np.array_equal(np.concatenate([wide[:0], *rows.steps()]), wide)
+    assert np.array_equal(rows.compare(query, None), np.einsum("ij,j->i", wide, query))
 
 
 @given(first=st.integers(1, 60), changes=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 12)), max_size=8))
