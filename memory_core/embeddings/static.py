@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from memory_core.concurrency import forks
+from memory_core.concurrency.rest import release_at_rest
 from memory_core.embeddings.protocols import Calibration, Space
 from memory_core.embeddings.safetensors import read_tensors
 from memory_core.embeddings.vectors import round_to_int8, widen
@@ -48,6 +49,7 @@ class StaticProvider:
         self._wide: NDArray[np.generic] | None = None  # the table as float32, between many texts and few, or a question
         self._words: WordTokens | None = None  # None until it is needed, and for a tokenizer that it does not suit
         self._spelling: NDArray[np.bool_] | None = None  # None until it is needed
+        release_at_rest(self, StaticProvider._release)
 
     @property
     def space(self) -> Space:
@@ -95,15 +97,21 @@ class StaticProvider:
         """Return rows of the table as float32, shape (len(ids), 256), not normalised; zeros for tokens that spell characters."""
         table, tokenizer = self._load()
         rows = _take_rows(table, ids)
-        if self._spelling is None:
-            self._spelling = _find_spelling(tokenizer)
-        rows[self._spelling[ids]] = 0
+        spelling = self._spelling
+        if spelling is None:
+            spelling = self._spelling = _find_spelling(tokenizer)
+        rows[spelling[ids]] = 0
         return rows
 
     def close(self) -> None:
         """Release the table and the tokenizer."""
+        self._release()
+
+    def _release(self) -> bool:
         with self._lock:
+            was_loaded = self._loaded is not None
             self._loaded = self._words = self._spelling = self._wide = None
+        return was_loaded
 
     def _choose_table(self, count: int) -> NDArray[np.generic]:
         """Return the table as it costs least for so many texts."""
@@ -212,6 +220,7 @@ def _read_wheel() -> tuple[NDArray[np.generic], Tokenizer] | None:
     tokenizer = Tokenizer.from_file(str(vocabulary))
     tokenizer.no_padding()
     tokenizer.no_truncation()
+    tokenizer.model._resize_cache(0)  # of words: no faster for us, and not freed with the tokenizer (0.23.3)
     return table, tokenizer
 
 

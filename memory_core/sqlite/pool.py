@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from memory_core.concurrency.rest import release_at_rest
 from memory_core.errors import NotIndexed, StoreReadOnly
 from memory_core.sqlite import files, opening, schema
 from memory_core.sqlite.driver import Connection
@@ -56,6 +57,7 @@ class ConnectionPool:
         self._writer: Connection | None = None
         self._idle_file: files.FileId | None = None  # that the idle connections have open
         self._writer_file: files.FileId | None = None
+        release_at_rest(self, ConnectionPool._shrink)
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:
@@ -93,6 +95,18 @@ class ConnectionPool:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
+
+    def _shrink(self) -> bool:
+        """Close the idle reading connections, and drop the pages that an idle writing one keeps in memory."""
+        is_used = bool(self._idle)
+        self.close_idle()
+        if self._write_lock.acquire(blocking=False):
+            try:
+                if self._writer is not None:
+                    self._writer.execute("PRAGMA shrink_memory")
+            finally:
+                self._write_lock.release()
+        return is_used
 
     @contextlib.contextmanager
     def closed(self) -> Iterator[None]:

@@ -34,6 +34,7 @@ from zlib import crc32
 import numpy as np
 
 import memory_core
+from memory_core.hosts.mcp.upkeep import REST_SECONDS, ROUND_SECONDS
 from tests.benchmarks.daily_notes import questions, write_daily_notes
 from tests.benchmarks.mcp_start import OPENING
 from tests.command import REPOSITORY
@@ -285,10 +286,14 @@ def measure_server(report: Report, place: Place, asked: int, *, chunks: int) -> 
             server.ask(texts[: asked - first])
         rate = asked / (time.perf_counter() - begun)
         later = server.read_memory()
+        time.sleep(ROUND_SECONDS + REST_SECONDS + 5)
+        resting = server.read_memory()
     finally:
         server.close()
     report.tell(f"memory of its own after {asked:,} questions more", later[1], "MB", GROWTH * own)
     report.tell("the same with pages of files", later[0], "MB", GROWTH * held)
+    report.tell("at rest, a minute after the last question", resting[1], "MB", limit)
+    report.tell("the same with pages of files", resting[0], "MB", limit)
     report.tell("questions a second over MCP, one by one", rate, "")
 
 

@@ -22,7 +22,8 @@ from memory_core.tools import schemas
 from tests.command import REPOSITORY, Command
 from tests.hosts.mcp_server import DEADLINE_SECONDS, NOTE, Server, call, frame, talk
 from tests.servers.mcp_messages import make_message
-from tests.waiting import eventually
+from tests.servers.openai import HeldServer
+from tests.waiting import HANG_GUARD_SECONDS, eventually
 
 
 def test_the_official_client_uses_every_tool(mcp_client: Path, command: Command) -> None:
@@ -259,6 +260,30 @@ def test_hundreds_of_random_lines_end_nothing(server: Server) -> None:
     server.process.stdin = None
     code, _, _ = server.wait()
     assert code == 0
+
+
+def test_calls_that_hang_hold_up_no_other_call(command: Command, tmp_path: Path) -> None:
+    with HeldServer() as held:
+        remote = {"provider": "openai", "remote": {"baseUrl": held.url, "apiKey": "sk-loopback"}}
+        config = tmp_path / "host.json5"
+        config.write_text(
+            json.dumps({"memorySearch": {**remote, "query": {"embedTimeoutMs": 1000 * HANG_GUARD_SECONDS}}}),
+            encoding="utf-8",
+        )
+        asking = Command(command.workspace, command.state_dir, {"MEMORY_CORE_PROVIDER": "openai"})
+        assert asking("index", "--config", str(config)).code == 0
+        with Server(asking, "--config", str(config)) as server:
+            server.greet()
+            hanging = range(10, 30)  # more than the machine has threads for
+            for number in hanging:
+                server.send(
+                    "tools/call", number, name="memory_search", arguments={"query": f"held: retired teacher {number}?"}
+                )
+            assert held.is_asked.wait(HANG_GUARD_SECONDS)
+            server.send("tools/call", 2, name="memory_get", arguments={"path": NOTE})
+            assert server.receive()["id"] == 2
+            held.may_answer.set()
+            assert {server.receive()["id"] for _ in hanging} == {*hanging}
 
 
 def test_an_answer_that_json_cannot_hold_becomes_an_error() -> None:

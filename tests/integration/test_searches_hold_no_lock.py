@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,8 +16,7 @@ import pytest
 import memory_core
 from memory_core.sqlite.opening import BUSY_TIMEOUT_MS
 from tests.command import REPOSITORY
-from tests.servers.loopback import Reply, Request
-from tests.servers.openai import OpenAIServer
+from tests.servers.openai import HeldServer
 from tests.waiting import HANG_GUARD_SECONDS
 
 READING = """
@@ -34,20 +32,6 @@ with store.reading() as reader:
     print(before == (reader.count_phrase("harbour"), reader.count_phrase("lighthouse")), *before, flush=True)
 store.close()
 """
-
-
-class HeldServer(OpenAIServer):
-    """Answers a request for the text "held" only when it is told to."""
-
-    def __init__(self) -> None:
-        super().__init__(dimensions=1536)
-        self.is_asked, self.may_answer = threading.Event(), threading.Event()
-
-    def answer(self, request: Request) -> Reply:
-        if "held" in str(request.json().get("input")):
-            self.is_asked.set()
-            self.may_answer.wait(HANG_GUARD_SECONDS)
-        return super().answer(request)
 
 
 @pytest.fixture

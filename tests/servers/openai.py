@@ -10,9 +10,11 @@ from __future__ import annotations
 import base64
 import json
 import struct
+import threading
 from typing import Any
 
 from tests.servers.loopback import Reply, Request, Server, openai_error, vector_of
+from tests.waiting import HANG_GUARD_SECONDS
 
 
 class OpenAIServer(Server):
@@ -130,3 +132,17 @@ class OpenAIServer(Server):
 
 def _base64(vector: list[float]) -> str:
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
+
+
+class HeldServer(OpenAIServer):
+    """Answers a request for a text with "held: " only when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(dimensions=1536)
+        self.is_asked, self.may_answer = threading.Event(), threading.Event()
+
+    def answer(self, request: Request) -> Reply:
+        if "held: " in str(request.json().get("input")):
+            self.is_asked.set()
+            self.may_answer.wait(HANG_GUARD_SECONDS)
+        return super().answer(request)

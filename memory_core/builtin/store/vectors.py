@@ -21,6 +21,7 @@ from memory_core.builtin.store.damage import check_cosines
 from memory_core.builtin.store.encoding import RowLayout, unpack_embeddings
 from memory_core.builtin.store.shared_rows import SharedRows
 from memory_core.builtin.store.signs import Signs, find_alike, pack, to_words
+from memory_core.concurrency.rest import release_at_rest
 from memory_core.config.settings import Vector
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.sqlite import PAGE_SIZE, Connection, load_vec0
@@ -106,6 +107,7 @@ class VectorIndex:
         self._matrix: _Matrix | None = None
         self._signs: _HeldSigns | None = None
         self._lock = threading.Lock()
+        release_at_rest(self, VectorIndex._release)
 
     def fork(self) -> VectorIndex:
         """Return an index of vectors for a copy of the index file, which begins with what this one keeps in memory."""
@@ -113,6 +115,12 @@ class VectorIndex:
         with self._lock:
             copy._matrix, copy._signs = self._matrix, self._signs
         return copy
+
+    def _release(self) -> bool:
+        with self._lock:
+            held = self._matrix or self._signs
+            self._matrix = self._signs = None
+        return held is not None
 
     def find_problem(self, connection: Connection) -> str | None:
         """Return why vec0 cannot be used on this connection, with what to do; None when it can."""

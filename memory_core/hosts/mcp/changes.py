@@ -27,7 +27,6 @@ from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext, FileStamp
 
 if TYPE_CHECKING:
-    from mcp.server import Server
     from mcp.server.context import ServerRequestContext
     from mcp.server.session import ServerSession
     from mcp.server.subscriptions import ServerEvent
@@ -66,7 +65,7 @@ class Notifier:
         self._wanted = anyio.Event()
 
     @asynccontextmanager
-    async def watch(self, _: Server[Any]) -> AsyncIterator[None]:
+    async def watch(self) -> AsyncIterator[None]:
         """Look for changes as long as the server runs."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._look_again_and_again)

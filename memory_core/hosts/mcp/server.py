@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
@@ -22,6 +24,7 @@ from memory_core.hosts.mcp.lines import OutputLost
 from memory_core.hosts.mcp.notes import NoteResources
 from memory_core.hosts.mcp.prompts import MemoryPrompts
 from memory_core.hosts.mcp.stdio import Entrance, open_streams
+from memory_core.hosts.mcp.upkeep import Upkeep
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
 
@@ -62,20 +65,30 @@ def make_server(slot: MemorySlot, context: CallContext, *, instructions: str) ->
         async with anyio.create_task_group() as group:
             if ctx.meta and "progress_token" in ctx.meta:
                 group.start_soon(_report_progress, slot, context, ctx.session)
-            answer = await slot.acall_tool(params.name, params.arguments or {}, context)
+            # Of anyio's idle threads the last one works, so that one heap serves; asyncio's take turns, and there are six.
+            answer = await anyio.to_thread.run_sync(
+                slot.call_tool, params.name, params.arguments or {}, context, abandon_on_cancel=True
+            )
             group.cancel_scope.cancel()
+        upkeep.note_call()
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=json.dumps(answer, ensure_ascii=False))],
             structured_content=answer,
             is_error="error" in answer,
         )
 
+    @asynccontextmanager
+    async def live(_: Server[Any]) -> AsyncIterator[None]:
+        async with notifier.watch(), upkeep.work():
+            yield
+
     notes, prompts, notifier = NoteResources(slot, context), MemoryPrompts(slot, context), Notifier(slot, context)
+    upkeep = Upkeep()
     server = _Server(
         SLOT_ID,
         version=__version__,
         instructions=instructions or None,
-        lifespan=notifier.watch,
+        lifespan=live,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=notes.list_notes,
