@@ -25,6 +25,7 @@ FULL_BYTES = (
 MAX_PLACES = 12  # of one entry that are named
 MAX_CHARS = 200  # of a place, and of a session's key
 LOCK_SECONDS = 1.0
+_JSON = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,7 @@ def append_entry(path: Path, entry: Activity) -> None:
         "at": round(entry.at, 3), "action": entry.action, "by": entry.by, "session": _shorten(entry.session),
         "places": [_shorten(place) for place in entry.places[:MAX_PLACES]], "count": entry.count, "outcome": entry.outcome,
     }  # fmt: skip
-    data = b"\n" + json.dumps(shown, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+    data = b"\n" + _JSON.encode(shown).encode("ascii")
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | NOFOLLOW | BINARY | CLOEXEC
     try:
         descriptor = os.open(path, flags, 0o600)

@@ -137,11 +137,10 @@ def _add_context(units: NDArray[np.float32], chunks: Sequence[IndexedChunk], sha
 def _multiply(rows: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
     """Compute `rows @ others.T` in steps too small for BLAS to wake threads, which costs 30 ms on a busy machine."""
     step = max(_UNTHREADED // others.size, 1)
-    blocks = -(-len(rows) // step)
-    padded = np.zeros((blocks * step, rows.shape[1]), dtype=np.float32)
-    padded[: len(rows)] = rows
-    products = padded.reshape(blocks, step, -1) @ others.T
-    return products.reshape(blocks * step, -1)[: len(rows)]
+    products = np.empty((len(rows), len(others)), dtype=np.float32)
+    for first in range(0, len(rows), step):
+        np.matmul(rows[first : first + step], others.T, out=products[first : first + step])
+    return products
 
 
 def _distinct(flat: NDArray[np.uint16]) -> tuple[NDArray[np.uint16], NDArray[np.int32]]:

@@ -27,7 +27,8 @@ def quote_safely(text: str) -> str:
     characters go. A line that reads like a citation, `Source: a.md#L3`, reads `quoted: a.md#L3`: under a snippet only ours
     stands. The text gets no longer; line ends and tabs stay.
     """
-    if text.isascii() and text.isprintable() and "source" not in text.lower():
+    plain = text.replace("\n", "").replace("…", "")
+    if plain.isascii() and plain.isprintable() and "source" not in plain.lower():
         return text
     clean = _INVISIBLE.sub("", _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", _BREAKS.sub(" ", text)))
     return _CITATION.sub(r"\g<before>quoted\g<colon>", clean)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 MAX_HITS = 3000  # chunks that a search scores by keyword, about
 # Windows looked at for each chunk asked for: some are of one chunk, or of files with excluded dates.
 _WINDOWS, _WINDOWS_OF_DATES = 2, 8
+_MOST_BOUND = 100  # numbers of a list that are variables
 
 _ChunkRow: TypeAlias = tuple[int, bytes, str, str, str | None, int, str, str, bytes | None, bytes, bytes | None]
 
@@ -56,6 +57,7 @@ class StoreReader:
         self._vectors = vectors
         self._tokenize = load_tokenizer(connection)
         self._books = Codebooks(connection)
+        self._chunks: int | None = None  # their number, once it was counted
         self._units: dict[int, int] = {}  # the number of units of each chunk that was loaded
 
     def is_empty(self) -> bool:
@@ -64,7 +66,9 @@ class StoreReader:
 
     def count_chunks(self) -> int:
         """See `Reader`."""
-        return int(self._db.execute("SELECT count(*) FROM chunks").get)
+        if self._chunks is None:
+            self._chunks = int(self._db.execute("SELECT count(*) FROM chunks").get)
+        return self._chunks
 
     def load_workspace(self) -> str | None:
         """See `Reader`."""
@@ -105,7 +109,10 @@ class StoreReader:
     def find_by_keyword(self, terms: Sequence[Term], dates: DateRange, depth: int) -> dict[int, float]:
         """See `Reader`."""
         clauses, bindings = _date_clauses(dates)
-        match = match_expression(_spellings(terms)) if clauses else _match_rarest(terms, depth)
+        if clauses:
+            match = match_expression(_spellings(terms))
+        else:
+            match = _match_rarest(_leave_out_weightless(terms, depth, self.count_chunks()), depth)
         joined = "JOIN chunks c ON c.id = chunks_fts.rowid JOIN files f ON f.id = c.file_id" if clauses else ""
         scored = (
             f"SELECT chunks_fts.rowid AS id, -bm25(chunks_fts) AS score FROM chunks_fts {joined}"
@@ -166,7 +173,8 @@ class StoreReader:
         rows = self._db.execute(
             "SELECT c.id, c.hash, f.path, f.source, f.date, c.start_line, c.context, c.text, c.packed, c.units,"
             f" {wanted} FROM chunks c"
-            f" JOIN files f ON f.id = c.file_id WHERE c.id IN ({','.join(map(str, ids))}) AND length(c.units)"
+            f" JOIN files f ON f.id = c.file_id WHERE c.id IN ({_list_numbers(ids)}) AND length(c.units)",
+            _bind_numbers(ids),
         )
         chunks = []
         found = cast("list[_ChunkRow]", rows.fetchall())
@@ -225,8 +233,8 @@ class StoreReader:
         rows = self._db.execute(
             "SELECT w.chunk_id, w.first, w.last, e.embedding FROM windows w"
             " CROSS JOIN embedding_cache e"  # CROSS: windows first, whatever the planner thinks
-            f" WHERE w.chunk_id IN ({','.join(map(str, chunk_ids))}) AND e.space_id = ? AND e.hash = w.hash",
-            (space_id,),
+            f" WHERE w.chunk_id IN ({_list_numbers(chunk_ids)}) AND e.space_id = ? AND e.hash = w.hash",
+            (*_bind_numbers(chunk_ids), space_id),
         )
         windows = cast("list[tuple[int, int, int, bytes]]", rows.fetchall())
         if not windows:
@@ -266,8 +274,33 @@ def match_expression(words: Iterable[str]) -> str:
     return " OR ".join(f'"{word}"*' if is_single_cjk(word) else f'"{word}"' for word in words)
 
 
+def _list_numbers(numbers: Collection[int]) -> str:
+    """Return numbers for SQL: a few as variables, with which a statement is prepared once, many as they are."""
+    return ",".join(map(str, numbers) if len(numbers) > _MOST_BOUND else "?" * len(numbers))
+
+
+def _bind_numbers(numbers: Collection[int]) -> tuple[int, ...]:
+    """Return the values of the variables of `_list_numbers`."""
+    return () if len(numbers) > _MOST_BOUND else tuple(numbers)
+
+
 def _spellings(terms: Iterable[Term]) -> Iterator[str]:
     return (spelling for term in terms for spelling in (term.text, *(form.word for form in term.forms)))
+
+
+def _leave_out_weightless(terms: Sequence[Term], depth: int, chunks: int) -> Sequence[Term]:
+    """Return the terms without those that half of the chunks hold, if another one finds more than `depth` chunks by itself.
+
+    bm25() gives them next to no weight (a millionth: fts5_aux.c of SQLite), yet most of its time goes into chunks that hold
+    nothing else.
+    """
+    kept = [term for term in terms if not _is_counted(term) or 2 * term.documents < chunks]
+    return kept if any(_is_counted(term) and term.documents > depth for term in kept) else terms
+
+
+def _is_counted(term: Term) -> bool:
+    """Return True if the number of documents is that of the term's rows, of which bm25() makes its weight."""
+    return not (term.forms or term.prefix)
 
 
 def _match_rarest(terms: Sequence[Term], depth: int) -> str:
