@@ -7,11 +7,14 @@ from typing import Any
 
 from tests.web.page import AXE
 
+# A colour that still fades is none that a reader sees for long; a transition that another replaces is rejected, hence "settled".
+FADED = "Promise.allSettled(document.getAnimations().map((each) => each.finished)).then(() => null)"
 OVERLAPS = (Path(__file__).parent / "overlaps.js").read_text(encoding="utf-8")
 
 
 def look(page: Any) -> None:
     """Fail for whatever axe calls serious or worse, for text over other text, and for a page wider than its window."""
+    page.evaluate(FADED)
     page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate("axe.run().then((result) => result.violations)")
     problems = [
