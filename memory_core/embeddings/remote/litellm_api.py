@@ -143,9 +143,10 @@ class LitellmTransport:
     def _new_openai_client(self, base_url: str, api_key: str) -> Any:
         import openai
 
-        self._http = self._new_http_client()
+        client: Any = self._new_http_client()  # openai 3 names httpx2's in its types, and takes this one as well
+        self._http = client
         seconds = self._endpoint.timeout_seconds
-        return openai.OpenAI(api_key=api_key, base_url=base_url, timeout=seconds, max_retries=0, http_client=self._http)
+        return openai.OpenAI(api_key=api_key, base_url=base_url, timeout=seconds, max_retries=0, http_client=client)
 
     def _new_http_client(self) -> BoundedClient:
         from memory_core.embeddings.remote.blocking_client import BoundedClient
