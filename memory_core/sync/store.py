@@ -277,8 +277,12 @@ class SyncStore(IndexedText, Protocol):
         """Drop the oldest embeddings that no window refers to, beyond `keep` of them."""
         ...
 
-    def merge_keywords(self) -> Iterator[None]:
-        """Merge the keyword index into one piece in steps, each committed; a caller may stop between two."""
+    def merge_keywords(self, *, whole: bool) -> Iterator[None]:
+        """Merge pieces of the keyword index in steps, each committed; a caller may stop between two.
+
+        Args:
+            whole: Merge all into one piece; False merges small ones in one short step, so that many changes leave few pieces.
+        """
         ...
 
     def give_back_space(self) -> None:

@@ -31,9 +31,7 @@ CUT_VERSION = (
 RECORD_SECONDS = 60.0  # a sync that changed nothing is recorded this often, so that most searches write nothing
 FILES_STEP = 64  # files that are committed together, unless they are long
 CHUNKS_STEP = 500  # chunks from which on is committed, as other writers wait meanwhile
-MERGE_FROM = (
-    0.25  # share of the files that is new, from which the keyword index is merged; FTS5 merges smaller changes itself
-)
+MERGE_FROM = 0.25  # share of the files that is new, from which all of the keyword index is merged
 
 
 def make_identity(chunking: Chunking) -> str:
@@ -203,10 +201,10 @@ class Syncer:
             cache = self._context.config.search.cache
             self._store.evict_embeddings(keep=cache.max_entries if cache.enabled else 0)
             new = self._counts.added + self._counts.changed
-            if reindexed or new >= MERGE_FROM * (new + self._counts.unchanged):
+            self._context.check_stop()
+            whole = reindexed or new >= MERGE_FROM * (new + self._counts.unchanged)
+            for _ in self._store.merge_keywords(whole=whole):
                 self._context.check_stop()
-                for _ in self._store.merge_keywords():
-                    self._context.check_stop()
             self._store.give_back_space()
         now = time.time()
         recorded = state.tidy and state.digest == self._digest

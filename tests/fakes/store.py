@@ -273,7 +273,7 @@ class PlainStore(PlainText):
         for number, key in unused[: max(len(unused) - keep, 0)]:
             del self.embeddings[number][key]
 
-    def merge_keywords(self) -> Iterator[None]:
+    def merge_keywords(self, *, whole: bool) -> Iterator[None]:
         yield
 
     def give_back_space(self) -> None:

@@ -283,8 +283,8 @@ class StoreWriter(_Text):
     def evict_embeddings(self, *, keep: int) -> None:
         maintenance.evict_embeddings(self._store, keep=keep)
 
-    def merge_keywords(self) -> Iterator[None]:
-        return maintenance.merge_keywords(self._store)
+    def merge_keywords(self, *, whole: bool) -> Iterator[None]:
+        return maintenance.merge_keywords(self._store, whole=whole)
 
     def give_back_space(self) -> None:
         maintenance.give_back_space(self._store)

@@ -396,7 +396,7 @@ class PostgresWriter:
         with self._push(content=False) as cursor:
             cursor.execute("SELECT evict_embeddings(%s, %s)", (self._tenant, keep))
 
-    def merge_keywords(self) -> Iterator[None]:
+    def merge_keywords(self, *, whole: bool) -> Iterator[None]:  # noqa: ARG002
         """Do nothing: autovacuum merges what waits in the keyword index."""
         return iter(())
 
