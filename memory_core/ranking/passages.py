@@ -148,33 +148,64 @@ def pack(ranked: Iterable[PlacedUnit], *, count: int, max_chars: int) -> list[Pa
         max_chars: The most characters of a snippet.
 
     Returns:
-        Passages in the order of their best units, no unit in two of them. Together they hold `SHARED` times `max_chars`
-        characters; when that is used up, further places show their best unit only.
+        See `Packing.passages`.
     """
-    passages: list[Passage] = []
-    by_file: dict[tuple[str, str], list[Passage]] = {}
-    room = SHARED * max_chars
-    for unit in islice(ranked, LOOK * count):
-        same_file = by_file.setdefault((unit.path, unit.source), [])
-        if room <= 0:
+    packing = Packing(count=count, max_chars=max_chars)
+    for unit in islice(ranked, packing.look):
+        packing.add(unit)
+        if packing.is_full:
+            break
+    return packing.passages
+
+
+class Packing:
+    """Passages that are filled with units, which come best first, none longer than a snippet.
+
+    Args:
+        count: The most passages.
+        max_chars: The most characters of a snippet.
+
+    Attributes:
+        passages: In the order of their best units, no unit in two of them. Together they hold `SHARED` times `max_chars`
+            characters; when that is used up, further places show their best unit only.
+        look: The number of units to look at.
+    """
+
+    def __init__(self, *, count: int, max_chars: int) -> None:
+        self.passages: list[Passage] = []
+        self.look = LOOK * count
+        self._count = count
+        self._max_chars = max_chars
+        self._by_file: dict[tuple[str, str], list[Passage]] = {}
+        self._room = SHARED * max_chars
+
+    @property
+    def is_full(self) -> bool:
+        """True if no other unit can be shown."""
+        return self._room <= 0 and len(self.passages) >= self._count
+
+    def wants(self, path: str, source: str) -> bool:
+        """Return True if a unit of a file may be shown."""
+        return len(self.passages) < self._count or (path, source) in self._by_file
+
+    def add(self, unit: PlacedUnit) -> None:
+        """Put a unit into a passage of its file, or open one with it, if there is room."""
+        same_file = self._by_file.get((unit.path, unit.source), ())
+        if self._room <= 0:
             opens = not any(passage.is_near(unit) for passage in same_file)
         else:
             for passage in same_file:
                 gained = passage.take(unit)
                 if gained is not None:
-                    room -= gained
-                    opens = False
-                    break
-            else:
-                shown = not unit.matches and any(passage.shows(unit.chunk) for passage in same_file)
-                opens = len(passages) < count and not shown
+                    self._room -= gained
+                    return
+            shown = not unit.matches and any(passage.shows(unit.chunk) for passage in same_file)
+            opens = len(self.passages) < self._count and not shown
         if opens:
-            passages.append(Passage([unit], max_chars))
-            same_file.append(passages[-1])
-            room -= passages[-1].length
-        if room <= 0 and len(passages) >= count:
-            break
-    return passages
+            opened = Passage([unit], self._max_chars)
+            self.passages.append(opened)
+            self._by_file.setdefault((unit.path, unit.source), []).append(opened)
+            self._room -= opened.length
 
 
 def _join(before: PlacedUnit, after: PlacedUnit) -> str:

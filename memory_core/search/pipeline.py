@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from memory_core.config.settings import Hybrid, TemporalDecay
 from memory_core.ranking import scores
-from memory_core.ranking.passages import SHARED, Passage, PlacedUnit, pack
+from memory_core.ranking.passages import SHARED, Packing, Passage, PlacedUnit
 from memory_core.ranking.snippets import Mark, find_marks
 from memory_core.records import Hit, Mode, Query
 from memory_core.search.candidates import (
@@ -94,11 +94,12 @@ def search(
     def pack_best(numbers: Iterable[int]) -> list[Hit]:
         order = sorted(numbers, key=ranks.__getitem__, reverse=True)  # of equals the first candidate's stay first
         ranked = ((*counts.units[i], bool(counts.counts[i]) or ranks[i] >= enough) for i in order)
-        units = _place_units(candidates, ranked, question, reader.stem, query.max_snippet_chars)
+        place = _make_placing(candidates, question, reader.stem, query.max_snippet_chars)
         if query.joined:
-            passages = pack(units, count=max(query.max_results, SHARED), max_chars=query.max_snippet_chars)
+            passages = _pack(candidates, ranked, place, query)
         else:
-            passages = [Passage([unit], query.max_snippet_chars) for unit in islice(units, query.max_results)]
+            chosen = islice(ranked, query.max_results)
+            passages = [Passage([place(*each)], query.max_snippet_chars) for each in chosen]
         hits = _keep_best(passages, judged, query, question.kind)
         if recorder is not None:
             recorder.shown = passages[: len(hits)]
@@ -139,18 +140,30 @@ def _recency(chunk: IndexedChunk, today: date, decay: TemporalDecay) -> float:
     return scores.recency(age.days, half_life_days=decay.half_life_days, floor=decay.floor)
 
 
-def _place_units(
+def _pack(
     candidates: Sequence[Candidate],
     ranked: Iterable[tuple[int, int, bool]],
-    question: Question,
-    stem: Stem,
-    max_chars: int,
-) -> Iterator[PlacedUnit]:
-    """Yield units with their places; those that are too long are cut around the words of the question.
+    place: Callable[[int, int, bool], PlacedUnit],
+    query: Query,
+) -> list[Passage]:
+    """Fill passages with units: (number of the candidate, number of the unit in it, `PlacedUnit.matches`), best first."""
+    packing = Packing(count=max(query.max_results, SHARED), max_chars=query.max_snippet_chars)
+    for number, index, matches in islice(ranked, packing.look):
+        chunk = candidates[number].chunk
+        if packing.wants(chunk.path, chunk.source):  # most do not come in: no values are made of them
+            packing.add(place(number, index, matches))
+            if packing.is_full:
+                break
+    return packing.passages
+
+
+def _make_placing(
+    candidates: Sequence[Candidate], question: Question, stem: Stem, max_chars: int
+) -> Callable[[int, int, bool], PlacedUnit]:
+    """Return what gives units their places, and cuts those that are too long around the words of the question.
 
     Args:
         candidates: The chunks of the units.
-        ranked: (number of the candidate, number of the unit in it, `PlacedUnit.matches`) of every unit, best first.
         question: Whose words are looked for in long units.
         stem: The stemmer of the keyword index.
         max_chars: The most characters of a unit.
@@ -164,13 +177,15 @@ def _place_units(
     def mark(unit: PlacedUnit) -> list[Mark]:
         return find_marks(unit.text, (unit.start, unit.end), asked, lambda word: stem(cut_cjk(word)))
 
-    for number, index, matches in ranked:
+    def place(number: int, index: int, matches: bool) -> PlacedUnit:
         chunk = candidates[number].chunk
         unit = chunk.units[index]
-        yield PlacedUnit(
+        return PlacedUnit(
             chunk.start_line + unit.first_line, chunk.start_line + unit.last_line, unit.start, unit.end,
             chunk.path, chunk.source, number, index, chunk.text, matches,
         ).cut(max_chars, mark)  # fmt: skip
+
+    return place
 
 
 def _keep_best(passages: Sequence[Passage], judged: Sequence[Score], query: Query, kind: QuestionKind) -> list[Hit]:

@@ -36,7 +36,10 @@ def find_other_speakers(
         return [False] * len(units)
     labels: list[tuple[str, str, str] | None] = [None] * len(units)
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    labelled = [":" in candidate.chunk.text for candidate in candidates]
     for place, (number, index) in enumerate(units):
+        if not labelled[number]:
+            continue
         chunk = candidates[number].chunk
         start = chunk.units[index].start
         end = chunk.text.find(":", start, start + MAX_LABEL) + 1

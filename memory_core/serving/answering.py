@@ -286,14 +286,16 @@ class Answerer:
             if reader.is_empty():
                 degradation.warn(NOTHING_INDEXED if query.as_of is None else NOTHING_THEN)
                 return self._to_result((), "keyword", None, degradation)
-            refuse_other_workspace(self._config, reader.load_workspace())
+            workspace = reader.load_workspace()
+            refuse_other_workspace(self._config, workspace)
             serving = reader.load_serving_space()
         # While the provider works, the index is not held: its write-ahead log could not be emptied.
         if serving is None and not self._explain_missing(query, degradation):
             self._warn_without_embeddings(degradation)
         vectors = None if serving is None else self._embed(serving, query, degradation)
         with reading() as reader:
-            refuse_other_workspace(self._config, reader.load_workspace())
+            if (held := reader.load_workspace()) != workspace:  # another process has taken the file over meanwhile
+                refuse_other_workspace(self._config, held)
             serves = reader.load_serving_space()
             if vectors is not None and (serves is None or serves.id != vectors.space_id):
                 degradation.warn(
