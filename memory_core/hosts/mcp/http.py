@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from memory_core.__about__ import explain_install
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.hosts.mcp.greeting import instruct
+from memory_core.hosts.mcp.lazy_packages import make_lazy
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
@@ -79,6 +80,7 @@ def serve_http(slot: MemorySlot, context: CallContext, address: Address) -> None
     """
     token = _read_token(address)
     try:
+        make_lazy("mcp", "mcp.server")
         import anyio
         import uvicorn
         from mcp.server.transport_security import TransportSecuritySettings

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
 import mcp_types as types
-from mcp.server import NotificationOptions, Server
+from mcp.server.lowlevel import NotificationOptions, Server
 
 from memory_core.__about__ import __version__
 from memory_core.config.names import DEFAULT_AGENT, SLOT_ID

@@ -10,6 +10,7 @@ from typing import NoReturn
 from memory_core.__about__ import explain_install
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts.mcp.greeting import Greeting, instruct
+from memory_core.hosts.mcp.lazy_packages import make_lazy
 from memory_core.hosts.mcp.lines import take_over
 from memory_core.hosts.mcp.stdio import Entrance
 from memory_core.plugin.slot import MemorySlot
@@ -31,6 +32,7 @@ def serve(slot: MemorySlot, context: CallContext) -> None:
     entrance = Entrance(reader, writer, Greeting(slot, context, instructions=instructions))
     try:
         if entrance.open():
+            make_lazy("mcp", "mcp.server")
             from memory_core.hosts.mcp.server import make_server, run
 
             run(slot, context, make_server(slot, context, instructions=instructions), entrance)

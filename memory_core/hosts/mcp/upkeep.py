@@ -11,6 +11,9 @@ from memory_core.concurrency.rest import rest
 from memory_core.hosts.allocation import give_back
 
 ROUND_SECONDS = 15.0  # from a call to a round, which follows others too, and takes a twentieth of a second
+SETTLE_SECONDS = (
+    1.0  # the same from the first call at the start or after a rest: what loads the model needs 8 MB for a moment
+)
 REST_SECONDS = 60.0  # without a call; the next search takes a fifteenth of a second longer, with 10,000 chunks
 
 
@@ -19,11 +22,19 @@ class Upkeep:
 
     Args:
         round_seconds: See `ROUND_SECONDS`.
+        settle_seconds: See `SETTLE_SECONDS`.
         rest_seconds: See `REST_SECONDS`.
     """
 
-    def __init__(self, *, round_seconds: float = ROUND_SECONDS, rest_seconds: float = REST_SECONDS) -> None:
+    def __init__(
+        self,
+        *,
+        round_seconds: float = ROUND_SECONDS,
+        settle_seconds: float = SETTLE_SECONDS,
+        rest_seconds: float = REST_SECONDS,
+    ) -> None:
         self._round_seconds = round_seconds
+        self._settle_seconds = settle_seconds
         self._rest_seconds = rest_seconds
         self._called = anyio.Event()
 
@@ -40,15 +51,22 @@ class Upkeep:
             group.cancel_scope.cancel()
 
     async def _look_after_memory(self) -> None:
+        await self._give_back_after(self._settle_seconds)
+        has_rested = True
         while True:
-            self._called = anyio.Event()
-            await anyio.sleep(self._round_seconds)
-            await anyio.to_thread.run_sync(give_back, abandon_on_cancel=True)
             while not self._called.is_set():  # a sync that follows an edit reads some of it again
                 with anyio.move_on_after(self._rest_seconds):
                     await self._called.wait()
                     break
                 await anyio.to_thread.run_sync(_rest, abandon_on_cancel=True)
+                has_rested = True
+            await self._give_back_after(self._settle_seconds if has_rested else self._round_seconds)
+            has_rested = False
+
+    async def _give_back_after(self, seconds: float) -> None:
+        self._called = anyio.Event()
+        await anyio.sleep(seconds)
+        await anyio.to_thread.run_sync(give_back, abandon_on_cancel=True)
 
 
 def _rest() -> None:

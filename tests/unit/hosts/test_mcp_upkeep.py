@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from collections.abc import Awaitable, Callable
+
 import anyio
 
 from memory_core.concurrency.rest import release_at_rest
@@ -54,6 +58,60 @@ def test_a_server_that_is_called_keeps_it() -> None:
     assert model.loaded
 
 
-async def _limited(serve) -> None:  # type: ignore[no-untyped-def]
+class Cycle:
+    """Garbage that only a round of the upkeep collects, as long as Python does not collect by itself."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+
+def test_what_loading_needed_goes_back_soon_after_the_first_call_and_after_a_rest() -> None:
+    model = Model()
+
+    async def serve() -> None:
+        upkeep = Upkeep(round_seconds=HANG_GUARD_SECONDS, settle_seconds=0.02, rest_seconds=0.3)
+        async with upkeep.work():
+            await _wait_until_gone(weakref.ref(Cycle()))  # what the start needed
+            for released in (1, 2):
+                garbage = weakref.ref(Cycle())
+                upkeep.note_call()
+                await _wait_until_gone(garbage)
+                while model.released < released:
+                    await anyio.sleep(0.01)
+                model.loaded = True
+
+    _run_without_collecting(serve)
+
+
+def test_later_calls_are_followed_by_a_round_only_after_a_while() -> None:
+    async def serve() -> None:
+        upkeep = Upkeep(round_seconds=HANG_GUARD_SECONDS, settle_seconds=0.02, rest_seconds=HANG_GUARD_SECONDS)
+        async with upkeep.work():
+            await _wait_until_gone(weakref.ref(Cycle()))  # what the start needed
+            garbage = weakref.ref(Cycle())
+            upkeep.note_call()
+            await _wait_until_gone(garbage)
+            upkeep.note_call()
+            garbage = weakref.ref(Cycle())
+            await anyio.sleep(0.2)
+            assert garbage() is not None
+
+    _run_without_collecting(serve)
+
+
+def _run_without_collecting(serve: Callable[[], Awaitable[None]]) -> None:
+    gc.disable()
+    try:
+        anyio.run(_limited, serve)
+    finally:
+        gc.enable()
+
+
+async def _wait_until_gone(garbage: weakref.ref[Cycle]) -> None:
+    while garbage() is not None:
+        await anyio.sleep(0.01)
+
+
+async def _limited(serve: Callable[[], Awaitable[None]]) -> None:
     with anyio.fail_after(HANG_GUARD_SECONDS):
         await serve()
