@@ -1,8 +1,8 @@
 """The static model that ships in the wordllama wheel: a table of token vectors, averaged. Never touches the network.
 
-The table is memory-mapped straight from the wheel's safetensors file and its tokenizer read with `tokenizers`: 200 ms and 49 MB,
-against 600 ms and 121 MB through the package, whose import also reconfigures the host's root logger. The package is the
-fallback for a wheel that is laid out differently.
+The table is memory-mapped straight from the wheel's safetensors file while many texts are embedded, and the rows that questions
+need are kept. Its tokenizer is read with `tokenizers`. That takes 200 ms and 35 MB, 600 ms and 121 MB through the package, whose
+import also reconfigures the host's root logger. The package is the fallback for a wheel that is laid out differently.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import threading
 import weakref
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -20,6 +21,7 @@ from memory_core.concurrency import forks
 from memory_core.concurrency.rest import release_at_rest
 from memory_core.embeddings.protocols import Calibration, Space
 from memory_core.embeddings.safetensors import read_tensors
+from memory_core.embeddings.token_rows import TokenRows, to_float32
 from memory_core.embeddings.vectors import round_to_int8, widen
 from memory_core.embeddings.word_tokens import MARK, WordTokens, cuts_at_words
 from memory_core.errors import ProviderUnavailable
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from tokenizers import Tokenizer
 
+    _Take = Callable[[NDArray[np.uint16]], NDArray[np.float32]]  # rows of the table as float32, for the ids of tokens
+
 MODEL = "l2_supercat_256"
 DIMENSIONS = 256
 VOCABULARY = 32_000
@@ -37,6 +41,7 @@ CALIBRATION = Calibration(floor=0.18, span=0.45)  # on the judged conversations 
 WIDENS_FROM = 4000  # texts: below, a float32 table costs more to make (20 ms, 32 MB) than its reads save
 FEW = 16  # texts: fewer are cut one by one, as a batch wakes threads
 
+_TABLE = "embedding.weight"
 _REINSTALL = "reinstall memory-core, or choose another provider: memorySearch.provider"
 
 
@@ -66,17 +71,17 @@ class StaticProvider:
 
         The rows are rounded to what fits into int8 (and a factor), so that every store, whatever it packs them into, ranks alike.
         """
-        table = self._choose_table(len(texts))
+        take = self._choose_rows(len(texts))
         for first in range(0, len(texts), BATCH):
-            yield first, round_to_int8(self._embed(texts[first : first + BATCH], table))
+            yield first, round_to_int8(self._embed(texts[first : first + BATCH], take))
 
     def embed_query(self, text: str, *, timeout_seconds: float | None = None) -> NDArray[np.float32]:  # noqa: ARG002 -- local, returns at once
         """See `EmbeddingProvider`."""
-        return cast("NDArray[np.float32]", self._embed([text], self._choose_table(1))[0])
+        return cast("NDArray[np.float32]", self._embed([text], self._choose_rows(1))[0])
 
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of every text's tokens, each below 32,000."""
-        _, tokenizer = self._load()
+        tokenizer = self._load().tokenizer
         if len(texts) < FEW:
             return [tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
         if (words := self._load_words()) is not None:
@@ -91,15 +96,15 @@ class StaticProvider:
             own, joined = self.token_ids(units), self.token_ids(["\n".join(text) for text in texts])
         else:
             own, joined = words.find_joined_ids(texts)
-        return own, round_to_int8(self._add_up(joined, self._choose_table(len(texts))))
+        return own, round_to_int8(self._add_up(joined, self._choose_rows(len(texts))))
 
     def token_vectors(self, ids: NDArray[np.uint16]) -> NDArray[np.float32]:
         """Return rows of the table as float32, shape (len(ids), 256), not normalised; zeros for tokens that spell characters."""
-        table, tokenizer = self._load()
-        rows = _take_rows(table, ids)
+        loaded = self._load()
+        rows = loaded.rows.take(ids)
         spelling = self._spelling
         if spelling is None:
-            spelling = self._spelling = _find_spelling(tokenizer)
+            spelling = self._spelling = _find_spelling(loaded.tokenizer)
         rows[spelling[ids]] = 0
         return rows
 
@@ -113,55 +118,66 @@ class StaticProvider:
             self._loaded = self._words = self._spelling = self._wide = None
         return was_loaded
 
-    def _choose_table(self, count: int) -> NDArray[np.generic]:
-        """Return the table as it costs least for so many texts."""
+    def _choose_rows(self, count: int) -> _Take:
+        """Return what takes rows of the table as it costs least for so many texts."""
         import numpy as np
 
-        table = self._load()[0]
-        if count < WIDENS_FROM or table.dtype != np.float16:
+        loaded = self._load()
+        if count < WIDENS_FROM:
             self._wide = None
-            return table
+        if count < FEW:
+            return loaded.rows.take
         wide = self._wide
         if wide is None:
+            table = loaded.load_table()
+            if count < WIDENS_FROM or table.dtype != np.float16:
+                return partial(_take_rows, table)
             wide = self._wide = widen(table.view(np.float16))
-        return wide
+        return partial(_take_rows, wide)
 
-    def _embed(self, texts: Sequence[str], table: NDArray[np.generic]) -> NDArray[np.float32]:
-        return self._add_up(self.token_ids(texts), table)
+    def _embed(self, texts: Sequence[str], take: _Take) -> NDArray[np.float32]:
+        return self._add_up(self.token_ids(texts), take)
 
-    def _add_up(self, texts: Sequence[Sequence[int]], table: NDArray[np.generic]) -> NDArray[np.float32]:
+    def _add_up(self, texts: Sequence[Sequence[int]], take: _Take) -> NDArray[np.float32]:
         """Return the mean of the vectors of each text's tokens, of unit length."""
         import numpy as np
 
         sums = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
         for row, ids in zip(sums, texts, strict=True):  # a tenth of the time of all texts together
-            np.add.reduce(_take_rows(table, np.frombuffer(array("H", ids), np.uint16)), axis=0, out=row)
+            np.add.reduce(take(np.frombuffer(array("H", ids), np.uint16)), axis=0, out=row)
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         return cast("NDArray[np.float32]", np.divide(sums, lengths, out=sums, where=lengths > 0))
 
     def _load_words(self) -> WordTokens | None:
         """Return what cuts many texts by their words; None for a tokenizer that it does not suit."""
-        tokenizer = self._load()[1]
+        tokenizer = self._load().tokenizer
         with self._lock:
             if self._words is None and cuts_at_words(tokenizer):
                 self._words = WordTokens(tokenizer)
             return self._words
 
-    def _load(self) -> tuple[NDArray[np.generic], Tokenizer]:
+    def _load(self) -> _Loaded:
         with self._lock:
             if self._loaded is None:
                 with forks.finish_before_fork():  # the tokenizer's library is set up with its first use
                     self._loaded = _Loaded.share()
-            return self._loaded.table, self._loaded.tokenizer
+            return self._loaded
 
 
 class _Loaded:
-    """The table and the tokenizer, which all providers of a process share as long as one of them is open."""
+    """The table and the tokenizer, which all providers of a process share as long as one of them is open.
+
+    Attributes:
+        load_table: Returns the table, which is mapped into memory as long as somebody holds it.
+        rows: The rows of the table that questions need.
+        tokenizer: Cuts texts into tokens.
+    """
 
     _shared: ClassVar[Callable[[], _Loaded | None]] = staticmethod(lambda: None)
 
-    def __init__(self, table: NDArray[np.generic], tokenizer: Tokenizer) -> None:
-        self.table = table
+    def __init__(self, load_table: Callable[[], NDArray[np.generic]], tokenizer: Tokenizer) -> None:
+        self.load_table = load_table
+        self.rows = TokenRows(load_table)
         self.tokenizer = tokenizer
 
     @classmethod
@@ -187,10 +203,7 @@ def _find_spelling(tokenizer: Tokenizer) -> NDArray[np.bool_]:
 
 def _take_rows(table: NDArray[np.generic], ids: NDArray[np.uint16]) -> NDArray[np.float32]:
     """Return rows of a table of token vectors as float32."""
-    import numpy as np
-
-    rows = table.take(ids, axis=0, mode="clip")  # a damaged index may hold ids that the table has not
-    return widen(rows.view(np.float16)) if rows.dtype == np.float16 else rows.astype(np.float32, copy=False)
+    return to_float32(table.take(ids, axis=0, mode="clip"))  # a damaged index may hold ids that the table has not
 
 
 def _find_package() -> Path:
@@ -202,8 +215,8 @@ def _find_package() -> Path:
     return Path(next(iter(spec.submodule_search_locations)))
 
 
-def _read_wheel() -> tuple[NDArray[np.generic], Tokenizer] | None:
-    """Return the table, memory-mapped, and the tokenizer; None when the wheel is not laid out like that of wordllama 0.4."""
+def _read_wheel() -> tuple[Callable[[], NDArray[np.generic]], Tokenizer] | None:
+    """Return what maps the table, and the tokenizer; None when the wheel is not laid out like that of wordllama 0.4."""
     from tokenizers import Tokenizer
 
     folder = _find_package()
@@ -212,7 +225,7 @@ def _read_wheel() -> tuple[NDArray[np.generic], Tokenizer] | None:
     if not (weights.is_file() and vocabulary.is_file()):
         return None
     try:
-        table = read_tensors(weights).get("embedding.weight")
+        table = read_tensors(weights).get(_TABLE)
     except ValueError:
         return None
     if table is None or table.shape != (VOCABULARY, DIMENSIONS):
@@ -221,10 +234,10 @@ def _read_wheel() -> tuple[NDArray[np.generic], Tokenizer] | None:
     tokenizer.no_padding()
     tokenizer.no_truncation()
     tokenizer.model._resize_cache(0)  # of words: no faster for us, and not freed with the tokenizer (0.23.3)
-    return table, tokenizer
+    return lambda: read_tensors(weights)[_TABLE], tokenizer
 
 
-def _load_package() -> tuple[NDArray[np.generic], Tokenizer]:
+def _load_package() -> tuple[Callable[[], NDArray[np.generic]], Tokenizer]:
     """Load table and tokenizer through wordllama; its own folder as cache keeps it from looking on the network."""
     root = logging.getLogger()
     level, handlers = root.level, list(root.handlers)
@@ -240,4 +253,4 @@ def _load_package() -> tuple[NDArray[np.generic], Tokenizer]:
         root.setLevel(level)
         root.handlers[:] = handlers
     model.tokenizer.no_padding()
-    return model.embedding, model.tokenizer
+    return lambda: model.embedding, model.tokenizer

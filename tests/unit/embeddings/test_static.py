@@ -132,7 +132,7 @@ def test_it_is_loaded_again_after_closing() -> None:
 def test_threads_load_one_model() -> None:
     provider = StaticProvider()
     made: list[object] = []
-    threads = [threading.Thread(target=lambda: made.append(provider._load()[1])) for _ in range(8)]
+    threads = [threading.Thread(target=lambda: made.append(provider._load().tokenizer)) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
