@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+DIGEST_BYTES = 16
+
 
 def digest(text: str) -> bytes:
     """Return the blake2b-16 of a text, which may hold lone surrogates, as some transcripts do."""
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_BYTES).digest()
 
 
 def digest_chunk(context: str, overlap_lines: int, text: str) -> bytes:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from memory_core.builtin.store.damage import DamagedRow
-from memory_core.embeddings.vectors import INT8_FACTOR, pack_int8, read_int8, widen
+from memory_core.embeddings.vectors import INT8_FACTOR, pack_int8, read_int8, split_int8, widen
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import Unit
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 WIDE_UNIT, NARROW_UNIT = 16, 6  # bytes of one unit: four int32; or two uint16 and two uint8
 _NARROW = b"\0"  # in front of narrow ones, which makes their length odd
 COARSE_FROM = 64  # dimensions; of 4, the length of an int8 row would be that of a float16 row
+_STEP_BYTES = 512 * 1024  # of float32 at a time: what a search has in the processor's caches stays there
 _make_unit = partial(tuple.__new__, Unit)  # a third of the time of `Unit._make`
 
 
@@ -121,6 +122,25 @@ class RowLayout:
         import numpy as np
 
         return np.frombuffer(octets, np.uint8).reshape(-1, self.length)
+
+    def multiply(self, rows: NDArray[np.uint8], query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the products of rows of `read` and a query. Equal rows have equal ones, wherever they stand: no BLAS."""
+        import numpy as np
+
+        numbers, factors = split_int8(rows) if self._is_coarse else (None, None)
+        products = np.empty(len(rows), np.float32)
+        step = max(_STEP_BYTES // (4 * self.dimensions), 1)
+        for first in range(0, len(rows), step):
+            some = slice(first, first + step)
+            wide = self.widen(rows[some]) if numbers is None else numbers[some].astype(np.float32)
+            np.einsum("ij,j->i", wide, query, out=products[some])
+        if factors is not None:
+            products *= factors
+        return products
+
+    @property
+    def _is_coarse(self) -> bool:
+        return self.length not in {2 * self.dimensions, 4 * self.dimensions}
 
     def widen(self, rows: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Return rows of `read` as float32, shape (n, dimensions)."""

@@ -56,12 +56,12 @@ class SharedRows:
         import numpy as np
 
         if numbers is not None:
-            return _multiply(self.take(numbers), query)
-        if self.layout is not None:
-            return np.concatenate([np.empty(0, np.float32), *(_multiply(step, query) for step in self.steps())])
+            return self._multiply(self._take(numbers), query)
         if self._places is None:
-            return _multiply(self._shared, query)
-        return np.concatenate([_multiply(self._shared, query), _multiply(self._own, query)]).take(self._places)
+            return self._multiply(self._shared, query)
+        return np.concatenate([self._multiply(self._shared, query), self._multiply(self._own, query)]).take(
+            self._places
+        )
 
     def choose(self, numbers: NDArray[np.intp], more: NDArray[Any]) -> SharedRows:
         """Return the rows of another state: some of these, in this order, and more behind them, given as these are held."""
@@ -93,9 +93,10 @@ class SharedRows:
     def _widen(self, rows: NDArray[Any]) -> NDArray[np.float32]:
         return rows if self.layout is None else self.layout.widen(rows)
 
+    def _multiply(self, rows: NDArray[Any], query: NDArray[np.float32]) -> NDArray[np.float32]:
+        import numpy as np
 
-def _multiply(rows: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.float32]:
-    import numpy as np
-
-    cosines: NDArray[np.float32] = np.einsum("ij,j->i", rows, query)  # `@` wakes BLAS threads, which costs more
-    return cosines
+        if self.layout is not None:
+            return self.layout.multiply(rows, query)
+        products: NDArray[np.float32] = np.einsum("ij,j->i", rows, query)  # `@` wakes BLAS threads, which costs more
+        return products

@@ -1,6 +1,6 @@
 """Nearest windows of one vector space: compared one by one while they are few, else after a choice by their signs.
 
-Up to `EXACT_BYTES` of float32, all rows are kept in memory. Where they are many they stay there as they are stored, and their
+Up to `EXACT_BYTES` of float32, all rows are kept in memory, from `WIDE_BYTES` on as they are stored; from `SCREEN_FROM` on, their
 signs pick those that are compared. Above that, only signs are kept, 32 times smaller than float32: they pick candidates, which
 are read from their BLOBs and compared exactly. A vec0 table keeps these bits in the index, so that a process begins with a read
 of some megabytes; where there is none, with a read of all vectors.
@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import accumulate, islice, repeat
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from memory_core.builtin.store import meta
-from memory_core.builtin.store.damage import check_cosines
+from memory_core.builtin.store.damage import DamagedRow, check_cosines
 from memory_core.builtin.store.encoding import RowLayout, unpack_embeddings
 from memory_core.builtin.store.shared_rows import SharedRows
 from memory_core.builtin.store.signs import Signs, find_alike, pack, to_words
@@ -25,6 +25,7 @@ from memory_core.concurrency.rest import release_at_rest
 from memory_core.config.settings import Vector
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.sqlite import PAGE_SIZE, Connection, load_vec0
+from memory_core.sync.prepared import DIGEST_BYTES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 VectorSearch = Literal["vec0", "signs", "exact", "off"]
 
 EXACT_BYTES = 64 * 1024 * 1024  # 65,536 vectors of 256 dimensions, 10,922 of 1,536
+WIDE_BYTES = 4 * 1024 * 1024  # of float32; more rows stay as they are stored, which takes a quarter and is no slower
 # From this number of rows in memory on, a scan of their signs picks the rows to compare, SCREENED for each one wanted: it takes
 # a third of the time, and recall@100 is .98 on real text.
 SCREEN_FROM, SCREENED = 16_384, 20
@@ -54,8 +56,7 @@ _BLOCK_STEP = 8  # which vec0 asks for
 _MOST_ROWS = 128  # of vec0 in a block: small indexes stay small, deletes stay cheap
 
 
-@dataclass(frozen=True, slots=True)
-class NearWindow:
+class NearWindow(NamedTuple):  # a search makes a hundred: the cheapest kind of record
     """A window's hash with the cosine of its embedding and the query."""
 
     hash: bytes
@@ -81,11 +82,34 @@ class _Screen:
         return find_alike(self.words, query - self.mean, count)
 
 
+class _Hashes:
+    """Hashes of texts, one behind the other, which takes a fifth of the memory of a list.
+
+    Args:
+        joined: All of them, see `_join_hashes`.
+    """
+
+    def __init__(self, joined: bytes) -> None:
+        self._joined = joined
+
+    def __len__(self) -> int:
+        return len(self._joined) // DIGEST_BYTES
+
+    def __getitem__(self, number: int) -> bytes:
+        return self._joined[number * DIGEST_BYTES : (number + 1) * DIGEST_BYTES]
+
+    def list_all(self) -> list[bytes]:
+        """Return a list of them, in order."""
+        import numpy as np
+
+        return cast("list[bytes]", np.frombuffer(self._joined, f"V{DIGEST_BYTES}").tolist())
+
+
 @dataclass(frozen=True, slots=True)
 class _Matrix:
     space_id: int
     generation: str
-    hashes: Sequence[bytes]
+    hashes: _Hashes
     rows: SharedRows
     screen: _Screen | None = None
 
@@ -271,7 +295,7 @@ class VectorIndex:
 
         if not len(held.hashes):
             return None
-        places = dict(zip(held.hashes, range(len(held.hashes)), strict=True))
+        places = dict(zip(held.hashes.list_all(), range(len(held.hashes)), strict=True))
         # The second is slower, and asked only where many windows have no embedding yet.
         for query, values in ((_USED, ()), (_USED_AND_EMBEDDED, (held.space_id,))):
             found = connection.execute(query, values).get  # the values alone: no tuples to be made and freed
@@ -292,12 +316,14 @@ class VectorIndex:
         layout, screen = held.rows.layout, held.screen
         if (len(hashes) < self._screen_from) != (screen is None) or (layout and {*map(len, blobs)} - {layout.length}):
             return None
+        if layout is None and len(hashes) * 4 * dimensions > 2 * WIDE_BYTES:
+            return None
         more = unpack_embeddings(blobs, dimensions)
         rows = held.rows.choose(numbers, more if layout is None else layout.read(b"".join(blobs)))
         if screen is not None:
             words = to_words(pack(more, above=screen.mean)) if read else screen.words[:, :0]
             screen = _Screen(screen.mean, np.concatenate([screen.words.take(numbers, axis=1), words], axis=1))
-        return _Matrix(held.space_id, generation, hashes, rows, screen)
+        return _Matrix(held.space_id, generation, _Hashes(_join_hashes(hashes)), rows, screen)
 
 
 def find_vec0_problem(settings: Vector) -> str | None:
@@ -315,25 +341,36 @@ def _matrix(
     screen_from: int | None = None,
 ) -> _Matrix:
     """Make a matrix of hashes and embeddings; with a screen from a number of rows on, where rows stay as they are stored."""
-    hashes: list[bytes] = []
-    octets = bytearray()
+    joined, octets = bytearray(), bytearray()
     lengths: list[int] = []
     unread = iter(found)
     while step := [*islice(unread, _JOINED)]:
         keys, blobs = zip(*step, strict=True)
-        hashes += keys
+        joined += _join_hashes(keys)
         octets += b"".join(blobs)
         lengths += map(len, blobs)
+    hashes = _Hashes(bytes(joined))
     screened = screen_from is not None and len(hashes) >= screen_from
     layout = RowLayout.find({*lengths}, dimensions)
     if layout is None:
         pieces = [bytes(octets[end - length : end]) for length, end in zip(lengths, accumulate(lengths), strict=True)]
         rows = SharedRows(unpack_embeddings(pieces, dimensions))
-    elif screened:
-        rows = SharedRows(layout.read(octets), layout=layout)
-    else:
+    elif len(hashes) * 4 * dimensions <= WIDE_BYTES:
         rows = SharedRows(layout.widen(layout.read(octets)))
+    else:
+        rows = SharedRows(layout.read(octets), layout=layout)
     return _Matrix(space_id, generation, hashes, rows, _Screen.of(rows) if screened else None)
+
+
+def _join_hashes(hashes: Sequence[bytes]) -> bytes:
+    """Return hashes one behind the other.
+
+    Raises:
+        DamagedRow: One has another length than all digests.
+    """
+    if {*map(len, hashes)} - {DIGEST_BYTES}:
+        raise DamagedRow("a hash has another length than those of texts")
+    return b"".join(hashes)
 
 
 def _is_same_file(held: int, generation: int) -> bool:

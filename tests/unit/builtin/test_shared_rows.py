@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_core.builtin.store import encoding
 from memory_core.builtin.store.encoding import RowLayout, find_length, pack_embeddings, unpack_embeddings
 from memory_core.builtin.store.shared_rows import SharedRows
+
+if TYPE_CHECKING:
+    import pytest
 
 DIMENSIONS = 8
 WIDE = 64  # from which int8 is worth it
@@ -43,9 +49,21 @@ def test_rows_that_stay_as_they_are_stored_are_those_that_were_packed(
     assert len(rows) == len(wide)
     assert np.array_equal(rows.take(None), wide)
     assert np.array_equal(rows.take(some), wide[some])
-    assert np.array_equal(rows.compare(query, some), np.einsum("ij,j->i", wide[some], query))
+    products = rows.compare(query, None)
+    assert np.allclose(products, np.einsum("ij,j->i", wide, query), atol=1e-6)
+    assert np.array_equal(
+        rows.compare(query, some), products[some]
+    )  # equal rows have equal products, wherever they stand
     assert np.array_equal(np.concatenate([wide[:0], *rows.steps()]), wide)
-    assert np.array_equal(rows.compare(query, None), np.einsum("ij,j->i", wide, query))
+
+
+def test_more_rows_than_are_widened_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "_STEP_BYTES", 4 * WIDE * 10)
+    layout = RowLayout(WIDE, find_length(WIDE, coarse=True))
+    numbers = np.random.default_rng(0).standard_normal((95, WIDE), np.float32)
+    stored = layout.read(b"".join(pack_embeddings(numbers, coarse=True)))
+    query = _make_rows(WIDE, 1)[:, 0]
+    assert np.allclose(layout.multiply(stored, query), np.einsum("ij,j->i", layout.widen(stored), query), atol=1e-6)
 
 
 @given(first=st.integers(1, 60), changes=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 12)), max_size=8))
