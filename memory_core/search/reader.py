@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import field
 from datetime import date
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -89,6 +90,7 @@ class IndexedChunk:
         text: Its lines.
         units: What is ranked, never empty.
         token_ids: Of its units, as `embeddings.token_blobs` packs them; None where the store keeps none, or did not load them.
+        derived: What searches have made of the rest, by name, for others that find it while the store keeps it in memory.
     """
 
     id: int
@@ -100,6 +102,7 @@ class IndexedChunk:
     text: str
     units: Sequence[Unit]
     token_ids: bytes | None
+    derived: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 
 
 class WindowCosine(NamedTuple):  # a search makes some hundred: the cheapest kind of record

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import compress, pairwise
-from typing import TypeAlias
+from itertools import accumulate, islice
+from typing import NamedTuple, TypeAlias, cast
 
 from memory_core.search.candidates import Candidate
 from memory_core.search.question import Question
@@ -13,7 +14,7 @@ from memory_core.text.terms import cut_cjk
 
 Stem: TypeAlias = Callable[[str], list[str]]
 
-_BREAK = "\ue000u"  # stands before every text: a private character, so that no note holds it, which no stemmer changes
+_BREAK = "9182736455463728190"  # stands before every text: what hardly a note holds, and no stemmer changes
 _BEFORE = 2  # texts of a candidate before its units: its headings, and what it repeats of the chunk before
 
 
@@ -40,8 +41,9 @@ class TermCounts:
         self.chunk_lengths: list[int] = []
         self.found: list[list[bool]] = []
         self.identified: list[bool] = []
-        texts = [text for candidate in candidates for text in _texts(candidate)]
-        counts, words = _count(question.terms, texts, stem)
+        stemmed = _stem_all(candidates, stem)
+        counts = _count(question.terms, stemmed)
+        words = [count for each in stemmed for count in each.words]
         begin = 0
         for number, candidate in enumerate(candidates):
             size = len(candidate.chunk.units)
@@ -69,53 +71,78 @@ class TermCounts:
         return [share / whole for share in best]
 
 
-def _texts(candidate: Candidate) -> Iterator[str]:
-    """Yield the context of a candidate, what it repeats of the chunk before, and its units; CJK cut into pairs."""
+class _StemmedTexts(NamedTuple):
+    """The stems of the texts of a candidate: each text's one behind the other, a space before and behind, after a line end.
+
+    Attributes:
+        stems: Of all its texts.
+        sizes: Of every text, the characters of that.
+        words: Of every text, the number of stems.
+    """
+
+    stems: str
+    sizes: list[int]
+    words: list[int]
+
+
+def _stem_all(candidates: Sequence[Candidate], stem: Stem) -> list[_StemmedTexts]:
+    """Return the stems of all candidates; those that no search has found before in one call of the stemmer."""
+    missing = [each for each in candidates if _name(each) not in each.chunk.derived]
+    if missing:
+        several = [_texts(each) for each in missing]
+        stemmed = iter(_stem([text for texts in several for text in texts], stem))
+        for each, texts in zip(missing, several, strict=True):
+            own = [f"\n {text}" for text in islice(stemmed, len(texts))]
+            made = _StemmedTexts("".join(own), [*map(len, own)], [text.count(" ") - 1 for text in own])
+            each.chunk.derived[_name(each)] = made
+    return [cast("_StemmedTexts", each.chunk.derived[_name(each)]) for each in candidates]
+
+
+def _name(candidate: Candidate) -> str:
+    return "stems, with its name" if candidate.is_named else "stems"
+
+
+def _stem(texts: Sequence[str], stem: Stem) -> list[str]:
+    """Return the stems of every text, with a space behind each."""
+    stems = stem("".join([f" {_BREAK} {text}" for text in texts]))
+    stemmed = " ".join([*stems, ""]).split(f"{_BREAK} ")[1:]
+    if len(stemmed) == len(texts):
+        return stemmed
+    return ["".join([f"{each} " for each in stem(text) if each != _BREAK]) for text in texts]  # a note holds the break
+
+
+def _texts(candidate: Candidate) -> list[str]:
+    """Return the context of a candidate, what it repeats of the chunk before, and its units; CJK cut into pairs."""
     chunk = candidate.chunk
     text = chunk.text
     context = f"{chunk.context} {chunk.date} {chunk.path}" if candidate.is_named else chunk.context
-    texts = [context, text[: chunk.units[0].start], *(text[unit.start : unit.end] for unit in chunk.units)]
-    return iter(texts) if text.isascii() and context.isascii() else map(cut_cjk, texts)
+    texts = [context, text[: chunk.units[0].start], *[text[unit.start : unit.end] for unit in chunk.units]]
+    return texts if text.isascii() and context.isascii() else [cut_cjk(each) for each in texts]
 
 
-def _count(terms: Sequence[Term], texts: Sequence[str], stem: Stem) -> tuple[list[dict[int, int]], list[int]]:
-    """Count for every text the terms, by their numbers, and the words, in one call of the stemmer."""
-    stems = stem("".join(f" {_BREAK} {text}" for text in texts))
-    if stems.count(_BREAK) != len(texts):  # a note holds the break itself
-        stems = [each for text in texts for each in (_BREAK, *(own for own in stem(text) if own != _BREAK))]
-    wanted = _by_first_stem(terms, stems)
-    marked = {_BREAK, *wanted}
-    counts: list[dict[int, int]] = []
-    breaks: list[int] = []
-    for at in compress(range(len(stems)), map(marked.__contains__, stems)):
-        found = stems[at]
-        if found == _BREAK:
-            counts.append({})
-            breaks.append(at)
-            continue
-        held = counts[-1]
-        for number, run in wanted[found]:
-            if len(run) == 1 or tuple(stems[at : at + len(run)]) == run:
-                held[number] = held.get(number, 0) + 1
-    return counts, [end - start - 1 for start, end in pairwise([*breaks, len(stems)])]
+def _count(terms: Sequence[Term], stemmed: Sequence[_StemmedTexts]) -> list[dict[int, int]]:
+    """Count the terms, by their numbers, in every text of all candidates."""
+    whole = "".join([each.stems for each in stemmed])
+    starts = [*accumulate((size for each in stemmed for size in each.sizes), initial=0)]
+    counts: list[dict[int, int]] = [{} for _ in starts[1:]]
+    for number, wanted in _list_wanted(terms):
+        at = whole.find(wanted)
+        while at >= 0:
+            held = counts[bisect_right(starts, at) - 1]
+            held[number] = held.get(number, 0) + 1
+            at = whole.find(wanted, at + 1)  # the space behind a word stands before the next one, too
+    return counts
 
 
-def _by_first_stem(terms: Sequence[Term], stems: Iterable[str]) -> Mapping[str, Sequence[tuple[int, tuple[str, ...]]]]:
-    """Group the numbers and stems of terms by their first stem; a prefix, one character, is under every stem that begins
-    with it, and a word also under the stems of its forms.
+def _list_wanted(terms: Sequence[Term]) -> Iterator[tuple[int, str]]:
+    """Yield the numbers of terms with what to look for among stems: those of the term, and those of the other forms of a word.
+
+    Of a prefix, a single character, that is the beginning of a word.
     """
-    wanted: dict[str, list[tuple[int, tuple[str, ...]]]] = {}
-    beginnings: dict[str, list[str]] = {term.stems[0]: [] for term in terms if term.prefix}
-    for stem in set(stems) if beginnings else ():
-        if (beginning := beginnings.get(stem[0])) is not None:
-            beginning.append(stem)
     for number, term in enumerate(terms):
-        firsts = beginnings[term.stems[0]] if term.prefix else term.stems[:1]
-        for first in firsts:
-            wanted.setdefault(first, []).append((number, term.stems))
+        yield number, f" {term.stems[0]}" if term.prefix else f" {' '.join(term.stems)} "
         for form in term.forms:
-            wanted.setdefault(form.stem, []).append((number, (form.stem,)))
-    return wanted
+            yield number, f" {form.stem} "
 
 
 def _add_up(several: Iterable[Mapping[int, int]]) -> dict[int, int]:

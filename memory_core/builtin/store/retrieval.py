@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias, cast
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from memory_core.builtin.store import word_forms
 from memory_core.builtin.store.codebooks import Codebooks
 from memory_core.builtin.store.damage import check_chunk, check_cosines, check_window
 from memory_core.builtin.store.encoding import unpack_embeddings, unpack_lines, unpack_units
-from memory_core.builtin.store.meta import WORKSPACE, get_value
+from memory_core.builtin.store.kept_rows import KEPT_UP_TO, KeptRows
+from memory_core.builtin.store.meta import WORKSPACE, get_value, read_generation
 from memory_core.builtin.store.rows import unpack_text
 from memory_core.builtin.store.spaces import load_serving_space
 from memory_core.builtin.store.stem_counts import StemCounts
@@ -40,6 +41,20 @@ _WINDOWS, _WINDOWS_OF_DATES = 2, 8
 _MOST_BOUND = 100  # numbers of a list that are variables
 
 _ChunkRow: TypeAlias = tuple[int, bytes, str, str, str | None, int, str, str, bytes | None, bytes, bytes | None]
+_NO_BINDINGS: Mapping[str, str | float] = {}
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+_Window: TypeAlias = tuple[int, int, bytes]  # first and last unit, embedding
+
+
+class ReaderCaches:
+    """Counts and rows that the readers of one index keep in memory from one search to the next."""
+
+    def __init__(self) -> None:
+        self.stem_counts = StemCounts()
+        self.chunks: KeptRows[tuple[int, bool], IndexedChunk] = KeptRows()  # by id, and if token ids were asked for
+        self.holders: KeptRows[bytes, list[int]] = KeptRows()  # by the hash of a window the chunks that hold it
+        self.windows: KeptRows[tuple[int, int], list[_Window]] = KeptRows()  # by chunk and space
 
 
 class StoreReader:
@@ -48,12 +63,12 @@ class StoreReader:
     Args:
         connection: Inside a read transaction.
         vectors: Finds nearest windows.
-        stem_counts: Keeps counts from one search to the next.
+        caches: Of the index; None begins with empty ones.
     """
 
-    def __init__(self, connection: Connection, vectors: VectorIndex, stem_counts: StemCounts | None = None) -> None:
+    def __init__(self, connection: Connection, vectors: VectorIndex, caches: ReaderCaches | None = None) -> None:
         self._db = connection
-        self._stem_counts = stem_counts or StemCounts()
+        self._caches = caches or ReaderCaches()
         self._vectors = vectors
         self._tokenize = load_tokenizer(connection)
         self._books = Codebooks(connection)
@@ -84,7 +99,7 @@ class StoreReader:
 
     def count_by_stem(self, stems: Collection[str]) -> dict[str, int]:
         """See `Reader`."""
-        return self._stem_counts.count(self._db, stems)
+        return self._caches.stem_counts.count(self._db, stems)
 
     def find_forms(self, words: Collection[str], languages: Sequence[Language]) -> dict[str, list[str]]:
         """See `Reader`."""
@@ -135,17 +150,31 @@ class StoreReader:
         clauses, bindings = _date_clauses(dates)
         count = depth * (_WINDOWS_OF_DATES if clauses else _WINDOWS)
         near = self._vectors.find_nearest(self._db, space_id, vector, count)
-        cosines = {window.hash: window.cosine for window in near}
+        hashes = [window.hash for window in near]
+        if clauses:
+            holders = self._read_holders(hashes, clauses, bindings)
+        else:
+            holders = self._find_kept(self._caches.holders, hashes, self._read_holders)
+        found: dict[int, float] = {}
+        for key, cosine in near:
+            for chunk_id in holders[key]:
+                found[chunk_id] = max(found.get(chunk_id, -1.0), cosine)
+        return best_of(self, found, depth)
+
+    def _read_holders(
+        self, hashes: Collection[bytes], clauses: str = "", bindings: Mapping[str, str | float] = _NO_BINDINGS
+    ) -> dict[bytes, list[int]]:
+        """Return for every hash the chunks that hold a window with it, and whose files have the dates of the clauses."""
         rows = self._db.execute(
             "SELECT w.hash, w.chunk_id FROM windows w"
             + (" CROSS JOIN chunks c ON c.id = w.chunk_id CROSS JOIN files f ON f.id = c.file_id" if clauses else "")
-            + f" WHERE w.hash IN ({','.join(f':h{i}' for i in range(len(near)))}) {clauses}",
-            {**{f"h{i}": window.hash for i, window in enumerate(near)}, **bindings},
+            + f" WHERE w.hash IN ({','.join('?' * len(hashes))}) {clauses}",
+            (*hashes, *bindings.values()),
         )
-        found: dict[int, float] = {}
-        for key, chunk_id in rows:
-            found[chunk_id] = max(found.get(chunk_id, -1.0), cosines[key])
-        return best_of(self, found, depth)
+        found: dict[bytes, list[int]] = {key: [] for key in hashes}
+        for key, chunk_id in cast("list[tuple[bytes, int]]", rows.fetchall()):
+            found[key].append(chunk_id)
+        return found
 
     def find_by_name(self, name: str, dates: DateRange, limit: int) -> list[int]:
         """See `Reader`."""
@@ -169,6 +198,35 @@ class StoreReader:
 
     def load_chunks(self, ids: Collection[int], *, tokens: bool = False) -> list[IndexedChunk]:
         """See `Reader`."""
+        found = self._find_kept(
+            self._caches.chunks,
+            [(number, tokens) for number in ids],
+            lambda missing: {
+                (chunk.id, tokens): chunk
+                for chunk in self._read_chunks([number for number, _ in missing], tokens=tokens)
+            },
+        )
+        chunks = sorted(found.values(), key=lambda chunk: chunk.id)  # two parts of one long line begin at one place
+        for chunk in chunks:
+            self._units[chunk.id] = len(chunk.units)
+        return chunks
+
+    def _find_kept(
+        self, kept: KeptRows[_K, _V], keys: Sequence[_K], read: Callable[[Sequence[_K]], Mapping[_K, _V]]
+    ) -> dict[_K, _V]:
+        """Return values by key; those that are not kept are read, and kept if the index is small."""
+        if self.count_chunks() > KEPT_UP_TO:
+            return {**read(keys)}
+        generation = read_generation(self._db)
+        found = kept.find(generation, keys)
+        missing = [key for key in keys if key not in found]
+        if missing:
+            others = read(missing)
+            kept.keep(generation, others)
+            found.update(others)
+        return found
+
+    def _read_chunks(self, ids: Collection[int], *, tokens: bool) -> list[IndexedChunk]:
         wanted = "c.tokens" if tokens else "NULL"
         rows = self._db.execute(
             "SELECT c.id, c.hash, f.path, f.source, f.date, c.start_line, c.context, c.text, c.packed, c.units,"
@@ -183,7 +241,6 @@ class StoreReader:
             text, units = unpack_text(self._books, plain, packed), unpack_units(blob)
             token_ids = None if held is None else next(unpacked)
             check_chunk(key, context, text, units, token_ids)
-            self._units[chunk_id] = len(units)
             chunks.append(IndexedChunk(chunk_id, path, source, date, start, context, text, units, token_ids))
         return chunks
 
@@ -230,13 +287,12 @@ class StoreReader:
         """See `Reader`."""
         import numpy as np
 
-        rows = self._db.execute(
-            "SELECT w.chunk_id, w.first, w.last, e.embedding FROM windows w"
-            " CROSS JOIN embedding_cache e"  # CROSS: windows first, whatever the planner thinks
-            f" WHERE w.chunk_id IN ({_list_numbers(chunk_ids)}) AND e.space_id = ? AND e.hash = w.hash",
-            (*_bind_numbers(chunk_ids), space_id),
+        found = self._find_kept(
+            self._caches.windows,
+            [(number, space_id) for number in chunk_ids],
+            lambda missing: self._read_windows(space_id, [number for number, _ in missing]),
         )
-        windows = cast("list[tuple[int, int, int, bytes]]", rows.fetchall())
+        windows = [(number, *window) for (number, _), own in found.items() for window in own]
         if not windows:
             return []
         embeddings = unpack_embeddings([window[3] for window in windows], len(vector))
@@ -247,6 +303,18 @@ class StoreReader:
             WindowCosine(chunk_id, first, last, cosine)
             for (chunk_id, first, last, _), cosine in zip(windows, cosines, strict=True)
         ]
+
+    def _read_windows(self, space_id: int, chunk_ids: Collection[int]) -> dict[tuple[int, int], list[_Window]]:
+        rows = self._db.execute(
+            "SELECT w.chunk_id, w.first, w.last, e.embedding FROM windows w"
+            " CROSS JOIN embedding_cache e"  # CROSS: windows first, whatever the planner thinks
+            f" WHERE w.chunk_id IN ({_list_numbers(chunk_ids)}) AND e.space_id = ? AND e.hash = w.hash",
+            (*_bind_numbers(chunk_ids), space_id),
+        )
+        read: dict[tuple[int, int], list[_Window]] = {(number, space_id): [] for number in chunk_ids}
+        for number, first, last, embedding in cast("list[tuple[int, int, int, bytes]]", rows.fetchall()):
+            read[number, space_id].append((first, last, embedding))
+        return read
 
     def load_tokens(self, space_id: int, chunk_ids: Collection[int]) -> list[WindowTokens] | None:
         """See `Reader`."""

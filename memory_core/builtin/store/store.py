@@ -13,8 +13,7 @@ from memory_core.builtin.store.damage import DamagedRow, translate_bad_text
 from memory_core.builtin.store.meta import bump_generation
 from memory_core.builtin.store.migrations import MIGRATIONS
 from memory_core.builtin.store.repair import find_damage, may_replace, remove_obstacles, set_aside
-from memory_core.builtin.store.retrieval import StoreReader
-from memory_core.builtin.store.stem_counts import StemCounts
+from memory_core.builtin.store.retrieval import ReaderCaches, StoreReader
 from memory_core.builtin.store.vectors import VectorIndex
 from memory_core.config.settings import Vector
 from memory_core.errors import MemoryCoreError, StoreCorrupt, StoreError
@@ -45,7 +44,7 @@ class Store:
         self._failed: tuple[FileId | None, StoreError] | None = None  # what may be damage, and the file it was met in
         self.writable = writable
         self.vectors = vectors or VectorIndex(Vector())
-        self._stem_counts = StemCounts()
+        self._caches = ReaderCaches()
         self._pool = ConnectionPool(path, INDEX, MIGRATIONS, writable=writable)
 
     def exists(self) -> bool:
@@ -76,7 +75,7 @@ class Store:
             StoreError: It cannot be used.
         """
         with self.read() as connection:
-            yield StoreReader(connection, self.vectors, self._stem_counts)
+            yield StoreReader(connection, self.vectors, self._caches)
 
     @contextlib.contextmanager
     def write(self, *, content: bool = True) -> Iterator[Connection]:

@@ -1,0 +1,59 @@
+"""Rows of a small index that stay in memory: those of the index as it is, whoever has changed it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memory_core
+from memory_core.builtin.store import retrieval
+from memory_core.builtin.store.kept_rows import KeptRows
+from memory_core.concurrency.rest import rest
+
+
+def test_values_of_one_generation_are_found_and_those_of_another_are_not() -> None:
+    kept: KeptRows[int, str] = KeptRows()
+    kept.keep("1", {1: "a", 2: "b"})
+    kept.keep("1", {3: "c"})
+    assert kept.find("1", [3, 1, 4]) == {3: "c", 1: "a"}
+    assert kept.find("2", [1]) == {}
+    kept.keep("2", {1: "x"})
+    assert kept.find("2", [1, 2]) == {1: "x"}
+    assert kept.find("1", [1]) == {}
+
+
+def test_they_are_let_go_of_at_rest() -> None:
+    kept: KeptRows[int, str] = KeptRows()
+    kept.keep("1", {1: "a"})
+    assert rest()
+    assert kept.find("1", [1]) == {}
+    assert not kept._release()
+
+
+@pytest.mark.parametrize("up_to", [0, 2_000])
+def test_what_another_process_has_changed_is_found(tmp_path: Path, up_to: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retrieval, "KEPT_UP_TO", up_to)
+    note = tmp_path / "notes/memory/a.md"
+    note.parent.mkdir(parents=True)
+    note.write_text("# Garden\n\n- The heron stands by the pond.\n- The gate is green.\n", encoding="utf-8")
+    config = {"memorySearch": {"provider": "static", "sync": {"onSearch": False, "watch": False}}}
+    with (
+        memory_core.open_memory(config, workspace=tmp_path / "notes", state_dir=tmp_path / "state") as ours,
+        memory_core.open_memory(config, workspace=tmp_path / "notes", state_dir=tmp_path / "state") as theirs,
+    ):
+
+        def ask() -> list[tuple[Any, ...]]:
+            answer = ours.call_tool("memory_search", {"query": "heron pond", "minScore": 0})
+            assert answer["mode"] == "hybrid"
+            return [(hit["startLine"], hit["score"], hit["snippet"]) for hit in answer["results"]]
+
+        theirs.sync()
+        assert ask() == ask() != []
+        for line in ("The heron has left the pond.", "The heron is back at the pond."):
+            note.write_text(f"A new line.\n\n# Garden\n\n- {line}\n- The gate is green.\n", encoding="utf-8")
+            theirs.sync()
+            found = ask()
+            assert line in found[0][2]
+            assert found == ask()
