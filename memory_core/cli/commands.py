@@ -156,12 +156,12 @@ def _run_doctor(options: Options) -> int:
 
 
 def _run_mcp(options: Options) -> int:
-    from memory_core.hosts.allocation import use_one_arena
+    from memory_core.hosts.allocation import save_memory
     from memory_core.hosts.saving import CopySlot, is_saving
     from memory_core.plugin.slot import MemorySlot
     from memory_core.records import CallContext
 
-    use_one_arena()
+    save_memory()
     saving = is_saving()
     slot = (CopySlot if saving else MemorySlot)(
         options.config, workspace=options.workspace, state_dir=options.state_dir
