@@ -13,9 +13,9 @@ from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources.refusals import refuse_type
 from memory_core.sources.roots import Root, Sighting, find_roots
+from memory_core.sources.stamps import Stamp, read_stamp
 
 FileKey: TypeAlias = tuple[str, str]  # source and path
-Stamp: TypeAlias = tuple[int, int, int, int]  # the values of a `FileStamp`, without its price
 
 
 class Hash(Protocol):
@@ -58,12 +58,12 @@ class Survey:
         numbers: list[int] = []
         names: list[str] = []
         last = None
-        for root, relative, info in self.found.values():
+        for root, relative, stamp, _ in self.found.values():
             if root is not last:
                 last = root
                 names.append(f"\0{root.source}\0{root.shown}\0{root.is_vault:d}")
             names.append(relative)
-            numbers += (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+            numbers += stamp
         content.update("\n".join(names).encode("utf-8", "surrogateescape"))
         content.update(_pack(numbers))
 
@@ -72,9 +72,8 @@ class Survey:
         changed: list[MemoryFile] = []
         take = stamps.pop
         for each in self.found.values():
-            root, relative, info = each
-            held = take((root.source, root.shown + relative), None)
-            if held != (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino):
+            held = take((each.root.source, each.root.shown + each.relative), None)
+            if held != each.stamp:
                 file = each.file
                 if held != file.stamp:
                     changed.append(file)
@@ -83,7 +82,7 @@ class Survey:
     @property
     def has_hard_links(self) -> bool:
         """See `Listing.has_hard_links`."""
-        return any(each.info.st_nlink > 1 for each in self.found.values())
+        return any(each.links > 1 for each in self.found.values())
 
     def list(self) -> Listing:
         """Return the records of all files."""
@@ -143,5 +142,5 @@ def look_up(roots: Sequence[Root], real: str) -> tuple[MemoryFile | None, list[t
         except (FileNotFoundError, NotADirectoryError):
             continue
         if refuse_type(info) is None:
-            return root.to_file(relative, Path(root.join(relative)), info), keys, info.st_nlink > 1
+            return root.to_file(relative, Path(root.join(relative)), read_stamp(info)), keys, info.st_nlink > 1
     return None, keys, False

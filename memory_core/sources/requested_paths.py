@@ -18,6 +18,7 @@ from memory_core.errors import PathRefused
 from memory_core.records import MemoryFile
 from memory_core.sources.refusals import OUTSIDE, SYMLINK, TOO_LONG, WITH_CONTROLS, describe_os_error, refuse_type
 from memory_core.sources.roots import Root, find_roots
+from memory_core.sources.stamps import read_stamp
 
 MAX_PATH_BYTES = 4096  # PATH_MAX of Linux; longer ones cannot be opened
 MAX_NAME_BYTES = 255  # NAME_MAX of all common file systems
@@ -122,7 +123,7 @@ def _look_up(root: Root, relative: str, path: str) -> MemoryFile | None:
         raise PathRefused(path, describe_os_error(error)) from error
     if problem := refuse_type(info):
         raise PathRefused(path, problem)
-    return root.to_file(relative, Path(real), info) if is_spelt else None
+    return root.to_file(relative, Path(real), read_stamp(info)) if is_spelt else None
 
 
 def _is_spelt_exactly(root: Root, relative: str) -> bool:

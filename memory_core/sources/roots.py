@@ -17,7 +17,7 @@ from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.home import expand_home
 from memory_core.config.settings import ExtraPath
 from memory_core.lazy_dataclasses import dataclass
-from memory_core.records import FileFailure, MemoryFile
+from memory_core.records import FileFailure, FileStamp, MemoryFile
 from memory_core.sources.globs import compile_glob
 from memory_core.sources.refusals import (
     FOLDER,
@@ -30,7 +30,7 @@ from memory_core.sources.refusals import (
     make_printable,
     refuse_type,
 )
-from memory_core.sources.stamps import read_stamp
+from memory_core.sources.stamps import Stamp, clamp_stamp, read_numbers
 
 SUFFIX = ".md"
 USER_NAME = "USER.md"  # what the agent knows of its user; OpenClaw searches it beside the notes
@@ -130,13 +130,13 @@ class Root:
             return "does not match the pattern of its extra path"
         return UNFIT_NAME if is_unfit(name) else None
 
-    def to_file(self, relative: str, real: Path, info: os.stat_result) -> MemoryFile:
+    def to_file(self, relative: str, real: Path, stamp: FileStamp) -> MemoryFile:
         """Make the record of a file that is served."""
         return MemoryFile(
             source=self.source,
             path=self.shown + relative,
             real_path=real,
-            stamp=read_stamp(info),
+            stamp=stamp,
             in_vault=self.is_vault,
         )
 
@@ -151,7 +151,7 @@ class Root:
         if problem := self.problem or (self.is_file and refuse_type(info)):
             failures.append(FileFailure(path=self.show(""), reason=problem))
         elif self.is_file:
-            found.setdefault(self.real, Sighting(self, "", info))
+            found.setdefault(self.real, Sighting(self, "", read_numbers(info), info.st_nlink))
         else:
             folders = [""]
             while folders:
@@ -179,7 +179,9 @@ class Root:
                         is_served = self._judge(entry, below + name, folders, failures)
                     if is_served and (path := start + name) not in found:
                         try:
-                            found[path] = _make_sighting((self, below + name, entry.stat(follow_symlinks=False)))
+                            info = entry.stat(follow_symlinks=False)
+                            # The values alone: all that the system tells of a file takes twice the memory.
+                            found[path] = _make_sighting((self, below + name, read_numbers(info), info.st_nlink))
                         except FileNotFoundError:
                             pass  # it went since the folder was read
                         except OSError as error:
@@ -224,17 +226,19 @@ class Sighting(NamedTuple):
     Attributes:
         root: The root that serves it.
         relative: Its path below that root.
-        info: Of the file itself, links not followed.
+        stamp: Of the file itself, links not followed.
+        links: The number of its names.
     """
 
     root: Root
     relative: str
-    info: os.stat_result
+    stamp: Stamp
+    links: int
 
     @property
     def file(self) -> MemoryFile:
         """The record of the file."""
-        return self.root.to_file(self.relative, Path(self.root.join(self.relative)), self.info)
+        return self.root.to_file(self.relative, Path(self.root.join(self.relative)), clamp_stamp(self.stamp))
 
 
 _make_sighting = partial(tuple.__new__, Sighting)  # half the time of its constructor

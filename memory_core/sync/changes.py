@@ -16,6 +16,7 @@ from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources import files, session_logs
 from memory_core.sources.refusals import SYMLINK, UNFIT_NAME, describe_os_error
 from memory_core.sources.roots import find_roots
+from memory_core.sources.stamps import Stamp
 from memory_core.sync.prepared import IndexedFile
 from memory_core.sync.store import SyncStore
 
@@ -67,7 +68,7 @@ class Sources:
         """Return the records of all files."""
         return self._notes.list().files + self._logs.files
 
-    def take_changed(self, stamps: dict[files.FileKey, files.Stamp | None]) -> Sequence[MemoryFile]:
+    def take_changed(self, stamps: dict[files.FileKey, Stamp | None]) -> Sequence[MemoryFile]:
         """Take all files out of a mapping of known stamps; return those whose stamp differs, in the order of `list`."""
         changed = self._notes.take_changed(stamps)
         changed += [log for log in self._logs.files if stamps.pop((log.source, log.path), None) != log.stamp]
