@@ -279,8 +279,8 @@ def measure_server(report: Report, place: Place, asked: int, *, chunks: int) -> 
         server.ask(texts)
         held, own = server.read_memory()
         limit = 120.0 if chunks <= SEARCH_AT_REST else None
-        report.tell("a server, memory of its own", own, "MB", limit)
-        report.tell("the same with pages of files: code, the model", held, "MB")
+        report.tell("a server, all of its memory", held, "MB", limit)
+        report.tell("of that its own, no page of a file", own, "MB")
         begun = time.perf_counter()
         for first in range(0, asked, len(texts)):
             server.ask(texts[: asked - first])
@@ -290,10 +290,10 @@ def measure_server(report: Report, place: Place, asked: int, *, chunks: int) -> 
         resting = server.read_memory()
     finally:
         server.close()
-    report.tell(f"memory of its own after {asked:,} questions more", later[1], "MB", GROWTH * own)
-    report.tell("the same with pages of files", later[0], "MB", GROWTH * held)
-    report.tell("at rest, a minute after the last question", resting[1], "MB", limit)
-    report.tell("the same with pages of files", resting[0], "MB", limit)
+    report.tell(f"after {asked:,} questions more", later[0], "MB", min(GROWTH * held, limit or GROWTH * held))
+    report.tell("of that its own", later[1], "MB", GROWTH * own)
+    report.tell("at rest, a minute after the last question", resting[0], "MB", limit)
+    report.tell("of that its own", resting[1], "MB")
     report.tell("questions a second over MCP, one by one", rate, "")
 
 
