@@ -6,6 +6,10 @@ It shows that what needs those names has another way. It is no Windows: paths, l
 from __future__ import annotations
 
 import os
+import sys
+from types import ModuleType
+
+import filelock  # on Windows it has another module for locks; the one for this system needs all of its names
 
 UNIX_ONLY = (
     "O_NOFOLLOW",
@@ -18,6 +22,12 @@ UNIX_ONLY = (
     "pread",
     "pwrite",
 )
+
+_whole = ModuleType("os")
+_whole.__dict__.update(vars(os))
+for each in [each for name, each in sys.modules.items() if name.partition(".")[0] == filelock.__name__]:
+    if vars(each).get("os") is os:
+        each.__dict__["os"] = _whole
 
 for name in UNIX_ONLY:
     if hasattr(os, name):
