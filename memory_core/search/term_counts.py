@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, islice
@@ -14,7 +15,8 @@ from memory_core.text.terms import cut_cjk
 
 Stem: TypeAlias = Callable[[str], list[str]]
 
-_BREAK = "9182736455463728190"  # stands before every text: what hardly a note holds, and no stemmer changes
+# Stands before every text: digits, which no stemmer changes, and which no note holds, as each process draws its own.
+_BREAK = str(10**20 + int.from_bytes(os.urandom(8), "big"))
 _BEFORE = 2  # texts of a candidate before its units: its headings, and what it repeats of the chunk before
 
 
@@ -108,7 +110,7 @@ def _stem(texts: Sequence[str], stem: Stem) -> list[str]:
     stemmed = " ".join([*stems, ""]).split(f"{_BREAK} ")[1:]
     if len(stemmed) == len(texts):
         return stemmed
-    return ["".join([f"{each} " for each in stem(text) if each != _BREAK]) for text in texts]  # a note holds the break
+    return ["".join([f"{each} " for each in stem(text)]) for text in texts]  # a note holds the break
 
 
 def _texts(candidate: Candidate) -> list[str]:

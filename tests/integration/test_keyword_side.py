@@ -84,9 +84,7 @@ def test_counts_are_those_of_the_keyword_index(
     for candidate, counts, length in zip(offered, matches.chunk_counts, matches.chunk_lengths, strict=True):
         stems = held[candidate.chunk.id]
         assert counts == {n: stems[term.stems[0]] for n, term in enumerate(question.terms) if stems[term.stems[0]]}
-        assert (
-            length == stems.total() - stems[BREAK]
-        )  # which stands between texts, so that those of a note are not counted
+        assert length == stems.total()
     for (number, _), counts in zip(matches.units, matches.counts, strict=True):
         assert all(count <= matches.chunk_counts[number][term] for term, count in counts.items())
 
