@@ -55,6 +55,7 @@ def _listen(port: int) -> socket.socket:
     listener = socket.socket()
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it; see hosts/mcp/http.py
         listener.bind((ADDRESS, port))
         listener.listen(256)
     except (OSError, OverflowError) as error:

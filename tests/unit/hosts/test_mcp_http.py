@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from memory_core.errors import InvalidArgument
-from memory_core.hosts.mcp.http import Address, Guard
+from memory_core.hosts.mcp.http import Address, Guard, _listen
 
 TOKEN = "0123456789abcdef"
 
@@ -85,3 +87,10 @@ def test_addresses(text: str, host: str, port: int, local: bool) -> None:
 def test_what_is_no_address_is_named(text: str) -> None:
     with pytest.raises(InvalidArgument, match="--http: expected HOST:PORT"):
         Address.parse(text)
+
+
+def test_no_part_of_an_answer_waits_for_word_that_the_part_before_has_come() -> None:
+    with _listen(Address("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()):
+        connection, _ = listener.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
