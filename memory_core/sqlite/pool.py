@@ -67,12 +67,18 @@ class ConnectionPool:
             NotIndexed: There is no file yet, or one to be migrated that this pool may not write.
             StoreError: The file cannot be used.
         """
+        with self.read_file() as (connection, _):
+            yield connection
+
+    @contextlib.contextmanager
+    def read_file(self) -> Iterator[tuple[Connection, files.FileId | None]]:
+        """Yield a connection as `read` does, and which file it has open: another one may have taken its place."""
         with translate_errors(self.path, self._kind):
             releases = self._releases
             connection, file = self._borrow()
             try:
                 connection.execute("BEGIN")
-                yield connection
+                yield connection, file
                 connection.execute("COMMIT")
             except BaseException:
                 connection.close()

@@ -25,10 +25,12 @@ BITS_SPACE, BITS_LAST = "bits_space", "bits_last"  # see vectors.py: the space o
 PLAIN_AFTER = "plain_after"  # the id behind which chunks wait to be packed, until the key is gone
 UNPACKED_AFTER = "unpacked_after"  # see migrations.py
 
-# Readers see by it that what they keep in memory is out of date; a new file does not count from where an older one did.
+LONGEST_STEP = 10_000
+# Readers see by it that what they keep in memory is out of date. A new file does not count from where an older one did, and an
+# older state of a file, which somebody has put back, goes on by other steps than the state that it replaced.
 _BUMP_GENERATION = (
-    "INSERT INTO meta VALUES ('generation', CAST(abs(random() % 1000000000000) AS TEXT))"
-    " ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) + 1"
+    "INSERT INTO meta VALUES ('generation', CAST(abs(random() % 1000000000000000) AS TEXT))"
+    f" ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) + 1 + abs(random() % {LONGEST_STEP})"
 )
 
 

@@ -32,6 +32,11 @@ class PrivateStore(Store):
             yield connection
 
     @contextlib.contextmanager
+    def _read_file(self) -> Iterator[tuple[Connection, None]]:
+        with self._copy.read() as connection:
+            yield connection, None
+
+    @contextlib.contextmanager
     def write(self, *, content: bool = True) -> Iterator[Connection]:
         """See `Store`."""
         with self.maintain() as connection, sqlite.transaction(connection, self.path):

@@ -28,6 +28,7 @@ from memory_core.search.reader import (
     best_of,
 )
 from memory_core.sqlite import Connection, load_tokenizer
+from memory_core.sqlite.files import FileId
 from memory_core.text.languages import Language
 from memory_core.text.terms import is_single_cjk
 
@@ -48,9 +49,14 @@ _Window: TypeAlias = tuple[int, int, bytes]  # first and last unit, embedding
 
 
 class ReaderCaches:
-    """Counts and rows that the readers of one index keep in memory from one search to the next."""
+    """Counts and rows that the readers of one index keep in memory from one search to the next.
 
-    def __init__(self) -> None:
+    Attributes:
+        file: The file that they read; None if nobody knows.
+    """
+
+    def __init__(self, file: FileId | None) -> None:
+        self.file = file
         self.stem_counts = StemCounts()
         self.chunks: KeptRows[tuple[int, bool], IndexedChunk] = KeptRows()  # by id, and if token ids were asked for
         self.holders: KeptRows[bytes, list[int]] = KeptRows()  # by the hash of a window the chunks that hold it
@@ -68,7 +74,7 @@ class StoreReader:
 
     def __init__(self, connection: Connection, vectors: VectorIndex, caches: ReaderCaches | None = None) -> None:
         self._db = connection
-        self._caches = caches or ReaderCaches()
+        self._caches = caches or ReaderCaches(None)
         self._vectors = vectors
         self._tokenize = load_tokenizer(connection)
         self._books = Codebooks(connection)

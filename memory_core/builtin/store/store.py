@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
 
@@ -44,7 +45,7 @@ class Store:
         self._failed: tuple[FileId | None, StoreError] | None = None  # what may be damage, and the file it was met in
         self.writable = writable
         self.vectors = vectors or VectorIndex(Vector())
-        self._caches = ReaderCaches()
+        self._caches = ReaderCaches(None)
         self._pool = ConnectionPool(path, INDEX, MIGRATIONS, writable=writable)
 
     def exists(self) -> bool:
@@ -74,8 +75,15 @@ class Store:
             NotIndexed: There is no index yet.
             StoreError: It cannot be used.
         """
-        with self.read() as connection:
-            yield StoreReader(connection, self.vectors, self._caches)
+        with self._watch(), self._read_file() as (connection, file):
+            caches = self._caches
+            if caches.file != file:  # somebody has put another file in its place, which may count the same generations
+                caches = self._caches = ReaderCaches(file)
+                self.vectors.forget_all()
+            yield StoreReader(connection, self.vectors, caches)
+
+    def _read_file(self) -> AbstractContextManager[tuple[Connection, FileId | None]]:
+        return self._pool.read_file()
 
     @contextlib.contextmanager
     def write(self, *, content: bool = True) -> Iterator[Connection]:

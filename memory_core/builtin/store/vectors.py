@@ -43,7 +43,7 @@ _JOINED = 256  # embeddings that are made one piece at a time, while the process
 _MOST_EQUAL = 1000  # windows as near as the last one wanted: their texts differ in what a model does not see
 CANDIDATES = 600  # that are compared exactly, or four for each one wanted; see signs.py
 _READ_ROWS = 4096  # vectors in memory at once where signs are made of them
-_SAME_FILE = 10_000_000  # changes of content, which a generation counts from a random number for each new file
+_SAME_FILE = 10_000 * meta.LONGEST_STEP  # changes of content, from a number that is random for each new file
 _MOST_NEW = 2_000  # rows that are read one by one into a matrix that is held
 # The + keeps it off the index, in whose order the rows would be read from all over the file.
 _USED_EMBEDDINGS = "embedding_cache WHERE +space_id = ? AND hash IN (SELECT hash FROM windows)"
@@ -139,6 +139,10 @@ class VectorIndex:
         with self._lock:
             copy._matrix, copy._signs = self._matrix, self._signs
         return copy
+
+    def forget_all(self) -> None:
+        """Drop what is kept in memory."""
+        self._release()
 
     def _release(self) -> bool:
         with self._lock:
