@@ -39,6 +39,7 @@ VOCABULARY = 32_000
 BATCH = 512  # texts a step: keeps progress visible and the token arrays small
 CALIBRATION = Calibration(floor=0.18, span=0.45)  # on the judged conversations and the nonsense of tests/benchmarks
 WIDENS_FROM = 4000  # texts: below, a float32 table costs more to make (20 ms, 32 MB) than its reads save
+WORDS_KEPT = 4_000  # of a question's process, 1 MB
 FEW = 16  # texts: fewer are cut one by one, as a batch wakes threads
 
 _TABLE = "embedding.weight"
@@ -126,6 +127,8 @@ class StaticProvider:
         if count < WIDENS_FROM:
             self._wide = None
         if count < FEW:
+            if self._words is not None and len(self._words) > WORDS_KEPT:  # for many texts, and none follow just now
+                self._words.clear()
             return loaded.rows.take
         wide = self._wide
         if wide is None:

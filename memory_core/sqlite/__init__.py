@@ -14,7 +14,7 @@ from memory_core.sqlite.files import (
 )
 from memory_core.sqlite.kinds import INDEX, REBUILD, FileKind
 from memory_core.sqlite.locks import hold_lock, remove_obstacle
-from memory_core.sqlite.opening import PAGE_SIZE, cut_log, open_reader, open_writer
+from memory_core.sqlite.opening import PAGE_SIZE, cut_log, drop_pages, open_reader, open_writer
 from memory_core.sqlite.pool import ConnectionPool
 from memory_core.sqlite.private import PrivatePool
 from memory_core.sqlite.rescue import ASIDE, find_damage, set_aside
@@ -33,6 +33,7 @@ __all__ = [
     "check_version",
     "cut_log",
     "delete_files",
+    "drop_pages",
     "exists",
     "find_damage",
     "find_foreign_size",

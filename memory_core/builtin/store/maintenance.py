@@ -10,7 +10,7 @@ from memory_core.builtin.store.encoding import find_length, pack_embeddings, unp
 from memory_core.builtin.store.packing import pack_chunks, put_anew, replace_words
 from memory_core.builtin.store.store import Store
 from memory_core.errors import SyncBusy
-from memory_core.sqlite import INDEX, cut_log
+from memory_core.sqlite import INDEX, cut_log, drop_pages
 
 MERGE_PAGES = 500  # of the keyword index that are merged in one step
 SMALL_MERGE_PAGES = 64  # after a small change, which takes .5 to .9 ms and leaves 4 pieces of 9 on average
@@ -106,6 +106,7 @@ def give_back_space(store: Store) -> None:
             if int(connection.pragma("freelist_count")) >= free:
                 break
         cut_log(connection)
+        drop_pages(connection)
 
 
 def wipe(store: Store, *, seconds: float) -> bool:

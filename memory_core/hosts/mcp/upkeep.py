@@ -52,16 +52,17 @@ class Upkeep:
 
     async def _look_after_memory(self) -> None:
         await self._give_back_after(self._settle_seconds)
-        has_rested = True
+        has_rested, left = True, self._rest_seconds
         while True:
             while not self._called.is_set():  # a sync that follows an edit reads some of it again
-                with anyio.move_on_after(self._rest_seconds):
+                with anyio.move_on_after(left):
                     await self._called.wait()
                     break
                 await anyio.to_thread.run_sync(_rest, abandon_on_cancel=True)
-                has_rested = True
-            await self._give_back_after(self._settle_seconds if has_rested else self._round_seconds)
-            has_rested = False
+                has_rested, left = True, self._rest_seconds
+            pause = self._settle_seconds if has_rested else self._round_seconds
+            await self._give_back_after(pause)
+            has_rested, left = False, max(self._rest_seconds - pause, 0)
 
     async def _give_back_after(self, seconds: float) -> None:
         self._called = anyio.Event()

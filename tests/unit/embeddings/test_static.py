@@ -197,3 +197,15 @@ assert model() is None
 def test_providers_of_a_process_share_the_model_until_the_last_is_closed() -> None:
     """In a process of its own: the tests of this one keep a provider open."""
     subprocess.run([sys.executable, "-c", SHARING], cwd=REPOSITORY, check=True)
+
+
+def test_words_of_many_texts_are_let_go_of_by_the_next_question() -> None:
+    provider = StaticProvider()
+    texts = [f"word{number} stands here" for number in range(static.WORDS_KEPT + 100)]
+    before = provider.token_ids(texts)
+    assert provider._words is not None
+    assert len(provider._words) > static.WORDS_KEPT
+    provider.embed_query("fence")
+    assert not provider._words
+    assert provider.token_ids(texts) == before
+    provider.close()

@@ -7,9 +7,11 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
-from memory_core.sqlite import open_reader, open_writer, read_header
+from memory_core.sqlite import drop_pages, open_reader, open_writer, read_header
+from memory_core.sqlite.opening import MOST_CACHED_BYTES
 
 # SQLite's lock of a reader: https://www.sqlite.org/src/file/src/os.h (SHARED_FIRST, SHARED_SIZE)
 _TAKE_READERS_LOCK = """
@@ -58,3 +60,19 @@ def test_a_short_file_has_a_short_header(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     found = [read_header(tmp_path / name) for name in ("short", "zeros", "zero", "empty", "none", ".")]
     assert found == [b"abc", bytes(7), bytes(1), b"", b"", b""]
+
+
+def test_pages_that_a_large_change_has_left_in_memory_are_let_go_of_and_few_are_not(tmp_path: Path) -> None:
+    def used() -> int:
+        return int(writer.status(apsw.SQLITE_DBSTATUS_CACHE_USED)[0])
+
+    with closing(open_writer(tmp_path / "index.sqlite")) as writer:
+        writer.execute("CREATE TABLE rows (value BLOB)")
+        for count in (10, 1200):
+            with writer:
+                writer.executemany("INSERT INTO rows VALUES (zeroblob(?))", [(6000,)] * count)
+            before = used()
+            drop_pages(writer)
+            assert (used() < before) == (before > MOST_CACHED_BYTES)
+        assert before > MOST_CACHED_BYTES
+        assert used() < 100_000
