@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 from typing import Any
@@ -34,6 +36,20 @@ class _LazyPackage(ModuleType):
                 finally:
                     del package.__dict__[_MARK]
         return getattr(self, name)
+
+
+@contextmanager
+def leave_out(name: str) -> Iterator[None]:
+    """Let a module that is not imported yet be missing inside of the block, for packages that do without it."""
+    if name in sys.modules:
+        yield
+        return
+    missing: dict[str, Any] = {name: None}  # see https://docs.python.org/3/reference/import.html#the-module-cache
+    sys.modules.update(missing)
+    try:
+        yield
+    finally:
+        del sys.modules[name]
 
 
 def make_lazy(*names: str) -> None:

@@ -10,7 +10,7 @@ from typing import NoReturn
 from memory_core.__about__ import explain_install
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts.mcp.greeting import Greeting, instruct
-from memory_core.hosts.mcp.lazy_packages import make_lazy
+from memory_core.hosts.mcp.lazy_packages import leave_out, make_lazy
 from memory_core.hosts.mcp.lines import take_over
 from memory_core.hosts.mcp.stdio import Entrance
 from memory_core.plugin.slot import MemorySlot
@@ -33,7 +33,8 @@ def serve(slot: MemorySlot, context: CallContext) -> None:
     try:
         if entrance.open():
             make_lazy("mcp", "mcp.server")
-            from memory_core.hosts.mcp.server import make_server, run
+            with leave_out("uvicorn.main"):  # a web server, with which sse_starlette ends its streams: 3 MB
+                from memory_core.hosts.mcp.server import make_server, run
 
             run(slot, context, make_server(slot, context, instructions=instructions), entrance)
     finally:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_core.hosts.mcp.lazy_packages import make_lazy
+from memory_core.hosts.mcp.lazy_packages import leave_out, make_lazy
 from tests.command import REPOSITORY
 
 
@@ -111,11 +111,22 @@ def test_a_package_that_is_not_installed_is_said_so() -> None:
         make_lazy("no_such_package")
 
 
-def test_the_server_loads_neither_a_client_nor_cryptography() -> None:
+def test_a_module_is_left_out_inside_of_the_block_alone(package: str) -> None:
+    name = f"{package}.part"
+    with leave_out(name), pytest.raises(ModuleNotFoundError, match=package):
+        importlib.import_module(name)
+    part = importlib.import_module(name)
+    with leave_out(name):
+        assert importlib.import_module(name) is part
+    assert sys.modules[name] is part
+
+
+def test_the_server_loads_neither_a_client_nor_cryptography_nor_a_web_server() -> None:
     script = (
-        "import sys; from memory_core.hosts.mcp.lazy_packages import make_lazy; make_lazy('mcp', 'mcp.server');"
-        "import memory_core.hosts.mcp.server;"
-        "assert not {'cryptography', 'mcp.client', 'mcp.server.mcpserver'} & {*sys.modules};"
+        "import sys; from memory_core.hosts.mcp.lazy_packages import leave_out, make_lazy; make_lazy('mcp', 'mcp.server')\n"
+        "with leave_out('uvicorn.main'): import memory_core.hosts.mcp.server\n"
+        "assert not {'cryptography', 'mcp.client', 'mcp.server.mcpserver', 'click'} & {*sys.modules};"
+        "import uvicorn; assert uvicorn.Server;"
         "from mcp import ClientSession; from mcp.server import MCPServer; print(ClientSession.__name__, MCPServer.__name__)"
     )
     said = subprocess.run(
