@@ -49,7 +49,7 @@ ASKED, WARM, EDITS = 200, 20, 7
 SEARCH_MS = {1_000: 4.0, 10_021: 8.0, 61_000: 20.0, 100_000: 30.0, 1_000_300: 120.0}
 WIDE_SEARCH_MS = 40.0  # with 1,536 dimensions, at 100,000 chunks
 EDIT_MS, NOTHING_MS, MOST_EDITED = 80.0, 10.0, 100_000  # with a watch, up to so many chunks
-GROWTH = 1.02  # of a server's memory, from the minute after its first look at all files on
+GROWTH = 1.03  # of a server's memory, from the minute after its first look at all files on
 
 
 @dataclass
