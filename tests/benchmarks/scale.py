@@ -49,7 +49,8 @@ ASKED, WARM, EDITS = 200, 20, 7
 SEARCH_MS = {1_000: 4.0, 10_021: 8.0, 61_000: 20.0, 100_000: 30.0, 1_000_300: 120.0}
 WIDE_SEARCH_MS = 40.0  # with 1,536 dimensions, at 100,000 chunks
 EDIT_MS, NOTHING_MS, MOST_EDITED = 80.0, 10.0, 100_000  # with a watch, up to so many chunks
-GROWTH = 1.03  # of a server's memory, from the minute after its first look at all files on
+GROWTH = 1.05  # of a server's memory, from a thousand questions on
+GROWTH_LATER = 1.03  # from its first look at all files on
 
 
 @dataclass
@@ -283,9 +284,7 @@ def measure_server(report: Report, place: Place, asked: int, *, chunks: int) -> 
         report.tell("a server, all of its memory", held, "MB", limit)
         report.tell("of that its own, no page of a file", own, "MB")
         begun = time.perf_counter()
-        while (
-            time.perf_counter() - begun < LOOK_SECONDS + ROUND_SECONDS
-        ):  # until it has looked at all files beside searches
+        while time.perf_counter() - begun < LOOK_SECONDS + ROUND_SECONDS:  # the look at all files comes beside searches
             server.ask(texts)
         since = server.read_memory()
         begun = time.perf_counter()
@@ -299,9 +298,9 @@ def measure_server(report: Report, place: Place, asked: int, *, chunks: int) -> 
         server.close()
     report.tell("after its first look at all files", since[0], "MB", limit)
     report.tell("of that its own", since[1], "MB")
-    most = GROWTH * since[0]
+    most, own_most = (min(GROWTH * first, GROWTH_LATER * then) for first, then in zip((held, own), since, strict=True))
     report.tell(f"after {asked:,} questions more", later[0], "MB", most if limit is None else min(most, limit))
-    report.tell("of that its own", later[1], "MB", GROWTH * since[1])
+    report.tell("of that its own", later[1], "MB", own_most)
     report.tell("at rest, a minute after the last question", resting[0], "MB", limit)
     report.tell("of that its own", resting[1], "MB")
     report.tell("questions a second over MCP, one by one", rate, "")

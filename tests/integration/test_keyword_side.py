@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory_core.builtin.store import retrieval
+from memory_core.builtin.store import maintenance, retrieval
 from memory_core.builtin.store.vectors import VectorIndex
 from memory_core.config.settings import Hybrid, SearchSettings
 from memory_core.ranking.scores import Weights
@@ -217,6 +217,19 @@ def test_a_large_sync_leaves_the_keyword_index_in_one_piece_and_small_ones_in_fe
     assert most <= 8
     index.sync(force=True)
     assert pieces(index) == 1
+
+
+def test_a_small_sync_does_not_wait_until_all_of_a_large_keyword_index_is_merged(index: Index) -> None:
+    for number in range(40):
+        words = [f"{number}w{word}" for word in range(2500)]
+        index.note(f"memory/{number}.md", "\n".join(" ".join(words[at : at + 10]) for at in range(0, 2500, 10)))
+    index.sync()
+    assert pieces(index) == 1
+    with closing(apsw.Connection(str(index.config.store_path))) as db:
+        assert int(db.execute("SELECT count(*) FROM chunks_fts_data").get) > 2 * maintenance.SMALL_MERGE_PAGES
+    index.note("memory/1.md", prose(3, start=500))
+    index.sync()
+    assert pieces(index) == 2
 
 
 def test_front_matter_dates_and_names_a_note_and_leaves_others_alone(tmp_path: Path) -> None:

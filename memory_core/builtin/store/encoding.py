@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from memory_core.builtin.store.damage import DamagedRow
-from memory_core.embeddings.vectors import INT8_FACTOR, pack_int8, read_int8, split_int8, widen
+from memory_core.embeddings.vectors import INT8_FACTOR, pack_int8, read_int8, widen
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import Unit
 
@@ -127,20 +127,12 @@ class RowLayout:
         """Return the products of rows of `read` and a query. Equal rows have equal ones, wherever they stand: no BLAS."""
         import numpy as np
 
-        numbers, factors = split_int8(rows) if self._is_coarse else (None, None)
         products = np.empty(len(rows), np.float32)
         step = max(_STEP_BYTES // (4 * self.dimensions), 1)
         for first in range(0, len(rows), step):
             some = slice(first, first + step)
-            wide = self.widen(rows[some]) if numbers is None else numbers[some].astype(np.float32)
-            np.einsum("ij,j->i", wide, query, out=products[some])
-        if factors is not None:
-            products *= factors
+            np.einsum("ij,j->i", self.widen(rows[some]), query, out=products[some])
         return products
-
-    @property
-    def _is_coarse(self) -> bool:
-        return self.length not in {2 * self.dimensions, 4 * self.dimensions}
 
     def widen(self, rows: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Return rows of `read` as float32, shape (n, dimensions)."""

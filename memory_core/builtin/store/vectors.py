@@ -1,6 +1,6 @@
 """Nearest windows of one vector space: compared one by one while they are few, else after a choice by their signs.
 
-Up to `EXACT_BYTES` of float32, all rows are kept in memory, from `WIDE_BYTES` on as they are stored; from `SCREEN_FROM` on, their
+Up to `EXACT_BYTES` of float32, all rows are kept in memory. Where they are many they stay there as they are stored, and their
 signs pick those that are compared. Above that, only signs are kept, 32 times smaller than float32: they pick candidates, which
 are read from their BLOBs and compared exactly. A vec0 table keeps these bits in the index, so that a process begins with a read
 of some megabytes; where there is none, with a read of all vectors.
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 VectorSearch = Literal["vec0", "signs", "exact", "off"]
 
 EXACT_BYTES = 64 * 1024 * 1024  # 65,536 vectors of 256 dimensions, 10,922 of 1,536
-WIDE_BYTES = 4 * 1024 * 1024  # of float32; more rows stay as they are stored, which takes a quarter and is no slower
 # From this number of rows in memory on, a scan of their signs picks the rows to compare, SCREENED for each one wanted: it takes
 # a third of the time, and recall@100 is .98 on real text.
 SCREEN_FROM, SCREENED = 16_384, 20
@@ -320,8 +319,6 @@ class VectorIndex:
         layout, screen = held.rows.layout, held.screen
         if (len(hashes) < self._screen_from) != (screen is None) or (layout and {*map(len, blobs)} - {layout.length}):
             return None
-        if layout is None and len(hashes) * 4 * dimensions > 2 * WIDE_BYTES:
-            return None
         more = unpack_embeddings(blobs, dimensions)
         rows = held.rows.choose(numbers, more if layout is None else layout.read(b"".join(blobs)))
         if screen is not None:
@@ -359,10 +356,10 @@ def _matrix(
     if layout is None:
         pieces = [bytes(octets[end - length : end]) for length, end in zip(lengths, accumulate(lengths), strict=True)]
         rows = SharedRows(unpack_embeddings(pieces, dimensions))
-    elif len(hashes) * 4 * dimensions <= WIDE_BYTES:
-        rows = SharedRows(layout.widen(layout.read(octets)))
-    else:
+    elif screened:
         rows = SharedRows(layout.read(octets), layout=layout)
+    else:
+        rows = SharedRows(layout.widen(layout.read(octets)))
     return _Matrix(space_id, generation, hashes, rows, _Screen.of(rows) if screened else None)
 
 
