@@ -10,7 +10,8 @@ from typing import Literal
 
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileFailure, MemoryFile
-from memory_core.sources.roots import PACKAGE_TREES, Root, Sighting
+from memory_core.sources.roots import PACKAGE_TREES, Root
+from memory_core.sources.sweep import Sweep
 
 Layout = Literal["plain", "hermes", "obsidian", "mem0"]
 
@@ -89,9 +90,10 @@ class NoteCollector:
         is_file, real = path.is_file(), os.path.realpath(path)
         skipped = frozenset() if is_file else PACKAGE_TREES
         root = Root(source="memory", configured=str(path), real=real, shown="", is_file=is_file, skipped=skipped)
-        found: dict[str, Sighting] = {}
-        root.sweep(found, self.failures)
-        for file in sorted((each.file for each in found.values()), key=lambda each: each.path):
+        sweep = Sweep()
+        sweep.add(root)
+        self.failures += sweep.failures
+        for file in sorted((each.file for each in sweep), key=lambda each: each.path):
             yield (path.name if is_file else file.path), file
 
     def _choose_target(self, below: str, relative: str) -> str:

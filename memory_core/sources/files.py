@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -12,8 +11,9 @@ from memory_core.config.agent import AgentConfig
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources.refusals import refuse_type
-from memory_core.sources.roots import Root, Sighting, find_roots
+from memory_core.sources.roots import Root, find_roots
 from memory_core.sources.stamps import Stamp, read_stamp
+from memory_core.sources.sweep import Sweep
 
 FileKey: TypeAlias = tuple[str, str]  # source and path
 
@@ -21,7 +21,7 @@ FileKey: TypeAlias = tuple[str, str]  # source and path
 class Hash(Protocol):
     """A hash of `hashlib`."""
 
-    def update(self, data: bytes, /) -> None:
+    def update(self, data: bytes | bytearray, /) -> None:
         """Add bytes."""
         ...
 
@@ -41,60 +41,48 @@ class Listing:
     has_hard_links: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class Survey:
     """One look at all files of a memory but session logs: a quarter of the price of a listing, which can be made of it.
 
+    Args:
+        sweep: Of all of the agent's roots.
+
     Attributes:
-        found: Every served file once, by its real path.
         failures: See `Listing`.
+        has_hard_links: See `Listing`.
     """
 
-    found: Mapping[str, Sighting]
-    failures: tuple[FileFailure, ...]
+    def __init__(self, sweep: Sweep) -> None:
+        self._sweep = sweep
+        self.failures = tuple(sorted(sweep.failures, key=lambda failure: failure.path))
+        self.has_hard_links = sweep.has_hard_links
+
+    def __len__(self) -> int:
+        """Return the number of files; each has one real path."""
+        return len(self._sweep)
 
     def update_digest(self, content: Hash) -> None:
         """Feed a hash with all by which a changed memory is known: the paths and stamps of its files."""
-        numbers: list[int] = []
-        names: list[str] = []
-        last = None
-        for root, relative, stamp, _ in self.found.values():
-            if root is not last:
-                last = root
-                names.append(f"\0{root.source}\0{root.shown}\0{root.is_vault:d}")
-            names.append(relative)
-            numbers += stamp
-        content.update("\n".join(names).encode("utf-8", "surrogateescape"))
-        content.update(_pack(numbers))
+        for folder in self._sweep.folders:
+            root = folder.root
+            head = "\0".join(["", root.source, root.shown, f"{root.is_vault:d}", folder.below])
+            content.update(f"{head}\0{'/'.join(folder.names)}\0".encode("utf-8", "surrogateescape"))
+            content.update(folder.stamps)
 
     def take_changed(self, stamps: dict[FileKey, Stamp | None]) -> list[MemoryFile]:
         """Take all files out of a mapping of known stamps; return those whose stamp differs, sorted by source and path."""
-        changed: list[MemoryFile] = []
         take = stamps.pop
-        for each in self.found.values():
-            held = take((each.root.source, each.root.shown + each.relative), None)
-            if held != each.stamp:
-                file = each.file
-                if held != file.stamp:
-                    changed.append(file)
+        changed = [
+            each.file
+            for each in self._sweep
+            if take((each.root.source, each.root.shown + each.relative), None) != each.stamp
+        ]
         return sorted(changed, key=lambda file: (file.source, file.path))
-
-    @property
-    def has_hard_links(self) -> bool:
-        """See `Listing.has_hard_links`."""
-        return any(each.links > 1 for each in self.found.values())
 
     def list(self) -> Listing:
         """Return the records of all files."""
-        files = sorted((each.file for each in self.found.values()), key=lambda file: (file.source, file.path))
+        files = sorted((each.file for each in self._sweep), key=lambda file: (file.source, file.path))
         return Listing(tuple(files), self.failures, self.has_hard_links)
-
-
-def _pack(numbers: list[int]) -> bytes:
-    try:
-        return array("q", numbers).tobytes()
-    except OverflowError:  # times that only some file systems have
-        return repr(numbers).encode()
 
 
 def survey(config: AgentConfig) -> Survey:
@@ -104,11 +92,10 @@ def survey(config: AgentConfig) -> Survey:
     which count as "memory" and are served whatever the sources; folders that a backend adds come last. `memory.md` is
     found beside `MEMORY.md` only where it is another file.
     """
-    found: dict[str, Sighting] = {}
-    failures: list[FileFailure] = []
+    sweep = Sweep()
     for root in find_roots(config):
-        root.sweep(found, failures)
-    return Survey(found, tuple(sorted(failures, key=lambda failure: failure.path)))
+        sweep.add(root)
+    return Survey(sweep)
 
 
 def list_files(config: AgentConfig) -> Listing:

@@ -6,18 +6,14 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
-from memory_core.atomic import DIRECTORY, OPENS_BELOW
 from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.home import expand_home
 from memory_core.config.settings import ExtraPath
 from memory_core.lazy_dataclasses import dataclass
-from memory_core.records import FileFailure, FileStamp, MemoryFile
+from memory_core.records import FileStamp, MemoryFile
 from memory_core.sources.globs import compile_glob
 from memory_core.sources.refusals import (
     FOLDER,
@@ -25,12 +21,8 @@ from memory_core.sources.refusals import (
     OUTSIDE,
     SYMLINK,
     UNFIT_NAME,
-    describe_os_error,
     is_unfit,
-    make_printable,
-    refuse_type,
 )
-from memory_core.sources.stamps import Stamp, clamp_stamp, read_numbers
 
 SUFFIX = ".md"
 USER_NAME = "USER.md"  # what the agent knows of its user; OpenClaw searches it beside the notes
@@ -139,109 +131,6 @@ class Root:
             stamp=stamp,
             in_vault=self.is_vault,
         )
-
-    def sweep(self, found: dict[str, Sighting], failures: list[FileFailure]) -> None:
-        """Add every served file that `found`, a mapping by real path, does not hold yet, and every failure."""
-        try:
-            info = os.lstat(self.real)
-        except OSError as error:
-            if self.required or not isinstance(error, FileNotFoundError):
-                failures.append(_failure(self.show(""), error))
-            return
-        if problem := self.problem or (self.is_file and refuse_type(info)):
-            failures.append(FileFailure(path=self.show(""), reason=problem))
-        elif self.is_file:
-            found.setdefault(self.real, Sighting(self, "", read_numbers(info), info.st_nlink))
-        else:
-            folders = [""]
-            while folders:
-                self._sweep_folder(folders.pop(), folders, found, failures)
-
-    def _sweep_folder(
-        self, relative: str, folders: list[str], found: dict[str, Sighting], failures: list[FileFailure]
-    ) -> None:
-        """Sweep the files of one folder, and append the folders in it to `folders`.
-
-        Nearly all of a look at thousands of files is spent here, so that paths stay text.
-        """
-        below = f"{relative}/" if relative else ""
-        start = _slashed(self.join(relative))
-        try:
-            with _scan(start) as entries:
-                # Of most folders, one look at all names tells that the suffix alone decides.
-                names = "".join([entry.name for entry in entries])
-                plain = not (self.excluded or self.reserved or self.pattern or is_unfit(names))
-                for entry in entries:
-                    name = entry.name
-                    if plain and name.endswith(SUFFIX) and name[0] != "." and entry.is_file(follow_symlinks=False):
-                        is_served = True
-                    else:
-                        is_served = self._judge(entry, below + name, folders, failures)
-                    if is_served and (path := start + name) not in found:
-                        try:
-                            info = entry.stat(follow_symlinks=False)
-                            # The values alone: all that the system tells of a file takes twice the memory.
-                            found[path] = _make_sighting((self, below + name, read_numbers(info), info.st_nlink))
-                        except FileNotFoundError:
-                            pass  # it went since the folder was read
-                        except OSError as error:
-                            failures.append(_failure(self.show(below + name), error))
-        except OSError as error:
-            if not isinstance(error, FileNotFoundError):  # it went since the folder above was read
-                failures.append(_failure(self.show(relative), error))
-
-    def _judge(self, entry: os.DirEntry[str], relative: str, folders: list[str], failures: list[FileFailure]) -> bool:
-        """Return True for a file that is served; append a folder that is entered to `folders`, and a name that cannot be."""
-        if entry.is_dir(follow_symlinks=False):
-            is_served, reason = False, self.refuse_folder(relative, entry.name)
-            if reason is None:
-                folders.append(relative)
-        else:
-            reason = self.refuse_file(relative, entry.name)
-            is_served = reason is None and entry.is_file(follow_symlinks=False)
-        if reason is UNFIT_NAME:
-            failures.append(FileFailure(path=make_printable(self.show(relative)), reason=reason))
-        return is_served
-
-
-@contextmanager
-def _scan(folder: str) -> Iterator[Sequence[os.DirEntry[str]]]:
-    """Open a folder and list its entries, which can be looked at until it is closed.
-
-    Where the system allows it they are looked at from the open folder: it need not find its way there again for each.
-    """
-    descriptor = os.open(folder, os.O_RDONLY | DIRECTORY) if OPENS_BELOW and os.scandir in os.supports_fd else None
-    try:
-        with os.scandir(folder if descriptor is None else descriptor) as scan:
-            entries = list(scan)
-        yield entries
-    finally:
-        if descriptor is not None:
-            os.close(descriptor)
-
-
-class Sighting(NamedTuple):
-    """A served file as a sweep met it.
-
-    Attributes:
-        root: The root that serves it.
-        relative: Its path below that root.
-        stamp: Of the file itself, links not followed.
-        links: The number of its names.
-    """
-
-    root: Root
-    relative: str
-    stamp: Stamp
-    links: int
-
-    @property
-    def file(self) -> MemoryFile:
-        """The record of the file."""
-        return self.root.to_file(self.relative, Path(self.root.join(self.relative)), clamp_stamp(self.stamp))
-
-
-_make_sighting = partial(tuple.__new__, Sighting)  # half the time of its constructor
 
 
 def find_roots(config: AgentConfig) -> list[Root]:
@@ -369,7 +258,3 @@ def _stat(path: str) -> os.stat_result | None:
 
 def _slashed(path: str) -> str:
     return path if path.endswith("/") else path + "/"
-
-
-def _failure(path: str, error: OSError) -> FileFailure:
-    return FileFailure(path=make_printable(path), reason=describe_os_error(error))

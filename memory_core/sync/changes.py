@@ -35,7 +35,7 @@ class Sources:
 
     def __len__(self) -> int:
         """Return the number of files."""
-        return len(self._notes.found) + len(self._logs.files)
+        return len(self._notes) + len(self._logs.files)
 
     @property
     def has_failures(self) -> bool:
