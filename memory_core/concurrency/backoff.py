@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections.abc import Callable
@@ -42,7 +41,11 @@ class Backoff:
 
     def jitter(self, seconds: float) -> float:
         """Return a pause with the random part added."""
-        return seconds + random.uniform(0, self.jitter_seconds) if self.jitter_seconds else seconds  # noqa: S311 - no secret
+        if not self.jitter_seconds:
+            return seconds
+        import random  # a command seldom needs it
+
+        return seconds + random.uniform(0, self.jitter_seconds)  # noqa: S311 - no secret
 
 
 class Cooldown:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Protocol
@@ -232,9 +233,21 @@ class Outages:
 
 
 def fingerprint_settings(provider: str, config: AgentConfig) -> str:
-    """Return a hash of a provider's configuration; a hash, because a URL may hold a token."""
+    """Return a hash of a provider's configuration, the environment's part included; a hash, because a URL may hold a token."""
+    from memory_core.embeddings.models import PROVIDERS
+
     search, urls = config.search, sorted((name, account.base_url) for name, account in config.providers.items())
-    how = (provider, search.model, search.output_dimensionality, search.remote.base_url, search.local.model_path, urls)
+    how: tuple[object, ...] = (
+        provider,
+        search.model,
+        search.output_dimensionality,
+        search.remote.base_url,
+        search.local.model_path,
+        urls,
+    )
+    variables = PROVIDERS[provider].url_environment if provider in PROVIDERS else ()
+    if places := [(name, value) for name in variables if (value := os.environ.get(name))]:
+        how = (*how, places)
     return hashlib.blake2s(repr(how).encode(), digest_size=8).hexdigest()
 
 

@@ -74,7 +74,7 @@ class SweptFolder:
 
 
 class Sweep:
-    """What `add` has found: every served file once, in the root that was added first of those that serve it.
+    """Looks at roots: `add` finds every served file once, in the root that was added first of those that serve it.
 
     Attributes:
         folders: Those that hold files.

@@ -106,11 +106,18 @@ class SyncContext:
         if len(self.read) < MOST_READ and len(note.data) <= LONGEST_READ:
             self.read[file.source, file.path] = note
 
-    def record_failure(self, file: MemoryFile, error: FileUnreadable) -> bool:
-        """Report a file that stays as it was; return False for one that went after it was listed: the next sync sees that."""
+    def record_failure(self, file: MemoryFile, error: FileUnreadable, *, known: str | None = None) -> bool:
+        """Report a file that stays as it was; return False for one that went after it was listed: the next sync sees that.
+
+        Args:
+            file: As it was listed.
+            error: Why it cannot be read.
+            known: Why the last sync could not; the same reason is logged as a warning once.
+        """
         if isinstance(error.__cause__, FileNotFoundError):
             return False
         self.unread.add(str(file.real_path))
-        log.warning("%s stays as it was: %s", file.path, error.reason)
+        level = logging.DEBUG if known == error.reason else logging.WARNING
+        log.log(level, "%s stays as it was: %s", file.path, error.reason)
         self.counts.failures.append(FileFailure(path=file.path, reason=error.reason))
         return True

@@ -164,7 +164,8 @@ class Syncer:
         try:
             note = read_text(file)
         except FileUnreadable as error:
-            if self._context.record_failure(file, error):
+            known = row.error if row is not None else None
+            if self._context.record_failure(file, error, known=known):
                 self._store.set_file_error(file, error.reason)
             return
         if row is not None and row.hash == note.hash:

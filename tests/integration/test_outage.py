@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -319,6 +319,17 @@ def test_what_is_configured_otherwise_is_not_known_to_be_out(world: World) -> No
 
     answer = world.ask()
     assert (answer.model, answer.fallback) == ("another-model", None)
+
+
+def test_an_outage_is_of_the_place_that_the_environment_names(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = replace(world.config, search=SearchSettings(provider="openai"), providers={})
+    usual = outage.fingerprint_settings("openai", config)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    named = outage.fingerprint_settings("openai", config)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:2/v1")
+    assert len({usual, named, outage.fingerprint_settings("openai", config)}) == 3
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    assert outage.fingerprint_settings("openai", config) == usual
 
 
 def test_who_takes_the_fallback_out_of_the_configuration_is_obeyed_at_once(world: World) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import shutil
 import subprocess
@@ -464,6 +465,23 @@ def test_a_file_that_was_never_readable_is_reported_and_not_counted(index: Index
     again = index.sync(provider)
     assert len(again.failures) == 1
     assert changes(index.config.store_path) == before  # syncing twice changes nothing here either
+
+
+def test_a_file_that_stays_unreadable_is_warned_of_once(index: Index, caplog: pytest.LogCaptureFixture) -> None:
+    index.note("memory/bad.md", b"\0" * 20)
+    caplog.set_level(logging.DEBUG, "memory_core.sync")
+    levels = []
+    for _ in range(3):
+        caplog.clear()
+        assert [failure.path for failure in index.sync().failures] == ["memory/bad.md"]
+        levels += [record.levelname for record in caplog.records if "stays as it was" in record.getMessage()]
+    assert levels == ["WARNING", "DEBUG", "DEBUG"]
+    index.note("memory/bad.md", prose(5))
+    index.sync()
+    unreadable(index.workspace / "memory/bad.md")
+    caplog.clear()
+    index.sync()
+    assert "WARNING" in {record.levelname for record in caplog.records}
 
 
 def _chunks_of(index: Index, path: str) -> list[tuple[object, ...]]:
