@@ -13,7 +13,7 @@ from memory_core.sqlite.files import make_private
 from memory_core.sqlite.kinds import INDEX, FileKind
 
 PAGE_SIZE = 8192  # holds a 384-dimension BLOB table at 1.07 times its payload; 4096 takes 1.34
-MOST_CACHED_BYTES = 4 * 1024 * 1024  # of pages that a writing connection keeps between syncs
+MOST_CACHED_BYTES = 512 * 1024
 BUSY_TIMEOUT_MS = 5000
 READER_PATIENCE_MS = 100  # for searches to end; one of a process that stands still does not
 
@@ -52,7 +52,7 @@ def open_writer(path: Path, kind: FileKind = INDEX) -> Connection:
 
 
 def drop_pages(connection: Connection) -> None:
-    """Let go of the pages that a large change has left in memory, outside a transaction; a few stay for the next small one."""
+    """Let go of the pages that a change has left in memory, outside a transaction, unless they are few."""
     if connection.status(driver.apsw.SQLITE_DBSTATUS_CACHE_USED)[0] > MOST_CACHED_BYTES:
         connection.execute("PRAGMA shrink_memory").fetchall()
 

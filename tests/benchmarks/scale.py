@@ -6,7 +6,8 @@ wall time: with the defaults, with `sync.watch` off, and as on systems that tell
 limit. A million chunks: --notes 212800 (20 minutes, 7 GB of disk).
 
   --dimensions 1536   vectors of a loopback endpoint in OpenAI's form instead of the built-in model's
-  --asked 100000      ask a server that many questions over MCP, too, and tell if its memory grows; a thousand take 8 s
+  --asked 100000      ask a server that many questions over MCP, too, and tell if its memory grows, which also takes some edits;
+                      a thousand take 8 s
   --keep FOLDER       keep notes and indexes there, and take those that are there
   --json FILE         write the figures, too
 """
@@ -252,6 +253,7 @@ def _measure_process(report: Report, place: Place, way: Way, *, edits: bool) -> 
             _, edited = _time(edit, runs=EDITS)
         finally:
             note.write_text(text, encoding="utf-8")
+        memory.sync()
         report.tell(f"edit, then the search that finds it, wall{way.name}", edited, "ms", way.edit_ms)
 
 
@@ -342,6 +344,7 @@ def measure_server(report: Report, place: Place, asked: int, *, chunks: int) -> 
         while time.perf_counter() - begun < LOOK_SECONDS + ROUND_SECONDS:  # the look at all files comes beside searches
             server.ask(texts)
         since = server.read_memory()
+        _edit(place, server)
         begun = time.perf_counter()
         for first in range(0, asked, len(texts)):
             server.ask(texts[: asked - first])
@@ -354,11 +357,26 @@ def measure_server(report: Report, place: Place, asked: int, *, chunks: int) -> 
     report.tell("after its first look at all files", since[0], "MB", limit)
     report.tell("of that its own", since[1], "MB")
     most, own_most = (min(GROWTH * first, GROWTH_LATER * then) for first, then in zip((held, own), since, strict=True))
-    report.tell(f"after {asked:,} questions more", later[0], "MB", most if limit is None else min(most, limit))
+    report.tell(
+        f"after {EDITS} edits and {asked:,} questions more", later[0], "MB", most if limit is None else min(most, limit)
+    )
     report.tell("of that its own", later[1], "MB", own_most)
     report.tell("at rest, a minute after the last question", resting[0], "MB", limit)
     report.tell("of that its own", resting[1], "MB")
     report.tell("questions a second over MCP, one by one", rate, "")
+
+
+def _edit(place: Place, server: McpServer) -> None:
+    """Change a note a few times, and take the changes back; the server finds each."""
+    note = min((place.notes / "memory").iterdir())
+    text = note.read_text(encoding="utf-8")
+    try:
+        for number in range(EDITS):
+            note.write_text(f"{text}- The quokka number {number} sleeps.\n", encoding="utf-8")
+            server.ask([f"quokka number {number}"])
+    finally:
+        note.write_text(text, encoding="utf-8")
+    server.ask(["quokka"])
 
 
 SEARCH_AT_REST = 10_021  # chunks up to which a server's memory has a limit

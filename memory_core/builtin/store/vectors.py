@@ -13,19 +13,19 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from itertools import accumulate, islice, repeat
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from memory_core.builtin.store import meta
-from memory_core.builtin.store.damage import DamagedRow, check_cosines
+from memory_core.builtin.store.damage import check_cosines
 from memory_core.builtin.store.encoding import RowLayout, unpack_embeddings
+from memory_core.builtin.store.hashes import Hashes, join_hashes
 from memory_core.builtin.store.shared_rows import SharedRows
 from memory_core.builtin.store.signs import Signs, find_alike, pack, to_words
 from memory_core.concurrency.rest import release_at_rest
 from memory_core.config.settings import Vector
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.sqlite import PAGE_SIZE, Connection, load_vec0
-from memory_core.sync.prepared import DIGEST_BYTES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,10 +46,9 @@ _SAME_FILE = 10_000 * meta.LONGEST_STEP  # changes of content, from a number tha
 _MOST_NEW = 2_000  # rows that are read one by one into a matrix that is held
 # The + keeps it off the index, in whose order the rows would be read from all over the file.
 _USED_EMBEDDINGS = "embedding_cache WHERE +space_id = ? AND hash IN (SELECT hash FROM windows)"
-_USED = "SELECT DISTINCT hash FROM windows"
-_USED_AND_EMBEDDED = (
-    f"{_USED} w WHERE EXISTS (SELECT 1 FROM embedding_cache e WHERE e.space_id = ? AND e.hash = w.hash)"
-)
+_USED = "SELECT DISTINCT hash FROM windows w WHERE hash > :last"
+_EMBEDDED = " AND EXISTS (SELECT 1 FROM embedding_cache e WHERE e.space_id = :space AND e.hash = w.hash)"
+_READ_HASHES = 2048  # in one step: as objects, all hashes of a matrix would take a third of its memory
 _PAGE_HEADER, _ROW_HEADER = 16, 16  # bytes, about
 _BLOCK_STEP = 8  # which vec0 asks for
 _MOST_ROWS = 128  # of vec0 in a block: small indexes stay small, deletes stay cheap
@@ -81,34 +80,11 @@ class _Screen:
         return find_alike(self.words, query - self.mean, count)
 
 
-class _Hashes:
-    """Hashes of texts, one behind the other, which takes a fifth of the memory of a list.
-
-    Args:
-        joined: All of them, see `_join_hashes`.
-    """
-
-    def __init__(self, joined: bytes) -> None:
-        self._joined = joined
-
-    def __len__(self) -> int:
-        return len(self._joined) // DIGEST_BYTES
-
-    def __getitem__(self, number: int) -> bytes:
-        return self._joined[number * DIGEST_BYTES : (number + 1) * DIGEST_BYTES]
-
-    def list_all(self) -> list[bytes]:
-        """Return a list of them, in order."""
-        import numpy as np
-
-        return cast("list[bytes]", np.frombuffer(self._joined, f"V{DIGEST_BYTES}").tolist())
-
-
 @dataclass(frozen=True, slots=True)
 class _Matrix:
     space_id: int
     generation: str
-    hashes: _Hashes
+    hashes: Hashes
     rows: SharedRows
     screen: _Screen | None = None
 
@@ -298,13 +274,12 @@ class VectorIndex:
 
         if not len(held.hashes):
             return None
-        places = dict(zip(held.hashes.list_all(), range(len(held.hashes)), strict=True))
         # The second is slower, and asked only where many windows have no embedding yet.
-        for query, values in ((_USED, ()), (_USED_AND_EMBEDDED, (held.space_id,))):
-            found = connection.execute(query, values).get  # the values alone: no tuples to be made and freed
-            hashes = cast("list[bytes]", found if isinstance(found, list) else [] if found is None else [found])
-            numbers = np.fromiter(map(places.get, hashes, repeat(-1)), np.intp, len(hashes))
-            new = [hashes[number] for number in np.flatnonzero(numbers < 0).tolist()]
+        for condition in ("", _EMBEDDED):
+            hashes = _read_used(connection, held.space_id, condition)
+            numbers = held.hashes.find(hashes)
+            known = numbers >= 0
+            new = [hashes[number] for number in np.flatnonzero(~known).tolist()]
             if len(new) <= _MOST_NEW:
                 break
         else:
@@ -312,9 +287,8 @@ class VectorIndex:
         query = "SELECT embedding FROM embedding_cache WHERE space_id = ? AND hash = ?"
         embedded = [(key, connection.execute(query, (held.space_id, key)).get) for key in new]
         read = [(key, cast("bytes", blob)) for key, blob in embedded if blob is not None]
-        if new:
-            hashes = [key for key in hashes if key in places] + [key for key, _ in read]
-        numbers = numbers[numbers >= 0]
+        hashes = hashes.choose(known, [key for key, _ in read])
+        numbers = numbers[known]
         blobs = [blob for _, blob in read]
         layout, screen = held.rows.layout, held.screen
         if (len(hashes) < self._screen_from) != (screen is None) or (layout and {*map(len, blobs)} - {layout.length}):
@@ -324,7 +298,7 @@ class VectorIndex:
         if screen is not None:
             words = to_words(pack(more, above=screen.mean)) if read else screen.words[:, :0]
             screen = _Screen(screen.mean, np.concatenate([screen.words.take(numbers, axis=1), words], axis=1))
-        return _Matrix(held.space_id, generation, _Hashes(_join_hashes(hashes)), rows, screen)
+        return _Matrix(held.space_id, generation, hashes, rows, screen)
 
 
 def find_vec0_problem(settings: Vector) -> str | None:
@@ -347,10 +321,10 @@ def _matrix(
     unread = iter(found)
     while step := [*islice(unread, _JOINED)]:
         keys, blobs = zip(*step, strict=True)
-        joined += _join_hashes(keys)
+        joined += join_hashes(keys)
         octets += b"".join(blobs)
         lengths += map(len, blobs)
-    hashes = _Hashes(bytes(joined))
+    hashes = Hashes(bytes(joined))
     screened = screen_from is not None and len(hashes) >= screen_from
     layout = RowLayout.find({*lengths}, dimensions)
     if layout is None:
@@ -363,15 +337,17 @@ def _matrix(
     return _Matrix(space_id, generation, hashes, rows, _Screen.of(rows) if screened else None)
 
 
-def _join_hashes(hashes: Sequence[bytes]) -> bytes:
-    """Return hashes one behind the other.
-
-    Raises:
-        DamagedRow: One has another length than all digests.
-    """
-    if {*map(len, hashes)} - {DIGEST_BYTES}:
-        raise DamagedRow("a hash has another length than those of texts")
-    return b"".join(hashes)
+def _read_used(connection: Connection, space_id: int, condition: str) -> Hashes:
+    """Read the hashes of all windows that meet a condition, a part at a time."""
+    query = f"{_USED}{condition} ORDER BY hash LIMIT {_READ_HASHES}"
+    joined, last = bytearray(), b""
+    while True:
+        found = connection.execute(query, {"last": last, "space": space_id}).get  # the values alone, without tuples
+        step = cast("list[bytes]", found if isinstance(found, list) else [] if found is None else [found])
+        joined += join_hashes(step)
+        if len(step) < _READ_HASHES:
+            return Hashes(bytes(joined))
+        last = step[-1]
 
 
 def _is_same_file(held: int, generation: int) -> bool:
