@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import anyio
 
 from memory_core.concurrency.rest import rest
-from memory_core.hosts.allocation import give_back
+from memory_core.hosts.allocation import give_back, unmap_code
 
 ROUND_SECONDS = 15.0  # from a call to a round, which follows others too, and takes a twentieth of a second
 SETTLE_SECONDS = (
@@ -51,7 +51,7 @@ class Upkeep:
             group.cancel_scope.cancel()
 
     async def _look_after_memory(self) -> None:
-        await self._give_back_after(self._settle_seconds)
+        await self._give_back_after(self._settle_seconds, loaded=True)
         has_rested, left = True, self._rest_seconds
         while True:
             while not self._called.is_set():  # a sync that follows an edit reads some of it again
@@ -61,13 +61,16 @@ class Upkeep:
                 await anyio.to_thread.run_sync(_rest, abandon_on_cancel=True)
                 has_rested, left = True, self._rest_seconds
             pause = self._settle_seconds if has_rested else self._round_seconds
-            await self._give_back_after(pause)
+            await self._give_back_after(pause, loaded=has_rested)
             has_rested, left = False, max(self._rest_seconds - pause, 0)
 
-    async def _give_back_after(self, seconds: float) -> None:
+    async def _give_back_after(self, seconds: float, *, loaded: bool) -> None:
+        """Give back what calls needed; the code as well that only loading needed."""
         self._called = anyio.Event()
         await anyio.sleep(seconds)
         await anyio.to_thread.run_sync(give_back, abandon_on_cancel=True)
+        if loaded:
+            await anyio.to_thread.run_sync(unmap_code, abandon_on_cancel=True)
 
 
 def _rest() -> None:
