@@ -61,9 +61,8 @@ def unmap_code() -> None:
         advise = ctypes.CDLL(None).madvise
         advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
         for start, length in find_code(mappings):
-            advise(
-                start, length, _DONT_NEED
-            )  # refused where the process has locked its memory, which then stays as it is
+            # It is refused where the process has locked its memory, which then stays as it is.
+            advise(start, length, _DONT_NEED)
 
 
 def find_code(mappings: str) -> Iterator[tuple[int, int]]:
