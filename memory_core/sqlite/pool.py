@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from memory_core.sqlite import files, opening, schema
 from memory_core.sqlite.driver import Connection
 from memory_core.sqlite.errors import translate_errors
 from memory_core.sqlite.kinds import FileKind
+
+SPARE_SECONDS = 10.0  # after which a reading connection is closed that was seldom needed: each keeps 2 MB of pages
 
 
 def _do_nothing(_connection: Connection) -> None:
@@ -31,6 +34,7 @@ class ConnectionPool:
         writable: False opens the file for reading only, and never makes or changes it.
         prepare: Called with a new writing connection, before migrations.
         finish: Called with a new writing connection, after migrations.
+        clock: Seconds that never go back.
     """
 
     def __init__(
@@ -42,6 +46,7 @@ class ConnectionPool:
         writable: bool = True,
         prepare: Callable[[Connection], None] = _do_nothing,
         finish: Callable[[Connection], None] = _do_nothing,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.path = path
         self.writable = writable
@@ -49,11 +54,12 @@ class ConnectionPool:
         self._migrations = migrations
         self._prepare = prepare
         self._finish = finish
+        self._clock = clock
         self._lock = threading.Lock()
         self._write_lock = threading.RLock()
         self._closed = False
         self._releases = 0  # a connection that was borrowed before one is closed when it comes back
-        self._idle: list[Connection] = []
+        self._idle: list[tuple[float, Connection]] = []  # with the time when each came back, the last one at the end
         self._writer: Connection | None = None
         self._idle_file: files.FileId | None = None  # that the idle connections have open
         self._writer_file: files.FileId | None = None
@@ -99,7 +105,7 @@ class ConnectionPool:
         """Close the reading connections that nobody uses."""
         with self._lock:
             idle, self._idle = self._idle, []
-        for connection in idle:
+        for _, connection in idle:
             connection.close()
 
     def _shrink(self) -> bool:
@@ -147,7 +153,7 @@ class ConnectionPool:
         with self._lock:
             self._idle_file = file
             if self._idle:
-                return self._idle.pop(), file
+                return self._idle.pop()[1], file
         if not files.exists(self.path):
             raise NotIndexed(f"{self.path}: {self._kind.empty}", action=self._kind.fill)
         return self._open_reader(), file
@@ -172,11 +178,14 @@ class ConnectionPool:
         return schema.check_version(connection, self.path, len(self._migrations), self._kind)
 
     def _give_back(self, connection: Connection, file: files.FileId | None, releases: int) -> None:
+        now, spare = self._clock(), [connection]
         with self._lock:
             if not self._closed and releases == self._releases and file == self._idle_file:
-                self._idle.append(connection)
-                return
-        connection.close()
+                self._idle.append((now, connection))
+                spare = [idle for at, idle in self._idle if now - at > SPARE_SECONDS]
+                del self._idle[: len(spare)]
+        for each in spare:
+            each.close()
 
     def _get_writer(self) -> Connection:
         if not self.writable:
