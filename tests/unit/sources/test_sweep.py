@@ -8,12 +8,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+from memory_core.atomic import OPENS_BELOW
 from memory_core.records import FileStamp
 from memory_core.sources.roots import Root
 from memory_core.sources.stamps import read_stamp
 from memory_core.sources.sweep import Sweep, SweptFolder
 
-MOST_BYTES_A_FILE = 250  # at the most; an `os.stat_result` alone takes three times that
+# At the most; an `os.stat_result` alone takes three times that. Where folders are not opened, each entry has its whole path, too.
+MOST_BYTES_A_FILE = 250 if OPENS_BELOW else 600
 
 
 def folder(path: Path, shown: str = "") -> Root:
