@@ -9,6 +9,7 @@ import stat
 
 SYMLINK = "is a symbolic link, which memory ignores"
 FOLDER = "is a folder"
+NO_FILE = "is no regular file"
 OUTSIDE = "is not in this agent's memory: MEMORY.md, memory/ and the configured extra paths are"
 NOT_MARKDOWN = "is not Markdown (.md)"
 WITH_CONTROLS = "holds control characters"
@@ -40,7 +41,7 @@ def refuse_type(info: os.stat_result) -> str | None:
         return None
     if stat.S_ISLNK(info.st_mode):
         return SYMLINK
-    return FOLDER if stat.S_ISDIR(info.st_mode) else "is no regular file"
+    return FOLDER if stat.S_ISDIR(info.st_mode) else NO_FILE
 
 
 def refuse_encoding(data: bytes) -> str | None:

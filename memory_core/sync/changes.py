@@ -14,15 +14,19 @@ from memory_core.config.settings import SessionDeltas
 from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources import files, session_logs
-from memory_core.sources.refusals import SYMLINK, UNFIT_NAME, describe_os_error
+from memory_core.sources.refusals import FOLDER, NO_FILE, NOT_MARKDOWN, SYMLINK, UNFIT_NAME, describe_os_error
 from memory_core.sources.roots import find_roots
 from memory_core.sources.stamps import Stamp
 from memory_core.sync.prepared import IndexedFile
 from memory_core.sync.store import SyncStore
 
-MISSING = describe_os_error(FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)))  # of an extra path that is gone
+MISSING, NO_FOLDER = (  # of an extra path that is gone, and of a folder in whose place something else is
+    describe_os_error(OSError(number, os.strerror(number))) for number in (errno.ENOENT, errno.ENOTDIR)
+)
 MOST_ROWS = 200  # that are read one by one
 
+# Where one of these is said of a file or a folder above it, the file is gone for sure.
+_NOT_THERE = frozenset({MISSING, NO_FOLDER, SYMLINK, FOLDER, NO_FILE, NOT_MARKDOWN, UNFIT_NAME})
 _TOLD_BY_EVENTS = frozenset({MISSING, SYMLINK, UNFIT_NAME})  # failures that last until a name or a folder changes
 
 
@@ -199,5 +203,6 @@ def _part(
 def _is_hidden(row: IndexedFile, failures: Sequence[FileFailure]) -> bool:
     """Return True if a file was not listed because it, or a folder above it, could not be looked at."""
     return any(
-        f"{row.path}/".startswith(f"{failure.path.rstrip('/')}/") and failure.reason != MISSING for failure in failures
+        f"{row.path}/".startswith(f"{failure.path.rstrip('/')}/") and failure.reason not in _NOT_THERE
+        for failure in failures
     )

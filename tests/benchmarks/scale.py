@@ -6,8 +6,7 @@ wall time: with the defaults, with `sync.watch` off, and as on systems that tell
 limit. A million chunks: --notes 212800 (20 minutes, 7 GB of disk).
 
   --dimensions 1536   vectors of a loopback endpoint in OpenAI's form instead of the built-in model's
-  --asked 100000      ask a server that many questions over MCP, too, and tell if its memory grows, which also takes some edits;
-                      a thousand take 8 s
+  --asked 100000      ask a server that many questions over MCP, too, and tell if its memory grows; a thousand take 8 s
   --keep FOLDER       keep notes and indexes there, and take those that are there
   --json FILE         write the figures, too
 """
@@ -55,7 +54,7 @@ EDIT_MS, NOTHING_MS, MOST_EDITED = 80.0, 10.0, 100_000  # with a watch, up to so
 COLD_SECONDS, MOST_MB = 60.0, 340.0  # to index up to as many, and of the index on disk
 UNWATCHED_EDIT_MS = 150.0  # where the system tells no changes
 NOTHING_SECONDS = 0.1  # of a command's sync, which has no watch, up to as many
-GROWTH = 1.05  # of a server's memory, from a thousand questions on
+GROWTH = 1.05  # of a server's memory, from a thousand questions and some edits on
 GROWTH_LATER = 1.03  # from its first look at all files on
 
 
@@ -336,15 +335,15 @@ def measure_server(report: Report, place: Place, asked: int, *, chunks: int) -> 
     server = McpServer(place)
     try:
         server.ask(texts)
+        _edit(place, server)
         held, own = server.read_memory()
         limit = 120.0 if chunks <= SEARCH_AT_REST else None
-        report.tell("a server, all of its memory", held, "MB", limit)
+        report.tell("a server, after questions and edits", held, "MB", limit)
         report.tell("of that its own, no page of a file", own, "MB")
         begun = time.perf_counter()
         while time.perf_counter() - begun < LOOK_SECONDS + ROUND_SECONDS:  # the look at all files comes beside searches
             server.ask(texts)
         since = server.read_memory()
-        _edit(place, server)
         begun = time.perf_counter()
         for first in range(0, asked, len(texts)):
             server.ask(texts[: asked - first])

@@ -6,6 +6,7 @@ import itertools
 import logging
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -465,6 +466,55 @@ def test_a_file_that_was_never_readable_is_reported_and_not_counted(index: Index
     again = index.sync(provider)
     assert len(again.failures) == 1
     assert changes(index.config.store_path) == before  # syncing twice changes nothing here either
+
+
+def _put_file(path: Path) -> None:
+    path.write_text("Here was a folder.\n", encoding="utf-8")
+
+
+def _put_link(path: Path) -> None:
+    path.symlink_to(path.parent.parent, target_is_directory=True)
+
+
+def _put_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(os.path.relpath(path))  # the path of a socket is short
+
+
+@pytest.mark.parametrize("put", [_put_file, _put_link, _put_socket])
+@pytest.mark.parametrize("root", ["memory", "extra", "extra/deep", "MEMORY.md", "one.md"])
+def test_notes_are_gone_when_something_else_is_in_the_place_of_their_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, put: Callable[[Path], None], root: str
+) -> None:
+    index = Index(tmp_path / "w", tmp_path / "s")
+    index.set(
+        extra_paths=tuple(ExtraPath(path=path) for path in ("extra", "extra/deep", "one.md", "extra/deep/own.md"))
+    )
+    paths = [
+        "MEMORY.md",
+        "memory/a.md",
+        "extra/b.md",
+        "extra/deep/c.md",
+        "extra/deep/own.md",
+        "one.md",
+        "memory/f/d.md",
+    ]
+    for path in paths:
+        index.note(path, prose(5))
+    index.sync()
+    monkeypatch.chdir(index.workspace)
+    place = index.workspace / root
+    if place.is_dir():
+        shutil.rmtree(place)
+    else:
+        place.unlink()
+    put(place)
+    kept = [path for path in paths if not f"{path}/".startswith(f"{root}/")]
+    if put is _put_file and place.suffix:
+        kept.append(root)  # a note as before
+    for force in (False, True):
+        index.sync(force=force)
+        assert sorted(row[1] for row in index.content()["files"]) == sorted(kept)
 
 
 def test_a_file_that_stays_unreadable_is_warned_of_once(index: Index, caplog: pytest.LogCaptureFixture) -> None:
