@@ -356,9 +356,7 @@ def measure_server(report: Report, place: Place, asked: int, *, chunks: int) -> 
     report.tell("after its first look at all files", since[0], "MB", limit)
     report.tell("of that its own", since[1], "MB")
     most, own_most = (min(GROWTH * first, GROWTH_LATER * then) for first, then in zip((held, own), since, strict=True))
-    report.tell(
-        f"after {EDITS} edits and {asked:,} questions more", later[0], "MB", most if limit is None else min(most, limit)
-    )
+    report.tell(f"after {asked:,} questions more", later[0], "MB", most if limit is None else min(most, limit))
     report.tell("of that its own", later[1], "MB", own_most)
     report.tell("at rest, a minute after the last question", resting[0], "MB", limit)
     report.tell("of that its own", resting[1], "MB")
