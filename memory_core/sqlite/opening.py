@@ -13,7 +13,7 @@ from memory_core.sqlite.files import make_private
 from memory_core.sqlite.kinds import INDEX, FileKind
 
 PAGE_SIZE = 8192  # holds a 384-dimension BLOB table at 1.07 times its payload; 4096 takes 1.34
-MOST_CACHED_BYTES = 512 * 1024
+MOST_CACHED_BYTES = 512 * 1024  # of pages that a writing connection keeps between syncs
 BUSY_TIMEOUT_MS = 5000
 READER_PATIENCE_MS = 100  # for searches to end; one of a process that stands still does not
 

@@ -178,12 +178,13 @@ class ConnectionPool:
         return schema.check_version(connection, self.path, len(self._migrations), self._kind)
 
     def _give_back(self, connection: Connection, file: files.FileId | None, releases: int) -> None:
-        now, spare = self._clock(), [connection]
+        spare = [connection]
         with self._lock:
             if not self._closed and releases == self._releases and file == self._idle_file:
+                now = self._clock()
                 self._idle.append((now, connection))
                 spare = [idle for at, idle in self._idle if now - at > SPARE_SECONDS]
-                del self._idle[: len(spare)]
+                self._idle = [(at, idle) for at, idle in self._idle if now - at <= SPARE_SECONDS]
         for each in spare:
             each.close()
 

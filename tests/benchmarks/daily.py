@@ -43,10 +43,8 @@ KEPT = Path(__file__).with_suffix(".json")
 REGRESSION = 1.3
 RUNS = 60
 EDITS = 7
-PIECE_CHARACTERS, STEP = (
-    700,
-    64,
-)  # of the naive index: about as long as our chunks of daily notes, and notes of a transaction
+PIECE_CHARACTERS = 700  # of the naive index: about as long as our chunks of daily notes
+STEP = 64  # notes of one transaction of it
 
 
 def cpu(run: Callable[[int], object], *, runs: int = RUNS) -> float:

@@ -54,7 +54,7 @@ EDIT_MS, NOTHING_MS, MOST_EDITED = 80.0, 10.0, 100_000  # with a watch, up to so
 COLD_SECONDS, MOST_MB = 60.0, 340.0  # to index up to as many, and of the index on disk
 UNWATCHED_EDIT_MS = 150.0  # where the system tells no changes
 NOTHING_SECONDS = 0.1  # of a command's sync, which has no watch, up to as many
-GROWTH = 1.05  # of a server's memory, from a thousand questions and some edits on
+GROWTH = 1.05  # of a server's memory, from a thousand questions on
 GROWTH_LATER = 1.03  # from its first look at all files on
 
 
@@ -335,10 +335,9 @@ def measure_server(report: Report, place: Place, asked: int, *, chunks: int) -> 
     server = McpServer(place)
     try:
         server.ask(texts)
-        _edit(place, server)
         held, own = server.read_memory()
         limit = 120.0 if chunks <= SEARCH_AT_REST else None
-        report.tell("a server, after questions and edits", held, "MB", limit)
+        report.tell("a server, all of its memory", held, "MB", limit)
         report.tell("of that its own, no page of a file", own, "MB")
         begun = time.perf_counter()
         while time.perf_counter() - begun < LOOK_SECONDS + ROUND_SECONDS:  # the look at all files comes beside searches
@@ -349,6 +348,8 @@ def measure_server(report: Report, place: Place, asked: int, *, chunks: int) -> 
             server.ask(texts[: asked - first])
         rate = asked / (time.perf_counter() - begun)
         later = server.read_memory()
+        _edit(place, server)
+        edited = server.read_memory()
         time.sleep(ROUND_SECONDS + REST_SECONDS + 5)
         resting = server.read_memory()
     finally:
@@ -358,6 +359,8 @@ def measure_server(report: Report, place: Place, asked: int, *, chunks: int) -> 
     most, own_most = (min(GROWTH * first, GROWTH_LATER * then) for first, then in zip((held, own), since, strict=True))
     report.tell(f"after {asked:,} questions more", later[0], "MB", most if limit is None else min(most, limit))
     report.tell("of that its own", later[1], "MB", own_most)
+    report.tell(f"after {EDITS} edits", edited[0], "MB", limit)
+    report.tell("of that its own", edited[1], "MB")
     report.tell("at rest, a minute after the last question", resting[0], "MB", limit)
     report.tell("of that its own", resting[1], "MB")
     report.tell("questions a second over MCP, one by one", rate, "")
