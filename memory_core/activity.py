@@ -10,11 +10,11 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, locked, replace_file
-from memory_core.lazy_dataclasses import dataclass
 
 Action = Literal["stored", "recalled", "flushed", "forgot"]
 

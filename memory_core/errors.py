@@ -37,9 +37,8 @@ MemoryCoreError
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-
-from memory_core.lazy_dataclasses import dataclass
 
 
 class MemoryCoreError(Exception):

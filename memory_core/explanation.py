@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import Mode
 
 # The stages of a search in their order. A place is lost at one of them, or it is shown.

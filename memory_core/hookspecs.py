@@ -13,7 +13,7 @@ Everything in `__all__` is public; the modules in which these names are defined 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pluggy
@@ -70,7 +70,6 @@ from memory_core.explanation import (
     Stage,
     Verdict,
 )
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import (
     NOTHING_INDEXED,
     Access,

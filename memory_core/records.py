@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
-
-from memory_core.lazy_dataclasses import dataclass
 
 Mode = Literal["hybrid", "vector", "keyword"]
 Access = Literal["rw", "ro", "none"]

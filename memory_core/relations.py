@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
-
-from memory_core.lazy_dataclasses import dataclass
 
 # "note": a note has this name. "tag": it is written as a tag, or not as a link. "link": notes link to it, and none has it.
 # "found": it only looks like a name.

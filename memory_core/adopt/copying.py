@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +12,6 @@ from memory_core.adopt.conversion import convert
 from memory_core.adopt.homes import FoundNote, Home
 from memory_core.adopt.record import Adoption, CopiedNote, hash_bytes, hash_file
 from memory_core.errors import FileUnreadable, PathRefused
-from memory_core.lazy_dataclasses import dataclass
 
 IMPORTS = "memory/imports"
 Action = Literal["copy", "update", "same", "leave"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from typing import Any
 from memory_core import atomic
 from memory_core.config.adopted import find_adopted_config
 from memory_core.errors import ConfigError, ConfigProblem
-from memory_core.lazy_dataclasses import dataclass
 
 LOCK_SECONDS = 30.0
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from pathlib import Path
 
 from memory_core.adopt.record import Adoption, hash_file
 from memory_core.config.adopted import find_adopted_config
 from memory_core.config.agent import make_workspace_key
-from memory_core.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
 from memory_core.concurrency.backoff import Backoff, Clock, Cooldown
 from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
-from memory_core.lazy_dataclasses import dataclass
 
 Answer = TypeVar("Answer")
 

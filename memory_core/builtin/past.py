@@ -10,7 +10,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -23,7 +23,6 @@ from memory_core.errors import FileUnreadable, PathRefused
 from memory_core.history.history import History
 from memory_core.history.moments import Moment
 from memory_core.history.records import NoteKey, Version
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.ranking.calibration import SAMPLE, estimate
 from memory_core.records import AsOf, FileStamp, Hit, MemoryFile, Successor
 from memory_core.serving.index import PastIndex

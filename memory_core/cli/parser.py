@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import pairwise
 from typing import Any, NoReturn, Self
@@ -14,7 +14,6 @@ from typing import Any, NoReturn, Self
 from memory_core.__about__ import __version__
 from memory_core.cli import output
 from memory_core.config.names import DEFAULT_AGENT
-from memory_core.lazy_dataclasses import dataclass
 
 Options = argparse.Namespace
 _CHOICE = re.compile(r"(COMMAND)?: invalid choice: '([^']*)' \(choose from (.*)\)")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-
-from memory_core.lazy_dataclasses import dataclass
+from dataclasses import dataclass
 
 Clock = Callable[[], float]
 

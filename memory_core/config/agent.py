@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from hashlib import blake2s
 from pathlib import Path
 from typing import Any
 
 from memory_core.config.names import SLOT_ID
 from memory_core.config.settings import Compaction, MemorySettings, ProviderAccount, SearchSettings, Source
-from memory_core.lazy_dataclasses import dataclass
 
 GET_LINES = 120
 

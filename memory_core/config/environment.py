@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from memory_core.config.located import Node, merge, to_plain, wrap_at
 from memory_core.config.normal_form import AgentSections, Sections
-from memory_core.lazy_dataclasses import dataclass
 
 # As in OpenClaw: `${NAME}`, `${NAME:-default}`, and `$${NAME}` for the text `${NAME}`; `$NAME` if nothing else is written.
 _PLACEHOLDER = re.compile(r"(\$?)\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^${}]*))?\}")

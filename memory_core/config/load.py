@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from memory_core.config.normal_form import Sections, normalize_agent_id
 from memory_core.config.problems import HOLDS_NUL
 from memory_core.config.resolution import Places, Resolver, find_current_folder, make_absolute
 from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument
-from memory_core.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

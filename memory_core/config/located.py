@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any, Literal
 
 from memory_core.errors import ConfigProblem
-from memory_core.lazy_dataclasses import dataclass
 
 Origin = Literal["default", "dialect", "file", "environment", "flag"]  # "dialect": a default that the dialect changes
 Path = tuple[str | int, ...]

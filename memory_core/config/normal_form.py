@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from memory_core.config.located import Node
 from memory_core.errors import InvalidArgument
-from memory_core.lazy_dataclasses import dataclass
 
 AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.IGNORECASE | re.ASCII)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 
@@ -19,7 +19,6 @@ from memory_core.config.ownership import leave_out_foreign
 from memory_core.config.problems import validate
 from memory_core.config.settings import Compaction, MemorySettings, ProviderAccount, SearchSettings, Secret
 from memory_core.errors import ConfigError, ConfigProblem
-from memory_core.lazy_dataclasses import dataclass
 
 DEFAULT_WORKSPACE = "~/clawd"
 STORE_PATH = ("store", "path")

@@ -8,7 +8,7 @@ names are the document's keys in snake case.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from memory_core.config.activity_settings import ActivitySettings
@@ -26,7 +26,6 @@ from memory_core.config.fields import (
 from memory_core.config.history_settings import HistorySettings
 from memory_core.config.item_settings import ItemSettings, RecallSettings, Salience
 from memory_core.config.names import BUILTIN
-from memory_core.lazy_dataclasses import dataclass
 
 __all__ = [
     "STRICT",

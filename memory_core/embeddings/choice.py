@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -11,7 +11,6 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.home import expand_home
 from memory_core.embeddings.error_mapping import mark_permanent
 from memory_core.errors import ProviderUnavailable
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import KeySources
 
 PACKAGE = "package:"  # before the name of an installed package, and a folder in it, that holds a model

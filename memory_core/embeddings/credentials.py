@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from memory_core.config.agent import AgentConfig
@@ -17,7 +17,6 @@ from memory_core.config.settings import ProviderAccount, Secret
 from memory_core.embeddings.error_mapping import mark_permanent
 from memory_core.embeddings.models import PROVIDERS, ProviderRow
 from memory_core.errors import ProviderUnavailable
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import ResolveApiKey
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})

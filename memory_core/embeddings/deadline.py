@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 from memory_core.errors import ProviderError
-from memory_core.lazy_dataclasses import dataclass
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ from memory_core.embeddings.choice import Choice, choose_provider
 from memory_core.embeddings.outage import OutageLog, Outages, explain_fallback, may_fall_back
 from memory_core.embeddings.protocols import EmbeddingProvider, Space, TokenEmbedder, TokenEmbedding
 from memory_core.errors import ProviderError
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import Fallback, KeySources
 
 if TYPE_CHECKING:

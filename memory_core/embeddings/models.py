@@ -7,10 +7,8 @@ runs `nomic-embed-text` gets that model's prefixes.
 from __future__ import annotations
 
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
-
-from memory_core.lazy_dataclasses import dataclass
 
 Route = Literal["openai", "gemini", "litellm", "local"]
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 import logging
 import os
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -26,7 +26,6 @@ from memory_core.errors import (
     ProviderUnavailable,
     RateLimited,
 )
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import Fallback
 
 log = logging.getLogger(__name__)

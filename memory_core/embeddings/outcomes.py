@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_core.embeddings import packing
 from memory_core.embeddings.error_mapping import is_outage
 from memory_core.errors import ProviderError
-from memory_core.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from memory_core.embeddings.vectors import Row

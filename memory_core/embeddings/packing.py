@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-
-from memory_core.lazy_dataclasses import dataclass
+from dataclasses import dataclass
 
 # The estimate is short by up to a quarter on code and tables: packing to four fifths keeps nearly all under the cap.
 FILL = 0.8

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SearchSettings
@@ -11,7 +11,6 @@ from memory_core.embeddings.models import PROVIDERS, ModelRow, ProviderRow, find
 from memory_core.embeddings.packing import Limits
 from memory_core.embeddings.protocols import Space, TextKind
 from memory_core.errors import ProviderUnavailable
-from memory_core.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

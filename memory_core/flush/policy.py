@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -15,7 +16,6 @@ from zoneinfo import ZoneInfo
 from memory_core.config.agent import AgentConfig
 from memory_core.config.names import SLOT_ID
 from memory_core.config.settings import Compaction
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import Access
 from memory_core.sources.sessions_json import FAILURES_PER_CYCLE, count_failures
 from memory_core.sources.writer import daily_path

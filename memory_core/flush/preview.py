@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
@@ -9,7 +10,6 @@ from memory_core.config.home import expand_home
 from memory_core.errors import InvalidArgument
 from memory_core.flush import cycles
 from memory_core.flush.policy import FlushTurn, Session, compute_threshold, plan_flush, should_flush
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.sources import sessions_json
 
 LISTED = 8  # sessions that an error names

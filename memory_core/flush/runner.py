@@ -6,7 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +22,6 @@ from memory_core.completions import (
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import MemoryCoreError
 from memory_core.flush.policy import FlushTurn, WallClock, utc_now
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.sources import sessions_json
 from memory_core.text.silent_reply import is_silent_reply
 from memory_core.tools.append import APPEND, Writing, memory_append

@@ -8,11 +8,11 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal, NamedTuple
 
 from memory_core.errors import HistoryUnavailable
-from memory_core.lazy_dataclasses import dataclass
 
 MOST_COMMITS = 50_000  # that are read, the last ones
 LATEST_MS = 7_258_118_400_000  # the year 2200: git takes any number for a time

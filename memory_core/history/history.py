@@ -6,6 +6,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +18,6 @@ from memory_core.history.moments import Moment, find_moment
 from memory_core.history.records import IndexedNote, NoteKey, Version
 from memory_core.history.store import recording, retention, rows
 from memory_core.history.store.store import HistoryStore
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileStamp
 from memory_core.sources.notes import NoteText, to_text
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, takewhile
 
 from memory_core.config.agent import AgentConfig
@@ -16,7 +17,6 @@ from memory_core.history.recovering import list_marked_lines, make_tag, purge, r
 from memory_core.history.store import imports, purging, rows
 from memory_core.history.store.imports import PastNote
 from memory_core.history.store.store import HistoryStore
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.sources.notes import MAX_NOTE_BYTES
 from memory_core.sources.refusals import UNFIT_NAME, make_printable
 from memory_core.sources.roots import SUFFIX, find_roots

@@ -5,10 +5,9 @@ from __future__ import annotations
 import operator
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice, pairwise
-
-from memory_core.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import glob
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +16,6 @@ from memory_core.errors import StoreError
 from memory_core.history.store.deletions import Deletions
 from memory_core.history.store.others import find_in_rows
 from memory_core.history.store.store import HistoryStore
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.text.wording import Wording
 
 _SQLITE = (".sqlite", ".sqlite-wal", ".sqlite-shm")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import MemoryFile
 
 if TYPE_CHECKING:

@@ -6,12 +6,11 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory_core.config.names import SLOT_ID
-from memory_core.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from memory_core.flush.policy import FlushTurn

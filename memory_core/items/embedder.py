@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,6 @@ from memory_core.embeddings.outage import OutageLog
 from memory_core.embeddings.protocols import Calibrated, Calibration, EmbeddingProvider, Space
 from memory_core.errors import InvalidArgument, MemoryCoreError, ProviderError
 from memory_core.items.words import Words
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import KeySources
 
 if TYPE_CHECKING:

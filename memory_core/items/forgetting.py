@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.items.records import Item
 from memory_core.items.store.file import Filter, ItemsFile
-from memory_core.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 

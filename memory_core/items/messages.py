@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.text.terms import extract_identifiers, extract_phrases, extract_words
 
 MOST_CHARS = 1000  # of the part that asks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from memory_core.embeddings.protocols import Calibration
 from memory_core.errors import StoreError
@@ -14,7 +14,6 @@ from memory_core.items.items import Items
 from memory_core.items.messages import read_message
 from memory_core.items.mirror.section import leave_out_mirrored
 from memory_core.items.records import ItemHit, Strategy
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.ranking.scores import vector_score
 from memory_core.records import Hit, Query, SearchResult
 from memory_core.text.quoting import quote_safely

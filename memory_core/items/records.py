@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
-
-from memory_core.lazy_dataclasses import dataclass
 
 DEFAULT_SCOPE = "default"
 SPEAKERS = ("user", "assistant", "tool", "host")

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ from memory_core.concurrency import forks
 from memory_core.concurrency.threads import start_call
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.plugin.agent_activity import record_capture
 from memory_core.plugin.agent_items import AgentItems
 from memory_core.text.tokens import estimate_tokens

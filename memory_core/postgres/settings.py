@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from memory_core.config.fields import InvalidField, Secret, Section, about
 from memory_core.errors import BackendUnavailable
-from memory_core.lazy_dataclasses import dataclass
 
 NAME = "postgres"
 DSN_VARIABLE = "MEMORY_CORE_POSTGRES_DSN"

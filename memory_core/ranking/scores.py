@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
 from memory_core.embeddings.protocols import Calibration
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.ranking.calibration import SPAN
 from memory_core.text.terms import QuestionKind
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.text.terms import find_words
 from memory_core.text.units import find_sentence_starts
 

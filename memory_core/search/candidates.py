@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.ranking import scores
 from memory_core.records import Query
 from memory_core.search.question import Question

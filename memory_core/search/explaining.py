@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from memory_core.explanation import AskedQuestion, AskedTerm, Examined, Explanation, NotePlace, PlaceReport, Shares
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.ranking import scores
 from memory_core.records import Query, SearchResult
 from memory_core.search import verdicts

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.search.reader import DateRange, Reader
 from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.text.front_matter import FrontMatter, read_front_matter

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, timedelta
-
-from memory_core.lazy_dataclasses import dataclass
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")

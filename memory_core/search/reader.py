@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from memory_core.embeddings.protocols import Calibration, Space
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import Unit
 from memory_core.text.languages import Language
 from memory_core.text.terms import is_single_cjk

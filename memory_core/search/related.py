@@ -9,9 +9,9 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, groupby
 
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.relations import KnownName, Mention, NameKind, Neighbour, Related
 from memory_core.search.names import Entity, NameBook, find_about, find_chunks, load_names
 from memory_core.search.reader import ChunkText, DateRange, Reader

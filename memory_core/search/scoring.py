@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_core.embeddings.protocols import Calibrated
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.ranking import scores
 from memory_core.ranking.calibration import DEFAULT, calibrate
 from memory_core.search.candidates import Candidate

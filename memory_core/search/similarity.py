@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from memory_core.embeddings.token_blobs import END_OF_UNIT, pack_ids
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.search.question import Question
 from memory_core.search.reader import IndexedChunk, Reader, WindowTokens
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from memory_core.explanation import AskedQuestion, Examined, Verdict
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import Query
 from memory_core.text.terms import detect_language
 

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import wait
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,6 @@ from memory_core.errors import (
     SyncStopped,
     refuse_past,
 )
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import NOTHING_INDEXED, Fallback, Hit, Mode, Query, SearchResult
 from memory_core.relations import Related, RelatedQuery
 from memory_core.serving.index import Index, Past

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
 from memory_core.embeddings.protocols import EmbeddingProvider
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import AsOf, Hit, MemoryFile
 from memory_core.search.reader import Reader
 from memory_core.sources.notes import NoteText

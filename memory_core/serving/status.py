@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
@@ -11,7 +11,6 @@ from memory_core.embeddings.choice import choose_provider
 from memory_core.embeddings.outage import Outage, explain_fallback, fingerprint_settings, may_fall_back
 from memory_core.embeddings.protocols import Space
 from memory_core.errors import NotIndexed, OtherWorkspace
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileFailure, FileStamp, KeySources, Status
 from memory_core.serving.ownership import refuse_other_workspace
 from memory_core.sources import files

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from memory_core.config.agent import AgentConfig
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources.refusals import refuse_type
 from memory_core.sources.roots import Root, find_roots

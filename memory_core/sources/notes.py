@@ -7,13 +7,13 @@ import posixpath
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import date, datetime
 from hashlib import blake2b
 from typing import BinaryIO
 
 from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, NONBLOCK
 from memory_core.errors import FileUnreadable
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileStamp, MemoryFile
 from memory_core.sources.refusals import SYMLINK, describe_os_error, refuse_encoding, refuse_type
 from memory_core.sources.roots import SUFFIX

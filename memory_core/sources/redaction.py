@@ -8,8 +8,7 @@ stays, since people search for those.
 from __future__ import annotations
 
 import re
-
-from memory_core.lazy_dataclasses import dataclass
+from dataclasses import dataclass
 
 REDACTED = "[redacted]"
 _REFERENCE = re.compile(

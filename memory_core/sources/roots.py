@@ -7,12 +7,12 @@ import posixpath
 import re
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.home import expand_home
 from memory_core.config.settings import ExtraPath
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileStamp, MemoryFile
 from memory_core.sources.globs import compile_glob
 from memory_core.sources.refusals import (

@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SessionDeltas
 from memory_core.errors import FileUnreadable, PathRefused, SessionsUnusable
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources import notes
 from memory_core.sources.files import Listing

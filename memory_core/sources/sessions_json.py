@@ -10,12 +10,12 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from memory_core.atomic import locked, replace_file
 from memory_core.errors import SessionsUnusable
-from memory_core.lazy_dataclasses import dataclass
 
 FILE_NAME = "sessions.json"
 FAILURES_PER_CYCLE = 3

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.sources.redaction import redact
 from memory_core.text.markdown import Line, close_fence, parse_heading, scan
 from memory_core.text.silent_reply import SILENT_REPLY, is_silent_reply, strip_reasoning

@@ -13,13 +13,13 @@ import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from memory_core.atomic import BINARY, DIRECTORY, NOFOLLOW, NONBLOCK, OPENS_BELOW, locked, replace_file, write_all
 from memory_core.errors import FileUnreadable, InvalidArgument, MemoryCoreError, NoteNotWritten, PathRefused
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.sources.refusals import SYMLINK, describe_os_error, refuse_encoding, refuse_type
 from memory_core.sources.roots import LONGTERM_NAMES, NOTES_FOLDER
 from memory_core.sources.workspace import MAKE_IT, find_workspace_problem

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_core.lazy_dataclasses import dataclass
+from dataclasses import dataclass
 
 REBUILD = "rebuild it from the notes: memory-core index"
 

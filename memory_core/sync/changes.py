@@ -6,12 +6,12 @@ import errno
 import os
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SessionDeltas
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources import files, session_logs
 from memory_core.sources.refusals import FOLDER, NO_FILE, NOT_MARKDOWN, SYMLINK, UNFIT_NAME, describe_os_error

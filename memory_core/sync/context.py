@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.errors import FileUnreadable, ProviderError, SyncStopped
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileFailure, MemoryFile, Progress, ProgressCallback
 from memory_core.sources.notes import NoteText
 from memory_core.sync.prepared import PreparedChunk

@@ -13,11 +13,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from memory_core.config.agent import AgentConfig
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.sources import session_logs
 from memory_core.sources.mounts import MOUNTS, find_mount_below, is_local, is_mount, read_mounts
 from memory_core.sources.roots import SUFFIX, Root, find_roots

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from memory_core.embeddings.protocols import TokenEmbedding
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import Chunk, FileStamp, MemoryFile, Unit, Window
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from memory_core.embeddings.protocols import Calibration, Space
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileStamp, MemoryFile
 from memory_core.sync.prepared import (
     EmbeddedWindows,

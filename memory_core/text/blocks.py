@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
-
-from memory_core.lazy_dataclasses import dataclass
 
 MAX_NESTING = 100  # of quotes and list items; what is nested deeper is text
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
-
-from memory_core.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     import yaml

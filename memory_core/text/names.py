@@ -7,10 +7,10 @@ import unicodedata
 from calendar import day_abbr, day_name, month_abbr, month_name
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.text.cjk import WORD_CHARACTERS
 from memory_core.text.languages import STOP_WORDS
 from memory_core.text.terms import extract_identifiers, find_words

@@ -6,9 +6,9 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.text.blocks import scan_blocks
 from memory_core.text.markdown import Line, parse_heading, split_lines
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory_core.errors import InvalidArgument, PathRefused
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import Access
 from memory_core.tools.arguments import make_optional
 

@@ -79,27 +79,6 @@ def test_a_class_name_has_one_meaning() -> None:
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
-def test_dataclasses_with_slots_are_declared_lazily() -> None:
-    """Those of the standard library make a command slower by a millisecond each; see `memory_core/lazy_dataclasses.py`."""
-    standard = [
-        path
-        for path, tree in modules()
-        if path.startswith("memory_core/")
-        for node in tree.body
-        if isinstance(node, ast.ImportFrom) and node.module == "dataclasses"
-        if "dataclass" in {name.name for name in node.names}
-    ]
-    expected = {
-        "memory_core/lazy_dataclasses.py",
-        "memory_core/hosts/reference.py",  # which authors of hosts read
-        "memory_core/items/evidence.py",  # without slots, for `cached_property`
-        "memory_core/items/likeness.py",  # the same
-        "memory_core/search/question.py",  # the same
-        "memory_core/ranking/passages.py",  # ordered
-    }
-    assert set(standard) == expected
-
-
 def test_docstrings_say_who_does_what() -> None:
     every = [(path, name, text) for path, tree in modules() for name, text in docstrings(tree)]
     assert len(every) > 1000

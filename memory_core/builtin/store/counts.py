@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -12,7 +13,6 @@ from memory_core.builtin.store.pending import count_pending
 from memory_core.builtin.store.repair import find_problem
 from memory_core.builtin.store.spaces import load_serving_space, load_space
 from memory_core.builtin.store.store import Store
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import FileFailure, FileStamp
 from memory_core.serving.status import IndexSummary
 from memory_core.sqlite import Connection

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from memory_core.builtin.store.damage import DamagedRow
 from memory_core.embeddings.vectors import INT8_FACTOR, pack_int8, read_int8, widen
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import Unit
 
 if TYPE_CHECKING:

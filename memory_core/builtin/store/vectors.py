@@ -12,7 +12,7 @@ import math
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
@@ -24,7 +24,6 @@ from memory_core.builtin.store.shared_rows import SharedRows
 from memory_core.builtin.store.signs import Signs, find_alike, pack, to_words
 from memory_core.concurrency.rest import release_at_rest
 from memory_core.config.settings import Vector
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.sqlite import PAGE_SIZE, Connection, load_vec0
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -20,7 +21,6 @@ from memory_core.embeddings.choice import WEIGHTS
 from memory_core.embeddings.local.model import CONTEXT_TOKENS, Computed, count_threads, find_framing, pack, refuse_model
 from memory_core.embeddings.safetensors import read_tensors
 from memory_core.errors import ProviderUnavailable
-from memory_core.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

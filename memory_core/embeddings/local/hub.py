@@ -13,6 +13,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,6 @@ from memory_core.embeddings.error_mapping import mark_permanent
 from memory_core.embeddings.remote.http import keep_out_of_logs
 from memory_core.embeddings.scrubbing import scrub
 from memory_core.errors import ProviderUnavailable
-from memory_core.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from huggingface_hub import HfFileMetadata

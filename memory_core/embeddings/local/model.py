@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from memory_core.embeddings.error_mapping import mark_permanent
 from memory_core.errors import ProviderUnavailable
-from memory_core.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,7 +12,7 @@ import hashlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,6 @@ from memory_core.embeddings.outcomes import summarise
 from memory_core.embeddings.plan import Plan, make_plan
 from memory_core.embeddings.protocols import Space, TextKind, TokenEmbedding
 from memory_core.errors import InvalidEmbedding, ProviderError, ProviderUnavailable, RequestTimeout
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.records import ResolveApiKey
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from memory_core.errors import InvalidEmbedding
-from memory_core.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from memory_core.embeddings.vectors import Row

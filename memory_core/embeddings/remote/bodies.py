@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import zlib
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from dataclasses import field
-
-from memory_core.lazy_dataclasses import dataclass
+from dataclasses import dataclass, field
 
 # What every request accepts; an answer that is packed otherwise was not asked for.
 ACCEPTED = "gzip, deflate"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
 
 from memory_core.atomic import replace_file
 from memory_core.embeddings.protocols import Space
-from memory_core.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 from memory_core.concurrency.backoff import Backoff
 from memory_core.errors import ProviderError, RateLimited
-from memory_core.lazy_dataclasses import dataclass
 
 T = TypeVar("T")
 

@@ -7,13 +7,13 @@ import json
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from memory_core.atomic import locked, replace_file
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts.install.documents import NotEditable, find_entry, put_entry, read_document, take_entry
-from memory_core.lazy_dataclasses import dataclass
 
 KEPT = ".before-memory-core"  # behind the name of the copy
 LOCK_SECONDS = 30.0

@@ -8,7 +8,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,7 +17,6 @@ from memory_core.config.home import expand_home, find_home
 from memory_core.config.names import SLOT_ID
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts.install.changes import Elements, Entry, OwnFile, Part
-from memory_core.lazy_dataclasses import dataclass
 
 PLUGIN = Path(__file__).parents[1] / "claude_code" / "plugin"
 OPENCODE_PLUGIN = Path(__file__).with_name("opencode_plugin.js")

@@ -8,7 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -22,7 +22,6 @@ from mcp.server.subscriptions import (
 )
 
 from memory_core.hosts.mcp.notes import to_uri
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext, FileStamp
 

@@ -12,6 +12,7 @@ import socket
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
@@ -20,7 +21,6 @@ from memory_core.__about__ import explain_install
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.hosts.mcp.greeting import instruct
 from memory_core.hosts.mcp.lazy_packages import make_lazy
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
 from memory_core.completions import join_text
 from memory_core.errors import InvalidArgument
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.sources.redaction import redact
 from memory_core.text.silent_reply import strip_reasoning
 from memory_core.text.surrogates import replace_surrogates

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from memory_core.items.capture.short_corrections import ShortCorrection
-from memory_core.lazy_dataclasses import dataclass
 
 Tier = Literal["sure", "pending"]
 KINDS = ("fact", "preference", "decision", "correction")

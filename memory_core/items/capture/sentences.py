@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 
 from memory_core.items.messages import FENCE, PASTE, PAYLOAD
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.text.units import find_sentence_starts
 
 MAX_CHARS = 400  # of a sentence; what is longer is prose that somebody pasted

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-
-from memory_core.lazy_dataclasses import dataclass
+from dataclasses import dataclass
 
 _SHORT = re.compile(
     r"^(?P<cue>(?:(?:no|nope|sorry|actually|wait|correction|nein|oops)\b[\s,:;.!–—-]*+"

@@ -7,10 +7,9 @@ written an old state of the file than a person deleted it all. What was forgotte
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from memory_core.items.mirror.section import MirrorLine, MirrorSection
-from memory_core.lazy_dataclasses import dataclass
 
 MANY = 3  # lines that are gone at once, and more than half of all: they are hidden and asked about
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from memory_core.items.records import Item
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.text.blocks import scan_blocks
 from memory_core.text.markdown import Line, parse_heading, scan, split_lines
 

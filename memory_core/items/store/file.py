@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,6 @@ from memory_core.items.store.outage_log import ItemOutageLog
 from memory_core.items.store.snapshots import Snapshot, Snapshots
 from memory_core.items.store.store import ItemStore
 from memory_core.items.store.texts import index_text
-from memory_core.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_core.items.likeness import Fact, corrects, is_same
 from memory_core.items.store import rows
 from memory_core.items.store.snapshots import UNKNOWN
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.sqlite import Connection
 from memory_core.text.terms import cut_cjk, extract_words
 

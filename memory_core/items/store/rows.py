@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from memory_core.items.records import Draft, Item
 from memory_core.items.store.texts import ItemText
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.sqlite import Connection
 
 if TYPE_CHECKING:

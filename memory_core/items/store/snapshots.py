@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_core.items.store import rows
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.sqlite import Connection
 
 if TYPE_CHECKING:

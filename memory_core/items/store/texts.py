@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
+from dataclasses import dataclass
 
 from memory_core.items.records import Draft
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.text.terms import cut_cjk
 
 

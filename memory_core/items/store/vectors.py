@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from memory_core.embeddings.protocols import Space
 from memory_core.embeddings.vectors import as_rows
 from memory_core.items.store.rows import load_generation
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.sqlite import Connection
 
 if TYPE_CHECKING:

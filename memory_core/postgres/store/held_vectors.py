@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memory_core.embeddings.vectors import INT8_FACTOR, pack_int8, read_int8, split_int8
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.postgres.store.state import Cursor, Tenant
 from memory_core.search.reader import WindowCosine
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from psycopg import sql
 
 from memory_core.config.fields import Secret
 from memory_core.errors import BackendError, InvalidArgument, StoreError, StoreReadOnly
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.postgres.settings import NAME
 from memory_core.postgres.store.connections import INIT, WRITE, Connections
 from memory_core.postgres.store.migrations import VERSION, render

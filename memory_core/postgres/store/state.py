@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg
@@ -10,7 +11,6 @@ from psycopg.types.json import Jsonb
 
 from memory_core.embeddings.protocols import Calibration, Space
 from memory_core.errors import BackendUnavailable
-from memory_core.lazy_dataclasses import dataclass
 from memory_core.postgres.settings import NAME
 from memory_core.search.reader import ServingSpace
 from memory_core.sync.store import SyncState, TargetSpace
