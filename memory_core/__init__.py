@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from memory_core.config import load_config
     from memory_core.embeddings.protocols import EmbeddingProvider
     from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError
-    from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend, hookimpl
-    from memory_core.hosts.hookspecs import HostHooks
+    from memory_core.hookspecs import BackendContext, BackendPlugin, HostHooks, MemoryBackend, hookimpl
     from memory_core.plugin.memory import Memory, open_memory
     from memory_core.records import CallContext, Hit, Probe, Progress, Query, SearchResult, Status, SyncReport
 
@@ -29,7 +28,7 @@ _HOMES = {
     "ConfigError": "errors",
     "EmbeddingProvider": "embeddings.protocols",
     "Hit": "records",
-    "HostHooks": "hosts.hookspecs",
+    "HostHooks": "hookspecs",
     "InvalidArgument": "errors",
     "Memory": "plugin.memory",
     "MemoryBackend": "hookspecs",

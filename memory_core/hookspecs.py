@@ -1,4 +1,4 @@
-"""The page for authors of backends: the hooks to implement and every type, error and helper that they need.
+"""The page for authors of backends and hosts: the hooks, and every type, error and helper that backends need.
 
 A backend is any object whose methods, marked `@hookimpl`, match `MemoryBackend`; that class is pluggy's specification and the
 static type at once. One object serves one agent: its plugin's `open` is called with a `BackendContext`, and the object is
@@ -58,59 +58,54 @@ from memory_core.errors import (
     SyncBusy,
     SyncStopped,
 )
-from memory_core.explanation import (
-    AskedQuestion,
-    AskedTerm,
-    Cause,
-    Examined,
-    Explanation,
-    NotePlace,
-    PlaceReport,
-    Shares,
-    Stage,
-    Verdict,
-)
 from memory_core.records import (
     NOTHING_INDEXED,
     Access,
+    AskedQuestion,
+    AskedTerm,
     AsOf,
+    Cause,
     Document,
+    Examined,
+    Explanation,
     Fallback,
     FileFailure,
     FileStamp,
     Finding,
     Hit,
     KeySources,
+    KnownName,
     MemoryFile,
+    Mention,
     Mode,
+    NameKind,
+    Neighbour,
+    NotePlace,
     Now,
+    PlaceReport,
     Probe,
     Progress,
     ProgressCallback,
     Query,
+    Related,
+    RelatedQuery,
     ResolveApiKey,
     SearchResult,
+    Shares,
+    Stage,
     Status,
     Successor,
     SyncReport,
+    Verdict,
 )
-from memory_core.relations import KnownName, Mention, NameKind, Neighbour, Related, RelatedQuery
 from memory_core.sources.files import Listing, list_files
 from memory_core.sources.notes import NoteText, find_note_day, read_note
 from memory_core.sources.pages import get_document
 
 if TYPE_CHECKING:
-    from memory_core.hosts.hookspecs import HostHooks
-else:
-
-    def __getattr__(name: str) -> object:
-        """Import `HostHooks` when it is first used: hosts stand above this page, and no backend needs them."""
-        if name != "HostHooks":
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib import import_module
-
-        return import_module("memory_core.hosts.hookspecs").HostHooks
-
+    from memory_core.completions import AsyncComplete, Complete, Message
+    from memory_core.plugin.flush.policy import FlushTurn, Session
+    from memory_core.records import CallContext
 
 __all__ = [
     "BACKENDS_GROUP",
@@ -355,3 +350,45 @@ class BackendPlugin:
     timeout_seconds: float | None = 4.0
     search_seconds: Callable[[Any], float] | None = None
     sync_timeout_seconds: float | None = 600.0
+
+
+class HostHooks(Protocol):
+    """Hooks of a host's session. A host with a pluggy manager of its own adds these, and registers the slot:
+
+    manager = pluggy.PluginManager("memory_core")
+    manager.add_hookspecs(HostHooks)
+    manager.register(MemorySlot(config))
+    turn = manager.hook.before_compaction(session=session, compacting=False)
+    """
+
+    @hookspec
+    def session_started(self, context: CallContext) -> None:
+        """Sync in the background when a session begins, so that its first search finds what is new."""
+        raise NotImplementedError
+
+    @hookspec
+    def session_updated(self, session_key: str, agent: str) -> None:
+        """Index a session's transcript once it has grown enough."""
+        raise NotImplementedError
+
+    @hookspec
+    def turn_ended(
+        self, context: CallContext, messages: Sequence[Message], complete: Complete | AsyncComplete | None
+    ) -> None:
+        """Learn items from what the user said in a turn, in the background, where capture is on."""
+        raise NotImplementedError
+
+    @hookspec
+    def session_ended(self, context: CallContext) -> None:
+        """Learn from the turns of a session that have not been read yet, since it is over."""
+        raise NotImplementedError
+
+    @hookspec(firstresult=True)
+    def before_compaction(self, session: Session | CallContext, compacting: bool) -> FlushTurn | None:
+        """Return the silent turn to run before the session is compacted; None when none is due."""
+        raise NotImplementedError
+
+    @hookspec
+    def compacted(self, context: CallContext) -> None:
+        """Count a compaction, for hosts that keep no `compactionCount`, so that the session is asked again in its next cycle."""
+        raise NotImplementedError

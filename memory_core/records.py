@@ -475,3 +475,319 @@ class KeySources:
 
 
 ProgressCallback = Callable[[Progress], None]
+
+
+# "note": a note has this name. "tag": it is written as a tag, or not as a link. "link": notes link to it, and none has it.
+# "found": it only looks like a name.
+NameKind = Literal["note", "link", "tag", "found"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelatedQuery:
+    """A question about one name, or about all of them.
+
+    Attributes:
+        name: The name; None asks which names there are.
+        max_results: The most entries of each list of the answer.
+        deadline: The `time.monotonic()` until which the caller waits; None to wait for ever.
+    """
+
+    name: str | None = None
+    max_results: int = 10
+    deadline: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mention:
+    """A place that speaks of a name.
+
+    Attributes:
+        path: Of its note.
+        line: From 1.
+        date: Of its note, YYYY-MM-DD; None if it has none.
+        text: That line, cut to 200 characters.
+    """
+
+    path: str
+    line: int
+    date: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbour:
+    """A name that stands in the same paragraphs, list items or rows as another.
+
+    Attributes:
+        name: As notes spell it.
+        count: The number of those places.
+        first, last: The dates of the oldest and the newest note with one, YYYY-MM-DD; None if none has a date.
+        places: Some of them, the newest first.
+    """
+
+    name: str
+    count: int
+    first: str | None
+    last: str | None
+    places: tuple[Mention, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownName:
+    """A name that could be asked for.
+
+    Attributes:
+        name: As notes spell it.
+        kind: How notes say that it is a name.
+        count: The number of passages that mention it; of one that was only found, of those that were read.
+        aliases: Its other names.
+    """
+
+    name: str
+    kind: NameKind
+    count: int
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Related:
+    """The answer to a question about a name.
+
+    Attributes:
+        name: As notes spell it; None if no name was asked for.
+        aliases: Its other names.
+        notes: The paths of the notes that have this name.
+        count: The number of places that link to it or mention it.
+        first, last: The dates of the oldest and the newest note with such a place, YYYY-MM-DD; None if none has a date.
+        days: The number of different dates.
+        backlinks: Places that link to it or carry it as a tag, the newest first.
+        mentions: Places that mention it without a link, likewise.
+        beside: Names that stand beside it, the most frequent first.
+        names: Names that are known, where none was asked for, or names near to one that no note holds.
+        stale: Changes in the files are not indexed yet.
+        warning: Why the answer lacks something; None if it does not.
+        action: What to do about that; None if nothing.
+    """
+
+    name: str | None = None
+    aliases: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    count: int = 0
+    first: str | None = None
+    last: str | None = None
+    days: int = 0
+    backlinks: tuple[Mention, ...] = ()
+    mentions: tuple[Mention, ...] = ()
+    beside: tuple[Neighbour, ...] = ()
+    names: tuple[KnownName, ...] = ()
+    stale: bool = False
+    warning: str | None = None
+    action: str | None = None
+
+
+# The stages of a search in their order. A place is lost at one of them, or it is shown.
+Stage = Literal["question", "file", "index", "dates", "candidates", "gate", "packing", "shown", "unknown"]
+
+# The reason why it was lost there. By stage:
+#   question    no_words
+#   file        missing, excluded, other_agent, unreadable, no_such_line
+#   index       not_indexed, changed, no_text
+#   dates       other_dates
+#   candidates  other_name, no_words_in_common, other_language, not_embedded, outranked
+#   gate        low_score, other_language, not_embedded
+#   packing     behind
+#   shown       shown
+#   unknown     not_returned: the backend does not tell more
+Cause = Literal[
+    "no_words", "missing", "excluded", "other_agent", "unreadable", "no_such_line", "not_indexed", "changed", "no_text",
+    "other_dates", "other_name", "no_words_in_common", "other_language", "not_embedded", "outranked", "low_score", "behind",
+    "shown", "not_returned",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotePlace:
+    """A note, or a line of it. `line` counts from 1; None means the whole note."""
+
+    path: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return self.path if self.line is None else f"{self.path}#L{self.line}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The stage at which a passage stands, and the reason.
+
+    Attributes:
+        stage: Where it was lost, or "shown".
+        cause: Why.
+        reason: The same as one sentence without a full stop, which goes on after the name of the place.
+        action: What can be done about it; "" if nothing needs to be.
+    """
+
+    stage: Stage
+    cause: Cause
+    reason: str
+    action: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedTerm:
+    """A word or phrase that was looked for.
+
+    Attributes:
+        text: As asked; words in lower case.
+        stem: As the keyword index holds it.
+        documents: The number of chunks that hold it.
+        forms: Other forms that were looked for as well.
+        weight: Its share of the question's words, 0..1; 0 for a phrase.
+    """
+
+    text: str
+    stem: str
+    documents: int
+    forms: tuple[str, ...] = ()
+    weight: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedQuestion:
+    """The question as the index understood it.
+
+    Attributes:
+        text: As it was asked.
+        terms: Words, then phrases.
+        left_out: Words that only build questions, in order.
+        language: Its language, such as "German", or its script, such as "Cyrillic"; None if it is not known.
+        names: File names and dates in it.
+        first, last: The days of which it speaks, YYYY-MM-DD; None without a period.
+        is_sentence: It was taken for a sentence, not for a list of words.
+        chunks: The number of chunks in the index.
+    """
+
+    text: str
+    terms: tuple[AskedTerm, ...] = ()
+    left_out: tuple[str, ...] = ()
+    language: str | None = None
+    names: tuple[str, ...] = ()
+    first: str | None = None
+    last: str | None = None
+    is_sentence: bool = False
+    chunks: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """The parts whose sum, times `recency`, is the value by which a unit is ranked. Not comparable between questions.
+
+    Attributes:
+        words: Of its words, and of those of its chunk.
+        window: Of the cosine of its window.
+        tokens: Of the similarity of its tokens.
+        named: Because the question names its note.
+        period: Because its note is of the days that the question speaks of.
+        recency: The factor for the age of its note.
+    """
+
+    words: float
+    window: float = 0.0
+    tokens: float = 0.0
+    named: float = 0.0
+    period: float = 0.0
+    recency: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """A passage that was looked at, and where it stood after each stage.
+
+    Attributes:
+        path, source, date: Of its note; the date is None for a note without one.
+        start_line, end_line: The lines of its best unit, from 1, included.
+        text: That unit, cut to 300 characters.
+        holds: The words of the question that its chunk holds.
+        lacks: Those that it does not hold.
+        keyword_rank: Its rank by keyword, from 1; None if it was not found by keyword.
+        keyword_score: The BM25 of its chunk; None likewise.
+        vector_rank: Its rank by cosine, from 1; None if it is not among the nearest that were looked at.
+        cosine: The cosine of its best window; None without a vector search, or without an embedding.
+        is_embedded: Its chunk has an embedding; None without a vector search.
+        is_candidate: Its units were ranked.
+        unit_rank: The rank of its best unit among all units of candidates, from 1; None if it is no candidate.
+        shares: Of that unit; None likewise.
+        score: Of its chunk, 0..1; compared with the gate. None if nothing was scored.
+        vector_score: The score of its evidence by meaning alone; None without a vector search.
+        text_score: That of its evidence by keyword alone; None if keywords do not count.
+        shown_as: The number of the result in which it is shown, from 1; None if it is not shown.
+        verdict: Where it was lost.
+    """
+
+    path: str
+    source: str
+    date: str | None
+    start_line: int
+    end_line: int
+    text: str
+    holds: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    keyword_rank: int | None = None
+    keyword_score: float | None = None
+    vector_rank: int | None = None
+    cosine: float | None = None
+    is_embedded: bool | None = None
+    is_candidate: bool = True
+    unit_rank: int | None = None
+    shares: Shares | None = None
+    score: float | None = None
+    vector_score: float | None = None
+    text_score: float | None = None
+    shown_as: int | None = None
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceReport:
+    """The fate of the place that was asked for.
+
+    Attributes:
+        place: The place.
+        verdict: Where it was lost.
+        examined: Its passage; None if the index has none there, or if the backend does not tell.
+    """
+
+    place: NotePlace
+    verdict: Verdict
+    examined: Examined | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """The explanation of one search.
+
+    Attributes:
+        asked: The question.
+        backend: The backend that answered.
+        mode: The evidence that was used.
+        min_score: The gate: results that score less are left out.
+        max_results: The number of results that was asked for.
+        verdict: On the place, or else on the whole search.
+        passages: Every passage that was looked at, in the order of their ranks; of a backend that does not tell, the results.
+        place: The report on the place; None if none was asked for.
+        stale: Changes in the files are not indexed yet; a little later the search may find more.
+        warning: Why the answer is worse than usual; None if it is not.
+        action: What to do about that; None if nothing.
+    """
+
+    asked: AskedQuestion
+    backend: str
+    mode: Mode
+    min_score: float
+    max_results: int
+    verdict: Verdict
+    passages: tuple[Examined, ...] = ()
+    place: PlaceReport | None = None
+    stale: bool = False
+    warning: str | None = None
+    action: str | None = None

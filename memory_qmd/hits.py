@@ -11,13 +11,13 @@ from itertools import accumulate
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
+from memory_core.embeddings.calibration import DEFAULT, SAMPLE, estimate, is_outdated
 from memory_core.embeddings.protocols import Calibration
 from memory_core.embeddings.vectors import as_rows
 from memory_core.errors import FileUnreadable, MemoryCoreError
-from memory_core.ranking import scores
-from memory_core.ranking.calibration import DEFAULT, SAMPLE, estimate, is_outdated
-from memory_core.ranking.passages import Passage
 from memory_core.records import Hit, MemoryFile, Query
+from memory_core.search import scores
+from memory_core.search.passages import Passage
 from memory_core.sources import notes
 from memory_qmd.config import QmdConfig
 from memory_qmd.database import Database

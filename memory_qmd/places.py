@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from memory_core.config.settings import Chunking
-from memory_core.ranking import scores
-from memory_core.ranking.passages import Passage, PlacedUnit, pack
-from memory_core.ranking.snippets import Mark, find_marks
 from memory_core.records import Chunk, MemoryFile, Unit
+from memory_core.search import scores
+from memory_core.search.passages import Passage, PlacedUnit, pack
+from memory_core.search.snippets import Mark, find_marks
 from memory_core.text.chunks import split_chunks
 from memory_core.text.terms import is_single_cjk
 from memory_core.text.units import split_units

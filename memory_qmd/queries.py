@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from memory_core.ranking import scores
+from memory_core.search import scores
 from memory_core.text import terms
 
 MAX_WORDS = 10  # lines of one document; the rarest words are kept

@@ -25,10 +25,11 @@ from pathlib import Path
 from typing import Any
 
 import memory_core
-from memory_core import Memory, sqlite
+from memory_core import Memory
 from memory_core.concurrency import forks
 from memory_core.errors import SyncBusy
 from memory_core.plugin import MemorySlot
+from memory_core.stores import sqlite
 
 CHILD_SECONDS = 120.0  # on a machine that is busy otherwise; a child that hangs writes where it stands, and ends
 AT_ONCE = 3

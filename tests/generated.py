@@ -25,14 +25,14 @@ from memory_core.config.fields import to_camel
 from memory_core.hookspecs import (
     BackendContext,
     BackendPlugin,
+    HostHooks,
     MemoryBackend,
     RelationTeller,
     SearchExplainer,
     SessionFollower,
 )
-from memory_core.hosts.hookspecs import HostHooks
-from memory_core.postgres.settings import PostgresConfig
 from memory_core.records import CallContext
+from memory_core.stores.postgres.settings import PostgresConfig
 from memory_core.tools import items
 from memory_qmd.config import QmdConfig
 from tests import chart

@@ -8,19 +8,19 @@ from typing import Any
 
 import apsw
 
-from memory_core.builtin.store.codebooks import Codebooks
-from memory_core.builtin.store.counts import summarise
-from memory_core.builtin.store.encoding import unpack_units
-from memory_core.builtin.store.rows import unpack_text
-from memory_core.builtin.store.spaces import find_space
-from memory_core.builtin.store.store import Store
-from memory_core.builtin.store.vectors import VectorIndex
-from memory_core.builtin.store.writer import StoreWriter
+from memory_core.backends.status import report_status
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import Chunking, SearchSettings
 from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.records import KeySources, Status, SyncReport
-from memory_core.serving.status import report_status
+from memory_core.stores.sqlite.codebooks import Codebooks
+from memory_core.stores.sqlite.counts import summarise
+from memory_core.stores.sqlite.encoding import unpack_units
+from memory_core.stores.sqlite.rows import unpack_text
+from memory_core.stores.sqlite.spaces import find_space
+from memory_core.stores.sqlite.store import Store
+from memory_core.stores.sqlite.vectors import VectorIndex
+from memory_core.stores.sqlite.writer import StoreWriter
 from memory_core.sync.context import SyncContext
 from memory_core.sync.syncer import Syncer
 

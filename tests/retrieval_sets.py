@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_core.builtin.backend import BuiltinBackend
+from memory_core.backends.builtin import BuiltinBackend
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SearchSettings
 from memory_core.hookspecs import BackendContext

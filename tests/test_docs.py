@@ -21,19 +21,19 @@ from memory_core.backends.loader import add_backend, build_manager
 from memory_core.cli import commands, parser
 from memory_core.config import ENVIRONMENT, load_config
 from memory_core.config.settings import FallbackId, ProviderId
-from memory_core.flush.runner import FlushOutcome
 from memory_core.hookspecs import (
     BackendContext,
     BackendPlugin,
+    HostHooks,
     MemoryBackend,
     RelationTeller,
     SearchExplainer,
     SessionFollower,
 )
-from memory_core.hosts.hookspecs import HostHooks
 from memory_core.plugin import MemorySlot
-from memory_core.ranking import scores
+from memory_core.plugin.flush.runner import FlushOutcome
 from memory_core.records import Query
+from memory_core.search import scores
 from memory_core.tools import schemas
 from tests import chart, generated, picture, rooms
 from tests.benchmarks.postgres import tables

@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from memory_core.explanation import AskedQuestion, Examined, Explanation, NotePlace, PlaceReport, Verdict
-from memory_core.records import Hit, Query, SearchResult
+from memory_core.records import (
+    AskedQuestion,
+    Examined,
+    Explanation,
+    Hit,
+    NotePlace,
+    PlaceReport,
+    Query,
+    SearchResult,
+    Verdict,
+)
 
 MOST = 100  # hits that are asked for, to see what stands behind those that are shown
 

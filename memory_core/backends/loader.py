@@ -12,7 +12,6 @@ from memory_core.backends.reasons import explain_error
 from memory_core.config.agent import AgentConfig
 from memory_core.config.names import SHIPPED_BACKENDS
 from memory_core.errors import BackendError, ConfigError, ConfigProblem, MemoryCoreError, refuse_relations
-from memory_core.explanation import Explanation, NotePlace
 from memory_core.hookspecs import (
     BACKENDS_GROUP,
     PROJECT,
@@ -23,8 +22,20 @@ from memory_core.hookspecs import (
     SearchExplainer,
     SessionFollower,
 )
-from memory_core.records import Document, Hit, Probe, ProgressCallback, Query, SearchResult, Status, SyncReport
-from memory_core.relations import Related, RelatedQuery
+from memory_core.records import (
+    Document,
+    Explanation,
+    Hit,
+    NotePlace,
+    Probe,
+    ProgressCallback,
+    Query,
+    Related,
+    RelatedQuery,
+    SearchResult,
+    Status,
+    SyncReport,
+)
 
 Answer = TypeVar("Answer")
 

@@ -17,22 +17,25 @@ from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.names import BUILTIN
 from memory_core.config.settings import Scope
 from memory_core.errors import BackendError, ConfigError, MemoryCoreError
-from memory_core.explanation import Explanation, NotePlace
 from memory_core.hookspecs import BackendContext, BackendPlugin
 from memory_core.records import (
     Access,
     Document,
+    Explanation,
     Fallback,
     Finding,
     KeySources,
+    Mention,
+    NotePlace,
     Probe,
     ProgressCallback,
     Query,
+    Related,
+    RelatedQuery,
     SearchResult,
     Status,
     SyncReport,
 )
-from memory_core.relations import Mention, Related, RelatedQuery
 from memory_core.text.quoting import quote_safely
 
 log = logging.getLogger(__name__)

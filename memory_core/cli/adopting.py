@@ -12,17 +12,17 @@ from memory_core.cli.parser import Options
 from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument
 
 if TYPE_CHECKING:
-    from memory_core.adopt.copying import Action, CopyStep
-    from memory_core.adopt.homes import Home
     from memory_core.config.agent import AgentConfig
+    from memory_core.hosts.adopt.copying import Action, CopyStep
+    from memory_core.hosts.adopt.homes import Home
 
 ACTIONS: dict[Action, str] = {"copy": "copied", "update": "updated", "same": "unchanged", "leave": "left as they are"}
 
 
 def run_adopt(options: Options) -> int:
     """Find homes and show them; with `--yes` serve or copy them; with `--undo` give all back."""
-    from memory_core.adopt.search import find_homes
     from memory_core.config.source import ConfigSource
+    from memory_core.hosts.adopt.search import find_homes
 
     if options.dry_run and options.yes:
         raise InvalidArgument("--dry-run", "and --yes exclude each other")
@@ -57,7 +57,7 @@ def _report_nothing(options: Options) -> int:
 
 
 def _print_homes(homes: Sequence[Home]) -> None:
-    from memory_core.adopt.homes import shorten_home
+    from memory_core.hosts.adopt.homes import shorten_home
 
     rows = [("found", "where", "holds")]
     for home in homes:
@@ -69,11 +69,11 @@ def _print_homes(homes: Sequence[Home]) -> None:
 
 
 def _serve(options: Options, homes: Sequence[Home], config: AgentConfig) -> int:
-    from memory_core.adopt.homes import shorten_home
-    from memory_core.adopt.record import change_record
-    from memory_core.adopt.serving import add_served, write_config
     from memory_core.config import load_config
     from memory_core.config.adopted import find_adopted_config
+    from memory_core.hosts.adopt.homes import shorten_home
+    from memory_core.hosts.adopt.record import change_record
+    from memory_core.hosts.adopt.serving import add_served, write_config
 
     unserved = [home.title for home in homes if not home.served]
     path = find_adopted_config(config.state_dir)
@@ -108,8 +108,8 @@ def _serve(options: Options, homes: Sequence[Home], config: AgentConfig) -> int:
 
 
 def _copy(options: Options, homes: Sequence[Home], config: AgentConfig) -> int:
-    from memory_core.adopt.copying import IMPORTS, copy_notes, plan_copies
-    from memory_core.adopt.record import change_record, load_record
+    from memory_core.hosts.adopt.copying import IMPORTS, copy_notes, plan_copies
+    from memory_core.hosts.adopt.record import change_record, load_record
 
     workspace = Path(config.workspace)
     if not workspace.is_dir():
@@ -136,7 +136,7 @@ def _copy(options: Options, homes: Sequence[Home], config: AgentConfig) -> int:
 
 
 def _print_steps(steps: Sequence[CopyStep], workspace: Path) -> None:
-    from memory_core.adopt.homes import shorten_home
+    from memory_core.hosts.adopt.homes import shorten_home
 
     print()
     for step in steps:
@@ -167,8 +167,8 @@ def _command(options: Options) -> str:
 
 
 def _undo(options: Options, state_dir: Path) -> int:
-    from memory_core.adopt.record import change_record
-    from memory_core.adopt.undoing import undo
+    from memory_core.hosts.adopt.record import change_record
+    from memory_core.hosts.adopt.undoing import undo
 
     with change_record(state_dir) as adoption:
         done = undo(adoption, state_dir)

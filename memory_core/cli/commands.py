@@ -212,7 +212,7 @@ def _read_script(script: Path) -> list[str]:
 
 
 def _run_flush(options: Options) -> int:
-    from memory_core.flush.preview import preview
+    from memory_core.plugin.flush.preview import preview
 
     if not options.dry_run:
         raise InvalidArgument("--dry-run", "is required: only a host can run a flush turn, with its own model")

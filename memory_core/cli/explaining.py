@@ -15,7 +15,7 @@ from memory_core.errors import InvalidArgument
 from memory_core.sources.refusals import quote_name
 
 if TYPE_CHECKING:
-    from memory_core.explanation import AskedQuestion, AskedTerm, Examined, Explanation
+    from memory_core.records import AskedQuestion, AskedTerm, Examined, Explanation
 
 SHOWN = 8  # passages that are listed; --json lists all
 LINE = 60  # characters of the passage that are quoted

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from memory_core.config import Row
-    from memory_core.flush.preview import Preview
+    from memory_core.plugin.flush.preview import Preview
     from memory_core.records import FileFailure, Finding, Probe, Progress, Status, SyncReport
 
 NOTICES = "memory_core.embeddings.destination"  # what goes there is always shown, as where notes are sent

@@ -9,19 +9,19 @@ from memory_core.cli import output
 from memory_core.cli.parser import Argument, Command, Options
 
 if TYPE_CHECKING:
-    from memory_core.postgres.store.operator import Operator, ServerSummary
+    from memory_core.stores.postgres.operator import Operator, ServerSummary
 
 
 def _open(options: Options) -> Operator:
     """Open the server that --dsn names, else the one of the configuration."""
     from memory_core.backends.loader import find_plugin, read_section
+    from memory_core.backends.postgres_plugin import check_driver
     from memory_core.config import load_config
     from memory_core.config.fields import Secret
-    from memory_core.postgres.plugin import check_driver
-    from memory_core.postgres.settings import PostgresConfig, read_dsn
+    from memory_core.stores.postgres.settings import PostgresConfig, read_dsn
 
     check_driver()
-    from memory_core.postgres.store.operator import Operator
+    from memory_core.stores.postgres.operator import Operator
 
     config = load_config(options.config, state_dir=options.state_dir, workspace=options.workspace)
     settings: Any = read_section(config.agent(options.agent), "postgres", find_plugin("postgres"))

@@ -80,7 +80,7 @@ def run_purge(options: Options) -> int:
 
 
 def _drop_activity(config: AgentConfig, wording: Wording) -> None:
-    from memory_core.activity import drop_entries
+    from memory_core.sources.activity import drop_entries
 
     try:
         drop_entries(config.activity_path, wording.stands_in)

@@ -12,7 +12,7 @@ from memory_core.records import NOTHING_INDEXED
 from memory_core.sources.refusals import quote_name
 
 if TYPE_CHECKING:
-    from memory_core.relations import KnownName, Mention, Neighbour, Related
+    from memory_core.records import KnownName, Mention, Neighbour, Related
 
 NAMES = 30  # that are listed where no number is asked for
 KINDS = {"note": "note", "tag": "tag", "link": "linked, without a note", "found": "looks like a name"}

@@ -14,7 +14,7 @@ BUILTIN = "builtin"
 # Entry points by name, so that these are found without a scan of all installed packages (50 ms). A test compares them with
 # pyproject.toml.
 SHIPPED_BACKENDS: Mapping[str, str] = {
-    BUILTIN: "memory_core.builtin.backend:PLUGIN",
+    BUILTIN: "memory_core.backends.builtin:PLUGIN",
     "qmd": "memory_qmd.plugin:PLUGIN",
-    "postgres": "memory_core.postgres.plugin:PLUGIN",
+    "postgres": "memory_core.backends.postgres_plugin:PLUGIN",
 }

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from memory_core.activity import names_text
 from memory_core.config.agent import AgentConfig, make_workspace_key
 from memory_core.errors import StoreError
 from memory_core.history.store.deletions import Deletions
 from memory_core.history.store.others import find_in_rows
 from memory_core.history.store.store import HistoryStore
+from memory_core.sources.activity import names_text
 from memory_core.text.wording import Wording
 
 _SQLITE = (".sqlite", ".sqlite-wal", ".sqlite-shm")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from memory_core.config.names import SLOT_ID
 
 if TYPE_CHECKING:
-    from memory_core.flush.policy import FlushTurn
+    from memory_core.plugin.flush.policy import FlushTurn
 
 # Names, in the copy, a file: its first line is the day of the turn, and the copy's server adds a line for each text that it has
 # appended. The copy's hooks do nothing, and its server writes the note of that day only.

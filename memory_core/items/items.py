@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core.concurrency import forks
 from memory_core.config.agent import AgentConfig
+from memory_core.embeddings.calibration import DEFAULT
 from memory_core.errors import InvalidArgument, MemoryCoreError, StoreReadOnly
 from memory_core.items.backfill import ItemBackfill
 from memory_core.items.drafts import check_draft
@@ -21,7 +22,6 @@ from memory_core.items.ranking import DAY_SECONDS, measure_salience, merge_simil
 from memory_core.items.records import Draft, Item, ItemAnswer, ItemHit, Memorized, Provenance, Written
 from memory_core.items.store.file import Filter, ItemsFile
 from memory_core.items.store.snapshots import UNKNOWN
-from memory_core.ranking.calibration import DEFAULT
 from memory_core.records import Access, KeySources, ProgressCallback
 
 if TYPE_CHECKING:

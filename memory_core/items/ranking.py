@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from memory_core.config.settings import Salience
-from memory_core.ranking.scores import inverse_document_frequency
+from memory_core.search.scores import inverse_document_frequency
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,8 +14,8 @@ from memory_core.items.items import Items
 from memory_core.items.messages import read_message
 from memory_core.items.mirror.section import leave_out_mirrored
 from memory_core.items.records import ItemHit, Strategy
-from memory_core.ranking.scores import vector_score
 from memory_core.records import Hit, Query, SearchResult
+from memory_core.search.scores import vector_score
 from memory_core.text.quoting import quote_safely
 
 # A note or an item is shown for a message only if the best of its kind has this much evidence, and then all with a half of it

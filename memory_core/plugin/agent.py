@@ -40,9 +40,8 @@ from memory_core.tools.recalled import Recalled
 
 if TYPE_CHECKING:
     from memory_core.completions import AsyncComplete, Complete
-    from memory_core.explanation import Explanation, NotePlace
     from memory_core.items.recall import Recall
-    from memory_core.relations import Related, RelatedQuery
+    from memory_core.records import Explanation, NotePlace, Related, RelatedQuery
 
 log = logging.getLogger(__name__)
 

@@ -9,12 +9,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memory_core.activity import Action, Activity, append_entry
 from memory_core.config.agent import AgentConfig
+from memory_core.sources.activity import Action, Activity, append_entry
 
 if TYPE_CHECKING:
-    from memory_core.flush.policy import FlushTurn
-    from memory_core.flush.runner import FlushOutcome
+    from memory_core.plugin.flush.policy import FlushTurn
+    from memory_core.plugin.flush.runner import FlushOutcome
 
 log = logging.getLogger(__name__)
 

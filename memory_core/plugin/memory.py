@@ -32,11 +32,10 @@ from memory_core.tools import results, schemas
 from memory_core.tools.arguments import check_arguments
 
 if TYPE_CHECKING:
-    from memory_core.activity import Activity
-    from memory_core.explanation import Explanation
     from memory_core.items.items import Items
     from memory_core.items.recall import Recall
-    from memory_core.relations import Related
+    from memory_core.records import Explanation, Related
+    from memory_core.sources.activity import Activity
 
 log = logging.getLogger(__name__)
 
@@ -216,8 +215,8 @@ class Memory:
             MemoryOff: Memory is off.
             StoreError: The log cannot be read.
         """
-        from memory_core.activity import load_entries
         from memory_core.errors import StoreError
+        from memory_core.sources.activity import load_entries
 
         self._memory.refuse_closed()
         config = self.config()

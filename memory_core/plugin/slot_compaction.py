@@ -11,19 +11,19 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.names import DEFAULT_AGENT
 from memory_core.config.normal_form import normalize_agent_id
 from memory_core.errors import MemoryCoreError
-from memory_core.flush import cycles, policy, sessions
-from memory_core.flush.policy import Decision, FlushTurn, Session
 from memory_core.hookspecs import hookimpl
 from memory_core.plugin.agent import AgentMemory
 from memory_core.plugin.agent_activity import record_flush
 from memory_core.plugin.agents import AgentMemories
 from memory_core.plugin.boundary import check_choice, check_context, check_kind, never_raises, read_agent
+from memory_core.plugin.flush import cycles, policy, sessions
+from memory_core.plugin.flush.policy import Decision, FlushTurn, Session
 from memory_core.records import CallContext
 from memory_core.tools import results
 
 if TYPE_CHECKING:
     from memory_core.completions import AsyncComplete, Complete, Message
-    from memory_core.flush.runner import FlushOutcome, FlushStatus, ToolFunction
+    from memory_core.plugin.flush.runner import FlushOutcome, FlushStatus, ToolFunction
 
 log = logging.getLogger(__name__)
 
@@ -140,7 +140,7 @@ class SlotCompaction:
 
         They write the note of the turn only, and take the arguments as the model gave them. Empty when memory cannot be used.
         """
-        from memory_core.flush import runner
+        from memory_core.plugin.flush import runner
 
         check_kind("turn", turn, FlushTurn)
         memory, config = self._agents.resolve(normalize_agent_id(turn.agent))
@@ -158,7 +158,7 @@ class SlotCompaction:
         Returns:
             False, with a warning, if it cannot be recorded: then the turn comes again.
         """
-        from memory_core.flush import runner
+        from memory_core.plugin.flush import runner
 
         check_kind("turn", turn, FlushTurn)
         memory, config = self._agents.resolve(normalize_agent_id(turn.agent))
@@ -192,7 +192,7 @@ class SlotCompaction:
 def _run_flush(
     memory: AgentMemory, config: AgentConfig, turn: FlushTurn, complete: Complete, **limits: Any
 ) -> FlushOutcome:
-    from memory_core.flush import runner
+    from memory_core.plugin.flush import runner
 
     handlers = runner.make_flush_tools(turn, config, recalled=memory.recalled(turn.session_key))
     outcome = runner.run_flush(turn, complete, handlers, **limits)
@@ -218,6 +218,6 @@ def _catch(name: str, handler: ToolFunction) -> ToolFunction:
 
 
 def _fail_flush(reason: str) -> FlushOutcome:
-    from memory_core.flush.runner import FlushOutcome
+    from memory_core.plugin.flush.runner import FlushOutcome
 
     return FlushOutcome(status="failed", reason=reason)

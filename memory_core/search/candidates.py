@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory_core.ranking import scores
 from memory_core.records import Query
+from memory_core.search import scores
 from memory_core.search.question import Question
-from memory_core.search.reader import DateRange, IndexedChunk, Reader, best_of, sort_equals
+from memory_core.stores.reader import DateRange, IndexedChunk, Reader, best_of, sort_equals
 
 if TYPE_CHECKING:
     import numpy as np

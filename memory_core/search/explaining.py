@@ -6,16 +6,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from memory_core.explanation import AskedQuestion, AskedTerm, Examined, Explanation, NotePlace, PlaceReport, Shares
-from memory_core.ranking import scores
-from memory_core.records import Query, SearchResult
-from memory_core.search import verdicts
+from memory_core.records import (
+    AskedQuestion,
+    AskedTerm,
+    Examined,
+    Explanation,
+    NotePlace,
+    PlaceReport,
+    Query,
+    SearchResult,
+    Shares,
+)
+from memory_core.search import scores, verdicts
 from memory_core.search.candidates import Candidate
 from memory_core.search.question import Question
-from memory_core.search.reader import DateRange, IndexedChunk, Reader
 from memory_core.search.recorder import SearchRecorder
 from memory_core.search.scoring import VectorQuery, judge
 from memory_core.search.term_counts import TermCounts
+from memory_core.stores.reader import DateRange, IndexedChunk, Reader
 from memory_core.text.terms import split_question
 
 MAX_CHUNKS = 2000  # of one note that are looked through for a place

@@ -9,10 +9,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from memory_core.config.settings import Hybrid, TemporalDecay
-from memory_core.ranking import scores
-from memory_core.ranking.passages import SHARED, Packing, Passage, PlacedUnit
-from memory_core.ranking.snippets import Mark, find_marks
 from memory_core.records import Hit, Mode, Query
+from memory_core.search import scores
 from memory_core.search.candidates import (
     RANKED_CHUNKS,
     RANKED_IN_CONTEXT,
@@ -21,11 +19,13 @@ from memory_core.search.candidates import (
     find_candidates,
     find_nearest,
 )
+from memory_core.search.passages import SHARED, Packing, Passage, PlacedUnit
 from memory_core.search.question import Question, analyse
-from memory_core.search.reader import IndexedChunk, Reader
 from memory_core.search.scoring import Score, VectorQuery, judge, weigh_vectors
+from memory_core.search.snippets import Mark, find_marks
 from memory_core.search.term_counts import Stem, TermCounts
 from memory_core.sources.roots import LONGTERM_NAMES
+from memory_core.stores.reader import IndexedChunk, Reader
 from memory_core.text.terms import QuestionKind, cut_cjk
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 
-from memory_core.ranking import scores
+from memory_core.search import scores
 from memory_core.search.periods import Period, find_named_period
-from memory_core.search.reader import Form, Reader, Term
+from memory_core.stores.reader import Form, Reader, Term
 from memory_core.text.languages import STEMMED
 from memory_core.text.terms import (
     QuestionKind,

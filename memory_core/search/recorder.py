@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memory_core.ranking.passages import Passage
-    from memory_core.ranking.scores import Weights
     from memory_core.search.candidates import Candidate
     from memory_core.search.names import About
+    from memory_core.search.passages import Passage
     from memory_core.search.question import Question
+    from memory_core.search.scores import Weights
     from memory_core.search.scoring import Score
     from memory_core.search.term_counts import TermCounts
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
 
-from memory_core.relations import KnownName, Mention, NameKind, Neighbour, Related
+from memory_core.records import KnownName, Mention, NameKind, Neighbour, Related
 from memory_core.search.names import Entity, NameBook, find_about, find_chunks, load_names
-from memory_core.search.reader import ChunkText, DateRange, Reader
+from memory_core.stores.reader import ChunkText, DateRange, Reader
 from memory_core.text.links import Link, find_blocks, find_links, read_lines
 from memory_core.text.names import (
     choose_spelling,

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from memory_core.embeddings.calibration import DEFAULT, calibrate
 from memory_core.embeddings.protocols import Calibrated
-from memory_core.ranking import scores
-from memory_core.ranking.calibration import DEFAULT, calibrate
+from memory_core.search import scores
 from memory_core.search.candidates import Candidate
 from memory_core.search.question import Question
-from memory_core.search.reader import IndexedChunk, Reader, ServingSpace
 from memory_core.search.speakers import find_other_speakers
 from memory_core.search.term_counts import TermCounts
+from memory_core.stores.reader import IndexedChunk, Reader, ServingSpace
 from memory_core.text.terms import find_cjk_share
 
 if TYPE_CHECKING:

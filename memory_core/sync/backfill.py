@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from memory_core.embeddings.calibration import SAMPLE, estimate, is_outdated
 from memory_core.embeddings.destination import announce, find_destination
 from memory_core.embeddings.protocols import (
     Calibrated,
@@ -16,11 +17,10 @@ from memory_core.embeddings.protocols import (
     UnitEmbedder,
 )
 from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable
-from memory_core.ranking.calibration import SAMPLE, estimate, is_outdated
 from memory_core.records import Progress
+from memory_core.stores.interface import IndexedText, StagedIndex
+from memory_core.stores.prepared import EmbeddedWindows, PendingWindow, PreparedChunk, digest, slice_units
 from memory_core.sync.context import MOST_FRESH, SyncContext
-from memory_core.sync.prepared import EmbeddedWindows, PendingWindow, PreparedChunk, digest, slice_units
-from memory_core.sync.store import IndexedText, StagedIndex
 
 log = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from memory_core.sources import files, session_logs
 from memory_core.sources.refusals import FOLDER, NO_FILE, NOT_MARKDOWN, SYMLINK, UNFIT_NAME, describe_os_error
 from memory_core.sources.roots import find_roots
 from memory_core.sources.stamps import Stamp
-from memory_core.sync.prepared import IndexedFile
-from memory_core.sync.store import SyncStore
+from memory_core.stores.interface import SyncStore
+from memory_core.stores.prepared import IndexedFile
 
 MISSING, NO_FOLDER = (  # of an extra path that is gone, and of a folder in whose place something else is
     describe_os_error(OSError(number, os.strerror(number))) for number in (errno.ENOENT, errno.ENOTDIR)

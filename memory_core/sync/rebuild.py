@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 from memory_core.errors import FileUnreadable
 from memory_core.records import MemoryFile, Progress
+from memory_core.stores.interface import StagedIndex
+from memory_core.stores.prepared import PreparedFile, StagedFile
 from memory_core.sync.backfill import Backfill
 from memory_core.sync.context import SyncContext
-from memory_core.sync.prepared import PreparedFile, StagedFile
-from memory_core.sync.store import StagedIndex
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from memory_core.config.agent import AgentConfig
 from memory_core.errors import NotIndexed
 from memory_core.sources import session_logs
 from memory_core.sources.roots import list_watched_paths
+from memory_core.stores.interface import SyncStore
 from memory_core.sync.background import BackgroundSync
-from memory_core.sync.store import SyncStore
 from memory_core.sync.watcher import MAX_FOLDERS, Watcher
 
 log = logging.getLogger(__name__)

@@ -14,9 +14,7 @@ from memory_core.text.surrogates import replace_surrogates
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from memory_core.explanation import Explanation
-    from memory_core.records import AsOf, Document, Fallback, Hit, Now, SearchResult
-    from memory_core.relations import Related
+    from memory_core.records import AsOf, Document, Explanation, Fallback, Hit, Now, Related, SearchResult
 
 log = logging.getLogger(__name__)
 

@@ -16,8 +16,7 @@ from memory_core.tools.arguments import Schema, make_optional
 if TYPE_CHECKING:
     from memory_core.config.agent import AgentConfig
     from memory_core.config.settings import QuerySettings
-    from memory_core.records import Access, Query
-    from memory_core.relations import RelatedQuery
+    from memory_core.records import Access, Query, RelatedQuery
 
 Form = Literal["bare", "openai", "anthropic", "mcp"]
 
@@ -245,7 +244,7 @@ def _choose_count(text: str, defaults: QuerySettings) -> int:
 
     From `SHARED` hits on, more hits share the same characters; fewer would not, and stay as they are.
     """
-    from memory_core.ranking.passages import SHARED
+    from memory_core.search.passages import SHARED
     from memory_core.text.several import asks_for_several
 
     most = defaults.max_results
@@ -258,7 +257,7 @@ def read_related(arguments: Mapping[str, Any]) -> RelatedQuery:
     Raises:
         InvalidArgument: The name holds no word.
     """
-    from memory_core.relations import RelatedQuery
+    from memory_core.records import RelatedQuery
 
     most = arguments.get("maxResults")
     name = _read_name(arguments, "name")

@@ -14,8 +14,7 @@ from pathlib import Path
 from unittest import mock
 
 from memory_core.config.settings import SearchSettings
-from memory_core.ranking import passages, scores
-from memory_core.search import question, similarity
+from memory_core.search import passages, question, scores, similarity
 from memory_core.text import chunks
 from tests.benchmarks.gates import Passed
 from tests.benchmarks.measuring import Figures, Workspace, evaluate, interval

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from memory_core.builtin.store.codebooks import Codebooks
-from memory_core.builtin.store.rows import unpack_text
 from memory_core.embeddings.static import StaticProvider
 from memory_core.records import Hit, Query
-from memory_core.sqlite import Connection, open_reader
+from memory_core.stores.sqlite import Connection, open_reader
+from memory_core.stores.sqlite.codebooks import Codebooks
+from memory_core.stores.sqlite.rows import unpack_text
 from memory_core.text.terms import cut_cjk
 
 DEPTH = 100

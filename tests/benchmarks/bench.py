@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from memory_core.builtin.backend import BuiltinBackend
+from memory_core.backends.builtin import BuiltinBackend
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import ProviderId, SearchSettings, SyncSettings
 from memory_core.hookspecs import BackendContext
@@ -137,8 +137,8 @@ def bench_search(report: Report, scratch: Path, chunks: int, target: float) -> N
 
 
 def plain_fts(path: Path, asked: Sequence[str]) -> float:
-    from memory_core.builtin.store.retrieval import match_expression
-    from memory_core.sqlite import open_reader
+    from memory_core.stores.sqlite import open_reader
+    from memory_core.stores.sqlite.retrieval import match_expression
 
     connection = open_reader(path)
     turn = iter(asked)
@@ -153,8 +153,8 @@ def plain_fts(path: Path, asked: Sequence[str]) -> float:
 def _numpy_product(path: Path) -> float:
     import numpy as np
 
-    from memory_core.builtin.store.encoding import unpack_embeddings
-    from memory_core.sqlite import open_reader
+    from memory_core.stores.sqlite import open_reader
+    from memory_core.stores.sqlite.encoding import unpack_embeddings
 
     connection = open_reader(path)
     dimensions = int(connection.execute("SELECT max(dimensions) FROM spaces").get)

@@ -27,15 +27,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from memory_core.builtin.backend import BuiltinBackend
-from memory_core.builtin.store.encoding import unpack_embeddings
-from memory_core.builtin.store.retrieval import match_expression
+from memory_core.backends.builtin import BuiltinBackend
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SearchSettings, SyncSettings
 from memory_core.embeddings.static import DIMENSIONS, StaticProvider
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Query
-from memory_core.sqlite import open_reader
+from memory_core.stores.sqlite import open_reader
+from memory_core.stores.sqlite.encoding import unpack_embeddings
+from memory_core.stores.sqlite.retrieval import match_expression
 from memory_core.text.terms import extract_words
 from tests.benchmarks.daily_notes import questions, write_daily_notes
 

@@ -14,7 +14,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from memory_core.builtin.backend import BuiltinBackend
+from memory_core.backends.builtin import BuiltinBackend
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import ProviderId, SearchSettings, SyncSettings
 from memory_core.hookspecs import BackendContext

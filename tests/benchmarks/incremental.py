@@ -17,11 +17,11 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from memory_core.builtin.store.store import Store
-from memory_core.builtin.store.vectors import VectorIndex
 from memory_core.config.settings import Chunking, SearchSettings
 from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.embeddings.static import StaticProvider
+from memory_core.stores.sqlite.store import Store
+from memory_core.stores.sqlite.vectors import VectorIndex
 from tests.index import Index
 
 ROUNDS = 30

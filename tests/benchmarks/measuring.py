@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from memory_core.builtin.backend import BuiltinBackend
+from memory_core.backends.builtin import BuiltinBackend
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import QuerySettings, SearchSettings
 from memory_core.hookspecs import BackendContext

@@ -48,7 +48,7 @@ COMMANDS = 5  # one-shot commands in a turn
 OURS = """
 import json, resource, statistics, sys, time
 from pathlib import Path
-from memory_core.builtin.backend import BuiltinBackend
+from memory_core.backends.builtin import BuiltinBackend
 from memory_core.hookspecs import BackendContext
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import Remote, SearchSettings, Secret

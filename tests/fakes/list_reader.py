@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memory_core.config.agent import AgentConfig
+from memory_core.embeddings.calibration import estimate
 from memory_core.embeddings.protocols import EmbeddingProvider, Space, TokenEmbedder, TokenModel
 from memory_core.embeddings.token_blobs import pack_ids, pack_signs, unpack_signs
-from memory_core.ranking.calibration import estimate
 from memory_core.records import MemoryFile, Window
-from memory_core.search.reader import (
+from memory_core.sources import files, notes, session_logs
+from memory_core.stores.reader import (
     ChunkText,
     DateRange,
     IndexedChunk,
@@ -30,7 +31,6 @@ from memory_core.search.reader import (
     best_of,
     sort_equals,
 )
-from memory_core.sources import files, notes, session_logs
 from memory_core.text.chunks import split_chunks
 from memory_core.text.languages import Language, stem_text, stem_words
 from memory_core.text.terms import cut_cjk, is_single_cjk

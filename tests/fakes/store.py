@@ -1,4 +1,4 @@
-"""A store over plain dicts: implements the interface of `memory_core.sync.store` without an engine, in one process."""
+"""A store over plain dicts: implements the interface of `memory_core.stores.interface` without an engine, in one process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 from memory_core.embeddings.protocols import Calibration, Space, TokenEmbedding
 from memory_core.errors import SyncBusy
 from memory_core.records import FileStamp, MemoryFile
-from memory_core.sync.prepared import (
+from memory_core.stores.interface import SyncState, TargetSpace
+from memory_core.stores.prepared import (
     EmbeddedWindows,
     IndexedFile,
     PendingWindow,
@@ -21,7 +22,6 @@ from memory_core.sync.prepared import (
     digest,
     slice_units,
 )
-from memory_core.sync.store import SyncState, TargetSpace
 
 if TYPE_CHECKING:
     import numpy as np

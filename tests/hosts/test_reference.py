@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from memory_core.flush.policy import PROMPT
 from memory_core.hosts import endpoint, reference
+from memory_core.plugin.flush.policy import PROMPT
 from tests.command import Command, Outcome
 from tests.servers import chat
 from tests.servers.chat import ChatServer

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import memory_core
-from memory_core import activity
-from memory_core.activity import Activity, append_entry, load_entries
 from memory_core.errors import MemoryOff, StoreError
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
+from memory_core.sources import activity
+from memory_core.sources.activity import Activity, append_entry, load_entries
 from tests.command import REPOSITORY, Command
 from tests.waiting import eventually
 
@@ -213,7 +213,7 @@ def test_the_log_keeps_the_last_entries_and_its_bound(tmp_path: Path) -> None:
 def test_processes_append_at_once_and_none_is_lost(tmp_path: Path) -> None:
     log = tmp_path / "main.activity.jsonl"
     program = (
-        "import sys; from pathlib import Path; from memory_core.activity import Activity, append_entry\n"
+        "import sys; from pathlib import Path; from memory_core.sources.activity import Activity, append_entry\n"
         "for n in range(200): append_entry(Path(sys.argv[1]), Activity(at=n, action='stored', by='x', session=sys.argv[2],"
         " places=('p' * 190,) * 3, count=3))"
     )

@@ -9,10 +9,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memory_core.builtin.store.migrations import MIGRATIONS
-from memory_core.builtin.store.spaces import find_space, load_calibration
 from memory_core.embeddings.protocols import Calibrated, Calibration, EmbeddingProvider
 from memory_core.embeddings.static import CALIBRATION, StaticProvider
+from memory_core.stores.sqlite.migrations import MIGRATIONS
+from memory_core.stores.sqlite.spaces import find_space, load_calibration
 from tests.fakes.providers import CountingProvider
 from tests.index import Index, make_older
 

@@ -18,7 +18,7 @@ from typing import Any
 import apsw
 import pytest
 
-from memory_core.builtin.backend import BuiltinBackend
+from memory_core.backends.builtin import BuiltinBackend
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import Chunking, SearchSettings, SyncSettings
 from memory_core.embeddings.static import StaticProvider

@@ -23,12 +23,12 @@ import apsw
 import pytest
 import sqlite_vec
 
-from memory_core.builtin.backend import BuiltinBackend
-from memory_core.builtin.store.vectors import VectorIndex
+from memory_core.backends.builtin import BuiltinBackend
 from memory_core.config.settings import Cache, Chunking, SearchSettings, SyncSettings, Vector
 from memory_core.embeddings.static import StaticProvider
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Query
+from memory_core.stores.sqlite.vectors import VectorIndex
 from tests.command import REPOSITORY
 from tests.index import Index
 

@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from memory_core.builtin.backend import BuiltinBackend
-from memory_core.builtin.store.store import Store
+from memory_core.backends.builtin import BuiltinBackend
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import QuerySettings, Remote, SearchSettings, Secret, SyncSettings
 from memory_core.embeddings.outage import AWAITED, REPLACED, Outage
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Access, Query, SearchResult
+from memory_core.stores.sqlite.store import Store
 from tests.command import Command
 from tests.servers.loopback import Reply, Request, openai_error
 from tests.servers.openai import OpenAIServer

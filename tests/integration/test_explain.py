@@ -18,8 +18,7 @@ import pytest
 import memory_core
 from memory_core.config.settings import Hybrid
 from memory_core.errors import InvalidArgument
-from memory_core.explanation import Explanation, NotePlace
-from memory_core.records import Query
+from memory_core.records import Explanation, NotePlace, Query
 from memory_core.search import candidates, pipeline, scoring
 from memory_core.search.explaining import Explainer
 from memory_core.search.recorder import SearchRecorder
@@ -408,7 +407,7 @@ def count_instructions(work: Callable[[], object]) -> int:
         nonlocal count
         code = frame.f_code
         if code not in known:
-            known[code] = "memory_core/search" in code.co_filename or "memory_core/ranking" in code.co_filename
+            known[code] = "memory_core/search" in code.co_filename
         frame.f_trace_opcodes, frame.f_trace_lines = known[code], False
         count += event == "opcode"
         return trace
@@ -457,4 +456,4 @@ def test_without_it_a_search_costs_nothing_and_with_it_half_as_much_again_at_mos
     assert explained <= 1.5 * stripped
 
 
-CALIBRATION = importlib.import_module("memory_core.ranking.calibration").DEFAULT
+CALIBRATION = importlib.import_module("memory_core.embeddings.calibration").DEFAULT

@@ -14,17 +14,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory_core.builtin.store import maintenance, retrieval
-from memory_core.builtin.store.vectors import VectorIndex
 from memory_core.config.settings import Hybrid, SearchSettings
-from memory_core.ranking.scores import Weights
 from memory_core.records import Hit, Query
 from memory_core.search import question as questions
 from memory_core.search.candidates import find_candidates
 from memory_core.search.pipeline import search
 from memory_core.search.question import analyse
+from memory_core.search.scores import Weights
 from memory_core.search.term_counts import _BREAK as BREAK
 from memory_core.search.term_counts import TermCounts
+from memory_core.stores.sqlite import maintenance, retrieval
+from memory_core.stores.sqlite.vectors import VectorIndex
 from tests.index import Index
 from tests.integration.test_sync import prose
 

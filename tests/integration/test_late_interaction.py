@@ -15,18 +15,18 @@ import numpy as np
 import pytest
 
 from memory_core.config.settings import Cache, Chunking, Hybrid
+from memory_core.embeddings.calibration import DEFAULT
 from memory_core.embeddings.protocols import TokenEmbedder
 from memory_core.embeddings.static import StaticProvider
 from memory_core.embeddings.token_blobs import MAX_TOKENS
-from memory_core.ranking.calibration import DEFAULT
-from memory_core.ranking.scores import Weights
 from memory_core.records import Hit, Query
 from memory_core.search.candidates import find_candidates, find_nearest
 from memory_core.search.pipeline import search
 from memory_core.search.question import Question, analyse
-from memory_core.search.reader import IndexedChunk
+from memory_core.search.scores import Weights
 from memory_core.search.scoring import VectorQuery
 from memory_core.search.similarity import AROUND, AROUND_IN_CONTEXT, compare_table, compare_tokens
+from memory_core.stores.reader import IndexedChunk
 from memory_core.text.terms import split_question
 from tests.fakes.providers import CountingProvider, TokenProvider
 from tests.index import Index

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from memory_core.builtin.backend import BuiltinBackend
-from memory_core.builtin.store.store import Store
+from memory_core.backends.builtin import BuiltinBackend
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SearchSettings, SyncSettings
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Query
+from memory_core.stores.sqlite.store import Store
 
 Open = Callable[[], BuiltinBackend]
 QUESTIONS, FIRST, SEARCHES = 50, 150, 1000

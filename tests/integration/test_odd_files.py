@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from memory_core.builtin.store.retrieval import StoreReader
-from memory_core.builtin.store.vectors import VectorIndex
 from memory_core.records import Query
 from memory_core.search.pipeline import search
 from memory_core.sources import notes, requested_paths
+from memory_core.stores.sqlite.retrieval import StoreReader
+from memory_core.stores.sqlite.vectors import VectorIndex
 from tests.index import Index
 
 SECOND = 10**9

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from memory_core.builtin.backend import BuiltinBackend
-from memory_core.builtin.store.store import Store
+from memory_core.backends.builtin import BuiltinBackend
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import ProviderAccount, QuerySettings, Remote, SearchSettings, Secret, SyncSettings
 from memory_core.embeddings import outage
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Access, Query, SearchResult, Status, SyncReport
+from memory_core.stores.sqlite.store import Store
 from tests.servers.loopback import Reply, openai_error
 from tests.servers.openai import OpenAIServer
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import memory_core
-from memory_core.builtin.backend import BuiltinBackend
+from memory_core.backends.builtin import BuiltinBackend
 from memory_core.concurrency.backoff import Backoff
 from memory_core.config.settings import Chunking, QuerySettings, Remote, SearchSettings, SyncSettings
 from memory_core.embeddings.protocols import EmbeddingProvider

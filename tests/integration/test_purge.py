@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 import memory_core
-from memory_core import sqlite
-from memory_core.builtin import recording
+from memory_core.backends import recording
 from memory_core.cli import commands, purging
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, TextInUse
@@ -24,6 +23,7 @@ from memory_core.history.store.deletions import Deletions
 from memory_core.history.store.store import HistoryStore
 from memory_core.plugin.memory import Memory
 from memory_core.sources.writer import journal_path
+from memory_core.stores import sqlite
 from tests.history import Writer, write_notes
 
 SECRET = "quokkazebra77marmalade"

@@ -14,8 +14,7 @@ import memory_core
 from memory_core.errors import InvalidArgument, MemoryOff
 from memory_core.plugin import MemorySlot
 from memory_core.plugin.memory import Memory
-from memory_core.records import CallContext
-from memory_core.relations import Related
+from memory_core.records import CallContext, Related
 from tests.command import SAMPLE, Command
 
 JUDGED = json.loads((SAMPLE.parent / "sample_entities.json").read_text())

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import memory_core
-from memory_core.builtin.store.vectors import VectorIndex
 from memory_core.concurrency.rest import rest
 from memory_core.embeddings.static import _Loaded
 from memory_core.plugin.memory import Memory
+from memory_core.stores.sqlite.vectors import VectorIndex
 from tests.benchmarks.daily_notes import questions, write_daily_notes
 
 QUESTIONS = questions(8)
@@ -79,7 +79,7 @@ def test_searches_and_syncs_beside_a_process_that_rests_all_the_time(place: Path
 def test_an_index_whose_vectors_are_screened_by_their_signs_rests_too(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory_core.builtin.store.vectors.EXACT_BYTES", 1024)
+    monkeypatch.setattr("memory_core.stores.sqlite.vectors.EXACT_BYTES", 1024)
     with open_memory(place) as memory:
         before = [ask(memory, question) for question in QUESTIONS]
         (index,) = [each for each in _find_indexes() if each._signs is not None]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import memory_core
-from memory_core.sqlite.opening import BUSY_TIMEOUT_MS
+from memory_core.stores.sqlite.opening import BUSY_TIMEOUT_MS
 from tests.command import REPOSITORY
 from tests.servers.openai import HeldServer
 from tests.waiting import HANG_GUARD_SECONDS
@@ -22,7 +22,7 @@ from tests.waiting import HANG_GUARD_SECONDS
 READING = """
 import sys
 from pathlib import Path
-from memory_core.builtin.store.store import Store
+from memory_core.stores.sqlite.store import Store
 store = Store(Path(sys.argv[1]))
 with store.reading() as reader:
     assert not reader.is_empty()

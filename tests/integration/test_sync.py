@@ -20,12 +20,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, precondition, rule
 
-from memory_core.builtin.store.spaces import load_serving_space
 from memory_core.config.settings import Cache, Chunking, ExtraPath
 from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.embeddings.static import StaticProvider
 from memory_core.errors import ProviderUnavailable, SyncBusy, SyncStopped
 from memory_core.records import Progress
+from memory_core.stores.sqlite.spaces import load_serving_space
 from tests.command import REPOSITORY, Command, as_ordinary_owner
 from tests.fakes.providers import CountingProvider
 from tests.index import Index, changes

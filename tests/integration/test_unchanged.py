@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from memory_core.builtin.backend import BuiltinBackend
+from memory_core.backends.builtin import BuiltinBackend
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SearchSettings, SyncSettings
 from memory_core.hookspecs import BackendContext

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 import memory_core
-from memory_core.builtin.store.spaces import find_space
-from memory_core.builtin.store.vectors import VectorIndex
 from memory_core.config.settings import Cache, SearchSettings, Vector
 from memory_core.embeddings.static import StaticProvider
-from memory_core.sqlite import load_vec0
+from memory_core.stores.sqlite import load_vec0
+from memory_core.stores.sqlite.spaces import find_space
+from memory_core.stores.sqlite.vectors import VectorIndex
 from tests.command import REPOSITORY
 from tests.fakes.providers import CountingProvider
 from tests.index import Index
@@ -319,7 +319,7 @@ SYNCING = """
 import sys
 from pathlib import Path
 from memory_core.config.settings import Vector
-from memory_core.builtin.store.vectors import VectorIndex
+from memory_core.stores.sqlite.vectors import VectorIndex
 from tests.fakes.providers import CountingProvider
 from tests.index import Index
 from tests.integration.test_sync import prose

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from memory_core.backends.postgres import PostgresBackend
 from memory_core.config.agent import AgentConfig
 from memory_core.config.fields import Secret
 from memory_core.config.settings import SearchSettings
 from memory_core.hookspecs import BackendContext
-from memory_core.postgres.backend import PostgresBackend
-from memory_core.postgres.settings import PostgresConfig
+from memory_core.stores.postgres.settings import PostgresConfig
 
 
 def open_agent(

@@ -8,9 +8,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from memory_core.postgres.backend import PostgresBackend
-from memory_core.postgres.store.texts import LONGEST
+from memory_core.backends.postgres import PostgresBackend
 from memory_core.records import Query
+from memory_core.stores.postgres.texts import LONGEST
 from memory_core.text.packing import pack
 from tests.postgres.agents import open_agent
 from tests.servers.postgres import make_database

@@ -10,8 +10,8 @@ import psycopg
 import pytest
 
 from memory_core.errors import BackendUnavailable, InvalidArgument
-from memory_core.postgres.store.migrations import PARTITIONED, PARTITIONS
 from memory_core.records import Query
+from memory_core.stores.postgres.migrations import PARTITIONED, PARTITIONS
 from tests.postgres.agents import open_agent
 from tests.servers.postgres import Database, make_database
 

@@ -10,9 +10,9 @@ import numpy as np
 import psycopg
 import pytest
 
-from memory_core.postgres.backend import PostgresBackend
-from memory_core.postgres.store import held_vectors, reader, state, vectors
+from memory_core.backends.postgres import PostgresBackend
 from memory_core.records import Query
+from memory_core.stores.postgres import held_vectors, reader, state, vectors
 from tests.benchmarks.daily_notes import questions, write_daily_notes
 from tests.postgres.agents import open_agent
 from tests.servers.postgres import Database, make_database

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from memory_core.errors import BackendUnavailable, MemoryCoreError, SyncBusy
-from memory_core.postgres.store import lease as leases
+from memory_core.stores.postgres import lease as leases
 from tests.postgres.agents import open_agent
 from tests.servers.postgres import Database, RealServer, make_database
 

@@ -10,8 +10,8 @@ import pytest
 
 from memory_core.config.fields import Secret
 from memory_core.errors import BackendError, BackendUnavailable, InvalidArgument
-from memory_core.postgres.store import operator as operating
-from memory_core.postgres.store.migrations import VERSION
+from memory_core.stores.postgres import operator as operating
+from memory_core.stores.postgres.migrations import VERSION
 from tests.postgres.agents import open_agent
 from tests.servers.postgres import find_server, make_database
 

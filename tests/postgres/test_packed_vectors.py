@@ -8,10 +8,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from memory_core.backends.postgres import PostgresBackend
 from memory_core.config.settings import SearchSettings, SyncSettings
-from memory_core.postgres.backend import PostgresBackend
-from memory_core.postgres.store import held_vectors, state
 from memory_core.records import Query
+from memory_core.stores.postgres import held_vectors, state
 from tests.benchmarks.daily_notes import questions, write_daily_notes
 from tests.postgres.agents import open_agent
 from tests.servers.postgres import Database, make_database

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from memory_core.builtin.backend import BuiltinBackend
+from memory_core.backends.builtin import BuiltinBackend
+from memory_core.backends.postgres import PostgresBackend
 from memory_core.config.agent import AgentConfig
 from memory_core.config.fields import Secret
 from memory_core.hookspecs import BackendContext
-from memory_core.postgres.backend import PostgresBackend
-from memory_core.postgres.settings import PostgresConfig
-from memory_core.records import Query, SearchResult
-from memory_core.relations import RelatedQuery
+from memory_core.records import Query, RelatedQuery, SearchResult
+from memory_core.stores.postgres.settings import PostgresConfig
 from tests.command import SAMPLE
 from tests.retrieval_sets import amid_others
 from tests.servers.postgres import make_database

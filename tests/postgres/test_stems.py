@@ -6,7 +6,7 @@ import psycopg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_core.postgres.store.stems import quote, read_vector
+from memory_core.stores.postgres.stems import quote, read_vector
 from tests.servers.postgres import find_server
 
 LEXEMES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=12)

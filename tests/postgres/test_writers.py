@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from memory_core.backends.postgres import PostgresBackend
 from memory_core.config.fields import Secret
 from memory_core.config.settings import Remote, SearchSettings
-from memory_core.postgres.backend import PostgresBackend
 from memory_core.records import Query
 from tests.postgres.agents import open_agent
 from tests.postgres.crew import Crew

@@ -1,4 +1,4 @@
-"""Places in notes, and the passages that are cut from them by `memory_core.ranking.passages`."""
+"""Places in notes, and the passages that are cut from them by `memory_core.search.passages`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.config.settings import Chunking
-from memory_core.ranking.calibration import DEFAULT
-from memory_core.ranking.passages import SPAN, Passage
-from memory_core.ranking.snippets import GAP
+from memory_core.embeddings.calibration import DEFAULT
 from memory_core.records import FileStamp, MemoryFile
+from memory_core.search.passages import SPAN, Passage
+from memory_core.search.snippets import GAP
 from memory_qmd.places import Place, PlaceFinder
 from memory_qmd.queries import extract_words, prepare
 from memory_qmd.scoring import Judge

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.ranking.calibration import DEFAULT
+from memory_core.embeddings.calibration import DEFAULT
 from memory_core.records import Chunk
 from memory_qmd.parsing import QmdRow
 from memory_qmd.queries import extract_words, prepare

@@ -21,7 +21,7 @@ import psutil
 import psycopg
 
 from memory_core.config.fields import Secret
-from memory_core.postgres.store.operator import Operator
+from memory_core.stores.postgres.operator import Operator
 from tests.waiting import eventually
 
 _numbers = itertools.count(1)

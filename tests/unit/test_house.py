@@ -19,10 +19,10 @@ SQL = re.compile(
     r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|PRAGMA|BEGIN|COMMIT|ROLLBACK|VACUUM|WITH)\b(?! [a-z])"
 )
 # The stores: rooms named so, the one importer of the driver, and the reader of QMD's own database.
-STORES = re.compile(r"memory_core/\w+/store/|memory_core/sqlite/|memory_qmd/database\.py")
+STORES = re.compile(r"memory_core/\w+/store/|memory_core/stores/|memory_qmd/database\.py")
 RIDDLES = re.compile(r"(What|Whether|How|The same)\b")
-LONGEST_MODULE = 480  # lines; the longest is the one table of settings
-USUAL_MODULE, USUAL_SHARE = 300, 0.9
+LONGEST_MODULE = 800  # lines, docstrings included; the longest is the page of records
+USUAL_MODULE, USUAL_SHARE = 450, 0.9
 
 
 @cache

@@ -9,8 +9,8 @@ from memory_core.history.records import Version
 from memory_core.history.store import purging, rows
 from memory_core.history.store.schema import HISTORY
 from memory_core.history.store.store import HistoryStore
-from memory_core.sqlite import Connection
-from memory_core.sqlite.wiping import repeat, rewrite_file
+from memory_core.stores.sqlite import Connection
+from memory_core.stores.sqlite.wiping import repeat, rewrite_file
 from memory_core.text.wording import Wording
 
 EDIT = "take it out of there, then try again"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from memory_core.history.records import NoteKey
 from memory_core.history.store import rows
 from memory_core.sources.notes import hash_bytes
-from memory_core.sqlite import Connection
+from memory_core.stores.sqlite import Connection
 
 
 class PastNote(NamedTuple):

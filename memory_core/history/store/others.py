@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from memory_core.errors import StoreCorrupt
-from memory_core.sqlite import INDEX, REBUILD, Connection, exists, open_reader, translate_errors
+from memory_core.stores.sqlite import INDEX, REBUILD, Connection, exists, open_reader, translate_errors
 from memory_core.text.packing import unpack
 
 

@@ -10,7 +10,7 @@ from memory_core.history.records import NoteKey
 from memory_core.history.recovering import PURGED, make_tag, purge
 from memory_core.history.store import deltas, rows
 from memory_core.sources.notes import hash_bytes
-from memory_core.sqlite import Connection
+from memory_core.stores.sqlite import Connection
 from memory_core.text.wording import Wording
 
 

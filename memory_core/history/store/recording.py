@@ -10,7 +10,7 @@ from memory_core.history.records import IndexedNote, NoteKey
 from memory_core.history.store import rows
 from memory_core.records import FileStamp
 from memory_core.sources.notes import hash_bytes, read_bytes
-from memory_core.sqlite import Connection
+from memory_core.stores.sqlite import Connection
 
 
 def record(

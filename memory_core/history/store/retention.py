@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memory_core.config.history_settings import HistorySettings
 from memory_core.history.store import rows
-from memory_core.sqlite import Connection
+from memory_core.stores.sqlite import Connection
 
 DAY_MS = 86_400_000
 PRUNE_TO = 0.9  # of the largest size, so that not every sync has to drop something

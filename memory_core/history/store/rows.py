@@ -8,7 +8,7 @@ from typing import Any, cast
 from memory_core.history.moments import Moment, repair_times
 from memory_core.history.records import NoteKey, Version
 from memory_core.history.store import deltas
-from memory_core.sqlite import Connection
+from memory_core.stores.sqlite import Connection
 
 MOST_DEPTH = 64  # versions that are unpacked for one: a few milliseconds
 _COLUMNS = "id, source, path, hash, mtime_ns, in_vault, since, until"

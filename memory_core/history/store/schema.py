@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_core.sqlite import FileKind
+from memory_core.stores.sqlite import FileKind
 
 _FIRST = """
 CREATE TABLE meta (                     -- what was recorded, and when old versions were last looked for

@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from memory_core import sqlite
 from memory_core.atomic import locked
 from memory_core.errors import StoreCorrupt
 from memory_core.history.store.deltas import DamagedBody
 from memory_core.history.store.schema import HISTORY, MIGRATIONS
-from memory_core.sqlite import Connection, ConnectionPool
-from memory_core.sqlite.files import QUICK_BYTES, FileId
+from memory_core.stores import sqlite
+from memory_core.stores.sqlite import Connection, ConnectionPool
+from memory_core.stores.sqlite.files import QUICK_BYTES, FileId
 
 log = logging.getLogger(__name__)
 

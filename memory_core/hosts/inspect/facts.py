@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
-from memory_core.activity import Activity
 from memory_core.config.agent import AgentConfig
 from memory_core.items.items import Items
 from memory_core.items.records import Item
+from memory_core.sources.activity import Activity
 
 MOST_ITEMS = 500  # that are listed, those said last
 MOST_ENTRIES = 300  # of the activity log, the last ones

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_core import sqlite
 from memory_core.embeddings.protocols import Space
 from memory_core.errors import NotIndexed
 from memory_core.items.drafts import take_over_tags
@@ -19,13 +18,14 @@ from memory_core.items.store.outage_log import ItemOutageLog
 from memory_core.items.store.snapshots import Snapshot, Snapshots
 from memory_core.items.store.store import ItemStore
 from memory_core.items.store.texts import index_text
+from memory_core.stores import sqlite
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from memory_core.items.words import Words
-    from memory_core.sqlite import Connection
+    from memory_core.stores.sqlite import Connection
 
     Vector = tuple[Space, NDArray[np.float32]]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from memory_core.items.likeness import Fact, corrects, is_same
 from memory_core.items.store import rows
 from memory_core.items.store.snapshots import UNKNOWN
-from memory_core.sqlite import Connection
+from memory_core.stores.sqlite import Connection
 from memory_core.text.terms import cut_cjk, extract_words
 
 if TYPE_CHECKING:

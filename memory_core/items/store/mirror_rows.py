@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from memory_core.items.mirror.merging import RecordedLine
 from memory_core.items.mirror.section import show
 from memory_core.items.store.texts import fold
-from memory_core.sqlite import Connection
+from memory_core.stores.sqlite import Connection
 
 
 def make_digest(connection: Connection, text: str) -> bytes:

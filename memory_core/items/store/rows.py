@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core.items.records import Draft, Item
 from memory_core.items.store.texts import ItemText
-from memory_core.sqlite import Connection
+from memory_core.stores.sqlite import Connection
 
 if TYPE_CHECKING:
     import numpy as np

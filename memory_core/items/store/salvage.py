@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from memory_core import sqlite
 from memory_core.errors import StoreError
 from memory_core.items.store import pages
 from memory_core.items.store.schema import ITEMS, MIGRATIONS
+from memory_core.stores import sqlite
 
 COLUMNS = (
     "key", "id", "content", "terms", "folded", "hash", "text_hash", "scope", "tags", "agent", "kind", "pending", "created",

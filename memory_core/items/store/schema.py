@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_core.sqlite import TOKENIZER, FileKind
+from memory_core.stores.sqlite import TOKENIZER, FileKind
 
 _FIRST = f"""
 CREATE TABLE meta (                     -- generation, ...

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_core.items.store import rows
-from memory_core.sqlite import Connection
+from memory_core.stores.sqlite import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

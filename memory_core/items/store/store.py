@@ -8,14 +8,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from memory_core import sqlite
 from memory_core.atomic import locked
 from memory_core.errors import MemoryClosed, StoreCorrupt, SyncBusy
 from memory_core.items.store import salvage
 from memory_core.items.store.rows import load_wipe_mark
 from memory_core.items.store.schema import ITEMS, MIGRATIONS
-from memory_core.sqlite import Connection, ConnectionPool
-from memory_core.sqlite.files import FileId
+from memory_core.stores import sqlite
+from memory_core.stores.sqlite import Connection, ConnectionPool
+from memory_core.stores.sqlite.files import FileId
 
 log = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class ItemStore:
         """
         with self._rescuing(), self._pool.hold_writer() as connection:
             self._pool.close_idle()
-            from memory_core.sqlite.wiping import repeat
+            from memory_core.stores.sqlite.wiping import repeat
 
             return repeat(lambda: _wipe(connection), seconds=CHECKPOINT_SECONDS)
 
@@ -179,7 +179,7 @@ def _wipe(connection: Connection) -> bool:
 
     The keyword index keeps words as marks between its pages until it is written anew.
     """
-    from memory_core.sqlite.wiping import rewrite_file
+    from memory_core.stores.sqlite.wiping import rewrite_file
 
     mark = load_wipe_mark(connection)
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from memory_core.embeddings.protocols import Space
 from memory_core.embeddings.vectors import as_rows
 from memory_core.items.store.rows import load_generation
-from memory_core.sqlite import Connection
+from memory_core.stores.sqlite import Connection
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,12 +11,12 @@ from typing import Any
 
 import psycopg
 
+from memory_core.backends.postgres import PostgresBackend
 from memory_core.config.settings import SearchSettings, SyncSettings
-from memory_core.postgres.backend import PostgresBackend
-from memory_core.postgres.store import state, vectors
-from memory_core.postgres.store.held_vectors import KeptVectors
-from memory_core.postgres.store.writer import PostgresWriter
 from memory_core.records import Query
+from memory_core.stores.postgres import state, vectors
+from memory_core.stores.postgres.held_vectors import KeptVectors
+from memory_core.stores.postgres.writer import PostgresWriter
 from tests.benchmarks.daily_notes import questions
 from tests.benchmarks.postgres.load import load_large_tenant
 from tests.benchmarks.postgres.meter import Meter, Row

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from memory_core.builtin.backend import BuiltinBackend
+from memory_core.backends.builtin import BuiltinBackend
+from memory_core.backends.postgres import PostgresBackend
 from memory_core.config.settings import SearchSettings
 from memory_core.hookspecs import BackendContext
-from memory_core.postgres.backend import PostgresBackend
 from memory_core.records import Query
 from tests.benchmarks.daily_notes import questions, write_daily_notes
 from tests.benchmarks.postgres.meter import Meter, Row

@@ -24,7 +24,7 @@ from typing import Any, Literal
 import psutil
 import psycopg
 
-from memory_core.postgres.backend import PostgresBackend
+from memory_core.backends.postgres import PostgresBackend
 from memory_core.records import Query
 from tests.benchmarks.daily_notes import Vocabulary, questions
 from tests.benchmarks.postgres.meter import Row, count_server_seconds, summarise_wall

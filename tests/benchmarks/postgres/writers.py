@@ -7,7 +7,7 @@ import time
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
-from memory_core.builtin.backend import BuiltinBackend
+from memory_core.backends.builtin import BuiltinBackend
 from memory_core.hookspecs import BackendContext
 from tests.benchmarks.daily_notes import write_daily_notes
 from tests.benchmarks.postgres.meter import Row, count_all_seconds

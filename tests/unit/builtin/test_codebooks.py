@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 import memory_core
-from memory_core.builtin.store import codebooks, packing
-from memory_core.builtin.store.codebooks import TOKENS_FROM, Codebooks
-from memory_core.builtin.store.damage import DamagedRow
-from memory_core.builtin.store.encoding import pack_units, unpack_units
-from memory_core.builtin.store.repair import ASIDE, find_damage
-from memory_core.builtin.store.store import Store
 from memory_core.embeddings.static import StaticProvider
 from memory_core.embeddings.token_blobs import END_OF_UNIT
 from memory_core.history.store.others import find_in_rows
 from memory_core.records import Unit
+from memory_core.stores.sqlite import codebooks, packing
+from memory_core.stores.sqlite.codebooks import TOKENS_FROM, Codebooks
+from memory_core.stores.sqlite.damage import DamagedRow
+from memory_core.stores.sqlite.encoding import pack_units, unpack_units
+from memory_core.stores.sqlite.repair import ASIDE, find_damage
+from memory_core.stores.sqlite.store import Store
 from tests.index import Index, held, make_older
 
 NOTES, ENOUGH = 80, 70

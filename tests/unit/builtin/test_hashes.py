@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.builtin.store.damage import DamagedRow
-from memory_core.builtin.store.hashes import Hashes, join_hashes
+from memory_core.stores.sqlite.damage import DamagedRow
+from memory_core.stores.sqlite.hashes import Hashes, join_hashes
 
 # Halves that are the first or the last in any order of bytes, and between, so that nothing but the other half parts some.
 HALVES = (bytes(8), b"\xff" * 8, b"\x80" + bytes(7), bytes(7) + b"\x80", b"abcdefgh")

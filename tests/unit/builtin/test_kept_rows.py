@@ -10,9 +10,9 @@ import apsw
 import pytest
 
 import memory_core
-from memory_core.builtin.store import retrieval
-from memory_core.builtin.store.kept_rows import KeptRows
 from memory_core.concurrency.rest import rest
+from memory_core.stores.sqlite import retrieval
+from memory_core.stores.sqlite.kept_rows import KeptRows
 
 
 def test_values_of_one_generation_are_found_and_those_of_another_are_not() -> None:

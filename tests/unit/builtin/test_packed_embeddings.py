@@ -10,17 +10,16 @@ import apsw
 import numpy as np
 import pytest
 
-from memory_core.builtin.store import maintenance
-from memory_core.builtin.store.encoding import pack_embeddings, unpack_embeddings
-from memory_core.builtin.store.salvage import put_embeddings, read_embeddings
-from memory_core.builtin.store.store import Store
-from memory_core.builtin.store.vectors import VectorIndex, choose_block
-from memory_core.builtin.store.writer import StoreWriter
 from memory_core.config.settings import Vector
 from memory_core.embeddings.protocols import Space, TokenEmbedding
 from memory_core.embeddings.static import DIMENSIONS, StaticProvider
-from memory_core.sqlite import PAGE_SIZE, load_vec0
-from memory_core.sync.prepared import EmbeddedWindows
+from memory_core.stores.prepared import EmbeddedWindows
+from memory_core.stores.sqlite import PAGE_SIZE, load_vec0, maintenance
+from memory_core.stores.sqlite.encoding import pack_embeddings, unpack_embeddings
+from memory_core.stores.sqlite.salvage import put_embeddings, read_embeddings
+from memory_core.stores.sqlite.store import Store
+from memory_core.stores.sqlite.vectors import VectorIndex, choose_block
+from memory_core.stores.sqlite.writer import StoreWriter
 from tests.fakes.providers import CountingProvider
 from tests.index import Index, make_older
 

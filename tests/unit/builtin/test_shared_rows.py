@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.builtin.store import encoding
-from memory_core.builtin.store.encoding import RowLayout, find_length, pack_embeddings, unpack_embeddings
-from memory_core.builtin.store.shared_rows import SharedRows
+from memory_core.stores.sqlite import encoding
+from memory_core.stores.sqlite.encoding import RowLayout, find_length, pack_embeddings, unpack_embeddings
+from memory_core.stores.sqlite.shared_rows import SharedRows
 
 if TYPE_CHECKING:
     import pytest

@@ -8,8 +8,8 @@ import apsw
 import numpy as np
 import pytest
 
-from memory_core.builtin.store.signs import Signs, pack, to_words
-from memory_core.sqlite import load_vec0
+from memory_core.stores.sqlite import load_vec0
+from memory_core.stores.sqlite.signs import Signs, pack, to_words
 
 
 def test_they_are_packed_as_vec0_does() -> None:

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from memory_core.config.agent import AgentConfig
-from memory_core.flush import cycles
-from memory_core.flush.policy import FlushTurn, Session, plan_flush, should_flush
-from memory_core.flush.runner import FlushOutcome
 from memory_core.plugin import MemorySlot
+from memory_core.plugin.flush import cycles
+from memory_core.plugin.flush.policy import FlushTurn, Session, plan_flush, should_flush
+from memory_core.plugin.flush.runner import FlushOutcome
 from memory_core.records import CallContext
 
 KEY = "thread-7"
@@ -102,7 +102,7 @@ import os, signal, sys
 from pathlib import Path
 import filelock  # and the others before the first fork, so that no step has to
 from memory_core import CallContext
-from memory_core.flush import runner
+from memory_core.plugin.flush import runner
 from memory_core.plugin import MemorySlot
 
 folder = Path(sys.argv[1])

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import Compaction, MemoryFlush, SearchSettings
-from memory_core.flush.policy import (
+from memory_core.plugin.flush.policy import (
     PROMPT,
     SYSTEM_PROMPT,
     Session,
@@ -27,7 +27,7 @@ from memory_core.flush.policy import (
     plan_flush,
     should_flush,
 )
-from memory_core.flush.runner import make_flush_tools
+from memory_core.plugin.flush.runner import make_flush_tools
 from memory_core.text.silent_reply import is_silent_reply
 
 EXAMPLES = json.loads((Path(__file__).parents[2] / "data" / "flush_examples.json").read_text())
@@ -54,7 +54,7 @@ def config(base: Path = Path("/nowhere"), **changes: Any) -> AgentConfig:
 
 @pytest.mark.parametrize("case", EXAMPLES["decisions"], ids=lambda case: case["name"])
 def test_decides_as_the_table_says(case: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG, "memory_core.flush.policy")
+    caplog.set_level(logging.DEBUG, "memory_core.plugin.flush.policy")
     facts = {ours: case[theirs] for theirs, ours in FACTS.items() if theirs in case}
     session = Session.from_entry("main", case["key"], case["entry"], **facts)
     agent = config(

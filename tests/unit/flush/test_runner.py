@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.config.agent import AgentConfig
-from memory_core.flush.policy import FlushTurn, Session, plan_flush, should_flush
-from memory_core.flush.runner import FlushOutcome, make_flush_tools, record_outcome, run_flush
+from memory_core.plugin.flush.policy import FlushTurn, Session, plan_flush, should_flush
+from memory_core.plugin.flush.runner import FlushOutcome, make_flush_tools, record_outcome, run_flush
 from memory_core.sources.sessions_json import read_entry
 from memory_core.text.paragraphs import fingerprint_recalled
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import anyio
 
-from memory_core.flush.policy import Decision
 from memory_core.hosts.mcp.prompts import MemoryPrompts
+from memory_core.plugin.flush.policy import Decision
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
 

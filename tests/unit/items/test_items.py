@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memory_core import sqlite
 from memory_core.config.agent import AgentConfig
 from memory_core.config.item_settings import ItemSettings, RecallSettings, Salience
 from memory_core.config.settings import ProviderId, Remote, SearchSettings, Secret
@@ -21,6 +20,7 @@ from memory_core.items.items import Items
 from memory_core.items.records import Draft, Provenance
 from memory_core.items.store import vectors
 from memory_core.records import Progress
+from memory_core.stores import sqlite
 from tests.waiting import eventually
 
 DAY = 86_400.0

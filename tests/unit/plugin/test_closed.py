@@ -14,8 +14,8 @@ import pytest
 import memory_core
 from memory_core import Memory
 from memory_core.errors import MemoryClosed
-from memory_core.flush.policy import FlushTurn, Session
 from memory_core.plugin import MemorySlot
+from memory_core.plugin.flush.policy import FlushTurn, Session
 from memory_core.records import CallContext
 from tests.waiting import eventually
 

@@ -14,8 +14,7 @@ import pytest
 
 import memory_core
 from memory_core.config import build_config_schema
-from memory_core.hookspecs import PROJECT
-from memory_core.hosts.hookspecs import HostHooks
+from memory_core.hookspecs import PROJECT, HostHooks
 from memory_core.plugin import MemorySlot, manifest
 from memory_core.tools import schemas
 from tests.command import REPOSITORY

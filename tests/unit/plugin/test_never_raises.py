@@ -15,9 +15,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import memory_core
-from memory_core.flush.policy import Decision, FlushTurn, Session
-from memory_core.flush.runner import FlushOutcome
 from memory_core.plugin import MemorySlot
+from memory_core.plugin.flush.policy import Decision, FlushTurn, Session
+from memory_core.plugin.flush.runner import FlushOutcome
 from memory_core.records import CallContext, Status
 from tests.waiting import eventually
 

@@ -14,9 +14,9 @@ import pytest
 
 from memory_core import CallContext, Memory
 from memory_core.config.source import ConfigSource
-from memory_core.flush.policy import FlushTurn, Session
 from memory_core.hookspecs import BACKENDS_GROUP
 from memory_core.plugin import MemorySlot
+from memory_core.plugin.flush.policy import FlushTurn, Session
 from tests.fakes import moody
 from tests.fakes.installed import install
 

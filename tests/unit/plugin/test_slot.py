@@ -15,10 +15,9 @@ import pytest
 
 from memory_core import CallContext
 from memory_core.config.names import SLOTS_GROUP
-from memory_core.flush.policy import FlushTurn, Session
-from memory_core.hookspecs import PROJECT
-from memory_core.hosts.hookspecs import HostHooks
+from memory_core.hookspecs import PROJECT, HostHooks
 from memory_core.plugin import MemorySlot, slot_events
+from memory_core.plugin.flush.policy import FlushTurn, Session
 from memory_core.text.paragraphs import is_recalled
 from memory_core.tools import recalled as recalled_module
 from memory_core.tools.recalled import Recalled

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.ranking import calibration
-from memory_core.ranking.calibration import estimate
+from memory_core.embeddings import calibration
+from memory_core.embeddings.calibration import estimate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

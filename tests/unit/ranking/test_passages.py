@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.ranking.passages import SHARED, SPAN, PlacedUnit, pack
-from memory_core.ranking.snippets import GAP, Mark, find_marks
+from memory_core.search.passages import SHARED, SPAN, PlacedUnit, pack
+from memory_core.search.snippets import GAP, Mark, find_marks
 
 LINES = [
     "# Harbour",

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.embeddings.protocols import Calibration
-from memory_core.ranking import scores
+from memory_core.search import scores
 from memory_core.text.terms import QuestionKind
 
 SHARES = st.floats(0, 1)

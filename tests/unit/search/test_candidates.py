@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from memory_core.ranking.scores import Weights
 from memory_core.records import Query
 from memory_core.search.candidates import RANKED_CHUNKS, SURE_OF_EACH, find_candidates
 from memory_core.search.question import analyse
+from memory_core.search.scores import Weights
 from tests.index import Index
 
 

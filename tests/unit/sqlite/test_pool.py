@@ -10,8 +10,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memory_core.sqlite import INDEX
-from memory_core.sqlite.pool import SPARE_SECONDS, ConnectionPool
+from memory_core.stores.sqlite import INDEX
+from memory_core.stores.sqlite.pool import SPARE_SECONDS, ConnectionPool
 
 MIGRATIONS = ("CREATE TABLE notes (text TEXT)",)
 

@@ -16,8 +16,8 @@ from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.embeddings.static import StaticProvider
 from memory_core.errors import SyncBusy, SyncStopped
 from memory_core.records import FileStamp, MemoryFile, Progress, SyncReport
+from memory_core.stores.interface import SyncStore
 from memory_core.sync.context import SyncContext
-from memory_core.sync.store import SyncStore
 from memory_core.sync.syncer import Syncer
 from tests.fakes.providers import CountingProvider, TokenProvider
 from tests.fakes.store import PlainStore

@@ -1,0 +1,404 @@
+"""Answers of one backend: wait for a sync, embed the question, search, and warn of what failed on the way."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import wait
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from memory_core.backends.index import Index, Past
+from memory_core.backends.ownership import refuse_other_workspace
+from memory_core.backends.syncing import REBUILDING, SyncRunner
+from memory_core.config.agent import AgentConfig
+from memory_core.embeddings.failover import Providers
+from memory_core.embeddings.protocols import Space, TokenModel
+from memory_core.errors import (
+    FileUnreadable,
+    MemoryCoreError,
+    NotIndexed,
+    OtherWorkspace,
+    PathRefused,
+    ProviderError,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    SyncBusy,
+    SyncStopped,
+    refuse_past,
+)
+from memory_core.records import NOTHING_INDEXED, Fallback, Hit, Mode, Query, Related, RelatedQuery, SearchResult
+from memory_core.sync.background import BackgroundSync
+from memory_core.text.terms import split_question
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from memory_core.embeddings.protocols import EmbeddingProvider
+    from memory_core.search.explaining import Explainer
+    from memory_core.search.names import About
+    from memory_core.search.scoring import VectorQuery
+    from memory_core.stores.reader import Reader, ServingSpace
+
+log = logging.getLogger(__name__)
+
+MIN_EMBED_SECONDS = 0.1  # for a question, however late it is: enough for a model in this process or on this machine
+
+NOTHING_THEN = "There were no notes at that time"
+RETAKE_SECONDS = 0.02  # between two syncs of one search, where another workspace shares the index file
+
+
+@dataclass(slots=True)
+class _Degradation:
+    """Shortcomings of one answer, found while the question is answered.
+
+    Attributes:
+        begun: When the question came, by the monotonic clock.
+        warnings: One sentence each.
+        action: What the user can do about the first of them that can be mended.
+        stale: The notes may have changed since they were indexed.
+        rebuilding: A damaged index is being made anew.
+        unfinished: A sync goes on in the background.
+        problem: Why no sync could run.
+        fallback: Set when the fallback provider embedded the question.
+    """
+
+    begun: float
+    warnings: list[str] = field(default_factory=list)
+    action: str = ""
+    stale: bool = False
+    unfinished: bool = False
+    rebuilding: bool = False
+    problem: MemoryCoreError | None = None
+    fallback: Fallback | None = None
+
+    def warn(self, sentence: str, action: str = "") -> None:
+        self.warnings.append(sentence)
+        self.action = self.action or action
+
+    def warn_keywords_only(self, error: ProviderError, reason: str = "") -> None:
+        """Warn that keywords answer, and of the error, unless the sync has warned of it or its reason already."""
+        known = any((reason or str(error)) in warning for warning in self.warnings)
+        self.warn("keyword search only" if known else f"keyword search only: {error}", error.action)
+
+
+class Answerer:
+    """Answers questions from one index.
+
+    Args:
+        config: The agent's.
+        store: Its index.
+        providers: Embed questions.
+        syncs: Runs the syncs.
+        background: Runs them without the caller.
+        name: The backend's.
+        past: Answers from the notes as they stood; None if this backend cannot.
+    """
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        store: Index,
+        providers: Providers,
+        syncs: SyncRunner,
+        background: BackgroundSync,
+        *,
+        name: str,
+        past: Past | None = None,
+    ) -> None:
+        self._name = name
+        self._past = past
+        self._config = config
+        self._store = store
+        self._providers = providers
+        self._syncs = syncs
+        self._background = background
+
+    def answer(self, query: Query, explainer: Explainer | None = None) -> SearchResult:
+        """Sync, embed the question and search; when the provider fails, search by keyword.
+
+        Args:
+            query: The question.
+            explainer: Learns where every passage stood after each stage.
+
+        Raises:
+            NotIndexed: There is no index, and this session may not write one.
+            MemoryCoreError: There is no index, and the sync failed that would have made it.
+            StoreError: The index cannot be read.
+        """
+        begun = time.monotonic()
+        until = begun + self._sync_seconds(query.deadline)
+        damaged = False
+        while True:
+            degradation = _Degradation(begun=begun)
+            if damaged or (self._syncs_first and not self._is_fresh()):
+                self._sync(until, degradation)
+            try:
+                return self._search(query, degradation, explainer)
+            except OtherWorkspace as error:
+                if self._syncs_first and time.monotonic() < until:
+                    time.sleep(RETAKE_SECONDS)  # another process took the file over meanwhile, or is doing so
+                    continue
+                return self._explain_no_index(error, degradation)
+            except NotIndexed as error:
+                return self._explain_no_index(error, degradation)
+            except StoreError:
+                if degradation.rebuilding:
+                    return self._to_result((), "keyword", None, degradation)
+                if damaged or not self._store.writable or not self._store.is_suspect:
+                    raise
+                damaged = True  # the next sync makes the index anew
+
+    def relate(self, query: RelatedQuery) -> Related:
+        """Sync, and read from the index what is related to a name, or which names there are.
+
+        Raises:
+            NotIndexed: There is no index, and this session may not write one.
+            MemoryCoreError: There is no index, and the sync failed that would have made it.
+            StoreError: The index cannot be read.
+        """
+        from memory_core.search.related import find_related, list_names
+
+        degradation = _Degradation(begun=time.monotonic())
+        if self._syncs_first and not self._is_fresh():
+            self._sync(degradation.begun + self._sync_seconds(query.deadline), degradation)
+        try:
+            with self._store.reading() as reader:
+                refuse_other_workspace(self._config, reader.load_workspace())
+                if reader.is_empty():
+                    degradation.warn(NOTHING_INDEXED)
+                    found = Related(name=query.name)
+                elif query.name is None:
+                    found = list_names(reader, query.max_results)
+                else:
+                    found = find_related(reader, query.name, query.max_results)
+        except NotIndexed as error:
+            told = self._explain_no_index(error, degradation)
+            return Related(name=query.name, stale=told.stale, warning=told.warning, action=told.action)
+        warning, action = "; ".join(degradation.warnings) or None, degradation.action or None
+        return replace(found, stale=degradation.stale, warning=warning, action=action)
+
+    @property
+    def _syncs_first(self) -> bool:
+        return self._store.writable and self._config.search.sync.on_search
+
+    def _is_fresh(self) -> bool:
+        """Return True if no sync is needed, since nothing has changed after the last one."""
+        freshness = self._syncs.check_freshness()
+        if freshness == "due":
+            self._background.request()  # nobody waits for it
+        return freshness != "stale"
+
+    def _explain_no_index(self, error: NotIndexed, degradation: _Degradation) -> SearchResult:
+        if degradation.rebuilding:
+            return self._to_result((), "keyword", None, degradation)
+        if degradation.problem is not None:
+            raise degradation.problem from None  # says why there is no index
+        if not self._store.writable:
+            raise error
+        if isinstance(error, OtherWorkspace):
+            degradation.warn(str(error), error.action)
+        else:
+            degradation.warn(NOTHING_INDEXED)
+        return self._to_result((), "keyword", None, degradation)
+
+    def _sync(self, until: float, degradation: _Degradation) -> None:
+        """Wait for a sync as long as the search may."""
+        requested = self._background.request()
+        if not wait([requested], max(until - time.monotonic(), 0.0)).done:
+            degradation.stale = degradation.unfinished = True
+            if self._syncs.rebuilding is not None or self._store.is_suspect:
+                degradation.rebuilding = True
+                degradation.warn(REBUILDING, "search again in a moment")
+            return
+        try:
+            report = requested.result()
+        except SyncStopped:  # closed meanwhile, as when the configuration has changed: what is indexed still answers
+            degradation.stale = True
+            return
+        except (SyncBusy, StoreReadOnly, StoreFull) as error:
+            log.warning("searching without a sync: %s", error)
+            degradation.stale, degradation.problem = True, error
+            degradation.warn(f"changed notes may be missing from the index: {error}", error.action)
+            return
+        for warning in report.warnings:
+            degradation.warn(warning)
+
+    def _sync_seconds(self, deadline: float | None) -> float:
+        """Return how long a search may wait for a sync: as configured, at most half the time that the caller will wait."""
+        seconds = self._config.search.sync.on_search_budget_ms / 1000
+        if deadline is not None:
+            seconds = min(seconds, max(deadline - time.monotonic(), 0.0) / 2)
+        return seconds
+
+    def _search(self, query: Query, degradation: _Degradation, explainer: Explainer | None) -> SearchResult:
+        if query.as_of is None:
+            result = self._search_in(self._store.reading, query, degradation, explainer)
+            if len({hit.path for hit in result.hits}) < 2:
+                return result
+            from memory_core.backends.succession import mark_superseded
+
+            return replace(
+                result, hits=tuple(mark_superseded(result.hits, self._load_lines, datetime.now().astimezone().date()))
+            )
+        if self._past is None:
+            raise refuse_past(self._name)
+
+        def choose() -> EmbeddingProvider | None:
+            return self._providers.choose_for_sync(at_once=False).provider
+
+        from memory_core.search.recorded_time import leave_out_time
+
+        asked = replace(query, text=leave_out_time(query.text))
+        with self._past.reading(query.as_of, choose) as past:
+            result = self._search_in(past.reading, asked, degradation, explainer)
+            hits = tuple(map(past.compare_now, result.hits))
+            return replace(result, hits=hits, as_of=past.as_of)
+
+    def _load_lines(self, path: str) -> list[str] | None:
+        """Return the lines of a note as it stands; None if it cannot be read."""
+        from memory_core.sources import requested_paths
+        from memory_core.sources.notes import read_note
+
+        try:
+            file = requested_paths.resolve(self._config, path)
+            return None if file is None else read_note(file).text.split("\n")
+        except (PathRefused, FileUnreadable):
+            return None
+
+    def _search_in(
+        self,
+        reading: Callable[[], AbstractContextManager[Reader]],
+        query: Query,
+        degradation: _Degradation,
+        explainer: Explainer | None,
+    ) -> SearchResult:
+        """Search the index of the notes as they are, or as they stood."""
+        from memory_core.search.citations import cite
+        from memory_core.search.pipeline import search
+
+        with reading() as reader:
+            if reader.is_empty():
+                degradation.warn(NOTHING_INDEXED if query.as_of is None else NOTHING_THEN)
+                return self._to_result((), "keyword", None, degradation)
+            workspace = reader.load_workspace()
+            refuse_other_workspace(self._config, workspace)
+            serving = reader.load_serving_space()
+        # While the provider works, the index is not held: its write-ahead log could not be emptied.
+        if serving is None and not self._explain_missing(query, degradation):
+            self._warn_without_embeddings(degradation)
+        vectors = None if serving is None else self._embed(serving, query, degradation)
+        with reading() as reader:
+            if (held := reader.load_workspace()) != workspace:  # another process has taken the file over meanwhile
+                refuse_other_workspace(self._config, held)
+            serves = reader.load_serving_space()
+            if vectors is not None and (serves is None or serves.id != vectors.space_id):
+                degradation.warn(
+                    "the embeddings were replaced during this search; keyword search answers", "search again"
+                )
+                vectors = None
+            recorder = None if explainer is None else explainer.recorder
+            about = None if query.about is None else self._restrict(reader, query.about, query, degradation)
+            hits, mode = search(
+                reader, query, self._config.search.query.hybrid, vectors=vectors, about=about, recorder=recorder
+            )
+            if explainer is not None:
+                wanted = self._providers.choice.provider != "none"
+                explainer.read(reader, vectors, lacks_embeddings=serving is None and wanted)
+            hits = cite(reader, hits)
+        return self._to_result(tuple(hits), mode, serving.space if serving and vectors else None, degradation)
+
+    def _restrict(self, reader: Reader, name: str, query: Query, degradation: _Degradation) -> About:
+        """Return what restricts a search to a name; warn if no note mentions it."""
+        from memory_core.search.names import find_about, load_names
+        from memory_core.stores.reader import DateRange
+
+        about = find_about(reader, load_names(reader).resolve(name), DateRange(query.after, query.before))
+        if not about.chunks:
+            degradation.warn(
+                f"no note that is searched mentions {name!r}", "see which names there are: memory-core related"
+            )
+        return about
+
+    def _embed(self, serving: ServingSpace, query: Query, degradation: _Degradation) -> VectorQuery | None:
+        """Embed the question for the space that serves; None, with a warning, where that fails."""
+        from memory_core.search.scoring import VectorQuery, choose_calibration
+
+        space = serving.space
+        try:
+            parts = [part for part, _ in split_question(query.text)]
+            seconds = self._embed_seconds(query, degradation)
+            asked = self._providers.embed_question(space, parts, timeout_seconds=seconds)
+        except ProviderError as error:
+            log.warning("keyword search answers: %s", error)
+            degradation.warn_keywords_only(error)
+            return None
+        if asked is None:
+            if not self._explain_missing(query, degradation):
+                degradation.warn("embeddings are being rebuilt; keyword search answers meanwhile")
+            return None
+        vector = asked.vector
+        if space.dimensions != len(vector):
+            degradation.warn(f"keyword search only: {space.explain_change(len(vector))}")
+            self._syncs.follow_dimensions(space, len(vector))
+            return None
+        if not vector.any():
+            degradation.warn(f"keyword search only: {space.provider} made no vector of this question")
+            return None
+        degradation.fallback = asked.fallback
+        problem = asked.problem
+        if problem is not None and not any(str(problem) in warning for warning in degradation.warnings):
+            degradation.warn(f"the embeddings of {space.provider} answer meanwhile: {problem}", problem.action)
+        table = asked.provider if isinstance(asked.provider, TokenModel) else None
+        return VectorQuery(serving.id, vector, choose_calibration(serving, asked.provider), asked.tokens, table)
+
+    def _explain_missing(self, query: Query, degradation: _Degradation) -> bool:
+        """Warn why the configured provider has made no embeddings yet; return False if nothing is known to be wrong with it.
+
+        While a sync goes on, the provider may be what it waits for, and is asked.
+        """
+        asks = degradation.unfinished and not self._syncs.saves_embeddings
+        seconds = self._embed_seconds(query, degradation) if asks else None
+        problem = self._providers.explain_missing(query.text, timeout_seconds=seconds)
+        if problem is not None:
+            outage = self._providers.outages.current()
+            degradation.warn_keywords_only(problem, outage.reason if outage else "")
+        return problem is not None
+
+    def _warn_without_embeddings(self, degradation: _Degradation) -> None:
+        """Warn that no note has an embedding of a provider with which nothing is known to be wrong."""
+        if self._providers.choice.provider == "none" or self._syncs.saves_embeddings:
+            return
+        if degradation.unfinished:
+            degradation.warn("keyword search only: the embeddings of the notes are still being made")
+        else:
+            degradation.warn("keyword search only: no note has an embedding yet", "run: memory-core index")
+
+    def _embed_seconds(self, query: Query, degradation: _Degradation) -> float:
+        """Return how long the question's embedding may take.
+
+        The time that the search has waited for a sync counts, up to half of it: a provider that is down is waited for once.
+        """
+        whole = self._config.search.query.embed_timeout_ms / 1000
+        seconds = max(whole - (time.monotonic() - degradation.begun), whole / 2)
+        if query.deadline is None:
+            return seconds
+        return min(seconds, max(query.deadline - time.monotonic(), MIN_EMBED_SECONDS))
+
+    def _to_result(
+        self, hits: tuple[Hit, ...], mode: Mode, space: Space | None, degradation: _Degradation
+    ) -> SearchResult:
+        return SearchResult(
+            hits=hits,
+            provider=space.provider if space else "none",
+            model=space.model if space else None,
+            mode=mode,
+            backend=self._name,
+            fallback=degradation.fallback,
+            stale=degradation.stale,
+            warning="; ".join(degradation.warnings) or None,
+            action=degradation.action or None,
+        )

@@ -1,0 +1,90 @@
+"""The builtin backend: an index file of SQLite behind the hooks."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from memory_core.backends.engine import IndexBackend
+from memory_core.backends.past import IndexStates
+from memory_core.backends.recording import HistoryRecorder
+from memory_core.concurrency.backoff import Clock
+from memory_core.config.agent import AgentConfig
+from memory_core.config.names import BUILTIN
+from memory_core.history.history import History
+from memory_core.hookspecs import BackendContext, BackendPlugin, hookimpl
+from memory_core.records import Finding, Status
+from memory_core.stores.sqlite.outage_log import StoredOutage
+from memory_core.stores.sqlite.store import Store
+from memory_core.stores.sqlite.vectors import VectorIndex
+from memory_core.stores.sqlite.writer import StoreWriter
+
+if TYPE_CHECKING:
+    from memory_core.stores.prepared import IndexSummary
+
+
+class BuiltinBackend(IndexBackend):
+    """Implements `MemoryBackend` on one SQLite file. The constructor opens nothing.
+
+    Args:
+        context: Whose memory.
+        clock: Unix seconds, by which outages of the provider are measured.
+    """
+
+    def __init__(self, context: BackendContext, *, clock: Clock = time.time) -> None:
+        config = context.config
+        store = Store(
+            config.store_path,
+            writable=context.access == "rw",
+            vectors=VectorIndex(config.search.store.vector),
+            in_own_folder=_has_own_folder(config),
+        )
+
+        def summarise() -> IndexSummary:
+            from memory_core.stores.sqlite import counts
+
+            return counts.summarise(store)
+
+        writer = StoreWriter(store)
+        history = History(config, writable=store.writable)
+        super().__init__(
+            BUILTIN,
+            context,
+            store,
+            writer,
+            StoredOutage(store),
+            summarise=summarise,
+            recorder=HistoryRecorder(config, writer, history),
+            past=IndexStates(config, store, history),
+            file=config.store_path,
+            clock=clock,
+        )
+
+    @hookimpl
+    def memory_status(self) -> Status:
+        """Report counts and states of the index, and what is wrong with the history."""
+        status = super().memory_status()
+        with closing(History(self._config, writable=False)) as history:
+            told = [f"{problem}; {action}".rstrip("; ") for problem, action in history.list_problems()]
+        return replace(status, warnings=(*status.warnings, *told)) if told else status
+
+
+def _has_own_folder(config: AgentConfig) -> bool:
+    """Return True if the index is at its default path: in a folder of ours, under a name of ours."""
+    return config.search.store.path is None and config.store_path.parent == config.state_dir / "memory-core"
+
+
+def diagnose(context: BackendContext) -> list[Finding]:
+    """Check all that an answer needs; opens the provider, writes nothing."""
+    from memory_core.backends import builtin_doctor
+
+    backend = BuiltinBackend(context)
+    try:
+        return list(builtin_doctor.examine(context.config, backend.memory_probe()))
+    finally:
+        backend.memory_close()
+
+
+PLUGIN = BackendPlugin(open=BuiltinBackend, diagnose=diagnose, timeout_seconds=None)

@@ -1,0 +1,204 @@
+"""A backend over an index of its own: a thin hookimpl for each hook, over the answers, the syncs and the status."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memory_core.backends.answering import Answerer
+from memory_core.backends.index import Index, IndexWriter, Past, Recorder
+from memory_core.backends.syncing import SyncRunner
+from memory_core.concurrency.backoff import Clock
+from memory_core.embeddings.failover import Providers
+from memory_core.embeddings.outage import OutageLog
+from memory_core.embeddings.protocols import Space
+from memory_core.errors import MemoryCoreError, ProviderError, StoreReadOnly
+from memory_core.hookspecs import BackendContext, hookimpl
+from memory_core.records import (
+    Document,
+    Explanation,
+    NotePlace,
+    Probe,
+    ProgressCallback,
+    Query,
+    Related,
+    RelatedQuery,
+    SearchResult,
+    Status,
+    SyncReport,
+)
+from memory_core.sync.background import BackgroundSync
+from memory_core.sync.triggers import SyncTriggers, wants_sync
+
+if TYPE_CHECKING:
+    from memory_core.stores.prepared import IndexSummary
+
+OTHER_PROVIDER = "try again in a while, or choose another provider: memorySearch.provider"
+LOCK_SECONDS = 10.0  # that a sync which somebody asked for waits for another process to end its own
+
+
+class IndexBackend:
+    """Implements `MemoryBackend` on one index. The constructor opens nothing.
+
+    Args:
+        name: The backend's.
+        context: Whose memory.
+        store: The index.
+        writer: Writes to it.
+        outages: Keeps the record of the provider's outage.
+        summarise: Summarises the index; raises NotIndexed where there is none.
+        recorder: Is told what syncs have changed; None if nobody records it.
+        past: Answers from the notes as they stood; None if this backend cannot.
+        file: The index file; None if the index is no file.
+        clock: Unix seconds, by which outages of the provider are measured.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        context: BackendContext,
+        store: Index,
+        writer: IndexWriter,
+        outages: OutageLog,
+        *,
+        summarise: Callable[[], IndexSummary],
+        recorder: Recorder | None = None,
+        past: Past | None = None,
+        file: Path | None = None,
+        clock: Clock = time.time,
+    ) -> None:
+        self._name = name
+        self._config = config = context.config
+        self._keys = context.keys
+        self._writable = context.access == "rw"
+        self._store = store
+        self._writer = writer
+        self._summarise = summarise
+        self._recorder = recorder
+        self._past = past
+        self._file = file
+        self._providers = Providers(config, outages, self._keys, clock=clock)
+        self._syncs = SyncRunner(config, store, writer, self._providers, recorder=recorder, standby=context.standby)
+        debounce_seconds = config.search.sync.watch_debounce_ms / 1000
+        self._background = BackgroundSync(self._syncs.run, debounce_seconds=debounce_seconds)
+        self._triggers = SyncTriggers(config, self._background)
+        self._answerer = Answerer(config, store, self._providers, self._syncs, self._background, name=name, past=past)
+
+    @hookimpl
+    def memory_search(self, query: Query) -> SearchResult:
+        """Sync, embed the question, search."""
+        return self._answerer.answer(query)
+
+    @hookimpl
+    def memory_explain(self, query: Query, place: NotePlace | None) -> Explanation:
+        """Search as `memory_search` does, and tell where every passage stood after each stage."""
+        from memory_core.search.explaining import Explainer
+
+        explainer = Explainer(query, place)
+        return explainer.conclude(self._answerer.answer(query, explainer))
+
+    @hookimpl
+    def memory_related(self, query: RelatedQuery) -> Related:
+        """Sync, and read from the index what is related to a name."""
+        return self._answerer.relate(query)
+
+    @hookimpl
+    def memory_get(self, path: str, from_line: int, lines: int) -> Document:
+        """Return lines of a note as they stand in the file now."""
+        from memory_core.sources import pages
+
+        return pages.get_document(self._config, path, from_line=from_line, lines=lines)
+
+    @hookimpl
+    def memory_sync(self, force: bool, progress: ProgressCallback | None) -> SyncReport:
+        """Index what has changed in the files; `force` rebuilds the index, also a damaged one."""
+        if not self._writable:
+            raise StoreReadOnly(
+                self._store.path, "this session may not write the index", action="run: memory-core index"
+            )
+        return self._syncs.run(force=force, progress=progress, wait_seconds=LOCK_SECONDS)
+
+    @hookimpl
+    def memory_status(self) -> Status:
+        """Report counts and states of the index."""
+        from memory_core.backends.status import report_status
+
+        status = report_status(
+            self._name, self._config, self._file, self._summarise, self._keys, writable=self._writable
+        )
+        return replace(status, details={**status.details, "watching": self._triggers.state})
+
+    @hookimpl
+    def memory_probe(self) -> Probe:
+        """Embed one word."""
+        started = time.monotonic()
+        try:
+            provider = self._providers.open_configured()
+            if provider is None:
+                return Probe(ok=True, provider="none", seconds=0.0)
+            vector = provider.embed_query("memory", timeout_seconds=self._config.search.remote.timeout_seconds)
+        except ProviderError as error:
+            return Probe(
+                ok=False, provider=self._providers.choice.provider, model=self._providers.choice.model, error=str(error),
+                action=error.action or OTHER_PROVIDER, seconds=time.monotonic() - started,
+            )  # fmt: skip
+        self._providers.outages.record_success()
+        warning = self._explain_change(provider.space, len(vector))
+        return Probe(
+            ok=True, provider=provider.space.provider, model=provider.space.model, dimensions=len(vector),
+            warning=warning, action="run: memory-core index" if warning else None, seconds=time.monotonic() - started,
+        )  # fmt: skip
+
+    @hookimpl
+    def memory_sync_soon(self) -> bool:
+        """Request a sync for a session that begins."""
+        if self._writable:
+            self._syncs.begin_session()
+            self._background.request()
+        return True
+
+    @hookimpl
+    def memory_session_updated(self, session_key: str) -> bool:
+        """Request a sync if the session has grown enough."""
+        if self._writable and wants_sync(self._config, self._writer, session_key):
+            self._background.record_session_change()
+        return True
+
+    @hookimpl
+    def memory_start(self) -> bool:
+        """Start to watch the folders and to count the interval."""
+        if self._writable:
+            self._triggers.start()
+        return True
+
+    @hookimpl
+    def memory_close(self) -> bool:
+        """Stop a running sync, close providers and connections; return False if the sync does not end."""
+        self._triggers.close()
+        self._background.stop()
+        self._syncs.close()
+        self._providers.close()  # cancels the request that the sync may wait for, so that it ends at once
+        if not self._background.close():
+            return False  # the connections that the sync uses are left to it
+        self._store.close()
+        for each in (self._past, self._recorder):
+            if each is not None:
+                each.close()
+        return True
+
+    def _explain_change(self, space: Space, dimensions: int) -> str | None:
+        """Explain that the vectors of the index have other dimensions than those of its model; None if they have not."""
+        try:
+            with self._store.reading() as reader:
+                serving = reader.load_serving_space()
+        except MemoryCoreError:  # without an index, or with one that status and doctor complain of
+            return None
+        if serving is None or serving.space.dimensions == dimensions:
+            return None
+        if replace(serving.space, dimensions=0) != replace(space, dimensions=0):
+            return None
+        self._syncs.follow_dimensions(serving.space, dimensions)
+        return serving.space.explain_change(dimensions)

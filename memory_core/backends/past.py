@@ -1,0 +1,180 @@
+"""The index as it would be of the notes as they stood once.
+
+A private copy of the index, in memory, is brought back to that moment by the code that syncs it: notes that stood otherwise are
+cut from their old versions, the others keep their rows, and embeddings are those of the cache where it has them.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from memory_core.backends.index import PastIndex
+from memory_core.config.agent import AgentConfig
+from memory_core.embeddings.calibration import SAMPLE, estimate
+from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider
+from memory_core.errors import FileUnreadable, PathRefused
+from memory_core.history.history import History
+from memory_core.history.moments import Moment
+from memory_core.history.records import NoteKey, Version
+from memory_core.records import AsOf, FileStamp, Hit, MemoryFile, Successor
+from memory_core.sources import requested_paths
+from memory_core.sources.notes import read_note
+from memory_core.sources.roots import find_roots
+from memory_core.stores.prepared import PreparedFile
+from memory_core.stores.sqlite.private_store import PrivateStore
+from memory_core.stores.sqlite.store import Store
+from memory_core.stores.sqlite.writer import StoreWriter
+from memory_core.sync.backfill import Backfill
+from memory_core.sync.context import SyncContext
+from memory_core.sync.cutting import cut
+from memory_core.sync.syncer import CHUNKS_STEP, make_identity
+
+log = logging.getLogger(__name__)
+
+MOST_KEPT = 2  # states that are kept for the next question
+MOST_BYTES = 256 * 1024 * 1024  # an index above this size is kept once
+
+ChooseProvider = Callable[[], EmbeddingProvider | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """The index of one moment."""
+
+    key: object
+    store: PrivateStore
+    moment: Moment
+    versions: Mapping[NoteKey, Version]
+
+
+class IndexStates:
+    """Implements `serving.index.Past`. Used from several threads, which take turns.
+
+    Args:
+        config: The agent's.
+        store: The index as it stands.
+        history: The old versions of its notes.
+    """
+
+    def __init__(self, config: AgentConfig, store: Store, history: History) -> None:
+        self._config = config
+        self._store = store
+        self._history = history
+        self._lock = threading.Lock()
+        self._kept: list[_State] = []
+
+    @contextmanager
+    def reading(self, instant: datetime, choose: ChooseProvider) -> Iterator[PastIndex]:
+        """See `serving.index.Past`."""
+        with self._lock:
+            state = self._find(self._history.find_moment(instant), choose)
+            as_of = AsOf(instant=instant, moment=state.moment.at)
+            yield PastIndex(state.store.reading, as_of, lambda hit: self._compare_now(state, hit))
+
+    def close(self) -> None:
+        """Let go of what is kept; may be called twice."""
+        with self._lock:
+            kept, self._kept = self._kept, []
+        for state in kept:
+            state.store.close()
+
+    def _find(self, moment: Moment, choose: ChooseProvider) -> _State:
+        """Return the index of a moment, which is made if it is not kept; the last one asked for is kept longest."""
+        with self._store.reading() as reader:
+            serving = reader.load_serving_space()
+        roots = tuple((root.source, root.configured, root.shown, root.problem) for root in find_roots(self._config))
+        key = (moment.id, self._history.sign_alive(moment), serving, roots)
+        state = next((each for each in self._kept if each.key == key), None)
+        if state is None:
+            versions = self._history.list_alive(moment)
+            unserved = requested_paths.find_unserved(
+                self._config, [note.path for note in versions]
+            )  # by today's configuration
+            versions = {note: version for note, version in versions.items() if note.path not in unserved}
+            state = _State(key, self._make(versions, choose), moment, versions)
+        else:
+            self._kept.remove(state)
+        self._kept.append(state)
+        most = MOST_KEPT if self._store.path.stat().st_size <= MOST_BYTES else 1
+        while len(self._kept) > most:
+            self._kept.pop(0).store.close()
+        return state
+
+    def _make(self, versions: Mapping[NoteKey, Version], choose: ChooseProvider) -> PrivateStore:
+        store = PrivateStore(self._store)
+        try:
+            writer = StoreWriter(store)
+            context = SyncContext(config=self._config, store=writer, provider=choose())
+            backfill = Backfill(context)
+            context.fresh = {} if backfill.is_complete() else None
+            self._bring_back(writer, context, versions)
+            if context.provider is not None:
+                backfill.run()
+                _calibrate(writer, context.provider)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def _bring_back(self, writer: StoreWriter, context: SyncContext, versions: Mapping[NoteKey, Version]) -> None:
+        """Make the copy hold these versions, and nothing else."""
+        chunking = self._config.search.chunking
+        is_cut_alike = writer.load_state().identity == make_identity(chunking)
+        rows = {NoteKey(row.source, row.path): row for row in writer.list_files()}
+        writer.drop_files([row.id for key, row in rows.items() if key not in versions])
+        other = (
+            version for key, version in versions.items()
+            if not (key in rows and rows[key].hash == version.hash and is_cut_alike)
+        )  # fmt: skip
+        waiting: list[PreparedFile] = []
+        chunks = 0
+        for version, note in self._history.load_texts(other):
+            file = MemoryFile(
+                source=version.key.source, path=version.key.path, real_path=Path(), in_vault=version.in_vault,
+                stamp=FileStamp(note.stamp.size_bytes, version.mtime_ns),
+            )  # fmt: skip
+            waiting.append(cut(file, note, chunking))
+            chunks += len(waiting[-1].chunks)
+            if chunks >= CHUNKS_STEP:
+                context.record_fresh(writer.put_files(waiting))
+                waiting, chunks = [], 0
+        context.record_fresh(writer.put_files(waiting))
+
+    def _compare_now(self, state: _State, hit: Hit) -> Hit:
+        from memory_core.history.comparison import find_edit, find_now
+
+        version = state.versions[NoteKey(hit.source, hit.path)]
+        past, now = self._history.load_text(version).text.split("\n"), self._read_lines(hit.path)
+        found = find_now(
+            past, now, hit.start_line, hit.end_line, max_chars=self._config.search.query.max_snippet_chars
+        )  # fmt: skip
+        edit = None if now is None or found.status != "changed" else find_edit(past, now, hit.start_line, hit.end_line)
+        if edit is None or now is None:
+            return replace(hit, now=found)
+        old, new = edit
+        since = self._history.find_replacement(version, past[old - 1])
+        told = None if since is None else since.at.astimezone().isoformat(timespec="milliseconds")
+        return replace(hit, now=found, superseded_by=Successor(hit.path, new, now[new - 1].strip(), told))
+
+    def _read_lines(self, path: str) -> list[str] | None:
+        """Return the lines of a note as it stands; None if there is none."""
+        try:
+            file = requested_paths.resolve(self._config, path)
+            return None if file is None else read_note(file).text.split("\n")
+        except (PathRefused, FileUnreadable):
+            return None
+
+
+def _calibrate(writer: StoreWriter, provider: EmbeddingProvider) -> None:
+    """Estimate what cosines are worth among the notes of that time, unless the provider knows."""
+    serving = writer.load_state().serving
+    if serving is not None and not isinstance(provider, Calibrated):
+        windows = writer.count_windows()
+        rows = writer.sample_embeddings(serving, SAMPLE)
+        writer.put_calibration(serving, estimate(rows, windows), windows=windows)

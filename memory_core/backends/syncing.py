@@ -1,0 +1,208 @@
+"""Syncs of one backend: one at a time, with the provider that serves now, in which embeddings may be requested or not."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import defaultdict
+from dataclasses import replace
+
+from memory_core.backends.index import Changed, Index, IndexWriter, Recorder
+from memory_core.concurrency.backoff import Backoff, Cooldown
+from memory_core.config.agent import AgentConfig
+from memory_core.embeddings.failover import ActiveProvider, Providers
+from memory_core.embeddings.protocols import Space
+from memory_core.errors import MemoryCoreError, NotIndexed, StoreError
+from memory_core.records import ProgressCallback, SyncReport
+from memory_core.sources import session_logs
+from memory_core.sync.freshness import ChangeTracker, Freshness
+
+log = logging.getLogger(__name__)
+
+# Before missing embeddings are requested again in the background, so that not every search waits for them.
+EMBED_BACKOFF = Backoff(first_seconds=30.0, longest_seconds=30.0)
+DAMAGED = "the index was damaged and was made anew from the notes"
+REBUILDING = "the index was damaged and is being made anew from the notes"
+FREE = "static"  # the provider that sends nothing anywhere and takes a millisecond a note
+
+
+class SyncRunner:
+    """Runs the syncs of one backend.
+
+    Args:
+        config: The agent's.
+        store: Its index.
+        writer: Writes to it.
+        providers: Make the embeddings.
+        recorder: Is told what changed, at the end of every sync; None if nobody records it.
+        standby: Another backend serves, and this one is kept ready.
+    """
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        store: Index,
+        writer: IndexWriter,
+        providers: Providers,
+        *,
+        recorder: Recorder | None = None,
+        standby: bool,
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._writer = writer
+        self._providers = providers
+        self._recorder = recorder
+        self._standby = standby
+        self._lock = threading.Lock()
+        self._pauses: defaultdict[str, Cooldown] = defaultdict(
+            lambda: Cooldown(EMBED_BACKOFF)
+        )  # by the provider's role
+        # Session logs were compared with the index since this process or a session began.
+        self._sessions_compared = False
+        self._checked = False  # this process has looked for damage that the file was left with
+        self._tracker = ChangeTracker(config)
+        self.rebuilding: str | None = None  # a sentence, while a sync makes a damaged index anew
+
+    @property
+    def saves_embeddings(self) -> bool:
+        """True while another backend serves, unless embeddings cost nothing; keywords are indexed all the same."""
+        return self._standby and self._providers.choice.provider != FREE
+
+    def begin_session(self) -> None:
+        """Let the next sync index session logs however little they have grown, as another session begins."""
+        self._sessions_compared = False
+
+    def check_freshness(self) -> Freshness:
+        """Tell if a sync before a search could change anything; see `ChangeTracker.check`."""
+        if not self._sessions_compared or self._store.is_suspect:
+            return "stale"
+        try:
+            freshness = self._tracker.check(self._writer.read_generation())
+            return "stale" if self._providers.outages.current() is not None else freshness
+        except MemoryCoreError:  # the sync meets it, too, and tells
+            return "stale"
+
+    def close(self) -> None:
+        """Stop watching the files; may be called twice."""
+        self._tracker.close()
+
+    def follow_dimensions(self, serving: Space, dimensions: int) -> None:
+        """Remember that the model of the space that serves gives other dimensions now, so that a sync embeds all notes anew."""
+        if not self._store.writable:
+            return
+        try:
+            self._writer.set_target(self._writer.add_space(replace(serving, dimensions=dimensions)))
+        except MemoryCoreError as error:
+            log.warning("the dimensions of %s cannot be recorded: %s", serving.model, error)
+        self._tracker.expire()  # no file has changed
+
+    def run(
+        self,
+        stop: threading.Event | None = None,
+        *,
+        force: bool = False,
+        progress: ProgressCallback | None = None,
+        wait_seconds: float = 0.0,
+    ) -> SyncReport:
+        """Run one sync. A damaged index is moved aside and made anew.
+
+        Args:
+            stop: Ends a sync of the background at its next step; None is a sync that somebody asked for, which requests all
+                embeddings and indexes all sessions.
+            force: Rebuild the index.
+            progress: Called with how far the sync is.
+            wait_seconds: How long to wait for another process to end its sync.
+
+        Raises:
+            SyncBusy: Another process syncs this index.
+            SyncStopped: It was stopped.
+            StoreError: The index cannot be written.
+        """
+        with self._lock, self._writer.lock(wait_seconds=wait_seconds):
+            try:
+                if force or self._store.is_suspect or (not self._checked and self._store.needs_check()):
+                    self._repair()
+                self._checked = True
+                try:
+                    report = self._sync(stop, force=force, progress=progress)
+                except StoreError:
+                    if not self._repair():
+                        raise
+                    report = self._sync(stop, force=force, progress=progress)
+                if self.rebuilding is None:
+                    return report
+                return replace(report, warnings=(*report.warnings, DAMAGED))
+            finally:
+                self.rebuilding = None
+
+    def _repair(self) -> bool:
+        """Move a damaged index aside; return True if this sync can now make a new one."""
+        problem = self._store.repair()
+        if problem is None:
+            return False
+        log.warning("%s: %s (%s)", self._store.path, DAMAGED, problem)
+        self.rebuilding = REBUILDING
+        return True
+
+    def _sync(self, stop: threading.Event | None, *, force: bool, progress: ProgressCallback | None) -> SyncReport:
+        """Run one sync under its locks."""
+        from memory_core.sync.context import SyncContext
+        from memory_core.sync.syncer import Syncer
+
+        every_session = stop is None or not self._sessions_compared
+        active = self._providers.choose_for_sync(at_once=stop is None)
+        embeds = self._may_embed(active, asked=stop is None)
+        sync = SyncContext(
+            config=self._config,
+            store=self._writer,
+            provider=active.provider,
+            problem=active.problem,
+            progress=progress,
+            stop=stop,
+            every_session=every_session,
+            embeds=embeds,
+            verifies=embeds and stop is None,
+        )
+        generation = self._read_generation()
+        trusted = not (force or (every_session and session_logs.SOURCE in self._config.search.sources))
+        look = self._tracker.begin(generation if trusted else None)
+        sync.paths = look.paths
+        self._sessions_compared |= every_session  # before it runs: a session that begins meanwhile takes it back
+        try:
+            report = Syncer(sync).run(force=force)
+        except BaseException:
+            self._sessions_compared &= not every_session
+            self._tracker.expire()
+            raise
+        told: tuple[str, ...] = ()
+        if self._recorder is not None:
+            changed = (
+                None if generation is None or sync.changed is None else Changed(generation, sync.changed, sync.read)
+            )
+            told = self._recorder.record(sync.files, changed, asked=stop is None)
+        counts = sync.counts
+        self._providers.record_result(active, embedded=counts.embedded, problem=active.problem or counts.problem)
+        if embeds and report.pending:
+            self._pauses[active.role].record_failure()
+        if active.warning:
+            report = replace(report, warnings=(*report.warnings, active.warning))
+        if report.pending or report.warnings or active.problem or sync.may_change_unseen:
+            self._tracker.expire()
+        else:
+            self._tracker.confirm(look, self._writer.read_generation(), unread=sync.unread)
+        if told and stop is None:  # the index is sound: a search has nothing to warn of
+            report = replace(report, warnings=(*report.warnings, *told))
+        return report
+
+    def _read_generation(self) -> str | None:
+        try:
+            return self._writer.read_generation()
+        except NotIndexed:
+            return None
+
+    def _may_embed(self, active: ActiveProvider, *, asked: bool) -> bool:
+        """Return True if a sync may request embeddings now; one that somebody asked for may at any time."""
+        if self.saves_embeddings:
+            return False
+        return asked or (not self._pauses[active.role].left_seconds and self._providers.may_send(active))

@@ -1,1 +1,0 @@
-"""The builtin backend: the index of one agent in one SQLite file."""

@@ -1,0 +1,196 @@
+"""Claude Code, Hermes, Obsidian, basic-memory, mem0, and plain folders: what each keeps where, as their own documentation says.
+
+Claude Code: https://code.claude.com/docs/en/memory. Hermes: `tools/memory_tool.py` of NousResearch/hermes-agent. Obsidian:
+https://help.obsidian.md. basic-memory: https://docs.basicmemory.com/concepts/knowledge-format. mem0:
+https://docs.mem0.ai/cookbooks/essentials/exporting-memories.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from memory_core.config.home import find_home
+from memory_core.hosts.adopt.homes import FoundNote, Home, NoteCollector, make_fit
+from memory_core.records import MemoryFile
+from memory_core.sources.stamps import read_stamp
+from memory_core.text.foreign import SECTION_SIGN
+
+HERMES_NOTES = ("MEMORY.md", "USER.md")
+HEAD_BYTES = 64 * 1024  # of a file, to see what it is
+MEM0_BYTES = 64 * 1024 * 1024
+SAMPLED = 20  # notes that show if a folder is basic-memory's
+_PERMALINK = re.compile(r"\A---\n(?:.*\n)*?permalink:", re.MULTILINE)
+
+
+def find_claude_code(folder: Path) -> Home | None:
+    """Return the memory in Claude Code's folder, usually ~/.claude: CLAUDE.md, rules, and the notes of every project."""
+    projects = folder / "projects"
+    if not (projects.is_dir() or (folder.name == ".claude" and (folder / "CLAUDE.md").is_file())):
+        return None
+    collector = NoteCollector("claude-code")
+    served = [path for path in (folder / "CLAUDE.md", folder / "rules") if collector.add(path, _below(path))]
+    names: list[str] = []
+    for project in sorted(projects.iterdir()) if projects.is_dir() else ():
+        name = _name_project(project)
+        if collector.add(project / "memory", f"projects/{name}"):
+            served.append(project / "memory")
+            names.append(name)
+    remarks = [f"project{'s' if len(names) > 1 else ''} {', '.join(names)}"] if names else []
+    return _make("claude-code", "Claude Code", folder, collector, served, remarks=remarks)
+
+
+def _below(path: Path) -> str:
+    return path.name if path.suffix != ".md" else ""
+
+
+def _name_project(project: Path) -> str:
+    """Return a project's name: the last part of the folder that its transcripts name, else the folder's own coded name."""
+    for transcript in sorted(project.glob("*.jsonl"))[:3]:
+        found = re.search(r'"cwd"\s*:\s*("(?:[^"\\]|\\.)*")', _read_head(transcript))
+        if found and (name := re.split(r"[/\\]", json.loads(found[1]).rstrip("/\\"))[-1]):
+            return make_fit(name)
+    return make_fit(project.name.lstrip("-"))
+
+
+def find_hermes(folder: Path) -> Home | None:
+    """Return the memory in Hermes' folder, usually ~/.hermes: `memories/MEMORY.md` and `memories/USER.md`."""
+    memories = folder / "memories"
+    place = memories if memories.is_dir() else folder
+    files = [place / name for name in HERMES_NOTES if (place / name).is_file()]
+    if not files or not (place is memories or any(SECTION_SIGN.search(_read_head(file)) for file in files)):
+        return None
+    collector = NoteCollector("hermes")
+    served = [file for file in files if collector.add(file, layout="hermes")]
+    return _make("hermes", "Hermes", folder, collector, served)
+
+
+def find_obsidian(folder: Path) -> Home | None:
+    """Return the notes of an Obsidian vault; its own folder, its plugins' and its trash are hidden, and so left out."""
+    if not (folder / ".obsidian").is_dir():
+        return None
+    collector = NoteCollector("obsidian")
+    collector.add(folder, make_fit(folder.name), layout="obsidian")
+    return _make("obsidian", "Obsidian vault", folder, collector, [folder])
+
+
+def find_basic_memory(folder: Path) -> Home | None:
+    """Return the notes of a basic-memory project: Markdown files most of which have a permalink in their front matter."""
+    sample = [_read_head(path) for path in islice(sorted(folder.rglob("*.md")), SAMPLED)] if folder.is_dir() else []
+    if not sample or sum(map(bool, map(_PERMALINK.search, sample))) * 2 <= len(sample):
+        return None
+    collector = NoteCollector("basic-memory")
+    collector.add(folder, make_fit(folder.name))
+    return _make("basic-memory", "basic-memory", folder, collector, [folder])
+
+
+def find_mem0(file: Path) -> Home | None:
+    """Return the memories in an export of mem0, a JSON file."""
+    if file.suffix.lower() != ".json" or not file.is_file() or not (memories := read_mem0(file)):
+        return None
+    note = MemoryFile(source="memory", path=file.name, real_path=file.resolve(), stamp=read_stamp(file.stat()))
+    notes = (FoundNote(note, f"mem0/{make_fit(file.stem)}.md", "mem0"),)
+    many = f"{len(memories)} memor{'ies' if len(memories) > 1 else 'y'}, as JSON"
+    return Home(source="mem0", title="mem0 export", path=file, notes=notes, remarks=(many,))
+
+
+def read_mem0(file: Path) -> list[Mapping[str, Any]]:
+    """Return the memories of a mem0 export, in its order; none if the file is something else."""
+    try:
+        if file.stat().st_size > MEM0_BYTES:
+            return []
+        document = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return []
+    if isinstance(document, Mapping):
+        document = next((document[name] for name in ("results", "memories", "data") if name in document), None)
+    rows = document if isinstance(document, list) else []
+    return [
+        row for row in rows if isinstance(row, Mapping) and isinstance(row.get("memory"), str) and row["memory"].strip()
+    ]
+
+
+def find_folder(folder: Path) -> Home | None:
+    """Return the Markdown in any folder; as a workspace if it has the notes of one, else as a plain folder."""
+    if not folder.is_dir():
+        return None
+    is_workspace = (folder / "MEMORY.md").is_file() or (folder / "memory").is_dir()
+    collector = NoteCollector("workspace" if is_workspace else "folder")
+    places = [folder / name for name in ("MEMORY.md", "USER.md", "memory")] if is_workspace else [folder]
+    served = [place for place in places if collector.add(place, _below_workspace(folder, place))]
+    if not collector.notes:
+        return None
+    workspaces = {"main": folder} if is_workspace else {}
+    title = "workspace" if is_workspace else "folder of Markdown"
+    return _make("workspace" if is_workspace else "folder", title, folder, collector, served, workspaces=workspaces)
+
+
+def _below_workspace(folder: Path, place: Path) -> str:
+    return f"{make_fit(folder.name)}/{place.name}" if place.name == "memory" else make_fit(folder.name)
+
+
+def list_vaults() -> Iterator[Path]:
+    """Yield the vaults in Obsidian's own list of them."""
+    home = Path(find_home())
+    for place in (".config", "Library/Application Support", "AppData/Roaming", ".var/app/md.obsidian.Obsidian/config"):
+        vaults = _read_json(home / place / "obsidian" / "obsidian.json").get("vaults")
+        for vault in vaults.values() if isinstance(vaults, Mapping) else ():
+            if isinstance(vault, Mapping) and isinstance(vault.get("path"), str):
+                yield Path(vault["path"])
+
+
+def list_basic_memory_projects() -> Iterator[Path]:
+    """Yield the folders of basic-memory's projects, from its configuration, else the usual one."""
+    home = Path(find_home())
+    projects = _read_json(home / ".basic-memory" / "config.json").get("projects")
+    named = list(projects.values()) if isinstance(projects, Mapping) else []
+    for each in named:
+        path = each.get("path") if isinstance(each, Mapping) else each
+        if isinstance(path, str):
+            yield Path(path)
+    if not named:
+        yield home / "basic-memory"
+
+
+def _make(
+    source: str,
+    title: str,
+    path: Path,
+    collector: NoteCollector,
+    served: list[Path],
+    *,
+    remarks: Sequence[str] = (),
+    workspaces: Mapping[str, Path] | None = None,
+) -> Home | None:
+    if not collector.notes:
+        return None
+    return Home(
+        source=source,
+        title=title,
+        path=path,
+        notes=tuple(collector.notes),
+        served=tuple(served),
+        workspaces=workspaces or {},
+        remarks=tuple(remarks),
+        failures=tuple(collector.failures),
+    )
+
+
+def _read_head(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(HEAD_BYTES).decode("utf-8", "replace").replace("\r\n", "\n")
+    except OSError:
+        return ""
+
+
+def _read_json(path: Path) -> Mapping[str, Any]:
+    try:
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, Mapping) else {}

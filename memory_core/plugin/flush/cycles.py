@@ -1,0 +1,205 @@
+"""Compaction cycles for hosts that count none: when a cycle ends, and which were flushed. Nothing in here raises.
+
+The host's own `compactionCount` decides wherever there is one. For all other sessions, cycles are counted in a file of the
+same form, `<state dir>/memory-core/<agent>.sessions.json`. A cycle ends there when the host reports a compaction, or when
+the session's tokens fall to `FALLEN` of those at its last flush turn.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memory_core.config.agent import AgentConfig
+from memory_core.errors import SessionsUnusable
+from memory_core.plugin.flush.policy import FlushTurn, Session, WallClock, to_count, utc_now
+from memory_core.sources import sessions_json
+from memory_core.sources.sessions_json import Entry
+
+if TYPE_CHECKING:
+    from memory_core.plugin.flush.runner import FlushOutcome
+
+logger = logging.getLogger(__name__)
+
+# Of the tokens at the last flush turn. Compaction leaves half of a session or less. What takes less than a fifth away is
+# something else: results of tools that the host prunes, or another model's way of counting.
+FALLEN = 0.8
+MAX_SESSIONS = 1000  # the record is read at every turn; one of this size takes 3 ms
+
+_COUNT, _TOKENS, _BY_HOST = "compactionCount", "memoryFlushTokens", "countedByHost"
+
+
+def find_record(config: AgentConfig) -> Path:
+    """Return the file in which an agent's cycles are counted where the host counts none."""
+    return config.state_dir / "memory-core" / f"{config.agent}.{sessions_json.FILE_NAME}"
+
+
+def read(config: AgentConfig) -> sessions_json.Sessions:
+    """Read the sessions whose cycles are counted here, by key; empty if there are none or the record is damaged."""
+    try:
+        return sessions_json.read(find_record(config))
+    except SessionsUnusable as error:
+        logger.warning("%s", error)
+        return {}
+
+
+def count(session: Session, config: AgentConfig, *, write: bool = True) -> Session:
+    """Return a session with its cycle and its last flush, as the host counts them, or else as they are counted here.
+
+    Args:
+        session: The session as the host describes it.
+        config: The agent's.
+        write: Remember that the session's tokens have fallen; False for a preview.
+    """
+    if not config.enabled:
+        return session
+    if session.compaction_count is None:
+        host = _read(config.sessions_dir / sessions_json.FILE_NAME, session.key)
+        known = Session.from_entry(session.agent, session.key, host)
+        if session.flushed_compaction_count is None:
+            session = replace(session, flushed_compaction_count=known.flushed_compaction_count)
+        if known.compaction_count is not None:
+            return replace(session, compaction_count=known.compaction_count, flush_failures=known.flush_failures)
+    known_here = _read_own(config, session.key) if write else _read(find_record(config), session.key)
+    entry = _of_transcript(known_here, session.session_id)
+    if session.compaction_count is not None:
+        return _add_flush_of_host_cycle(session, entry)
+    return _count_here(session, entry, config, write=write and session.access == "rw")
+
+
+def end(key: str, config: AgentConfig, *, clock: WallClock = utc_now) -> None:
+    """Count a compaction of a session whose host counts none; nothing is written for one that was never asked to save."""
+    if not config.enabled:
+        return
+    host = _read(config.sessions_dir / sessions_json.FILE_NAME, key)
+    flushed = "memoryFlushCompactionCount" in host
+    if to_count(host.get(_COUNT)) is None and (flushed or _read_own(config, key)):
+        _end_cycle(key, config, clock)
+
+
+def record(turn: FlushTurn, outcome: FlushOutcome, config: AgentConfig, *, clock: WallClock = utc_now) -> bool:
+    """Record the outcome of a flush turn; return False, with a warning, if that fails.
+
+    It goes into the host's `sessions.json` if the session is in there, and into our own record if it is not, or if its cycles
+    are counted here.
+    """
+    from memory_core.plugin.flush import runner
+
+    path = config.sessions_dir / sessions_json.FILE_NAME
+    host = _read(path, turn.session_key)
+    recorded = False
+    if host:
+        theirs = replace(turn, compaction_count=to_count(host.get(_COUNT)) or 0) if turn.counted_here else turn
+        recorded = runner.record_outcome(theirs, outcome, path, clock=clock)
+    if recorded and not turn.counted_here:
+        return True
+
+    def prepare(entry: Entry) -> None:
+        kept = _of_transcript(entry, turn.session_id)
+        entry.clear()
+        entry.update(kept)
+        entry.update(sessionId=turn.session_id or kept.get("sessionId", ""), updatedAt=_to_ms(clock))
+        entry[_BY_HOST] = not turn.counted_here
+        entry[_COUNT] = max(turn.compaction_count, to_count(entry.get(_COUNT)) or 0)
+        if turn.total_tokens:
+            entry[_TOKENS] = turn.total_tokens
+        else:
+            entry.pop(_TOKENS, None)
+
+    own = find_record(config)
+    _read_own(config, turn.session_key)  # sets a damaged one aside
+    return runner.record_outcome(turn, outcome, own, clock=clock, prepare=prepare, keep=MAX_SESSIONS)
+
+
+def _count_here(session: Session, entry: Mapping[str, Any], config: AgentConfig, *, write: bool) -> Session:
+    cycle = to_count(entry.get(_COUNT)) or 0
+    flushed = entry.get("memoryFlushCompactionCount") if entry else session.flushed_compaction_count
+    failures = sessions_json.count_failures(entry, cycle)
+    now, before = to_count(session.total_tokens), to_count(entry.get(_TOKENS))
+    asked = to_count(flushed) == cycle or bool(failures)
+    if asked and now and before and now <= before * FALLEN:
+        logger.info("The tokens of %s fell from %d to %d: it was compacted", session.key, before, now)
+        cycle, failures = cycle + 1, 0
+        if write:
+            _end_cycle(session.key, config, utc_now)
+    elif asked and now and not before and write:
+        _update(config, session.key, lambda kept: _learn_tokens(kept, cycle, flushed, now))
+    return replace(
+        session,
+        compaction_count=cycle,
+        flushed_compaction_count=to_count(flushed),
+        flush_failures=failures,
+        counted_here=True,
+    )
+
+
+def _add_flush_of_host_cycle(session: Session, entry: Mapping[str, Any]) -> Session:
+    """Add the last flush of a session whose host passes its count, but keeps no record of flushes."""
+    if session.flushed_compaction_count is not None or entry.get(_BY_HOST) is not True:
+        return session
+    return replace(
+        session,
+        flushed_compaction_count=to_count(entry.get("memoryFlushCompactionCount")),
+        flush_failures=sessions_json.count_failures(entry, session.cycle),
+    )
+
+
+def _learn_tokens(entry: Entry, cycle: int, flushed: object, tokens: int) -> None:
+    """Remember the tokens of a session that was flushed when nobody knew them, or by an older version."""
+    entry.setdefault(_COUNT, cycle)
+    entry.setdefault("memoryFlushCompactionCount", flushed)
+    entry.update({_TOKENS: tokens, "updatedAt": _to_ms(utc_now)})
+
+
+def _end_cycle(key: str, config: AgentConfig, clock: WallClock) -> None:
+    def change(entry: Entry) -> None:
+        entry.update({_COUNT: (to_count(entry.get(_COUNT)) or 0) + 1, "updatedAt": _to_ms(clock)})
+        entry.pop(_TOKENS, None)
+
+    _update(config, key, change)
+
+
+def _of_transcript(entry: Mapping[str, Any], session_id: str) -> Entry:
+    """Return a session's entry; an empty one if it tells of a former transcript under the same key."""
+    known = entry.get("sessionId")
+    return {} if session_id and isinstance(known, str) and known and known != session_id else dict(entry)
+
+
+def _update(config: AgentConfig, key: str, change: Callable[[Entry], None]) -> None:
+    _read_own(config, key)  # sets a damaged one aside
+    try:
+        sessions_json.update(find_record(config), key, change, keep=MAX_SESSIONS)
+    except SessionsUnusable as error:
+        logger.warning("The compaction cycle of %s is not counted: %s", key, error)
+
+
+def _read(path: Path, key: str) -> Entry:
+    try:
+        return sessions_json.read_entry(path, key)
+    except SessionsUnusable as error:
+        logger.warning("%s", error)
+        return {}
+
+
+def _read_own(config: AgentConfig, key: str) -> Entry:
+    """Read a session's entry of our own record. A damaged one is moved aside: it costs each session one more flush."""
+    path = find_record(config)
+    try:
+        return sessions_json.read_entry(path, key)
+    except SessionsUnusable:
+        try:
+            aside = sessions_json.set_aside_if_damaged(path, key)
+        except SessionsUnusable as error:
+            logger.warning("%s", error)
+            return {}
+        if aside is None:  # another process has set it aside
+            return _read(path, key)
+        logger.warning("%s was damaged; it is now %s, and cycles are counted anew", path, aside.name)
+        return {}
+
+
+def _to_ms(clock: WallClock) -> int:
+    return int(clock().timestamp() * 1000)

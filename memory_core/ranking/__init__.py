@@ -1,1 +1,0 @@
-"""Scores, calibration, snippets and passages: pure functions that every backend ranks and cuts with."""

@@ -1,0 +1,215 @@
+"""Passages: the best units of a question put together by place, as they are shown. Pure.
+
+Units are taken as they rank. Each joins the first passage near by in its file that has room, or opens one of its own. Near
+means within `SPAN` lines, so two passages may come from one file, even from one chunk, when it holds more than one snippet's
+worth: on the benchmark that shows .05 more of the evidence than one passage a chunk.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, pairwise
+
+from memory_core.search.snippets import GAP, Mark, cut_around
+
+SPAN = 16  # lines, from the first to the last of a passage; 8 to 24 show the same within .006
+LOOK = 20  # units looked at for each passage asked for: those that rank behind show nothing more
+SHARED = 6  # passages' worth of text in one answer, which more results share: a long list shows the best of more places
+
+
+@dataclass(slots=True, order=True)  # not frozen: a search makes a hundred, which takes three times as long
+class PlacedUnit:
+    """A unit with its place in the file; orders as the file does. Not to be changed.
+
+    Attributes:
+        first_line: In the file, from 1.
+        last_line: Included.
+        start: Offset in its chunk's text.
+        end: Offset behind it.
+        path: Of the file; with the source it says which file.
+        source: "memory", "workspace" or "sessions".
+        chunk: Number of its chunk among the candidates.
+        index: Of the unit in its chunk.
+        text: The chunk's text.
+        matches: It answers the question by itself; another one opens no passage beside one of the same chunk.
+        cut_before: Part of the unit, before what is shown, is left out.
+        cut_after: And behind it.
+    """
+
+    first_line: int
+    last_line: int
+    start: int
+    end: int
+    path: str
+    source: str
+    chunk: int
+    index: int
+    text: str
+    matches: bool = True
+    cut_before: bool = False
+    cut_after: bool = False
+
+    def __len__(self) -> int:
+        return self.end - self.start + self.cut_before + self.cut_after
+
+    @property
+    def shown_text(self) -> str:
+        """Its text, with a `GAP` where it is cut."""
+        return GAP * self.cut_before + self.text[self.start : self.end] + GAP * self.cut_after
+
+    def cut(self, max_chars: int, find_marks: Callable[[PlacedUnit], Sequence[Mark]]) -> PlacedUnit:
+        """Cut the unit to a length around the words of the question; return it as it is when it is short enough.
+
+        Args:
+            max_chars: The most characters to show.
+            find_marks: Finds the words of the question in a unit; called only when the unit is too long.
+        """
+        if len(self) <= max_chars:
+            return self
+        start, end = cut_around(self.text, (self.start, self.end), max_chars, find_marks(self))
+        first = self.first_line + self.text.count("\n", self.start, start)
+        return replace(
+            self, first_line=first, last_line=first + self.text.count("\n", start, end), start=start, end=end,
+            cut_before=start > self.start, cut_after=end < self.end,
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class Passage:
+    """Units of one place, in file order; the first one taken ranks best.
+
+    Attributes:
+        units: At least one.
+        max_chars: The most characters of its snippet.
+        length: Characters of its snippet; `max_chars` where its first unit is cut, so that nothing joins that one.
+        first_line: First line shown, from 1.
+        last_line: Last line shown, included.
+    """
+
+    units: list[PlacedUnit]
+    max_chars: int
+    length: int = field(init=False)
+    first_line: int = field(init=False)
+    last_line: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        own = self.units[0]
+        self.length = self.max_chars if own.cut_before or own.cut_after else len(own)
+        self.first_line, self.last_line = own.first_line, own.last_line
+
+    def shows(self, chunk: int) -> bool:
+        """Return True if it holds a unit of the chunk."""
+        return any(unit.chunk == chunk for unit in self.units)
+
+    def is_near(self, unit: PlacedUnit) -> bool:
+        """Return True if a unit of the same file lies within `SPAN` lines of all units here."""
+        return max(self.last_line, unit.last_line) - min(self.first_line, unit.first_line) <= SPAN
+
+    def take(self, unit: PlacedUnit) -> int | None:
+        """Add a unit if it is near and fits; return by how many characters the passage grew, None if it was not added.
+
+        A unit that closes a gap may make the passage no longer, even shorter.
+        """
+        gained = len(unit)
+        if self.length + gained >= self.max_chars or not self.is_near(unit):
+            return None
+        units = self.units
+        at = bisect(units, unit)
+        if at:
+            gained += len(_join(units[at - 1], unit))
+        if at < len(units):
+            gained += len(_join(unit, units[at]))
+        if 0 < at < len(units):
+            gained -= len(_join(units[at - 1], units[at]))
+        if self.length + gained > self.max_chars:
+            return None
+        units.insert(at, unit)
+        self.length += gained
+        self.first_line, self.last_line = min(self.first_line, unit.first_line), max(self.last_line, unit.last_line)
+        return gained
+
+    @property
+    def snippet(self) -> str:
+        """The text shown: neighbours as they stand in the file, others joined by a gap line."""
+        parts = [self.units[0].shown_text]
+        for before, unit in pairwise(self.units):
+            parts += [_join(before, unit), unit.shown_text]
+        return "".join(parts)
+
+
+def pack(ranked: Iterable[PlacedUnit], *, count: int, max_chars: int) -> list[Passage]:
+    """Fill at most `count` passages with units.
+
+    Args:
+        ranked: The units, best first, none longer than a snippet.
+        count: The most passages.
+        max_chars: The most characters of a snippet.
+
+    Returns:
+        See `Packing.passages`.
+    """
+    packing = Packing(count=count, max_chars=max_chars)
+    for unit in islice(ranked, packing.look):
+        packing.add(unit)
+        if packing.is_full:
+            break
+    return packing.passages
+
+
+class Packing:
+    """Passages that are filled with units, which come best first, none longer than a snippet.
+
+    Args:
+        count: The most passages.
+        max_chars: The most characters of a snippet.
+
+    Attributes:
+        passages: In the order of their best units, no unit in two of them. Together they hold `SHARED` times `max_chars`
+            characters; when that is used up, further places show their best unit only.
+        look: The number of units to look at.
+    """
+
+    def __init__(self, *, count: int, max_chars: int) -> None:
+        self.passages: list[Passage] = []
+        self.look = LOOK * count
+        self._count = count
+        self._max_chars = max_chars
+        self._by_file: dict[tuple[str, str], list[Passage]] = {}
+        self._room = SHARED * max_chars
+
+    @property
+    def is_full(self) -> bool:
+        """True if no other unit can be shown."""
+        return self._room <= 0 and len(self.passages) >= self._count
+
+    def wants(self, path: str, source: str) -> bool:
+        """Return True if a unit of a file may be shown."""
+        return len(self.passages) < self._count or (path, source) in self._by_file
+
+    def add(self, unit: PlacedUnit) -> None:
+        """Put a unit into a passage of its file, or open one with it, if there is room."""
+        same_file = self._by_file.get((unit.path, unit.source), ())
+        if self._room <= 0:
+            opens = not any(passage.is_near(unit) for passage in same_file)
+        else:
+            for passage in same_file:
+                gained = passage.take(unit)
+                if gained is not None:
+                    self._room -= gained
+                    return
+            shown = not unit.matches and any(passage.shows(unit.chunk) for passage in same_file)
+            opens = len(self.passages) < self._count and not shown
+        if opens:
+            opened = Passage([unit], self._max_chars)
+            self.passages.append(opened)
+            self._by_file.setdefault((unit.path, unit.source), []).append(opened)
+            self._room -= opened.length
+
+
+def _join(before: PlacedUnit, after: PlacedUnit) -> str:
+    """Return the text between two units that follow each other in a passage."""
+    if after.chunk == before.chunk and after.index == before.index + 1:
+        return before.text[before.end : after.start]
+    return "\n" if after.first_line == before.last_line + 1 else f"\n{GAP}\n"

@@ -1,0 +1,1 @@
+"""Indexes on disk and on a server: one interface, implemented by SQLite and by PostgreSQL."""

@@ -1,0 +1,412 @@
+"""The questions of a search as SQL for PostgreSQL: implements `search.reader.Reader` over the tenants that may be read."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from memory_core.embeddings.token_blobs import unpack_signs
+from memory_core.records import Unit
+from memory_core.stores.postgres import foreign, vectors
+from memory_core.stores.postgres.held_vectors import KeptVectors, multiply, unpack_rows
+from memory_core.stores.postgres.settings import NAME
+from memory_core.stores.postgres.state import SIGNED, Cursor, Tenant, load_space
+from memory_core.stores.postgres.stems import (
+    Scorer,
+    list_lexemes,
+    quote,
+    read_vector,
+    spell,
+    stem,
+    write_query,
+    write_rarest,
+)
+from memory_core.stores.postgres.texts import COLUMNS, read_text
+from memory_core.stores.reader import (
+    ChunkText,
+    DateRange,
+    IndexedChunk,
+    ServingSpace,
+    Term,
+    WindowCosine,
+    WindowTokens,
+    best_of,
+)
+from memory_core.text.languages import Language, stem_words
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# The windows of some chunks, and their embeddings, one by one: the planner, which knows little of how many rows there are, has
+# read every window of a large tenant for each chunk, and compared every window with every embedding, which took minutes.
+_ASKED = (
+    "WITH asked AS MATERIALIZED (SELECT w.tenant_id, w.chunk_id, w.first, w.last, w.hash FROM chunks c CROSS JOIN LATERAL"
+    " (SELECT * FROM windows WHERE tenant_id = c.tenant_id AND chunk_id = c.id OFFSET 0) w"
+    " WHERE c.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s) AND w.last < cardinality(c.units) / 4)"
+)
+_OF_ASKED = "embeddings WHERE tenant_id = a.tenant_id AND space_id = %(space)s AND hash = a.hash OFFSET 0"
+_MOST_COUNTS = 50_000  # that are kept: about 5 MB
+
+
+class KeptCounts:
+    """In how many chunks words stand, kept while the content of the tenants stays the same. Used from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._state: object = None
+        self._counts: dict[str, int] = {}
+
+    def of(self, state: object) -> dict[str, int]:
+        """Return the counts for a state of the tenants, by query."""
+        with self._lock:
+            if self._state != state or len(self._counts) > _MOST_COUNTS:
+                self._state, self._counts = state, {}
+            return self._counts
+
+
+class PostgresReader:
+    """Implements `Reader`.
+
+    Args:
+        cursor: Inside a read transaction.
+        tenants: To search; the first is the agent's own.
+        workspace: The agent's, whose notes the first tenant holds.
+        counts, kept: Kept from one search to the next.
+    """
+
+    def __init__(
+        self, cursor: Cursor, tenants: Sequence[Tenant], workspace: str, counts: KeptCounts, kept: KeptVectors
+    ) -> None:
+        self._db = cursor
+        self._tenants = tenants
+        self._own = tenants[0]
+        self._ids = [each.id for each in tenants]
+        self._workspace = workspace
+        self._counts = counts.of(tuple((each.id, each.generation) for each in tenants))
+        self._kept = kept
+        self._spaces: dict[tuple[int, int], ServingSpace | None] = {}
+        self._units: dict[int, int] = {}  # of the chunks that were loaded, their number of units
+
+    def is_empty(self) -> bool:
+        """See `Reader`."""
+        return not self.count_chunks()
+
+    def count_chunks(self) -> int:
+        """See `Reader`."""
+        return sum(each.chunks for each in self._tenants)
+
+    def load_workspace(self) -> str | None:
+        """See `Reader`. Who may read which tenant is the operator's decision, so nothing is refused here."""
+        return self._workspace
+
+    def load_serving_space(self) -> ServingSpace | None:
+        """See `Reader`. Of the other tenants, those are searched by meaning that have embeddings in the same space."""
+        for tenant in self._tenants:
+            if tenant.serving is not None:
+                return self._load_space(tenant.id, tenant.serving)
+        return None
+
+    def _load_space(self, tenant: int, space_id: int) -> ServingSpace | None:
+        if (tenant, space_id) not in self._spaces:
+            self._spaces[tenant, space_id] = load_space(self._db, tenant, space_id)
+        return self._spaces[tenant, space_id]
+
+    def _find_kept(self, space_id: int) -> KeptVectors | None:
+        """Return the vectors that this process holds; None if the server compares those of a space."""
+        for tenant in self._tenants:
+            if (space := self._load_space(tenant.id, space_id)) is not None:
+                return self._kept if space.space.fits_int8 else None
+        return None
+
+    def stem(self, text: str) -> list[str]:
+        """See `Reader`."""
+        return stem(text)
+
+    def count_by_stem(self, stems: Collection[str]) -> Mapping[str, int]:
+        """See `Reader`."""
+        found = self._count({each: quote(each) for each in stems})
+        return {each: found[each] for each in stems if found[each]}
+
+    def find_forms(self, words: Collection[str], languages: Sequence[Language]) -> Mapping[str, Sequence[str]]:
+        """See `Reader`."""
+        asked = [each for language in languages for each in stem_words(words, language)]
+        if not asked:
+            return {}
+        rows = self._db.execute(
+            "SELECT DISTINCT f.language, f.stem, f.word FROM word_forms f JOIN unnest(%s::text[], %s::text[]) a (language, stem)"
+            " ON f.language = a.language AND f.stem = a.stem WHERE f.tenant_id = ANY (%s)",
+            ([language for language, _, _ in asked], [each for _, each, _ in asked], self._ids),
+        ).fetchall()
+        # The table keeps words that no chunk holds any more.
+        held = self._count({word: write_query([word]) or quote(word) for _, _, word in rows})
+        forms: dict[tuple[str, str], list[str]] = {}
+        for language, root, word in rows:
+            if held[word]:
+                forms.setdefault((language, root), []).append(word)
+        found: dict[str, list[str]] = {}
+        for language, root, word in asked:
+            others = [form for form in forms.get((language, root), ()) if form != word]
+            if others:
+                found[word] = [*found.get(word, ()), *others]
+        return found
+
+    def count_by_prefix(self, prefixes: Collection[str]) -> dict[str, int]:
+        """See `Reader`."""
+        if not prefixes:
+            return {}
+        rows = self._db.execute(
+            "SELECT p.prefix, count_prefix(%s, p.prefix, p.query::tsquery)"
+            " FROM unnest(%s::text[], %s::text[]) p (prefix, query)",
+            (self._ids, [*prefixes], [f"{quote(prefix)}:*" for prefix in prefixes]),
+        ).fetchall()
+        return {prefix: int(documents) for prefix, documents in rows if documents}
+
+    def count_phrase(self, phrase: str) -> int:
+        """See `Reader`."""
+        return self._count_spellings([phrase])[phrase]
+
+    def find_by_keyword(self, terms: Sequence[Term], dates: DateRange, depth: int) -> dict[int, float]:
+        """See `Reader`."""
+        spellings = [*spell(terms)]
+        if dates.is_limited:
+            query, count = write_query(spellings), len(terms)
+        else:
+            query, count = write_rarest(terms, depth)
+        if not query:
+            return {}
+        if count < len(terms):  # as in builtin's expression, where the rarer ones stand twice
+            spellings += spell(terms[:count])
+        lexemes, prefixes = list_lexemes(spellings)
+        rows = self._db.execute(
+            "SELECT id, words, found FROM find_stems(%s, %s::tsquery, %s, %s, %s, %s)",
+            (self._ids, query, lexemes, prefixes, *_to_days(dates)),
+        ).fetchall()
+        held = self._count_spellings(spellings)
+        scorer = Scorer(
+            spellings,
+            chunks=self.count_chunks(),
+            words=sum(each.words for each in self._tenants),
+            count=held.__getitem__,
+        )
+        return best_of(self, {each: scorer.score(words, read_vector(at)) for each, words, at in rows}, depth)
+
+    def find_nearest(
+        self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
+    ) -> dict[int, float]:
+        """See `Reader`. Of a large tenant, the windows that are nearest by their signs are compared, else all."""
+        found = vectors.find_nearest(
+            self._db, self._tenants, space_id, vector,
+            kept=self._find_kept(space_id), days=_to_days(dates), depth=depth,
+        )  # fmt: skip
+        return best_of(self, found, depth)
+
+    def find_by_name(self, name: str, dates: DateRange, limit: int) -> Sequence[int]:
+        """See `Reader`."""
+        first, last = _to_days(dates)
+        rows = self._db.execute(
+            "SELECT c.id FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id"
+            " WHERE n.tenant_id = ANY (%(tenants)s) AND c.tenant_id = ANY (%(tenants)s) AND (n.date = %(name)s"
+            " OR lower(n.path) = %(name)s OR right(lower(n.path), length(%(name)s) + 1) = '/' || %(name)s)"
+            " AND n.day >= coalesce(%(first)s, '') AND n.day <= coalesce(%(last)s, '9999-99-99')"
+            ' ORDER BY n.source, n.path COLLATE "C", c.start_line LIMIT %(limit)s',
+            {"tenants": self._ids, "name": name, "first": first, "last": last, "limit": limit},
+        ).fetchall()
+        return [row[0] for row in rows]
+
+    def sort_equals(self, ids: Collection[int]) -> Sequence[int]:
+        """See `Reader`."""
+        rows = self._db.execute(
+            "SELECT c.id FROM chunks c JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
+            " WHERE c.tenant_id = ANY (%(tenants)s) AND n.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s)"
+            ' ORDER BY n.date IS NOT NULL, n.date DESC, n.source, n.path COLLATE "C", c.start_line, n.tenant_id',
+            {"tenants": self._ids, "ids": list(ids)},
+        ).fetchall()
+        return [row[0] for row in rows]
+
+    def load_chunks(self, ids: Collection[int], *, tokens: bool = False) -> list[IndexedChunk]:  # noqa: ARG002 -- none are kept
+        """See `Reader`."""
+        names = {each.id: each.name for each in self._tenants[1:]}
+        rows = self._db.execute(
+            f"SELECT c.tenant_id, c.id, n.path, n.source, n.date, c.start_line, c.context, {COLUMNS}, c.units"
+            " FROM chunks c JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
+            " WHERE c.tenant_id = ANY (%(tenants)s) AND n.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s)"
+            " AND cardinality(c.units) > 0",
+            {"tenants": self._ids, "ids": list(ids)},
+        ).fetchall()
+        chunks = []
+        for tenant, number, path, source, date, start, context, plain, packed, numbers in rows:
+            text, units = read_text(plain, packed), unpack_units(numbers)
+            self._units[number] = len(units)
+            if tenant not in names:
+                chunks.append(IndexedChunk(number, path, source, date, start, context, text, units, None))
+            elif start >= 1 and foreign.has_valid_units(units, text):
+                shown, day = f"{NAME}/{names[tenant]}/{path}", foreign.read_day(date)
+                chunks.append(IndexedChunk(number, shown, source, day, start, context, text, units, None))
+        return chunks
+
+    def find_phrase(self, phrase: str, dates: DateRange) -> Collection[int]:
+        """See `Reader`."""
+        query = write_query([phrase])
+        if not query:
+            return ()
+        rows = self._db.execute(
+            "SELECT DISTINCT id FROM find_stems(%s, %s::tsquery, %s, %s, %s, %s)",
+            (self._ids, query, *list_lexemes([phrase]), *_to_days(dates)),
+        ).fetchall()
+        return [row[0] for row in rows]
+
+    def find_beginnings(self) -> Collection[int]:
+        """See `Reader`."""
+        rows = self._db.execute(
+            "SELECT DISTINCT ON (c.tenant_id, c.note_id) c.id FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id"
+            " AND c.note_id = n.id WHERE n.tenant_id = ANY (%(tenants)s) AND c.tenant_id = ANY (%(tenants)s)"
+            " AND n.source <> 'sessions' ORDER BY c.tenant_id, c.note_id, c.start_line, c.id",
+            {"tenants": self._ids},
+        ).fetchall()
+        return [row[0] for row in rows]
+
+    def find_linking(self) -> Collection[int]:
+        """See `Reader`."""
+        rows = self._db.execute(
+            "SELECT id FROM chunks WHERE tenant_id = ANY (%s) AND (links IS NOT FALSE)",  # NULL in rows of older versions
+            (self._ids,),
+        ).fetchall()
+        return [row[0] for row in rows]
+
+    def load_texts(self, ids: Collection[int], *, whole: bool) -> Sequence[ChunkText]:
+        """See `Reader`."""
+        names = {each.id: each.name for each in self._tenants[1:]}
+        same = (
+            "(c.tenant_id, c.note_id) IN (SELECT tenant_id, note_id FROM chunks WHERE tenant_id = ANY (%(tenants)s)"
+            " AND id = ANY (%(ids)s))"
+        )
+        rows = self._db.execute(
+            f"SELECT c.tenant_id, c.id, n.path, n.source, n.date, c.start_line, {COLUMNS} FROM chunks c"
+            " JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id WHERE c.tenant_id = ANY (%(tenants)s)"
+            f" AND n.tenant_id = ANY (%(tenants)s) AND {same if whole else 'c.id = ANY (%(ids)s)'} AND n.source <> 'sessions'"
+            ' ORDER BY n.source, n.path COLLATE "C", n.tenant_id, c.start_line, c.id',
+            {"tenants": self._ids, "ids": list(ids)},
+        ).fetchall()
+        return [
+            ChunkText(
+                number,
+                f"{NAME}/{names[tenant]}/{path}" if tenant in names else path,
+                source,
+                day,
+                start,
+                read_text(plain, packed),
+            )
+            for tenant, number, path, source, day, start, plain, packed in rows
+        ]
+
+    def compare_windows(
+        self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]
+    ) -> Sequence[WindowCosine]:
+        """See `Reader`."""
+        kept = self._find_kept(space_id)
+        asked = list(chunk_ids)
+        if kept is not None:
+            found: list[WindowCosine] = []
+            for tenant in self._tenants:
+                if tenant.meta.get(SIGNED) != space_id:
+                    found += kept.load(self._db, tenant, space_id, len(vector)).compare_chunks(vector, asked)
+            large = [tenant.id for tenant in self._tenants if tenant.meta.get(SIGNED) == space_id]
+            return [each for each in found if each.last < self._units.get(each.chunk_id, each.last + 1)] + (
+                self._compare_packed(space_id, vector, large, asked) if large else []
+            )
+        rows = self._db.execute(
+            f"{_ASKED} SELECT a.chunk_id, a.first, a.last, {vectors.COSINE} FROM asked a CROSS JOIN LATERAL (SELECT v, h"
+            f" FROM {_OF_ASKED}) e WHERE {vectors.COMPARABLE}",
+            {
+                "vector": vectors.write_vector(vector), "space": space_id, "tenants": self._ids, "ids": asked,
+                "dimensions": len(vector),
+            },
+        ).fetchall()  # fmt: skip
+        return [WindowCosine(*row) for row in rows]
+
+    def _compare_packed(
+        self, space_id: int, vector: NDArray[np.float32], tenants: Sequence[int], chunk_ids: Sequence[int]
+    ) -> list[WindowCosine]:
+        """Compare vectors of int8 of large tenants, which this process does not hold."""
+        rows = self._db.execute(
+            f"{_ASKED} SELECT a.chunk_id, a.first, a.last, e.q, {vectors.WIDE} FROM asked a CROSS JOIN LATERAL"
+            f" (SELECT q, v, h FROM {_OF_ASKED}) e",
+            {"space": space_id, "tenants": tenants, "ids": chunk_ids},
+        ).fetchall()
+        numbers, factors, usable = unpack_rows([row[3:] for row in rows], len(vector))
+        cosines = multiply(numbers, factors, vector).tolist()
+        return [
+            WindowCosine(row[0], row[1], row[2], cosine)
+            for row, cosine, fits in zip(rows, cosines, usable.tolist(), strict=True)
+            if fits
+        ]
+
+    def load_tokens(self, space_id: int, chunk_ids: Collection[int]) -> Sequence[WindowTokens] | None:
+        """See `Reader`."""
+        rows = self._db.execute(
+            f"{_ASKED} SELECT a.chunk_id, a.first, a.last, s.dimensions, e.bits FROM asked a JOIN spaces s"
+            " ON s.tenant_id = a.tenant_id AND s.id = %(space)s"
+            f" LEFT JOIN LATERAL (SELECT bits FROM {_OF_ASKED}) e ON true",
+            {"tenants": self._ids, "space": space_id, "ids": list(chunk_ids)},
+        ).fetchall()
+        if not rows or not all(bits for *_, bits in rows):
+            return None
+        found = []
+        for chunk_id, first, last, dimensions, bits in rows:
+            with contextlib.suppress(ValueError):  # of another tenant, and of a wrong length
+                signs = unpack_signs(bits, units=last - first + 1, dimensions=dimensions)
+                found.append(WindowTokens(chunk_id, first, *signs))
+        return found
+
+    def load_log_lines(self, source: str, path: str) -> Sequence[int]:
+        """See `Reader`."""
+        tenant, own = self._find_tenant(path)
+        row = self._db.execute(
+            "SELECT lines FROM notes WHERE tenant_id = %s AND source = %s AND path = %s", (tenant.id, source, own)
+        ).fetchone()
+        return (row and row[0]) or ()
+
+    def load_text(self, path: str) -> str | None:
+        """Return a note's text from its chunks, blank lines as blank as they may be; None if no tenant holds it."""
+        tenant, own = self._find_tenant(path)
+        rows = self._db.execute(
+            f"SELECT c.start_line, {COLUMNS} FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id"
+            " WHERE n.tenant_id = %s AND n.path = %s AND n.source <> 'sessions' AND n.hash <> ''",
+            (tenant.id, own),
+        ).fetchall()
+        lines: dict[int, str] = {}
+        for start, plain, packed in rows:
+            lines.update(enumerate(read_text(plain, packed).split("\n"), start))
+        return "\n".join(lines.get(number, "") for number in range(1, max(lines) + 1)) if lines else None
+
+    def _find_tenant(self, path: str) -> tuple[Tenant, str]:
+        for tenant in self._tenants[1:]:
+            prefix = f"{NAME}/{tenant.name}/"
+            if path.startswith(prefix):
+                return tenant, path.removeprefix(prefix)
+        return self._own, path
+
+    def _count_spellings(self, spellings: Sequence[str]) -> Mapping[str, int]:
+        queries = {each: write_query([each]) for each in spellings}
+        return dict.fromkeys(spellings, 0) | self._count({each: query for each, query in queries.items() if query})
+
+    def _count(self, queries: Mapping[str, str]) -> dict[str, int]:
+        """Return the number of chunks that match each query, given by any keys."""
+        missing = [query for query in dict.fromkeys(queries.values()) if query not in self._counts]
+        if missing:
+            row = self._db.execute("SELECT count_matches(%s, %s::text[])", (self._ids, missing)).fetchone()
+            self._counts.update(zip(missing, row[0] if row else (), strict=True))
+        return {key: self._counts[query] for key, query in queries.items()}
+
+
+def unpack_units(numbers: Sequence[int]) -> list[Unit]:
+    """Return units from quadruples."""
+    each = iter(numbers)
+    return [*map(Unit._make, zip(each, each, each, each, strict=True))]
+
+
+def _to_days(dates: DateRange) -> tuple[str | None, str | None]:
+    return dates.first.isoformat() if dates.first else None, dates.last.isoformat() if dates.last else None

@@ -1,0 +1,405 @@
+"""The questions of a search as SQL: implements `search.reader.Reader` on one connection."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
+
+from memory_core.stores.reader import (
+    ChunkText,
+    DateRange,
+    IndexedChunk,
+    ServingSpace,
+    Term,
+    WindowCosine,
+    WindowTokens,
+    best_of,
+)
+from memory_core.stores.sqlite import Connection, load_tokenizer, word_forms
+from memory_core.stores.sqlite.codebooks import Codebooks
+from memory_core.stores.sqlite.damage import check_chunk, check_cosines, check_window
+from memory_core.stores.sqlite.encoding import unpack_embeddings, unpack_lines, unpack_units
+from memory_core.stores.sqlite.files import FileId
+from memory_core.stores.sqlite.kept_rows import KEPT_UP_TO, KeptRows
+from memory_core.stores.sqlite.meta import WORKSPACE, get_value, read_generation
+from memory_core.stores.sqlite.rows import unpack_text
+from memory_core.stores.sqlite.spaces import load_serving_space
+from memory_core.stores.sqlite.stem_counts import StemCounts
+from memory_core.stores.sqlite.token_bits import load_tokens
+from memory_core.stores.sqlite.vectors import VectorIndex
+from memory_core.text.languages import Language
+from memory_core.text.terms import is_single_cjk
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAX_HITS = 3000  # chunks that a search scores by keyword, about
+# Windows looked at for each chunk asked for: some are of one chunk, or of files with excluded dates.
+_WINDOWS, _WINDOWS_OF_DATES = 2, 8
+_MOST_BOUND = 100  # numbers of a list that are variables
+
+_ChunkRow: TypeAlias = tuple[int, bytes, str, str, str | None, int, str, str, bytes | None, bytes, bytes | None]
+_NO_BINDINGS: Mapping[str, str | float] = {}
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+_Window: TypeAlias = tuple[int, int, bytes]  # first and last unit, embedding
+
+
+class ReaderCaches:
+    """Counts and rows that the readers of one index keep in memory from one search to the next.
+
+    Attributes:
+        file: The file that they read; None if nobody knows.
+    """
+
+    def __init__(self, file: FileId | None) -> None:
+        self.file = file
+        self.stem_counts = StemCounts()
+        self.chunks: KeptRows[tuple[int, bool], IndexedChunk] = KeptRows()  # by id, and if token ids were asked for
+        self.holders: KeptRows[bytes, list[int]] = KeptRows()  # by the hash of a window the chunks that hold it
+        self.windows: KeptRows[tuple[int, int], list[_Window]] = KeptRows()  # by chunk and space
+
+
+class StoreReader:
+    """Implements `Reader`.
+
+    Args:
+        connection: Inside a read transaction.
+        vectors: Finds nearest windows.
+        caches: Of the index; None begins with empty ones.
+    """
+
+    def __init__(self, connection: Connection, vectors: VectorIndex, caches: ReaderCaches | None = None) -> None:
+        self._db = connection
+        self._caches = caches or ReaderCaches(None)
+        self._vectors = vectors
+        self._tokenize = load_tokenizer(connection)
+        self._books = Codebooks(connection)
+        self._chunks: int | None = None  # their number, once it was counted
+        self._units: dict[int, int] = {}  # the number of units of each chunk that was loaded
+
+    def is_empty(self) -> bool:
+        """See `Reader`."""
+        return not self._db.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get
+
+    def count_chunks(self) -> int:
+        """See `Reader`."""
+        if self._chunks is None:
+            self._chunks = int(self._db.execute("SELECT count(*) FROM chunks").get)
+        return self._chunks
+
+    def load_workspace(self) -> str | None:
+        """See `Reader`."""
+        return get_value(self._db, WORKSPACE)
+
+    def load_serving_space(self) -> ServingSpace | None:
+        """See `Reader`."""
+        return load_serving_space(self._db)
+
+    def stem(self, text: str) -> list[str]:
+        """See `Reader`."""
+        return self._tokenize(text.encode())
+
+    def count_by_stem(self, stems: Collection[str]) -> dict[str, int]:
+        """See `Reader`."""
+        return self._caches.stem_counts.count(self._db, stems)
+
+    def find_forms(self, words: Collection[str], languages: Sequence[Language]) -> dict[str, list[str]]:
+        """See `Reader`."""
+        return word_forms.find(self._db, words, languages)
+
+    def count_by_prefix(self, prefixes: Collection[str]) -> dict[str, int]:
+        """See `Reader`."""
+        if not prefixes:
+            return {}
+        rows = self._db.execute(
+            "SELECT value, (SELECT max(doc) FROM chunks_terms WHERE term >= value AND term < value || char(1114111)) AS most"
+            " FROM json_each(?) WHERE most",
+            (json.dumps(list(prefixes)),),
+        )
+        return dict(cast("list[tuple[str, int]]", rows.fetchall()))
+
+    def count_phrase(self, phrase: str) -> int:
+        """See `Reader`."""
+        match = match_expression([phrase])
+        return int(self._db.execute("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH ?", (match,)).get)
+
+    def find_by_keyword(self, terms: Sequence[Term], dates: DateRange, depth: int) -> dict[int, float]:
+        """See `Reader`."""
+        clauses, bindings = _date_clauses(dates)
+        if clauses:
+            match = match_expression(_spellings(terms))
+        else:
+            match = _match_rarest(_leave_out_weightless(terms, depth, self.count_chunks()), depth)
+        joined = "JOIN chunks c ON c.id = chunks_fts.rowid JOIN files f ON f.id = c.file_id" if clauses else ""
+        scored = (
+            f"SELECT chunks_fts.rowid AS id, -bm25(chunks_fts) AS score FROM chunks_fts {joined}"
+            f" WHERE chunks_fts MATCH :match {clauses}"
+        )
+        best = f"{scored} ORDER BY score DESC LIMIT :depth"
+        rows = self._score(best, bindings | {"match": match, "depth": depth + 1})
+        if len(rows) > depth and rows[depth - 1][1] == rows[depth][1]:  # equals that the limit would part by their ids
+            equals = f"SELECT * FROM ({scored}) WHERE score >= :least"
+            rows = self._score(equals, bindings | {"match": match, "least": rows[depth][1]})
+        return best_of(self, dict(rows), depth)
+
+    def _score(self, statement: str, bindings: Mapping[str, str | float]) -> list[tuple[int, float]]:
+        return cast("list[tuple[int, float]]", self._db.execute(statement, bindings).fetchall())
+
+    def find_nearest(
+        self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
+    ) -> dict[int, float]:
+        """See `Reader`."""
+        clauses, bindings = _date_clauses(dates)
+        count = depth * (_WINDOWS_OF_DATES if clauses else _WINDOWS)
+        near = self._vectors.find_nearest(self._db, space_id, vector, count)
+        hashes = [window.hash for window in near]
+        if clauses:
+            holders = self._read_holders(hashes, clauses, bindings)
+        else:
+            holders = self._find_kept(self._caches.holders, hashes, self._read_holders)
+        found: dict[int, float] = {}
+        for key, cosine in near:
+            for chunk_id in holders[key]:
+                found[chunk_id] = max(found.get(chunk_id, -1.0), cosine)
+        return best_of(self, found, depth)
+
+    def _read_holders(
+        self, hashes: Collection[bytes], clauses: str = "", bindings: Mapping[str, str | float] = _NO_BINDINGS
+    ) -> dict[bytes, list[int]]:
+        """Return for every hash the chunks that hold a window with it, and whose files have the dates of the clauses."""
+        rows = self._db.execute(
+            "SELECT w.hash, w.chunk_id FROM windows w"
+            + (" CROSS JOIN chunks c ON c.id = w.chunk_id CROSS JOIN files f ON f.id = c.file_id" if clauses else "")
+            + f" WHERE w.hash IN ({','.join('?' * len(hashes))}) {clauses}",
+            (*hashes, *bindings.values()),
+        )
+        found: dict[bytes, list[int]] = {key: [] for key in hashes}
+        for key, chunk_id in cast("list[tuple[bytes, int]]", rows.fetchall()):
+            found[key].append(chunk_id)
+        return found
+
+    def find_by_name(self, name: str, dates: DateRange, limit: int) -> list[int]:
+        """See `Reader`."""
+        clauses, bindings = _date_clauses(dates)
+        rows = self._db.execute(
+            "SELECT c.id FROM files f JOIN chunks c ON c.file_id = f.id"
+            " WHERE (f.date = :name OR lower(f.path) = :name OR substr(lower(f.path), -length(:name) - 1) = '/' || :name)"
+            f" {clauses} ORDER BY f.source, f.path, c.start_line LIMIT :count",
+            {"name": name, "count": limit, **bindings},
+        )
+        return [row[0] for row in rows]
+
+    def sort_equals(self, ids: Collection[int]) -> list[int]:
+        """See `Reader`."""
+        rows = self._db.execute(
+            "SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id IN (SELECT value FROM json_each(?))"
+            " ORDER BY f.date IS NOT NULL, f.date DESC, f.source, f.path, c.start_line",
+            (json.dumps(list(ids)),),
+        )
+        return [row[0] for row in rows]
+
+    def load_chunks(self, ids: Collection[int], *, tokens: bool = False) -> list[IndexedChunk]:
+        """See `Reader`."""
+        found = self._find_kept(
+            self._caches.chunks,
+            [(number, tokens) for number in ids],
+            lambda missing: {
+                (chunk.id, tokens): chunk
+                for chunk in self._read_chunks([number for number, _ in missing], tokens=tokens)
+            },
+        )
+        chunks = sorted(found.values(), key=lambda chunk: chunk.id)  # two parts of one long line begin at one place
+        for chunk in chunks:
+            self._units[chunk.id] = len(chunk.units)
+        return chunks
+
+    def _find_kept(
+        self, kept: KeptRows[_K, _V], keys: Sequence[_K], read: Callable[[Sequence[_K]], Mapping[_K, _V]]
+    ) -> dict[_K, _V]:
+        """Return values by key; those that are not kept are read, and kept if the index is small."""
+        if self.count_chunks() > KEPT_UP_TO:
+            return {**read(keys)}
+        generation = read_generation(self._db)
+        found = kept.find(generation, keys)
+        missing = [key for key in keys if key not in found]
+        if missing:
+            others = read(missing)
+            kept.keep(generation, others)
+            found.update(others)
+        return found
+
+    def _read_chunks(self, ids: Collection[int], *, tokens: bool) -> list[IndexedChunk]:
+        wanted = "c.tokens" if tokens else "NULL"
+        rows = self._db.execute(
+            "SELECT c.id, c.hash, f.path, f.source, f.date, c.start_line, c.context, c.text, c.packed, c.units,"
+            f" {wanted} FROM chunks c"
+            f" JOIN files f ON f.id = c.file_id WHERE c.id IN ({_list_numbers(ids)}) AND length(c.units)",
+            _bind_numbers(ids),
+        )
+        chunks = []
+        found = cast("list[_ChunkRow]", rows.fetchall())
+        unpacked = iter(self._books.unpack_tokens([row[-1] for row in found if row[-1] is not None]) if tokens else ())
+        for chunk_id, key, path, source, date, start, context, plain, packed, blob, held in found:
+            text, units = unpack_text(self._books, plain, packed), unpack_units(blob)
+            token_ids = None if held is None else next(unpacked)
+            check_chunk(key, context, text, units, token_ids)
+            chunks.append(IndexedChunk(chunk_id, path, source, date, start, context, text, units, token_ids))
+        return chunks
+
+    def find_phrase(self, phrase: str, dates: DateRange) -> list[int]:
+        """See `Reader`."""
+        clauses, bindings = _date_clauses(dates)
+        rows = self._db.execute(
+            "SELECT chunks_fts.rowid FROM chunks_fts"
+            + (" JOIN chunks c ON c.id = chunks_fts.rowid JOIN files f ON f.id = c.file_id" if clauses else "")
+            + f" WHERE chunks_fts MATCH :match {clauses}",
+            bindings | {"match": match_expression([phrase])},
+        )
+        return [row[0] for row in rows]
+
+    def find_beginnings(self) -> list[int]:
+        """See `Reader`."""
+        rows = self._db.execute(
+            "SELECT c.id, min(c.start_line) FROM files f JOIN chunks c ON c.file_id = f.id WHERE f.source <> 'sessions'"
+            " GROUP BY f.id"
+        )
+        return [row[0] for row in rows]
+
+    def find_linking(self) -> list[int]:
+        """See `Reader`."""
+        return [row[0] for row in self._db.execute("SELECT id FROM chunks WHERE links")]
+
+    def load_texts(self, ids: Collection[int], *, whole: bool) -> list[ChunkText]:
+        """See `Reader`."""
+        given = "SELECT value FROM json_each(?)"
+        wanted = f"c.file_id IN (SELECT file_id FROM chunks WHERE id IN ({given}))" if whole else f"c.id IN ({given})"
+        rows = self._db.execute(
+            "SELECT c.id, f.path, f.source, f.date, c.start_line, c.text, c.packed FROM chunks c JOIN files f ON f.id = c.file_id"
+            f" WHERE {wanted} AND f.source <> 'sessions' ORDER BY f.source, f.path, c.start_line, c.id",
+            (json.dumps(list(ids)),),
+        )
+        return [
+            ChunkText(chunk_id, path, source, day, start, unpack_text(self._books, plain, packed))
+            for chunk_id, path, source, day, start, plain, packed in rows
+        ]
+
+    def compare_windows(
+        self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]
+    ) -> list[WindowCosine]:
+        """See `Reader`."""
+        import numpy as np
+
+        found = self._find_kept(
+            self._caches.windows,
+            [(number, space_id) for number in chunk_ids],
+            lambda missing: self._read_windows(space_id, [number for number, _ in missing]),
+        )
+        windows = [(number, *window) for (number, _), own in found.items() for window in own]
+        if not windows:
+            return []
+        embeddings = unpack_embeddings([window[3] for window in windows], len(vector))
+        cosines: list[float] = np.einsum("wd,d->w", embeddings, vector).tolist()
+        check_cosines(cosines)
+        self._check_windows(windows)
+        return [
+            WindowCosine(chunk_id, first, last, cosine)
+            for (chunk_id, first, last, _), cosine in zip(windows, cosines, strict=True)
+        ]
+
+    def _read_windows(self, space_id: int, chunk_ids: Collection[int]) -> dict[tuple[int, int], list[_Window]]:
+        rows = self._db.execute(
+            "SELECT w.chunk_id, w.first, w.last, e.embedding FROM windows w"
+            " CROSS JOIN embedding_cache e"  # CROSS: windows first, whatever the planner thinks
+            f" WHERE w.chunk_id IN ({_list_numbers(chunk_ids)}) AND e.space_id = ? AND e.hash = w.hash",
+            (*_bind_numbers(chunk_ids), space_id),
+        )
+        read: dict[tuple[int, int], list[_Window]] = {(number, space_id): [] for number in chunk_ids}
+        for number, first, last, embedding in cast("list[tuple[int, int, int, bytes]]", rows.fetchall()):
+            read[number, space_id].append((first, last, embedding))
+        return read
+
+    def load_tokens(self, space_id: int, chunk_ids: Collection[int]) -> list[WindowTokens] | None:
+        """See `Reader`."""
+        windows = load_tokens(self._db, space_id, chunk_ids)
+        self._check_windows((w.chunk_id, w.first, w.first + len(w.counts) - 1) for w in windows or ())
+        return windows
+
+    def load_log_lines(self, source: str, path: str) -> Sequence[int]:
+        """See `Reader`."""
+        blob = self._db.execute("SELECT lines FROM files WHERE source = ? AND path = ?", (source, path)).get
+        return unpack_lines(blob)
+
+    def _check_windows(self, windows: Iterable[tuple[int, int, int, *tuple[object, ...]]]) -> None:
+        """Check windows, each given as (chunk id, first unit, last unit, ...), of chunks that were loaded."""
+        for chunk_id, first, last, *_ in windows:
+            if chunk_id in self._units:
+                check_window(first, last, self._units[chunk_id])
+
+
+def match_expression(words: Iterable[str]) -> str:
+    """Build the FTS5 query for any of the words; "" for none.
+
+    Every word is quoted, so that nothing in it is read as syntax (https://www.sqlite.org/fts5.html#full_text_query_syntax).
+    """
+    return " OR ".join(f'"{word}"*' if is_single_cjk(word) else f'"{word}"' for word in words)
+
+
+def _list_numbers(numbers: Collection[int]) -> str:
+    """Return numbers for SQL: a few as variables, with which a statement is prepared once, many as they are."""
+    return ",".join(map(str, numbers) if len(numbers) > _MOST_BOUND else "?" * len(numbers))
+
+
+def _bind_numbers(numbers: Collection[int]) -> tuple[int, ...]:
+    """Return the values of the variables of `_list_numbers`."""
+    return () if len(numbers) > _MOST_BOUND else tuple(numbers)
+
+
+def _spellings(terms: Iterable[Term]) -> Iterator[str]:
+    return (spelling for term in terms for spelling in (term.text, *(form.word for form in term.forms)))
+
+
+def _leave_out_weightless(terms: Sequence[Term], depth: int, chunks: int) -> Sequence[Term]:
+    """Return the terms without those that half of the chunks hold, if another one finds more than `depth` chunks by itself.
+
+    bm25() gives them next to no weight (a millionth: fts5_aux.c of SQLite), yet most of its time goes into chunks that hold
+    nothing else.
+    """
+    kept = [term for term in terms if not _is_counted(term) or 2 * term.documents < chunks]
+    return kept if any(_is_counted(term) and term.documents > depth for term in kept) else terms
+
+
+def _is_counted(term: Term) -> bool:
+    """Return True if the number of documents is that of the term's rows, of which bm25() makes its weight."""
+    return not (term.forms or term.prefix)
+
+
+def _match_rarest(terms: Sequence[Term], depth: int) -> str:
+    """Build the FTS5 query for terms, the rarest first, that finds `depth` chunks if there are as many.
+
+    bm25() reads the length of every chunk that matches, most of which hold one common word. So where they are many, a chunk
+    must hold one of the rarer terms for the common ones to be looked at.
+    """
+    hits = count = 0
+    for term in terms:
+        if hits >= depth and hits + term.documents > MAX_HITS:
+            break
+        hits, count = hits + term.documents, count + 1
+    rare = match_expression(_spellings(terms[:count]))
+    common = match_expression(_spellings(terms[count:]))
+    return f"({rare}) AND ({rare} OR {common})" if common else rare
+
+
+def _date_clauses(dates: DateRange) -> tuple[str, dict[str, str | float]]:
+    """Return the dates as SQL clauses on files `f`, with their bindings."""
+    clauses = ""
+    bindings: dict[str, str | float] = {}
+    for name, comparison, day in (("first", ">=", dates.first), ("last", "<=", dates.last)):
+        if day is not None:
+            clauses += (
+                f" AND coalesce(f.date, date(f.mtime_ns / 1000000000, 'unixepoch', 'localtime')) {comparison} :{name}"
+            )
+            bindings[name] = day.isoformat()
+    return clauses, bindings
