@@ -15,8 +15,8 @@ QMD := $(CURDIR)/.cache/qmd
 # llama-cpp-python is on PyPI as source only: compiled once, in three to four minutes on two cores, and kept by `make clean`.
 LLAMA := .cache/llama-cpp-python
 
-# What `make docs` writes and `make lint` checks: the parts between cog's markers come from tests/generated.py, tests/rooms.py and tests/picture.py.
-GENERATED := -p 'from tests import generated, picture, rooms' README.md CONTRIBUTING.md $(wildcard docs/*.md docs/*.svg)
+# What `make docs` writes and `make lint` checks: the parts between cog's markers come from tests/generated.py.
+GENERATED := -p 'from tests import generated' README.md CONTRIBUTING.md $(wildcard docs/*.md docs/*.svg)
 
 .PHONY: demo demo-postgres test test-portable test-local test-qmd test-web pictures test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval data-is-named bench-cost bench-postgres bench-peers bench-scale bench-qmd docs clean
 .DELETE_ON_ERROR:
