@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
 from memory_core.text.tokens import estimate_tokens
+from memory_core.threads import NoAnswer, start_call, wait_for
 
 if TYPE_CHECKING:
     import asyncio

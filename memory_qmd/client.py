@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from memory_core.concurrency.backoff import Backoff
 from memory_core.config.home import expand_home
 from memory_core.errors import BackendUnavailable, SyncStopped
+from memory_core.threads import Backoff
 from memory_qmd.home import HomeState, QmdHome
 from memory_qmd.parsing import QmdRow, UnreadableOutput, decode, parse_rows, parse_version
 from memory_qmd.process import (

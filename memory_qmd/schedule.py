@@ -9,7 +9,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from memory_core.concurrency.threads import start_call
+from memory_core.threads import start_call
 
 T = TypeVar("T")
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from memory_core.concurrency.backoff import Cooldown
 from memory_core.errors import BackendUnavailable
 from memory_core.records import Mode
+from memory_core.threads import Cooldown
 from memory_qmd.client import INDEX, RETRIES, QmdClient
 from memory_qmd.config import SearchMode
 from memory_qmd.database import Contents

@@ -19,8 +19,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from memory_core.concurrency.backoff import Cooldown
 from memory_core.errors import BackendUnavailable, SyncStopped
+from memory_core.threads import Cooldown
 from memory_qmd.client import RETRIES, QmdClient
 from memory_qmd.config import SearchMode
 from memory_qmd.parsing import QmdRow, UnreadableOutput, parse_server_rows

@@ -9,8 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
-from memory_core.concurrency.backoff import Backoff, Clock, Cooldown
-from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
+from memory_core.threads import Backoff, Clock, Cooldown, NoAnswer, start_call, wait_for
 
 Answer = TypeVar("Answer")
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from memory_core.backends.engine import IndexBackend
 from memory_core.backends.past import IndexStates
 from memory_core.backends.recording import HistoryRecorder
-from memory_core.concurrency.backoff import Clock
 from memory_core.config.agent import AgentConfig
 from memory_core.config.names import BUILTIN
 from memory_core.history.history import History
@@ -20,6 +19,7 @@ from memory_core.stores.sqlite.outage_log import StoredOutage
 from memory_core.stores.sqlite.store import Store
 from memory_core.stores.sqlite.vectors import VectorIndex
 from memory_core.stores.sqlite.writer import StoreWriter
+from memory_core.threads import Clock
 
 if TYPE_CHECKING:
     from memory_core.stores.prepared import IndexSummary

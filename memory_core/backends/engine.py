@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from memory_core.backends.answering import Answerer
 from memory_core.backends.index import Index, IndexWriter, Past, Recorder
 from memory_core.backends.syncing import SyncRunner
-from memory_core.concurrency.backoff import Clock
 from memory_core.embeddings.failover import Providers
 from memory_core.embeddings.outage import OutageLog
 from memory_core.embeddings.protocols import Space
@@ -32,6 +31,7 @@ from memory_core.records import (
 )
 from memory_core.sync.background import BackgroundSync
 from memory_core.sync.triggers import SyncTriggers, wants_sync
+from memory_core.threads import Clock
 
 if TYPE_CHECKING:
     from memory_core.stores.prepared import IndexSummary

@@ -12,7 +12,6 @@ from memory_core.backends.breaker import Breaker, BreakerState, Refused, Worker
 from memory_core.backends.guarded import NOT_FAILURES, GuardedBackend
 from memory_core.backends.loader import RegisteredBackend, add_backend, build_manager, find_plugin, read_section
 from memory_core.backends.reasons import explain_error, log_error
-from memory_core.concurrency.backoff import Clock
 from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.names import BUILTIN
 from memory_core.config.settings import Scope
@@ -37,6 +36,7 @@ from memory_core.records import (
     SyncReport,
 )
 from memory_core.text.quoting import quote_safely
+from memory_core.threads import Clock
 
 log = logging.getLogger(__name__)
 

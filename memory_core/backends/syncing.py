@@ -8,7 +8,6 @@ from collections import defaultdict
 from dataclasses import replace
 
 from memory_core.backends.index import Changed, Index, IndexWriter, Recorder
-from memory_core.concurrency.backoff import Backoff, Cooldown
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import ActiveProvider, Providers
 from memory_core.embeddings.protocols import Space
@@ -16,6 +15,7 @@ from memory_core.errors import MemoryCoreError, NotIndexed, StoreError
 from memory_core.records import ProgressCallback, SyncReport
 from memory_core.sources import session_logs
 from memory_core.sync.freshness import ChangeTracker, Freshness
+from memory_core.threads import Backoff, Cooldown
 
 log = logging.getLogger(__name__)
 

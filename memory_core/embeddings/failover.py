@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from memory_core.concurrency.backoff import Clock
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings import registry
 from memory_core.embeddings.choice import Choice, choose_provider
@@ -18,6 +17,7 @@ from memory_core.embeddings.outage import OutageLog, Outages, explain_fallback, 
 from memory_core.embeddings.protocols import EmbeddingProvider, Space, TokenEmbedder, TokenEmbedding
 from memory_core.errors import ProviderError
 from memory_core.records import Fallback, KeySources
+from memory_core.threads import Clock
 
 if TYPE_CHECKING:
     import numpy as np

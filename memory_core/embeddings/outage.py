@@ -15,7 +15,6 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
-from memory_core.concurrency.backoff import Backoff, Clock
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SearchSettings
 from memory_core.errors import (
@@ -27,6 +26,7 @@ from memory_core.errors import (
     RateLimited,
 )
 from memory_core.records import Fallback
+from memory_core.threads import Backoff, Clock
 
 log = logging.getLogger(__name__)
 

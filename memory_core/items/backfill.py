@@ -8,12 +8,11 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 
-from memory_core.concurrency.backoff import Backoff, Cooldown
-from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
 from memory_core.errors import MemoryCoreError
 from memory_core.items.embedder import ItemEmbedder
 from memory_core.items.store.file import ItemsFile
 from memory_core.records import Progress, ProgressCallback
+from memory_core.threads import Backoff, Cooldown, NoAnswer, start_call, wait_for
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.destination import announce, find_destination
 from memory_core.embeddings.failover import Providers
@@ -18,6 +17,7 @@ from memory_core.embeddings.protocols import Calibrated, Calibration, EmbeddingP
 from memory_core.errors import InvalidArgument, MemoryCoreError, ProviderError
 from memory_core.items.words import Words
 from memory_core.records import KeySources
+from memory_core.threads import NoAnswer, start_call, wait_for
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core.completions import Message, join_text
 from memory_core.concurrency import forks
-from memory_core.concurrency.threads import start_call
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.plugin.agent_activity import record_capture
 from memory_core.plugin.agent_items import AgentItems
 from memory_core.text.tokens import estimate_tokens
+from memory_core.threads import start_call
 from memory_core.tools.recalled import Recalled
 
 if TYPE_CHECKING:

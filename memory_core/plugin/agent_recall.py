@@ -12,12 +12,12 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from memory_core.concurrency import forks
-from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
 from memory_core.config.agent import AgentConfig
 from memory_core.plugin.agent_activity import record_recall
 from memory_core.plugin.agent_items import AgentItems
 from memory_core.records import CallContext, Query, SearchResult
 from memory_core.sources.roots import LONGTERM_NAMES
+from memory_core.threads import NoAnswer, start_call, wait_for
 from memory_core.tools import prompts, scope
 from memory_core.tools.recalled import Recalled
 

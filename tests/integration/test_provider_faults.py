@@ -19,13 +19,13 @@ import pytest
 
 import memory_core
 from memory_core.backends.builtin import BuiltinBackend
-from memory_core.concurrency.backoff import Backoff
 from memory_core.config.settings import Chunking, QuerySettings, Remote, SearchSettings, SyncSettings
 from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.embeddings.remote.opening import open_provider
 from memory_core.embeddings.remote.retries import Retries
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Query, SearchResult, Status, SyncReport
+from memory_core.threads import Backoff
 from tests.index import Index
 from tests.servers.loopback import Reply, openai_error
 from tests.servers.openai import OpenAIServer

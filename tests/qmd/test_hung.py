@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from memory_core.backends.selector import Selector
-from memory_core.concurrency.threads import start_call, wait_for
 from memory_core.config.settings import MemorySettings, SearchSettings, SyncSettings
 from memory_core.errors import BackendUnavailable, SyncBusy, SyncStopped
 from memory_core.hookspecs import BackendContext
+from memory_core.threads import start_call, wait_for
 from memory_qmd.backend import QmdBackend
 from memory_qmd.config import QmdModels, QmdUpdate
 from memory_qmd.doctor import diagnose

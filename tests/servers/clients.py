@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from memory_core.concurrency.backoff import Backoff
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import ProviderId, SearchSettings
 from memory_core.embeddings.remote.retries import Retries
+from memory_core.threads import Backoff
 from tests.servers.loopback import vector_of
 
 if TYPE_CHECKING:

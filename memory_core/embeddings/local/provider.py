@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
 from memory_core.config.agent import AgentConfig
 from memory_core.config.home import expand_home
 from memory_core.embeddings import packing, vectors
@@ -31,6 +30,7 @@ from memory_core.embeddings.plan import Plan, make_plan
 from memory_core.embeddings.protocols import Space, TextKind, TokenEmbedding
 from memory_core.errors import InvalidEmbedding, ProviderError, ProviderUnavailable, RequestTimeout
 from memory_core.records import ResolveApiKey
+from memory_core.threads import NoAnswer, start_call, wait_for
 
 if TYPE_CHECKING:
     import numpy as np

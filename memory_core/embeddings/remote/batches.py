@@ -16,7 +16,6 @@ from concurrent.futures import CancelledError, Future
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from memory_core.concurrency.backoff import Backoff
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import Batch
 from memory_core.embeddings.error_mapping import translate_errors
@@ -26,6 +25,7 @@ from memory_core.embeddings.remote.job_log import BatchJob, FileJobLog, JobLog
 from memory_core.embeddings.remote.loop import BackgroundLoop, LoopClosed
 from memory_core.embeddings.remote.retries import Retries, retry
 from memory_core.errors import InvalidEmbedding, ProviderError, ProviderUnavailable
+from memory_core.threads import Backoff
 
 if TYPE_CHECKING:
     from memory_core.embeddings.vectors import Row

@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from memory_core.concurrency.threads import start_call
+from memory_core.threads import start_call
 
 T = TypeVar("T")
 

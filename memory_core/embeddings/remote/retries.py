@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from memory_core.concurrency.backoff import Backoff
 from memory_core.errors import ProviderError, RateLimited
+from memory_core.threads import Backoff
 
 T = TypeVar("T")
 

@@ -13,12 +13,11 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import errors as refused
 
-from memory_core.concurrency.backoff import Backoff, Cooldown
-from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
 from memory_core.config.fields import Secret
 from memory_core.errors import BackendUnavailable, StoreError, StoreFull, StoreReadOnly
 from memory_core.stores.postgres.dsn import check_dsn, redact
 from memory_core.stores.postgres.settings import NAME
+from memory_core.threads import Backoff, Cooldown, NoAnswer, start_call, wait_for
 
 Row = tuple[Any, ...]
 Value = TypeVar("Value")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.backends.breaker import Breaker, BreakerState, Refused, Worker
-from memory_core.concurrency.backoff import Backoff
+from memory_core.threads import Backoff
 from tests.waiting import HANG_GUARD_SECONDS, Clock, eventually
 
 

@@ -15,13 +15,13 @@ import pytest
 from memory_core.backends import breaker as guard
 from memory_core.backends.breaker import Breaker, Refused
 from memory_core.backends.selector import MAX_QUERY_CHARS, Selector
-from memory_core.concurrency.backoff import Backoff
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import MemorySettings, SearchSettings
 from memory_core.errors import ConfigError, InvalidArgument, NotIndexed, PathRefused
 from memory_core.hookspecs import BACKENDS_GROUP
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext, Fallback, Query, SearchResult
+from memory_core.threads import Backoff
 from tests.fakes import moody
 from tests.fakes.installed import install
 from tests.fakes.moody import TIMEOUT_SECONDS, Mood, MoodyBackend

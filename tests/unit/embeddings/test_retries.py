@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from memory_core.concurrency.backoff import Backoff
 from memory_core.embeddings.remote.retries import Retries, retry
 from memory_core.errors import AuthenticationFailed, ProviderError, ProviderUnavailable, RateLimited
+from memory_core.threads import Backoff
 from tests.waiting import HANG_GUARD_SECONDS
 
 PLAIN = Retries(backoff=Backoff(first_seconds=0.5, longest_seconds=8.0), patience_seconds=60.0)

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from memory_core.concurrency.threads import NoAnswer, start_call, wait_for
+from memory_core.threads import NoAnswer, start_call, wait_for
 from tests.waiting import HANG_GUARD_SECONDS, eventually
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.concurrency.backoff import Backoff, Cooldown
+from memory_core.threads import Backoff, Cooldown
 from tests.waiting import Clock
 
 MINUTES = Backoff(first_seconds=60, longest_seconds=3600)
