@@ -12,7 +12,7 @@ from pathlib import Path
 
 from memory_core.errors import PathRefused
 from memory_core.records import MemoryFile
-from memory_core.sources import requested_paths
+from memory_core.sources import pages
 from memory_core.sources.roots import PACKAGE_TREES, SUFFIX
 from memory_qmd.collections import Collection, Collections
 from memory_qmd.slugs import list_slugs
@@ -62,7 +62,7 @@ class FileLocator:
     def _resolve(self, item: Collection, path: str) -> MemoryFile | None:
         named = str(item.root / path) if item.shown is None else item.shown + path
         try:
-            return requested_paths.resolve(self._collections.served_config, named)
+            return pages.resolve(self._collections.served_config, named)
         except PathRefused:
             return None
 

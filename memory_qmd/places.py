@@ -13,8 +13,7 @@ from functools import lru_cache
 from memory_core.config.settings import Chunking
 from memory_core.records import Chunk, MemoryFile, Unit
 from memory_core.search import scores
-from memory_core.search.passages import Passage, PlacedUnit, pack
-from memory_core.search.snippets import Mark, find_marks
+from memory_core.search.passages import Mark, Passage, PlacedUnit, find_marks, pack
 from memory_core.text.chunks import split_chunks
 from memory_core.text.terms import is_single_cjk
 from memory_core.text.units import split_units

@@ -260,11 +260,11 @@ class Answerer:
 
     def _load_lines(self, path: str) -> list[str] | None:
         """Return the lines of a note as it stands; None if it cannot be read."""
-        from memory_core.sources import requested_paths
+        from memory_core.sources import pages
         from memory_core.sources.notes import read_note
 
         try:
-            file = requested_paths.resolve(self._config, path)
+            file = pages.resolve(self._config, path)
             return None if file is None else read_note(file).text.split("\n")
         except (PathRefused, FileUnreadable):
             return None

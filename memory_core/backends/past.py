@@ -23,7 +23,7 @@ from memory_core.history.history import History
 from memory_core.history.moments import Moment
 from memory_core.history.records import NoteKey, Version
 from memory_core.records import AsOf, FileStamp, Hit, MemoryFile, Successor
-from memory_core.sources import requested_paths
+from memory_core.sources import pages
 from memory_core.sources.notes import read_note
 from memory_core.sources.roots import find_roots
 from memory_core.stores.prepared import PreparedFile
@@ -93,9 +93,7 @@ class IndexStates:
         state = next((each for each in self._kept if each.key == key), None)
         if state is None:
             versions = self._history.list_alive(moment)
-            unserved = requested_paths.find_unserved(
-                self._config, [note.path for note in versions]
-            )  # by today's configuration
+            unserved = pages.find_unserved(self._config, [note.path for note in versions])  # by today's configuration
             versions = {note: version for note, version in versions.items() if note.path not in unserved}
             state = _State(key, self._make(versions, choose), moment, versions)
         else:
@@ -165,7 +163,7 @@ class IndexStates:
     def _read_lines(self, path: str) -> list[str] | None:
         """Return the lines of a note as it stands; None if there is none."""
         try:
-            file = requested_paths.resolve(self._config, path)
+            file = pages.resolve(self._config, path)
             return None if file is None else read_note(file).text.split("\n")
         except (PathRefused, FileUnreadable):
             return None

@@ -35,7 +35,7 @@ from memory_core.records import (
     Status,
     SyncReport,
 )
-from memory_core.text.quoting import quote_safely
+from memory_core.text.messages import quote_safely
 from memory_core.threads import Clock
 
 log = logging.getLogger(__name__)

@@ -201,7 +201,7 @@ def _run_chat(options: Options) -> int:
 
 
 def _read_script(script: Path) -> list[str]:
-    from memory_core.sources.refusals import describe_os_error
+    from memory_core.sources.roots import describe_os_error
 
     try:
         return script.read_text(encoding="utf-8").split("\n")

@@ -19,7 +19,7 @@ from memory_core.config.switch import explain_off
 from memory_core.embeddings.choice import find_model_file
 from memory_core.embeddings.credentials import resolve_endpoint
 from memory_core.errors import BackendError, ConfigError, ProviderUnavailable
-from memory_core.sources.workspace import MAKE_IT, find_workspace_problem
+from memory_core.sources.roots import MAKE_IT, find_workspace_problem
 from memory_core.tools import schemas
 
 log = logging.getLogger(__name__)

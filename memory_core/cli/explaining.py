@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from memory_core.cli import opening, output
 from memory_core.cli.parser import Options
 from memory_core.errors import InvalidArgument
-from memory_core.sources.refusals import quote_name
+from memory_core.sources.roots import quote_name
 
 if TYPE_CHECKING:
     from memory_core.records import AskedQuestion, AskedTerm, Examined, Explanation

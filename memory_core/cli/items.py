@@ -16,7 +16,7 @@ from memory_core.cli.parser import Argument, Command, Options
 from memory_core.config.fields import to_camel
 from memory_core.errors import InvalidArgument
 from memory_core.records import ITEM_KINDS
-from memory_core.text.quoting import quote_safely
+from memory_core.text.messages import quote_safely
 
 if TYPE_CHECKING:
     from memory_core.config.agent import AgentConfig

@@ -37,7 +37,7 @@ def _read_input() -> str:
 
 def run_open(options: Options) -> int:
     """Print the file and line of a place as editors take them."""
-    from memory_core.sources import requested_paths
+    from memory_core.sources import pages
 
     with opening.open_notes(options) as memory:
         result = memory.call_tool("memory_get", {"path": options.place, "lines": 1})
@@ -47,7 +47,7 @@ def run_open(options: Options) -> int:
             output.print_json(result)
         output.complain(result.get("error") or f"{options.place}: there is no such note", result.get("action"))
         return code
-    file = requested_paths.resolve(config, result["path"])
+    file = pages.resolve(config, result["path"])
     path = str(file.real_path) if file else result["path"]
     if options.json:
         output.print_json({"path": path, "line": result["from"]})

@@ -111,7 +111,7 @@ def _warn_of_commits(config: AgentConfig, wording: Wording) -> None:
     """Say so if commits of the workspace's repository hold the text, or may."""
     from memory_core.history.git_log import find_content, is_under_git
     from memory_core.sources.notes import MAX_NOTE_BYTES
-    from memory_core.sources.refusals import quote_name
+    from memory_core.sources.roots import quote_name
 
     if not is_under_git(config.workspace):
         return

@@ -18,8 +18,7 @@ from memory_core.history.store import imports, purging, rows
 from memory_core.history.store.imports import PastNote
 from memory_core.history.store.store import HistoryStore
 from memory_core.sources.notes import MAX_NOTE_BYTES
-from memory_core.sources.refusals import UNFIT_NAME, make_printable
-from memory_core.sources.roots import SUFFIX, find_roots
+from memory_core.sources.roots import SUFFIX, UNFIT_NAME, find_roots, make_printable
 from memory_core.text.wording import Wording
 
 ORIGIN = "git"

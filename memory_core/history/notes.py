@@ -12,14 +12,14 @@ from memory_core.errors import FileUnreadable, HistoryUnavailable, NoteNotWritte
 from memory_core.history.history import History, show
 from memory_core.history.records import Version
 from memory_core.records import AsOf, Document
-from memory_core.sources import pages, requested_paths
+from memory_core.sources import pages
 from memory_core.sources.notes import hash_bytes, read_bytes
 
 
 def name_note(config: AgentConfig, path: str) -> str:
     """Return the path under which a note is listed, whether or not it exists now."""
     try:
-        file = requested_paths.resolve(config, path)
+        file = pages.resolve(config, path)
     except PathRefused:  # it may have been served once
         file = None
     if file is not None:
@@ -38,7 +38,7 @@ def get_document(
         PathRefused: Today's configuration serves no such note; one that is merely gone it does.
     """
     name = name_note(config, path)
-    if (reason := requested_paths.find_unserved(config, [name]).get(name)) is not None:
+    if (reason := pages.find_unserved(config, [name]).get(name)) is not None:
         raise PathRefused(name, reason)
     moment = history.find_moment(instant)
     as_of = AsOf(instant=instant, moment=moment.at)
@@ -55,7 +55,7 @@ def get_document(
 def compare(config: AgentConfig, version: Version) -> Literal["unchanged", "changed", "gone"]:
     """Compare a version with the file that stands at its path now."""
     try:
-        file = requested_paths.resolve(config, version.key.path)
+        file = pages.resolve(config, version.key.path)
         if file is None:
             return "gone"
         return "unchanged" if hash_bytes(read_bytes(file)[0]) == version.hash else "changed"
@@ -93,7 +93,7 @@ def _find_place(config: AgentConfig, version: Version, day: str) -> Path:
     """Return the file beside a note into which a copy of it may be written."""
     name = version.key.path
     try:
-        file = requested_paths.resolve(config, name)
+        file = pages.resolve(config, name)
     except PathRefused as error:
         raise NoteNotWritten(
             name, f"is no note any more: {error}", action=f"print it: memory-core diff {name} --from {day}"

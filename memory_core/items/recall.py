@@ -16,7 +16,7 @@ from memory_core.items.mirror.section import leave_out_mirrored
 from memory_core.items.records import ItemHit, Strategy
 from memory_core.records import Hit, Query, SearchResult
 from memory_core.search.scores import vector_score
-from memory_core.text.quoting import quote_safely
+from memory_core.text.messages import quote_safely
 
 # A note or an item is shown for a message only if the best of its kind has this much evidence, and then all with a half of it
 # (items: six tenths). With 4.2 a gold line stands in front of .78 of 180 judged questions, and .99 of small talk stays silent.

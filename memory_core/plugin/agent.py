@@ -31,7 +31,7 @@ from memory_core.records import (
     Status,
     SyncReport,
 )
-from memory_core.sources.workspace import MAKE_IT, find_workspace_problem
+from memory_core.sources.roots import MAKE_IT, find_workspace_problem
 from memory_core.tools import prompts, results, schemas, scope
 from memory_core.tools.append import Writing, memory_append
 from memory_core.tools.arguments import Schema, check_arguments, read_citation

@@ -10,8 +10,8 @@ from memory_core.backends.selector import Selector
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable, InvalidArgument, PathRefused
 from memory_core.records import Explanation, MemoryFile, NotePlace, PlaceReport, Query, Verdict
-from memory_core.sources import notes, requested_paths
-from memory_core.sources.refusals import FOLDER, NOT_MARKDOWN, OUTSIDE, SYMLINK, TOO_LONG, UNFIT_NAME, WITH_CONTROLS
+from memory_core.sources import notes, pages
+from memory_core.sources.roots import FOLDER, NOT_MARKDOWN, OUTSIDE, SYMLINK, TOO_LONG, UNFIT_NAME, WITH_CONTROLS
 from memory_core.sources.session_logs import SHOWN
 
 INDEX_IT = "run: memory-core index"
@@ -112,7 +112,7 @@ def _look_up(
 ) -> tuple[MemoryFile | None, Verdict | None]:
     """Return the file of a place; or else the verdict that there is none, or that it is not this agent's."""
     try:
-        file = requested_paths.resolve(config, place.path)
+        file = pages.resolve(config, place.path)
     except PathRefused as error:
         reason, action = error.reason, error.action or _advise(place.path, error.reason)
     else:
@@ -147,7 +147,7 @@ def _advise(path: str, reason: str) -> str:
 
 def _serves(config: AgentConfig, path: str) -> bool:
     try:
-        return requested_paths.resolve(config, path) is not None
+        return pages.resolve(config, path) is not None
     except PathRefused:
         return False
 

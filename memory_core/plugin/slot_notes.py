@@ -48,7 +48,7 @@ class SlotNotes:
 
     def _read_note(self, path: str, context: CallContext) -> dict[str, Any]:
         from memory_core.sources.notes import read_note
-        from memory_core.sources.requested_paths import resolve
+        from memory_core.sources.pages import resolve
 
         if not isinstance(path, str):
             raise InvalidArgument("path", f"expected a string, not {type(path).__name__}")

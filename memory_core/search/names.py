@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.stores.reader import DateRange, Reader
-from memory_core.text.front_matter import FrontMatter, read_front_matter
-from memory_core.text.markdown import parse_heading
+from memory_core.text.markdown import FrontMatter, parse_heading, read_front_matter
 from memory_core.text.names import Spellings, compile_spellings, fold, is_date, make_key, split_phrases
 
 if TYPE_CHECKING:

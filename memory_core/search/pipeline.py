@@ -19,10 +19,9 @@ from memory_core.search.candidates import (
     find_candidates,
     find_nearest,
 )
-from memory_core.search.passages import SHARED, Packing, Passage, PlacedUnit
+from memory_core.search.passages import SHARED, Mark, Packing, Passage, PlacedUnit, find_marks
 from memory_core.search.question import Question, analyse
 from memory_core.search.scoring import Score, VectorQuery, judge, weigh_vectors
-from memory_core.search.snippets import Mark, find_marks
 from memory_core.search.term_counts import Stem, TermCounts
 from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.stores.reader import IndexedChunk, Reader

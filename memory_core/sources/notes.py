@@ -15,12 +15,15 @@ from typing import BinaryIO
 from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, NONBLOCK
 from memory_core.errors import FileUnreadable
 from memory_core.records import FileStamp, MemoryFile
-from memory_core.sources.refusals import SYMLINK, describe_os_error, refuse_encoding, refuse_type
-from memory_core.sources.roots import SUFFIX
-from memory_core.sources.stamps import read_stamp
-from memory_core.text.foreign import leave_out_comments, leave_out_separators
-from memory_core.text.front_matter import read_front_matter
-from memory_core.text.markdown import Line, scan, split_lines
+from memory_core.sources.roots import SUFFIX, SYMLINK, describe_os_error, read_stamp, refuse_encoding, refuse_type
+from memory_core.text.markdown import (
+    Line,
+    leave_out_comments,
+    leave_out_separators,
+    read_front_matter,
+    scan,
+    split_lines,
+)
 
 MAX_NOTE_BYTES = 10 * 1024 * 1024
 

@@ -1,28 +1,133 @@
-"""The files and folders whose Markdown is an agent's memory, in order of precedence, and what is left out of them."""
+"""The files and folders whose Markdown is an agent's memory, in order of precedence, what is left out of them, and why."""
 
 from __future__ import annotations
 
+import errno
 import os
 import posixpath
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
+from typing import TypeAlias
 
 from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.home import expand_home
 from memory_core.config.settings import ExtraPath
 from memory_core.records import FileStamp, MemoryFile
-from memory_core.sources.globs import compile_glob
-from memory_core.sources.refusals import (
-    FOLDER,
-    NOT_MARKDOWN,
-    OUTSIDE,
-    SYMLINK,
-    UNFIT_NAME,
-    is_unfit,
-)
+
+_PARTS = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]", "{": "(?:", "}": ")"}
+
+
+@lru_cache(maxsize=64)
+def compile_glob(pattern: str) -> re.Pattern[str] | None:
+    """Compile a glob: `**/` matches any folders or none, `*` and `?` stay in one name, and `{a,b}` matches either.
+
+    Returns:
+        A pattern for a relative path, to be used with `match`; None for the default, which all Markdown matches.
+
+    Raises:
+        re.error: The pattern is no glob.
+    """
+    if pattern == "**/*.md":
+        return None
+    out = ""
+    braces = 0
+    for part in re.findall(r"\*\*/|\*\*|\[!?[^]]+\]|.", pattern.removeprefix("./"), re.DOTALL):
+        braces += (part == "{") - (part == "}" and braces > 0)
+        if part == "," and braces:
+            out += "|"
+        elif part.startswith("[") and len(part) > 1:
+            out += "[^/" + part[2:] if part.startswith("[!") else part
+        else:
+            out += _PARTS.get(part, re.escape(part))
+    return re.compile(out + r"\Z")
+
+
+SYMLINK = "is a symbolic link, which memory ignores"
+FOLDER = "is a folder"
+NO_FILE = "is no regular file"
+OUTSIDE = "is not in this agent's memory: MEMORY.md, memory/ and the configured extra paths are"
+NOT_MARKDOWN = "is not Markdown (.md)"
+WITH_CONTROLS = "holds control characters"
+TOO_LONG = "is too long for a path"
+UNFIT_NAME = "has a name with control characters, a backslash or bytes that are no UTF-8"
+_UNFIT = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\\\ud800-\udfff]|^~$"
+)  # breaks citations, JSON or SQLite, or means something else
+
+
+def is_unfit(name: str) -> bool:
+    """Return True if a file or folder cannot be served because of the characters in its name."""
+    return _UNFIT.search(name) is not None
+
+
+def make_printable(path: str) -> str:
+    """Replace what a report cannot hold by replacement characters."""
+    return _UNFIT.sub("\N{REPLACEMENT CHARACTER}", path)
+
+
+def quote_name(path: str) -> str:
+    """Return a path as a message names it: as it is, or in quotes and escaped if it would break a line or steer a terminal."""
+    return ascii(path) if is_unfit(path.replace("\\", "/")) else path
+
+
+def refuse_type(info: os.stat_result) -> str | None:
+    """Return the reason why something is no regular file; None if it is one."""
+    if stat.S_ISREG(info.st_mode):
+        return None
+    if stat.S_ISLNK(info.st_mode):
+        return SYMLINK
+    return FOLDER if stat.S_ISDIR(info.st_mode) else NO_FILE
+
+
+def refuse_encoding(data: bytes) -> str | None:
+    """Return the reason why bytes are no text in UTF-8; None if they may be read as such."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "is UTF-16: save it as UTF-8"
+    return "is binary: it holds NUL bytes" if b"\0" in data else None
+
+
+def describe_os_error(error: OSError) -> str:
+    """Describe an error of the operating system, without the path."""
+    return SYMLINK if error.errno == errno.ELOOP else (error.strerror or str(error)).lower()
+
+
+Stamp: TypeAlias = tuple[int, int, int, int]  # the values of a `FileStamp`, without its price
+
+# Returns the values of a file's stamp as the system tells them; in half the time of four attributes.
+read_numbers: Callable[[os.stat_result], Stamp] = attrgetter("st_size", "st_mtime_ns", "st_ctime_ns", "st_ino")
+
+_LEAST, _MOST = -(2**63), 2**63 - 1  # integers of SQLite; in nanoseconds the years 1677 and 2262
+
+
+def read_stamp(info: os.stat_result) -> FileStamp:
+    """Return the stamp of a file; what does not fit into 64 bits becomes the nearest number that does."""
+    return clamp_stamp(read_numbers(info))
+
+
+def clamp_stamp(numbers: Stamp) -> FileStamp:
+    """Return a stamp of these values; what does not fit into 64 bits becomes the nearest number that does."""
+    return FileStamp(*map(_clamp, numbers))
+
+
+def _clamp(number: int) -> int:
+    return min(max(number, _LEAST), _MOST)
+
+
+MAKE_IT = "make that folder, or name another: --workspace, or agents.defaults.workspace"
+
+
+def find_workspace_problem(workspace: Path) -> str | None:
+    """Return the reason why there is no workspace, in a sentence without a full stop; None if there is one."""
+    if os.path.isdir(workspace):  # noqa: PTH112  # Path.is_dir raises where a folder above may not be entered
+        return None
+    problem = "is no folder" if os.path.lexists(workspace) else "does not exist"
+    return f"the workspace {workspace} {problem}"
+
 
 SUFFIX = ".md"
 USER_NAME = "USER.md"  # what the agent knows of its user; OpenClaw searches it beside the notes

@@ -20,11 +20,25 @@ from typing import Any, Literal
 
 from memory_core.atomic import BINARY, DIRECTORY, NOFOLLOW, NONBLOCK, OPENS_BELOW, locked, replace_file, write_all
 from memory_core.errors import FileUnreadable, InvalidArgument, MemoryCoreError, NoteNotWritten, PathRefused
-from memory_core.sources.refusals import SYMLINK, describe_os_error, refuse_encoding, refuse_type
-from memory_core.sources.roots import LONGTERM_NAMES, NOTES_FOLDER
-from memory_core.sources.workspace import MAKE_IT, find_workspace_problem
-from memory_core.text.blocks import scan_blocks
-from memory_core.text.paragraphs import Paragraph, Skipped, clean, fingerprint, select_new, split_paragraphs
+from memory_core.sources.roots import (
+    LONGTERM_NAMES,
+    MAKE_IT,
+    NOTES_FOLDER,
+    SYMLINK,
+    describe_os_error,
+    find_workspace_problem,
+    refuse_encoding,
+    refuse_type,
+)
+from memory_core.text.paragraphs import (
+    Paragraph,
+    Skipped,
+    clean,
+    fingerprint,
+    scan_blocks,
+    select_new,
+    split_paragraphs,
+)
 
 logger = logging.getLogger(__name__)
 

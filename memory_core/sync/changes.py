@@ -14,9 +14,16 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SessionDeltas
 from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources import files, session_logs
-from memory_core.sources.refusals import FOLDER, NO_FILE, NOT_MARKDOWN, SYMLINK, UNFIT_NAME, describe_os_error
-from memory_core.sources.roots import find_roots
-from memory_core.sources.stamps import Stamp
+from memory_core.sources.roots import (
+    FOLDER,
+    NO_FILE,
+    NOT_MARKDOWN,
+    SYMLINK,
+    UNFIT_NAME,
+    Stamp,
+    describe_os_error,
+    find_roots,
+)
 from memory_core.stores.interface import SyncStore
 from memory_core.stores.prepared import IndexedFile
 

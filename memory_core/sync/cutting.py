@@ -9,7 +9,7 @@ from memory_core.records import MemoryFile
 from memory_core.sources import notes, session_logs
 from memory_core.stores.prepared import PreparedChunk, PreparedFile
 from memory_core.text import chunks
-from memory_core.text.front_matter import read_front_matter
+from memory_core.text.markdown import read_front_matter
 
 
 def read_text(file: MemoryFile) -> notes.NoteText:

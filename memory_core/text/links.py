@@ -161,7 +161,7 @@ def find_blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 def _blank_front_matter(lines: Sequence[str]) -> Sequence[str]:
     """Blank the front matter; `text.front_matter` reads it."""
-    from memory_core.text.front_matter import MAX_CHARS
+    from memory_core.text.markdown import MAX_CHARS
 
     if not lines or lines[0].rstrip() != "---":
         return lines

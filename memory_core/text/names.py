@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 
-from memory_core.text.cjk import WORD_CHARACTERS
 from memory_core.text.languages import STOP_WORDS
 from memory_core.text.terms import extract_identifiers, find_words
+from memory_core.text.tokens import WORD_CHARACTERS
 
 MAX_CHARS = 200  # of a name
 MAX_SPELLINGS = 64  # of one name

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 
-from memory_core.text.cjk import WORD_CHARACTERS
 from memory_core.text.languages import STOP_WORDS
 from memory_core.text.markdown import Line, parse_heading, scan
+from memory_core.text.tokens import WORD_CHARACTERS
 
 MOST_KEY_CHARS = 40
 MOST_KEY_WORDS = 4

@@ -1,4 +1,4 @@
-"""Lengths of text in tokens, estimated, and cuts of text that is too long; pure."""
+"""Lengths of text in tokens, estimated, cuts of text that is too long, and the characters that count as tokens. Pure."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache
-
-from memory_core.text.cjk import CHARACTERS
 
 _CLAUSE_END = re.compile(r".*(?:[.!?;:,](?=\s)|[。！？；：，、」』）])", re.DOTALL)
 _SPACE = re.compile(r".*\s", re.DOTALL)
@@ -81,3 +79,15 @@ def _count_fitting(text: str, budget: int) -> int:
         used += 4 * (run.end() - run.start())
         at = run.end()
     return min(len(text), at + budget - used)
+
+
+# Characters of words: Han, kana, Hangul syllables, and the iteration and length marks that stand inside words.
+WORD_CHARACTERS = (
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
+# The others, to which tokenizers give a token each as well: jamo, radicals, bopomofo, Yi, punctuation, full-width forms.
+_OTHER_CHARACTERS = (
+    "\u1100-\u11ff\u2e80-\u3004\u3008-\u303f\u3100-\u31ef\u3200-\u33ff\u4dc0-\u4dff\ua000-\ua4cf\ua960-\ua97f\ud7b0-\ud7ff"
+    "\ufe30-\ufe4f\uff00-\uffef"
+)
+CHARACTERS = WORD_CHARACTERS + _OTHER_CHARACTERS

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core.errors import InvalidArgument
 from memory_core.records import ITEM_KINDS
-from memory_core.text.quoting import quote_safely
-from memory_core.text.surrogates import replace_surrogates
+from memory_core.text.messages import quote_safely, replace_surrogates
 from memory_core.tools.arguments import make_optional
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable, PathRefused
 from memory_core.records import CallContext
-from memory_core.sources import notes, requested_paths, roots
-from memory_core.text.quoting import quote_safely
+from memory_core.sources import notes, pages, roots
+from memory_core.text.messages import quote_safely
 from memory_core.tools import schemas, scope
 
 CONTEXT_CHARS = 16_000
@@ -102,7 +102,7 @@ def _fit_notes(notes: Iterable[tuple[str, str]], room: int, *, keep_end: bool, m
 def _read(config: AgentConfig, path: str) -> str:
     """Return a note's text; "" if it is missing or cannot be read: a session starts all the same."""
     try:
-        file = requested_paths.resolve(config, path)
+        file = pages.resolve(config, path)
         return "" if file is None or file.path != path else quote_safely(notes.read_note(file).text.strip())
     except (PathRefused, FileUnreadable):
         return ""

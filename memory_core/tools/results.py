@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from memory_core.config.fields import to_camel
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, PathRefused
-from memory_core.text.surrogates import replace_surrogates
+from memory_core.text.messages import replace_surrogates
 
 if TYPE_CHECKING:
     from datetime import datetime

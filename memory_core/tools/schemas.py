@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.errors import InvalidArgument
-from memory_core.text.surrogates import replace_surrogates
+from memory_core.text.messages import replace_surrogates
 from memory_core.tools import items
 from memory_core.tools.append import APPEND
 from memory_core.tools.arguments import Schema, make_optional
@@ -245,7 +245,7 @@ def _choose_count(text: str, defaults: QuerySettings) -> int:
     From `SHARED` hits on, more hits share the same characters; fewer would not, and stay as they are.
     """
     from memory_core.search.passages import SHARED
-    from memory_core.text.several import asks_for_several
+    from memory_core.text.terms import asks_for_several
 
     most = defaults.max_results
     return min(most * 3 // 2, MOST_RESULTS) if most >= SHARED and asks_for_several(text) else most

@@ -10,7 +10,7 @@ import pytest
 
 from memory_core.records import Query
 from memory_core.search.pipeline import search
-from memory_core.sources import notes, requested_paths
+from memory_core.sources import notes, pages
 from memory_core.stores.sqlite.retrieval import StoreReader
 from memory_core.stores.sqlite.vectors import VectorIndex
 from tests.index import Index
@@ -54,7 +54,7 @@ def test_an_odd_time_harms_no_file(index: Index, mtime_ns: int) -> None:
     assert shown(index, "heron") == [("memory/odd.md", "The odd heron waits.")]
     assert shown(index, "pelican") == [("memory/plain.md", "The plain pelican flies.")]
     assert not index.sync(force=True).failures
-    file = requested_paths.resolve(index.config, "memory/odd.md")
+    file = pages.resolve(index.config, "memory/odd.md")
     assert file is not None
     assert notes.find_note_day(file, "").year in range(1600, 2300)
     assert not index.report_status().dirty

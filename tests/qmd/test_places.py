@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from memory_core.config.settings import Chunking
 from memory_core.embeddings.calibration import DEFAULT
 from memory_core.records import FileStamp, MemoryFile
-from memory_core.search.passages import SPAN, Passage
-from memory_core.search.snippets import GAP
+from memory_core.search.passages import GAP, SPAN, Passage
 from memory_qmd.places import Place, PlaceFinder
 from memory_qmd.queries import extract_words, prepare
 from memory_qmd.scoring import Judge

@@ -23,15 +23,14 @@ import memory_qmd
 from memory_core.config.fields import parse_size_bytes
 from memory_core.config.settings import Chunking
 from memory_core.search import periods
-from memory_core.sources import notes, redaction, transcripts
+from memory_core.sources import notes, redaction, session_logs
 from memory_core.text import (
     chunks,
     links,
     markdown,
+    messages,
     names,
     paragraphs,
-    several,
-    silent_reply,
     terms,
     tokens,
     units,
@@ -127,7 +126,7 @@ def test_every_pattern_is_linear() -> None:
 
 
 def read_transcript(text: str) -> object:
-    return transcripts.read_transcript([json.dumps({"role": "user", "content": text}).encode()])
+    return session_logs.read_transcript([json.dumps({"role": "user", "content": text}).encode()])
 
 
 def read_size(text: str) -> None:
@@ -141,7 +140,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "phrases": terms.extract_phrases,
     "identifiers": terms.extract_identifiers,
     "is_question": terms.is_question,
-    "several": several.asks_for_several,
+    "several": terms.asks_for_several,
     "file names": terms.extract_file_names,
     "cjk": terms.cut_cjk,
     "period": lambda text: periods.find_period(text, date(2026, 1, 1)),
@@ -152,7 +151,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "table": lambda text: markdown.scan(["a", f"{text}|{text}"]),
     "paragraphs": lambda text: paragraphs.split_paragraphs(paragraphs.clean(text)),
     "recalled": lambda text: paragraphs.fingerprint_recalled([text, f"a{text}b"]),
-    "silent": silent_reply.is_silent_reply,
+    "silent": messages.is_silent_reply,
     "note date": lambda text: notes.find_note_date("a.md", text),
     "redact": redaction.redact,
     "transcript": read_transcript,

@@ -8,7 +8,7 @@ from datetime import datetime
 from memory_core.hosts.adopt.homes import FoundNote
 from memory_core.hosts.adopt.programs import read_mem0
 from memory_core.sources.notes import MAX_NOTE_BYTES, open_file
-from memory_core.text.foreign import SECTION_SIGN, leave_out_comments
+from memory_core.text.markdown import SECTION_SIGN, leave_out_comments
 
 
 def convert(note: FoundNote) -> bytes:

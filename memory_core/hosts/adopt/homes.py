@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Literal
 
 from memory_core.records import FileFailure, MemoryFile
+from memory_core.sources.files import Sweep
 from memory_core.sources.roots import PACKAGE_TREES, Root
-from memory_core.sources.sweep import Sweep
 
 Layout = Literal["plain", "hermes", "obsidian", "mem0"]
 

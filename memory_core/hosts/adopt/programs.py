@@ -17,8 +17,8 @@ from typing import Any
 from memory_core.config.home import find_home
 from memory_core.hosts.adopt.homes import FoundNote, Home, NoteCollector, make_fit
 from memory_core.records import MemoryFile
-from memory_core.sources.stamps import read_stamp
-from memory_core.text.foreign import SECTION_SIGN
+from memory_core.sources.roots import read_stamp
+from memory_core.text.markdown import SECTION_SIGN
 
 HERMES_NOTES = ("MEMORY.md", "USER.md")
 HEAD_BYTES = 64 * 1024  # of a file, to see what it is

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import PathRefused
 from memory_core.records import MemoryFile
-from memory_core.sources import files, notes, requested_paths
+from memory_core.sources import files, notes, pages
 from memory_core.sources.notes import NoteText
 from memory_core.sync.cutting import cut
-from memory_core.text.quoting import quote_safely
+from memory_core.text.messages import quote_safely
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -34,7 +34,7 @@ def show_note(config: AgentConfig, path: str) -> dict[str, Any]:
         PathRefused: It is none of this agent's notes, or there is none.
         FileUnreadable: It cannot be read.
     """
-    file = requested_paths.resolve(config, path)
+    file = pages.resolve(config, path)
     if file is None:
         raise PathRefused(path, "there is no such note", action="search, and open a note from a result")
     return shape_note(config, file, notes.read_note(file))

@@ -15,7 +15,7 @@ from memory_core.history.history import History
 from memory_core.history.notes import name_note
 from memory_core.hosts.inspect import notes
 from memory_core.records import FileStamp, MemoryFile
-from memory_core.sources import requested_paths
+from memory_core.sources import pages
 
 MOST_MOMENTS = 60  # that are listed, the last ones
 MOST_VERSIONS = 100  # of a note, the last ones
@@ -35,7 +35,7 @@ def list_changes(config: AgentConfig) -> dict[str, Any]:
         changed = history.list_changes() if extent.moments else {}
         moments = [moment for moment in history.list_moments() if moment.id in changed]
     last = moments[-MOST_MOMENTS:]
-    refused = requested_paths.find_unserved(config, {path for moment in last for path in changed.get(moment.id, ())})
+    refused = pages.find_unserved(config, {path for moment in last for path in changed.get(moment.id, ())})
     shown = [
         {
             "at": moment.at_ms,
@@ -121,7 +121,7 @@ def _shape(kind: str, lines: Sequence[str], first: int, end: int) -> list[dict[s
 
 def _name(config: AgentConfig, path: str) -> str:
     name = name_note(config, path)
-    if (reason := requested_paths.find_unserved(config, [name]).get(name)) is not None:
+    if (reason := pages.find_unserved(config, [name]).get(name)) is not None:
         raise PathRefused(name, reason)
     return name
 

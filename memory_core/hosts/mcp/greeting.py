@@ -15,7 +15,7 @@ from memory_core.__about__ import __version__
 from memory_core.config.names import SLOT_ID
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
-from memory_core.sources.workspace import MAKE_IT, find_workspace_problem
+from memory_core.sources.roots import MAKE_IT, find_workspace_problem
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS_VERSION = "2026-07-28"  # has no handshake: every request says who asks

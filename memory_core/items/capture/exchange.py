@@ -11,8 +11,7 @@ from typing import Any, Literal
 from memory_core.completions import join_text
 from memory_core.errors import InvalidArgument
 from memory_core.sources.redaction import redact
-from memory_core.text.silent_reply import strip_reasoning
-from memory_core.text.surrogates import replace_surrogates
+from memory_core.text.messages import replace_surrogates, strip_reasoning
 from memory_core.text.tokens import estimate_tokens
 
 READ_CHARS = 20_000  # of one message; what follows is a paste

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from memory_core.items.records import Item
-from memory_core.text.blocks import scan_blocks
 from memory_core.text.markdown import Line, parse_heading, scan, split_lines
+from memory_core.text.paragraphs import scan_blocks
 
 HEADING = "Learned from conversations"
 END = "<!-- end of what was learned -->"  # below each list: what is appended to the note lands behind it

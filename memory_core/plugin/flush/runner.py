@@ -23,7 +23,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.errors import MemoryCoreError
 from memory_core.plugin.flush.policy import FlushTurn, WallClock, utc_now
 from memory_core.sources import sessions_json
-from memory_core.text.silent_reply import is_silent_reply
+from memory_core.text.messages import is_silent_reply
 from memory_core.tools.append import APPEND, Writing, memory_append
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from memory_core.stores.reader import Term
-from memory_core.text.surrogates import replace_surrogates
+from memory_core.text.messages import replace_surrogates
 from memory_core.text.terms import cut_cjk, is_single_cjk
 
 Stem: TypeAlias = Callable[[str], list[str]]

@@ -13,7 +13,7 @@ from memory_core.stores.sqlite import Connection, meta, word_forms
 from memory_core.stores.sqlite.codebooks import Codebooks
 from memory_core.stores.sqlite.encoding import pack_lines, pack_units, unpack_lines, unpack_units
 from memory_core.text.markdown import may_hold_links
-from memory_core.text.surrogates import replace_surrogates
+from memory_core.text.messages import replace_surrogates
 from memory_core.text.terms import cut_cjk
 
 _STEP = 1000  # chunks whose texts are in memory together

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from memory_core.sources.writer import append
-from memory_core.text.blocks import scan_blocks
+from memory_core.text.paragraphs import scan_blocks
 
 JUDGE = MarkdownIt("commonmark")
 NOTE = "MEMORY.md"

@@ -19,10 +19,10 @@ from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.settings import Exclude, ExtraPath, SearchSettings, Source
 from memory_core.errors import FileUnreadable, PathRefused
 from memory_core.records import FileStamp, MemoryFile
-from memory_core.sources import files, notes, requested_paths
+from memory_core.sources import files, notes, pages
 from memory_core.sources.files import list_files
 from memory_core.sources.notes import find_note_date, find_note_day, read_note
-from memory_core.sources.requested_paths import resolve
+from memory_core.sources.pages import resolve
 
 
 def configured(
@@ -611,7 +611,7 @@ def test_a_path_is_unserved_exactly_if_it_is_refused(path: str, extra: str, ever
         sources: tuple[Source, ...] = ("memory", "workspace") if everything else ("memory",)
         config = configured(Path(folder).resolve() / "clawd", *filter(None, [extra]), sources=sources)
         for spelt in (path, f"memory/{path}", f"{extra}/{path}", f"{config.workspace}/{path}"):
-            refused = requested_paths.find_unserved(config, [spelt])
+            refused = pages.find_unserved(config, [spelt])
             reason = None
             try:
                 resolve(config, spelt)

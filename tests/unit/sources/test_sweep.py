@@ -10,9 +10,8 @@ from typing import cast
 
 from memory_core.atomic import OPENS_BELOW
 from memory_core.records import FileStamp
-from memory_core.sources.roots import Root
-from memory_core.sources.stamps import read_stamp
-from memory_core.sources.sweep import Sweep, SweptFolder
+from memory_core.sources.files import Sweep, SweptFolder
+from memory_core.sources.roots import Root, read_stamp
 
 # At the most; an `os.stat_result` alone takes three times that. Where folders are not opened, each entry has its whole path, too.
 MOST_BYTES_A_FILE = 250 if OPENS_BELOW else 600

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.text.foreign import leave_out_comments, leave_out_separators
+from memory_core.text.markdown import leave_out_comments, leave_out_separators
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from memory_core.sources.notes import find_note_date
-from memory_core.text.front_matter import MAX_CHARS, MAX_NAMES, FrontMatter, read_front_matter
+from memory_core.text.markdown import MAX_CHARS, MAX_NAMES, FrontMatter, read_front_matter
 
 NONE = FrontMatter()
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.text.quoting import quote_safely
+from memory_core.text.messages import quote_safely
 
 
 @pytest.mark.parametrize(

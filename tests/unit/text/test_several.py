@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_core.text.several import asks_for_several
+from memory_core.text.terms import asks_for_several
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.text.cjk import CHARACTERS, WORD_CHARACTERS
-from memory_core.text.tokens import count_quarters, cut_long, estimate_tokens
+from memory_core.text.tokens import CHARACTERS, WORD_CHARACTERS, count_quarters, cut_long, estimate_tokens
 
 # The classes by which indexes were cut before there was one definition, and the one that requests were packed by.
 CHUNKED = (

@@ -7,8 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.search.passages import SHARED, SPAN, PlacedUnit, pack
-from memory_core.search.snippets import GAP, Mark, find_marks
+from memory_core.search.passages import GAP, SHARED, SPAN, Mark, PlacedUnit, find_marks, pack
 
 LINES = [
     "# Harbour",

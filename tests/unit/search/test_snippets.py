@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.search.snippets import GAP, TINY, Mark, Span, cut_around, find_marks
+from memory_core.search.passages import GAP, TINY, Mark, Span, cut_around, find_marks
 
 PROSE = (
     "The path begins behind the factory. It does not look promising, but after half an hour the noise is gone. "
