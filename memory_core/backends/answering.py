@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from memory_core.search.explaining import Explainer
     from memory_core.search.names import About
     from memory_core.search.scoring import VectorQuery
-    from memory_core.stores.reader import Reader, ServingSpace
+    from memory_core.stores.interface import Reader
+    from memory_core.stores.values import ServingSpace
 
 log = logging.getLogger(__name__)
 
@@ -314,7 +315,7 @@ class Answerer:
     def _restrict(self, reader: Reader, name: str, query: Query, degradation: _Degradation) -> About:
         """Return what restricts a search to a name; warn if no note mentions it."""
         from memory_core.search.names import find_about, load_names
-        from memory_core.stores.reader import DateRange
+        from memory_core.stores.values import DateRange
 
         about = find_about(reader, load_names(reader).resolve(name), DateRange(query.after, query.before))
         if not about.chunks:

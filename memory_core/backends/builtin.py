@@ -22,7 +22,7 @@ from memory_core.stores.sqlite.writer import StoreWriter
 from memory_core.threads import Clock
 
 if TYPE_CHECKING:
-    from memory_core.stores.prepared import IndexSummary
+    from memory_core.stores.values import IndexSummary
 
 
 class BuiltinBackend(IndexBackend):

@@ -34,7 +34,7 @@ from memory_core.sync.triggers import SyncTriggers, wants_sync
 from memory_core.threads import Clock
 
 if TYPE_CHECKING:
-    from memory_core.stores.prepared import IndexSummary
+    from memory_core.stores.values import IndexSummary
 
 OTHER_PROVIDER = "try again in a while, or choose another provider: memorySearch.provider"
 LOCK_SECONDS = 10.0  # that a sync which somebody asked for waits for another process to end its own

@@ -12,8 +12,7 @@ from typing import Protocol
 from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.records import AsOf, Hit, MemoryFile
 from memory_core.sources.notes import NoteText
-from memory_core.stores.interface import SyncStore
-from memory_core.stores.reader import Reader
+from memory_core.stores.interface import Reader, SyncStore
 
 
 class Index(Protocol):

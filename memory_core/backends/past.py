@@ -26,10 +26,10 @@ from memory_core.records import AsOf, FileStamp, Hit, MemoryFile, Successor
 from memory_core.sources import pages
 from memory_core.sources.notes import read_note
 from memory_core.sources.roots import find_roots
-from memory_core.stores.prepared import PreparedFile
 from memory_core.stores.sqlite.private_store import PrivateStore
 from memory_core.stores.sqlite.store import Store
 from memory_core.stores.sqlite.writer import StoreWriter
+from memory_core.stores.values import PreparedFile
 from memory_core.sync.backfill import Backfill
 from memory_core.sync.context import SyncContext
 from memory_core.sync.cutting import cut

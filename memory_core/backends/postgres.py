@@ -17,7 +17,7 @@ from memory_core.stores.postgres.writer import PostgresWriter
 from memory_core.threads import Clock
 
 if TYPE_CHECKING:
-    from memory_core.stores.prepared import IndexSummary
+    from memory_core.stores.values import IndexSummary
 
 _PREFIX = f"{NAME}/"
 

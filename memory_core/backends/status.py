@@ -13,7 +13,7 @@ from memory_core.embeddings.outage import explain_fallback, fingerprint_settings
 from memory_core.errors import NotIndexed, OtherWorkspace
 from memory_core.records import KeySources, Status
 from memory_core.sources import files
-from memory_core.stores.prepared import IndexSummary
+from memory_core.stores.values import IndexSummary
 
 
 def report_status(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from memory_core.records import Query
 from memory_core.search import scores
 from memory_core.search.question import Question
-from memory_core.stores.reader import DateRange, IndexedChunk, Reader, best_of, sort_equals
+from memory_core.stores.interface import Reader, best_of
+from memory_core.stores.values import DateRange, IndexedChunk, sort_equals
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,7 +8,7 @@ from functools import cache
 
 from memory_core.records import Hit
 from memory_core.sources.session_logs import SOURCE, is_log
-from memory_core.stores.reader import Reader
+from memory_core.stores.interface import Reader
 
 
 def cite(reader: Reader, hits: Iterable[Hit]) -> list[Hit]:

@@ -23,7 +23,8 @@ from memory_core.search.question import Question
 from memory_core.search.recorder import SearchRecorder
 from memory_core.search.scoring import VectorQuery, judge
 from memory_core.search.term_counts import TermCounts
-from memory_core.stores.reader import DateRange, IndexedChunk, Reader
+from memory_core.stores.interface import Reader
+from memory_core.stores.values import DateRange, IndexedChunk
 from memory_core.text.terms import split_question
 
 MAX_CHUNKS = 2000  # of one note that are looked through for a place

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_core.sources.roots import LONGTERM_NAMES
-from memory_core.stores.reader import DateRange, Reader
+from memory_core.stores.interface import Reader
+from memory_core.stores.values import DateRange
 from memory_core.text.markdown import FrontMatter, parse_heading, read_front_matter
 from memory_core.text.names import Spellings, compile_spellings, fold, is_date, make_key, split_phrases
 
 if TYPE_CHECKING:
-    from memory_core.stores.reader import ChunkText
+    from memory_core.stores.values import ChunkText
 
 _SUFFIX = ".md"
 _MOST_CHUNKS = 1000  # of one note that a name belongs to

@@ -24,7 +24,8 @@ from memory_core.search.question import Question, analyse
 from memory_core.search.scoring import Score, VectorQuery, judge, weigh_vectors
 from memory_core.search.term_counts import Stem, TermCounts
 from memory_core.sources.roots import LONGTERM_NAMES
-from memory_core.stores.reader import IndexedChunk, Reader
+from memory_core.stores.interface import Reader
+from memory_core.stores.values import IndexedChunk
 from memory_core.text.terms import QuestionKind, cut_cjk
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from itertools import chain, groupby
 
 from memory_core.records import KnownName, Mention, NameKind, Neighbour, Related
 from memory_core.search.names import Entity, NameBook, find_about, find_chunks, load_names
-from memory_core.stores.reader import ChunkText, DateRange, Reader
+from memory_core.stores.interface import Reader
+from memory_core.stores.values import ChunkText, DateRange
 from memory_core.text.links import Link, find_blocks, find_links, read_lines
 from memory_core.text.names import (
     choose_spelling,

@@ -13,7 +13,8 @@ from memory_core.search.candidates import Candidate
 from memory_core.search.question import Question
 from memory_core.search.speakers import find_other_speakers
 from memory_core.search.term_counts import TermCounts
-from memory_core.stores.reader import IndexedChunk, Reader, ServingSpace
+from memory_core.stores.interface import Reader
+from memory_core.stores.values import IndexedChunk, ServingSpace
 from memory_core.text.terms import find_cjk_share
 
 if TYPE_CHECKING:

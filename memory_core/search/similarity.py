@@ -11,7 +11,8 @@ import numpy as np
 
 from memory_core.embeddings.token_blobs import END_OF_UNIT, pack_ids
 from memory_core.search.question import Question
-from memory_core.stores.reader import IndexedChunk, Reader, WindowTokens
+from memory_core.stores.interface import Reader
+from memory_core.stores.values import IndexedChunk, WindowTokens
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

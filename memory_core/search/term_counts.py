@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias, cast
 
 from memory_core.search.candidates import Candidate
 from memory_core.search.question import Question
-from memory_core.stores.reader import Term
+from memory_core.stores.values import Term
 from memory_core.text.terms import cut_cjk
 
 Stem: TypeAlias = Callable[[str], list[str]]

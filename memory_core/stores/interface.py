@@ -1,4 +1,4 @@
-"""The interface of a store to sync: questions and commands of the domain, so that any engine can implement it.
+"""The interface of a store: the questions of a search, and the questions and commands of a sync. Every engine implements it.
 
 Every command is one transaction: it is done wholly or, when it raises, not at all. Commands that change nothing write
 nothing. Readers of the index go on undisturbed. All methods raise `StoreError` where the store cannot be used.
@@ -6,56 +6,199 @@ nothing. Readers of the index go on undisturbed. All methods raise `StoreError` 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 from memory_core.embeddings.protocols import Calibration, Space
 from memory_core.records import FileStamp, MemoryFile
-from memory_core.stores.prepared import (
+from memory_core.stores.values import (
+    ChunkText,
+    DateRange,
     EmbeddedWindows,
+    IndexedChunk,
     IndexedFile,
     PendingWindow,
     PreparedChunk,
     PreparedFile,
+    ServingSpace,
     StagedFile,
+    SyncState,
+    TargetSpace,
+    Term,
+    WindowCosine,
+    WindowTokens,
 )
+from memory_core.text.languages import Language
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-TargetSpace: TypeAlias = int | Literal["unknown"] | None
 
+class Reader(Protocol):
+    """Answers the questions of one search, all from one moment of the index.
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncState:
-    """Values that an index remembers from one sync to the next.
-
-    Attributes:
-        identity: What its text was cut with; None before the first sync.
-        workspace: The real path of the folder whose notes it holds; None before the first sync.
-        last_sync: Unix seconds of the last sync that was recorded.
-        tidy: Nothing has changed since space was last given back.
-        serving: Id of the space whose vectors answer; None while keywords answer alone.
-        target: Id of the space that syncs fill while another one serves; "unknown" until the provider's first vector
-            tells its dimensions; None while no such space is filled.
-        complete: Id of the space that was complete and has been since, as no content changed; None if there is none.
-        pending_reason: Why the last sync that needed embeddings could not have them all.
-        digest: Of the files that the index agrees with, as `changes.Sources` makes it; None where content has changed
-            since, or some file could not be read.
+    A reader is valid inside the block in which its store hands it out, in one thread.
     """
 
-    identity: str | None = None
-    workspace: str | None = None
-    last_sync: float | None = None
-    tidy: bool = False
-    serving: int | None = None
-    target: TargetSpace = None
-    complete: int | None = None
-    pending_reason: str | None = None
-    digest: str | None = None
+    # The index as a whole.
+
+    def is_empty(self) -> bool:
+        """Return True if no chunk is indexed."""
+        ...
+
+    def count_chunks(self) -> int:
+        """Return the number of chunks."""
+        ...
+
+    def load_workspace(self) -> str | None:
+        """Return the real path of the workspace whose notes are indexed; None if the index does not say."""
+        ...
+
+    def load_serving_space(self) -> ServingSpace | None:
+        """Return the space whose vectors answer; None when keywords answer alone."""
+        ...
+
+    # Words.
+
+    def stem(self, text: str) -> list[str]:
+        """Return the stems of a text's words in order, as the keyword index holds them."""
+        ...
+
+    def count_by_stem(self, stems: Collection[str]) -> Mapping[str, int]:
+        """Return for each stem the number of chunks that hold it; a stem that none holds may be left out."""
+        ...
+
+    def find_forms(self, words: Collection[str], languages: Sequence[Language]) -> Mapping[str, Sequence[str]]:
+        """Return for each word the other words of the notes with the same stem in one of some languages.
+
+        Args:
+            words: In lower case.
+            languages: Of `text.languages.STEMMED`; notes in other languages count for none of them.
+
+        Returns:
+            Forms in lower case; a word without any may be left out.
+        """
+        ...
+
+    def count_by_prefix(self, prefixes: Collection[str]) -> Mapping[str, int]:
+        """Return how many chunks hold the commonest of the stems that begin with each prefix; without prefixes of none."""
+        ...
+
+    def count_phrase(self, phrase: str) -> int:
+        """Return the number of chunks in which the words of a phrase stand together, in its order."""
+        ...
+
+    # Chunks.
+
+    def find_by_keyword(self, terms: Sequence[Term], dates: DateRange, depth: int) -> dict[int, float]:
+        """Find the best chunks that hold any of the terms.
+
+        Args:
+            terms: Each held by some chunk, the rarest first.
+            dates: Of the files to search.
+            depth: The most chunks.
+
+        Returns:
+            A keyword score, such as BM25, by chunk id; higher is better, best first. A store may look only at chunks that
+            hold one of the rarer terms, if there are enough. Of equals at the end see `best_of`.
+        """
+        ...
+
+    def find_nearest(
+        self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
+    ) -> dict[int, float]:
+        """Find the chunks with the windows nearest to a vector of unit length.
+
+        Returns:
+            The cosine of each chunk's best window by chunk id, best first, at most `depth` of them; of equals at the end
+            see `best_of`. A store may approximate.
+        """
+        ...
+
+    def find_by_name(self, name: str, dates: DateRange, limit: int) -> Sequence[int]:
+        """Find the chunks of files with a date, or a path that ends with a name, in the order of their places.
+
+        Args:
+            name: An ISO date, or a file name in lower case, with or without folders.
+            dates: Of the files to search.
+            limit: The most chunks.
+        """
+        ...
+
+    def sort_equals(self, ids: Collection[int]) -> Sequence[int]:
+        """Return the ids of chunks in the order of the function `sort_equals`."""
+        ...
+
+    def load_chunks(self, ids: Collection[int], *, tokens: bool = False) -> list[IndexedChunk]:
+        """Return the chunks with these ids, in any order; those without units are left out.
+
+        Args:
+            ids: Of the chunks.
+            tokens: Load their token ids, too.
+        """
+        ...
+
+    # Names.
+
+    def find_phrase(self, phrase: str, dates: DateRange) -> Collection[int]:
+        """Find all chunks in which the words of a phrase stand together, in its order; a single CJK character is a prefix."""
+        ...
+
+    def find_beginnings(self) -> Collection[int]:
+        """Find the first chunk of every note; session logs are none."""
+        ...
+
+    def find_linking(self) -> Collection[int]:
+        """Find at least the chunks of notes that hold a wikilink, a link of Markdown, the definition of one, or a tag."""
+        ...
+
+    def load_texts(self, ids: Collection[int], *, whole: bool) -> Sequence[ChunkText]:
+        """Return the texts of chunks of notes in the order of their source, path and place; session logs are left out.
+
+        Args:
+            ids: Of the chunks.
+            whole: Return all chunks of their notes.
+        """
+        ...
+
+    # Parts of chunks.
+
+    def compare_windows(
+        self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]
+    ) -> Sequence[WindowCosine]:
+        """Return the exact cosines of all windows of some chunks; windows without an embedding are left out."""
+        ...
+
+    def load_tokens(self, space_id: int, chunk_ids: Collection[int]) -> Sequence[WindowTokens] | None:
+        """Return the tokens of all windows of some chunks, in any order; None when those of any window are missing."""
+        ...
+
+    # Files.
+
+    def load_log_lines(self, source: str, path: str) -> Sequence[int]:
+        """Return for every line of a file's indexed text the line of the file; empty if they are the same."""
+        ...
+
+
+def best_of(reader: Reader, values: Mapping[int, float], count: int) -> dict[int, float]:
+    """Return the chunks with the highest values, best first.
+
+    Ids say in which order notes were indexed. So that two indexes of the same notes answer alike, `sort_equals` decides between
+    equals that the count parts.
+
+    Args:
+        reader: Knows dates and places.
+        values: By chunk id.
+        count: The most chunks.
+    """
+    ids = sorted(values, key=values.__getitem__, reverse=True)
+    if len(ids) > count and values[ids[count - 1]] == values[ids[count]]:
+        least = values[ids[count]]
+        ids = [each for each in ids if values[each] > least]
+        ids += reader.sort_equals([each for each, value in values.items() if value == least])
+    return {each: values[each] for each in ids[:count]}
 
 
 class IndexedText(Protocol):

@@ -19,7 +19,7 @@ from memory_core.embeddings.protocols import (
 from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable
 from memory_core.records import Progress
 from memory_core.stores.interface import IndexedText, StagedIndex
-from memory_core.stores.prepared import EmbeddedWindows, PendingWindow, PreparedChunk, digest, slice_units
+from memory_core.stores.values import EmbeddedWindows, PendingWindow, PreparedChunk, digest, slice_units
 from memory_core.sync.context import MOST_FRESH, SyncContext
 
 log = logging.getLogger(__name__)

@@ -25,7 +25,7 @@ from memory_core.sources.roots import (
     find_roots,
 )
 from memory_core.stores.interface import SyncStore
-from memory_core.stores.prepared import IndexedFile
+from memory_core.stores.values import IndexedFile
 
 MISSING, NO_FOLDER = (  # of an extra path that is gone, and of a folder in whose place something else is
     describe_os_error(OSError(number, os.strerror(number))) for number in (errno.ENOENT, errno.ENOTDIR)

@@ -13,7 +13,7 @@ from memory_core.errors import FileUnreadable, ProviderError, SyncStopped
 from memory_core.records import FileFailure, MemoryFile, Progress, ProgressCallback
 from memory_core.sources.notes import NoteText
 from memory_core.stores.interface import SyncStore
-from memory_core.stores.prepared import PreparedChunk
+from memory_core.stores.values import PreparedChunk
 
 MOST_READ, LONGEST_READ = 64, 64 * 1024  # notes, and bytes of each; others are read again by whoever records them
 MOST_FRESH = 2000  # chunks that are kept; see `Backfill.run_at_once`

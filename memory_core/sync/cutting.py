@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from memory_core.config.settings import Chunking
 from memory_core.records import MemoryFile
 from memory_core.sources import notes, session_logs
-from memory_core.stores.prepared import PreparedChunk, PreparedFile
+from memory_core.stores.values import PreparedChunk, PreparedFile
 from memory_core.text import chunks
 from memory_core.text.markdown import read_front_matter
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from memory_core.errors import FileUnreadable
 from memory_core.records import MemoryFile, Progress
 from memory_core.stores.interface import StagedIndex
-from memory_core.stores.prepared import PreparedFile, StagedFile
+from memory_core.stores.values import PreparedFile, StagedFile
 from memory_core.sync.backfill import Backfill
 from memory_core.sync.context import SyncContext
 

@@ -15,8 +15,7 @@ from memory_core.config.settings import Chunking
 from memory_core.errors import FileUnreadable
 from memory_core.records import MemoryFile, Progress, SyncReport
 from memory_core.sources.notes import NoteText
-from memory_core.stores.interface import SyncState
-from memory_core.stores.prepared import IndexedFile, PreparedFile
+from memory_core.stores.values import IndexedFile, PreparedFile, SyncState
 from memory_core.sync.backfill import Backfill
 from memory_core.sync.changes import Changes, Sources
 from memory_core.sync.context import SyncContext

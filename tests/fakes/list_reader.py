@@ -19,16 +19,15 @@ from memory_core.embeddings.protocols import EmbeddingProvider, Space, TokenEmbe
 from memory_core.embeddings.token_blobs import pack_ids, pack_signs, unpack_signs
 from memory_core.records import MemoryFile, Window
 from memory_core.sources import files, notes, session_logs
-from memory_core.stores.reader import (
+from memory_core.stores.interface import Reader, best_of
+from memory_core.stores.values import (
     ChunkText,
     DateRange,
     IndexedChunk,
-    Reader,
     ServingSpace,
     Term,
     WindowCosine,
     WindowTokens,
-    best_of,
     sort_equals,
 )
 from memory_core.text.chunks import split_chunks

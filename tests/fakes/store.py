@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, TypeVar
 from memory_core.embeddings.protocols import Calibration, Space, TokenEmbedding
 from memory_core.errors import SyncBusy
 from memory_core.records import FileStamp, MemoryFile
-from memory_core.stores.interface import SyncState, TargetSpace
-from memory_core.stores.prepared import (
+from memory_core.stores.values import (
     EmbeddedWindows,
     IndexedFile,
     PendingWindow,
     PreparedChunk,
     PreparedFile,
     StagedFile,
+    SyncState,
+    TargetSpace,
     digest,
     slice_units,
 )

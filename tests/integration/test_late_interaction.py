@@ -26,7 +26,7 @@ from memory_core.search.question import Question, analyse
 from memory_core.search.scores import Weights
 from memory_core.search.scoring import VectorQuery
 from memory_core.search.similarity import AROUND, AROUND_IN_CONTEXT, compare_table, compare_tokens
-from memory_core.stores.reader import IndexedChunk
+from memory_core.stores.values import IndexedChunk
 from memory_core.text.terms import split_question
 from tests.fakes.providers import CountingProvider, TokenProvider
 from tests.index import Index

@@ -10,7 +10,7 @@ from memory_core.stores.postgres.state import Tenant
 from memory_core.stores.postgres.store import PostgresStore
 from memory_core.stores.postgres.vectors import LARGE_WINDOWS, NEAREST, NEAREST_BY_SIGNS
 from memory_core.stores.postgres.writer import PostgresWriter
-from memory_core.stores.prepared import IndexSummary
+from memory_core.stores.values import IndexSummary
 
 
 class TenantOutage:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core.embeddings.vectors import INT8_FACTOR, pack_int8, read_int8, split_int8
 from memory_core.stores.postgres.state import Cursor, Tenant
-from memory_core.stores.reader import WindowCosine
+from memory_core.stores.values import WindowCosine
 
 if TYPE_CHECKING:
     import numpy as np

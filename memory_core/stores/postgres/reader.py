@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from memory_core.embeddings.token_blobs import unpack_signs
 from memory_core.records import Unit
+from memory_core.stores.interface import best_of
 from memory_core.stores.postgres import foreign, vectors
 from memory_core.stores.postgres.held_vectors import KeptVectors, multiply, unpack_rows
 from memory_core.stores.postgres.settings import NAME
@@ -24,16 +25,7 @@ from memory_core.stores.postgres.stems import (
     write_rarest,
 )
 from memory_core.stores.postgres.texts import COLUMNS, read_text
-from memory_core.stores.reader import (
-    ChunkText,
-    DateRange,
-    IndexedChunk,
-    ServingSpace,
-    Term,
-    WindowCosine,
-    WindowTokens,
-    best_of,
-)
+from memory_core.stores.values import ChunkText, DateRange, IndexedChunk, ServingSpace, Term, WindowCosine, WindowTokens
 from memory_core.text.languages import Language, stem_words
 
 if TYPE_CHECKING:

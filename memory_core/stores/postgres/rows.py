@@ -12,7 +12,7 @@ from memory_core.stores.postgres.reader import unpack_units
 from memory_core.stores.postgres.state import Cursor
 from memory_core.stores.postgres.stems import clean, make_vector
 from memory_core.stores.postgres.texts import COLUMNS, read_text, write_text
-from memory_core.stores.prepared import IndexedFile, PreparedChunk, PreparedFile, digest, slice_units
+from memory_core.stores.values import IndexedFile, PreparedChunk, PreparedFile, digest, slice_units
 from memory_core.text.languages import stem_text
 
 _STEP = 50  # notes that one statement writes

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from memory_core.records import MemoryFile
-from memory_core.stores.prepared import PendingWindow, PreparedChunk, PreparedFile, StagedFile, digest, slice_units
+from memory_core.stores.values import PendingWindow, PreparedChunk, PreparedFile, StagedFile, digest, slice_units
 
 if TYPE_CHECKING:
     from memory_core.stores.postgres.writer import PostgresWriter

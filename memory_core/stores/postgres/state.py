@@ -11,9 +11,8 @@ from psycopg.types.json import Jsonb
 
 from memory_core.embeddings.protocols import Calibration, Space
 from memory_core.errors import BackendUnavailable
-from memory_core.stores.interface import SyncState, TargetSpace
 from memory_core.stores.postgres.settings import NAME
-from memory_core.stores.reader import ServingSpace
+from memory_core.stores.values import ServingSpace, SyncState, TargetSpace
 
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from memory_core.stores.reader import Term
+from memory_core.stores.values import Term
 from memory_core.text.messages import replace_surrogates
 from memory_core.text.terms import cut_cjk, is_single_cjk
 

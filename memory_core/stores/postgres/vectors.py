@@ -19,7 +19,7 @@ from memory_core.stores.postgres import held_vectors, state
 from memory_core.stores.postgres.connections import renew
 from memory_core.stores.postgres.held_vectors import KeptVectors
 from memory_core.stores.postgres.state import Cursor, Tenant
-from memory_core.stores.prepared import EmbeddedWindows
+from memory_core.stores.values import EmbeddedWindows
 
 if TYPE_CHECKING:
     import numpy as np

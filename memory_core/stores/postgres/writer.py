@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from memory_core.embeddings.protocols import Calibration, Space
 from memory_core.errors import StoreReadOnly, SyncBusy
 from memory_core.records import FileStamp, MemoryFile
-from memory_core.stores.interface import SyncState, TargetSpace
 from memory_core.stores.postgres import held_vectors, lease, rows, state, vectors
 from memory_core.stores.postgres.lease import LEASE_SECONDS
 from memory_core.stores.postgres.reader import unpack_units
@@ -24,12 +23,14 @@ from memory_core.stores.postgres.staged import StagedNotes
 from memory_core.stores.postgres.state import Cursor, Tenant
 from memory_core.stores.postgres.store import PostgresStore
 from memory_core.stores.postgres.texts import COLUMNS, read_text
-from memory_core.stores.prepared import (
+from memory_core.stores.values import (
     EmbeddedWindows,
     IndexedFile,
     PendingWindow,
     PreparedChunk,
     PreparedFile,
+    SyncState,
+    TargetSpace,
     slice_units,
 )
 

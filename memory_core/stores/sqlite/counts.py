@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import cast
 
 from memory_core.records import FileFailure, FileStamp
-from memory_core.stores.prepared import IndexSummary
 from memory_core.stores.sqlite import Connection, meta
 from memory_core.stores.sqlite.migrations import VERSION
 from memory_core.stores.sqlite.outage_log import read_outage
@@ -15,6 +14,7 @@ from memory_core.stores.sqlite.pending import count_pending
 from memory_core.stores.sqlite.repair import find_problem
 from memory_core.stores.sqlite.spaces import load_serving_space, load_space
 from memory_core.stores.sqlite.store import Store
+from memory_core.stores.values import IndexSummary
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from operator import le
 
 from memory_core.embeddings.token_blobs import END_OF_UNIT
 from memory_core.records import Unit
-from memory_core.stores.prepared import digest_chunk
+from memory_core.stores.values import digest_chunk
 
 _MOST_COSINE = 1.01  # of two vectors of unit length, whose last digits are rounded
 _REPLACED = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from memory_core.stores.prepared import DIGEST_BYTES
 from memory_core.stores.sqlite.damage import DamagedRow
+from memory_core.stores.values import DIGEST_BYTES
 
 if TYPE_CHECKING:
     import numpy as np

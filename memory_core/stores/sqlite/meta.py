@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from memory_core.stores.interface import SyncState, TargetSpace
 from memory_core.stores.sqlite import Connection
 from memory_core.stores.sqlite.damage import DamagedRow
+from memory_core.stores.values import SyncState, TargetSpace
 
 IDENTITY = "identity"  # what the text was cut with
 WORKSPACE = "workspace"

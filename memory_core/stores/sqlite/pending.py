@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TypeAlias, cast
 
-from memory_core.stores.prepared import PendingWindow, slice_units
 from memory_core.stores.sqlite import Connection
 from memory_core.stores.sqlite.codebooks import Codebooks
 from memory_core.stores.sqlite.encoding import unpack_units
 from memory_core.stores.sqlite.rows import unpack_text
+from memory_core.stores.values import PendingWindow, slice_units
 
 _PendingRow: TypeAlias = tuple[int, int, int, bytes, str, bytes | None, bytes]
 _UntokenedRow: TypeAlias = tuple[int, bytes, str, bytes | None]

@@ -6,16 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
-from memory_core.stores.reader import (
-    ChunkText,
-    DateRange,
-    IndexedChunk,
-    ServingSpace,
-    Term,
-    WindowCosine,
-    WindowTokens,
-    best_of,
-)
+from memory_core.stores.interface import best_of
 from memory_core.stores.sqlite import Connection, load_tokenizer, word_forms
 from memory_core.stores.sqlite.codebooks import Codebooks
 from memory_core.stores.sqlite.damage import check_chunk, check_cosines, check_window
@@ -28,6 +19,7 @@ from memory_core.stores.sqlite.spaces import load_serving_space
 from memory_core.stores.sqlite.stem_counts import StemCounts
 from memory_core.stores.sqlite.token_bits import load_tokens
 from memory_core.stores.sqlite.vectors import VectorIndex
+from memory_core.stores.values import ChunkText, DateRange, IndexedChunk, ServingSpace, Term, WindowCosine, WindowTokens
 from memory_core.text.languages import Language
 from memory_core.text.terms import is_single_cjk
 

@@ -8,10 +8,10 @@ from typing import Any, cast
 
 from memory_core.embeddings.token_blobs import pack_ids
 from memory_core.records import Chunk, FileStamp, MemoryFile, Window
-from memory_core.stores.prepared import IndexedFile, PreparedChunk, PreparedFile, digest, slice_units
 from memory_core.stores.sqlite import Connection, meta, word_forms
 from memory_core.stores.sqlite.codebooks import Codebooks
 from memory_core.stores.sqlite.encoding import pack_lines, pack_units, unpack_lines, unpack_units
+from memory_core.stores.values import IndexedFile, PreparedChunk, PreparedFile, digest, slice_units
 from memory_core.text.markdown import may_hold_links
 from memory_core.text.messages import replace_surrogates
 from memory_core.text.terms import cut_cjk

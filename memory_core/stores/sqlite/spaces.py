@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from memory_core.embeddings.protocols import Calibration, Space
-from memory_core.stores.reader import ServingSpace
 from memory_core.stores.sqlite import Connection
+from memory_core.stores.values import ServingSpace
 
 
 def space_key(space: Space) -> tuple[str, str, str, str, int]:

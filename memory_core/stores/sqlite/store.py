@@ -12,7 +12,7 @@ from pathlib import Path
 from memory_core.config.settings import Vector
 from memory_core.errors import MemoryCoreError, StoreCorrupt, StoreError
 from memory_core.stores import sqlite
-from memory_core.stores.reader import Reader
+from memory_core.stores.interface import Reader
 from memory_core.stores.sqlite import INDEX, Connection, ConnectionPool
 from memory_core.stores.sqlite.damage import DamagedRow, translate_bad_text
 from memory_core.stores.sqlite.files import FileId

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
 from memory_core.embeddings.token_blobs import unpack_signs
-from memory_core.stores.reader import WindowTokens
 from memory_core.stores.sqlite import Connection
 from memory_core.stores.sqlite.damage import DamagedRow
+from memory_core.stores.values import WindowTokens
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,15 +10,6 @@ from typing import TYPE_CHECKING
 from memory_core.embeddings.protocols import Calibration, Space
 from memory_core.embeddings.token_blobs import pack_signs
 from memory_core.records import FileStamp, MemoryFile
-from memory_core.stores.interface import SyncState, TargetSpace
-from memory_core.stores.prepared import (
-    EmbeddedWindows,
-    IndexedFile,
-    PendingWindow,
-    PreparedChunk,
-    PreparedFile,
-    StagedFile,
-)
 from memory_core.stores.sqlite import (
     Connection,
     hold_lock,
@@ -34,6 +25,16 @@ from memory_core.stores.sqlite import (
 from memory_core.stores.sqlite.encoding import pack_embeddings, unpack_embeddings
 from memory_core.stores.sqlite.rows import FileRows
 from memory_core.stores.sqlite.store import Store
+from memory_core.stores.values import (
+    EmbeddedWindows,
+    IndexedFile,
+    PendingWindow,
+    PreparedChunk,
+    PreparedFile,
+    StagedFile,
+    SyncState,
+    TargetSpace,
+)
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,7 +11,7 @@ import psycopg
 from memory_core.embeddings.vectors import pack_int8
 from memory_core.stores.postgres.stems import make_vector
 from memory_core.stores.postgres.texts import write_text
-from memory_core.stores.prepared import digest
+from memory_core.stores.values import digest
 from tests.benchmarks.daily_notes import Vocabulary
 from tests.servers.postgres import Database, RealServer
 

@@ -13,13 +13,13 @@ import pytest
 from memory_core.config.settings import Vector
 from memory_core.embeddings.protocols import Space, TokenEmbedding
 from memory_core.embeddings.static import DIMENSIONS, StaticProvider
-from memory_core.stores.prepared import EmbeddedWindows
 from memory_core.stores.sqlite import PAGE_SIZE, load_vec0, maintenance
 from memory_core.stores.sqlite.encoding import pack_embeddings, unpack_embeddings
 from memory_core.stores.sqlite.salvage import put_embeddings, read_embeddings
 from memory_core.stores.sqlite.store import Store
 from memory_core.stores.sqlite.vectors import VectorIndex, choose_block
 from memory_core.stores.sqlite.writer import StoreWriter
+from memory_core.stores.values import EmbeddedWindows
 from tests.fakes.providers import CountingProvider
 from tests.index import Index, make_older
 

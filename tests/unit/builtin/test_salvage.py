@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from memory_core.embeddings.protocols import Space
-from memory_core.stores.prepared import EmbeddedWindows
 from memory_core.stores.sqlite.repair import set_aside
 from memory_core.stores.sqlite.salvage import SavedRow, read_embeddings
 from memory_core.stores.sqlite.store import Store
 from memory_core.stores.sqlite.writer import StoreWriter
+from memory_core.stores.values import EmbeddedWindows
 
 SPACE = Space(provider="openai", model="m", endpoint="e", dimensions=512)
 ROWS = 400

@@ -17,14 +17,13 @@ from hypothesis import strategies as st
 from memory_core.embeddings.protocols import Space
 from memory_core.errors import NotIndexed, StoreCorrupt, StoreFull, StoreReadOnly, StoreTooNew
 from memory_core.records import Chunk, FileStamp, MemoryFile, Unit, Window
-from memory_core.stores.prepared import PreparedChunk, PreparedFile, digest
-from memory_core.stores.reader import ServingSpace
 from memory_core.stores.sqlite import INDEX, is_ours, load_tokenizer, meta
 from memory_core.stores.sqlite.encoding import pack_units, unpack_units
 from memory_core.stores.sqlite.migrations import VERSION
 from memory_core.stores.sqlite.rows import FileRows
 from memory_core.stores.sqlite.spaces import add_space, load_serving_space
 from memory_core.stores.sqlite.store import Store
+from memory_core.stores.values import PreparedChunk, PreparedFile, ServingSpace, digest
 
 SPACE = Space(provider="fake", model="m", dimensions=2)
 

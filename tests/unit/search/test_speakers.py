@@ -7,7 +7,7 @@ import pytest
 from memory_core.search.candidates import Candidate
 from memory_core.search.question import Question
 from memory_core.search.speakers import find_other_speakers
-from memory_core.stores.reader import IndexedChunk
+from memory_core.stores.values import IndexedChunk
 from memory_core.text.units import split_units
 
 TWO = "- Anna: I cook soup.\n- Ben: I cook pasta.\n- Anna: With leeks.\n- **Ben:** With basil.\n- Nobody says this."

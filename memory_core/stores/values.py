@@ -1,15 +1,17 @@
-"""Values that a sync and its store exchange: files as they were cut, files as they are indexed, texts to embed."""
+"""Values that a store exchanges with a sync and with a search, and pure functions on them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import date
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from memory_core.embeddings.outage import Outage
-from memory_core.embeddings.protocols import Space, TokenEmbedding
+from memory_core.embeddings.protocols import Calibration, Space, TokenEmbedding
 from memory_core.records import Chunk, FileFailure, FileStamp, MemoryFile, Unit, Window
+from memory_core.text.terms import is_single_cjk
 
 if TYPE_CHECKING:
     import numpy as np
@@ -206,3 +208,179 @@ class IndexSummary:
     vector: str
     vector_reason: str | None
     store_bytes: int = 0
+
+
+TargetSpace: TypeAlias = int | Literal["unknown"] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncState:
+    """Values that an index remembers from one sync to the next.
+
+    Attributes:
+        identity: What its text was cut with; None before the first sync.
+        workspace: The real path of the folder whose notes it holds; None before the first sync.
+        last_sync: Unix seconds of the last sync that was recorded.
+        tidy: Nothing has changed since space was last given back.
+        serving: Id of the space whose vectors answer; None while keywords answer alone.
+        target: Id of the space that syncs fill while another one serves; "unknown" until the provider's first vector
+            tells its dimensions; None while no such space is filled.
+        complete: Id of the space that was complete and has been since, as no content changed; None if there is none.
+        pending_reason: Why the last sync that needed embeddings could not have them all.
+        digest: Of the files that the index agrees with, as `changes.Sources` makes it; None where content has changed
+            since, or some file could not be read.
+    """
+
+    identity: str | None = None
+    workspace: str | None = None
+    last_sync: float | None = None
+    tidy: bool = False
+    serving: int | None = None
+    target: TargetSpace = None
+    complete: int | None = None
+    pending_reason: str | None = None
+    digest: str | None = None
+
+
+class Form(NamedTuple):
+    """Another form of a word, in lower case, and its stem in the keyword index."""
+
+    word: str
+    stem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word of the question, or a phrase whose words must stand together.
+
+    Attributes:
+        text: As it stands in the question; words in lower case.
+        stems: As the keyword index holds it: one for a word.
+        documents: The number of chunks that hold it; at most that, where it has other forms.
+        forms: Other forms of a word that some chunk holds, with other stems, one for each stem.
+    """
+
+    text: str
+    stems: tuple[str, ...]
+    documents: int
+    forms: tuple[Form, ...] = ()
+
+    @property
+    def prefix(self) -> bool:
+        """True if it matches the beginnings of words: a single CJK character."""
+        return is_single_cjk(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class DateRange:
+    """The dates of the files to search, both ends included; None is no limit.
+
+    A file without a date has that of the local day on which it was last changed.
+    """
+
+    first: date | None = None
+    last: date | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        """True if some dates are excluded."""
+        return self.first is not None or self.last is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ServingSpace:
+    """The vector space whose embeddings answer questions.
+
+    Attributes:
+        id: The store's own.
+        space: Of which provider and model it is.
+        calibration: The worth of its cosines, as the store has estimated it; None before the first estimate.
+    """
+
+    id: int
+    space: Space
+    calibration: Calibration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedChunk:
+    """A chunk as the index holds it.
+
+    Attributes:
+        id: In the index.
+        path, source, date: Of its file.
+        start_line: In the file, from 1.
+        context: The date and headings above it.
+        text: Its lines.
+        units: What is ranked, never empty.
+        token_ids: Of its units, as `embeddings.token_blobs` packs them; None where the store keeps none, or did not load them.
+        derived: What searches have made of the rest, by name, for others that find it while the store keeps it in memory.
+    """
+
+    id: int
+    path: str
+    source: str
+    date: str | None
+    start_line: int
+    context: str
+    text: str
+    units: Sequence[Unit]
+    token_ids: bytes | None
+    derived: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
+
+
+class WindowCosine(NamedTuple):  # a search makes some hundred: the cheapest kind of record
+    """The cosine of one window: of the units of a chunk from `first` to `last`, included."""
+
+    chunk_id: int
+    first: int
+    last: int
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True)
+class WindowTokens:
+    """The signs of the token vectors of one window.
+
+    Attributes:
+        chunk_id: Of its chunk.
+        first: Index of its first unit in the chunk.
+        counts: For each of its units the number of tokens.
+        signs: Shape (tokens, bytes of one token), uint8; see `embeddings.token_blobs`.
+    """
+
+    chunk_id: int
+    first: int
+    counts: NDArray[np.uint16]
+    signs: NDArray[np.uint8]
+
+
+class ChunkText(NamedTuple):
+    """The text of a chunk of a note, and its place.
+
+    Attributes:
+        id: Of the chunk.
+        path, source, date: Of its note.
+        start_line: In the note, from 1.
+        text: Whole lines, or a part of one that is too long.
+    """
+
+    id: int
+    path: str
+    source: str
+    date: str | None
+    start_line: int
+    text: str
+
+
+_UNDATED = "9999"  # behind all dates
+
+
+def sort_equals(chunks: Iterable[IndexedChunk]) -> list[IndexedChunk]:
+    """Return chunks in the order in which those stand that answer a question equally well.
+
+    Notes without a date, which are kept for long, come first, then the newer before the older: where somebody changed their
+    mind, the later word holds. Besides, chunks stand in the order of their source, path and first line.
+    """
+    ordered = sorted(chunks, key=lambda chunk: (chunk.source, chunk.path, chunk.start_line))
+    return sorted(ordered, key=lambda chunk: chunk.date or _UNDATED, reverse=True)
