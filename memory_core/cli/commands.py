@@ -56,7 +56,7 @@ def _run_status(options: Options) -> int:
 
 
 def _run_index(options: Options) -> int:
-    from memory_core.cli.index_complaint import sync_notes
+    from memory_core.cli.notes import sync_notes
 
     with open_notes(options) as memory, output.SyncProgress() as progress:
         report = sync_notes(memory, force=options.force, progress=progress)
@@ -142,8 +142,8 @@ def _run_probe(options: Options) -> int:
 
 
 def _run_doctor(options: Options) -> int:
-    from memory_core.cli.index_complaint import diagnose_index
-    from memory_core.cli.installing import diagnose_hosts
+    from memory_core.cli.hosts import diagnose_hosts
+    from memory_core.cli.notes import diagnose_index
 
     with open_memory(options) as memory:
         findings = [*memory.diagnose(), *diagnose_index(memory.config()), *diagnose_hosts()]
@@ -223,9 +223,9 @@ def _run_flush(options: Options) -> int:
 
 
 def _run_config_check(options: Options) -> int:
-    from memory_core.cli import config_check
+    from memory_core.cli import config
 
-    return config_check.run(options)
+    return config.run(options)
 
 
 COMMANDS = (
@@ -262,7 +262,7 @@ COMMANDS = (
     Command(
         name="explain",
         help="Tell why a search finds what it finds, and why it does not find one note or line.",
-        run=Later("explaining", "run_explain"),
+        run=Later("search", "run_explain"),
         arguments=(
             Argument.of("query", metavar="QUERY", nargs="+", help="question or words that were looked for"),
             Argument.of(  # its word is the last one of the query, as argparse reads them
@@ -279,7 +279,7 @@ COMMANDS = (
     Command(
         name="related",
         help="Tell where notes link to a name and mention it, and what stands beside it.",
-        run=Later("related", "run_related"),
+        run=Later("search", "run_related"),
         arguments=(
             Argument.of("name", metavar="NAME", nargs="*", help="name, alias or tag; without it, list the names"),
             Argument.of("--max-results", type=int, metavar="N", help="show at most N entries of each list, 1 to 100"),
@@ -289,7 +289,7 @@ COMMANDS = (
     Command(
         name="inspect",
         help="Serve a page on this machine that shows searches, their reasons, notes and the index.",
-        run=Later("explaining", "run_inspect"),
+        run=Later("search", "run_inspect"),
         arguments=(
             Argument.of("--port", type=int, default=0, metavar="N", help="port to serve on; a free one without it"),
             SOURCES,
@@ -336,7 +336,7 @@ COMMANDS = (
     Command(
         name="adopt",
         help="Find notes of other programs, and search them where they lie, or copy them.",
-        run=Later("adopting", "run_adopt"),
+        run=Later("adopt", "run_adopt"),
         arguments=(
             Argument.of("path", metavar="PATH", nargs="?", help="a folder or file; the usual places without it"),
             Argument.of("--copy", action="store_true", help="copy into memory/imports of the workspace"),
@@ -366,7 +366,7 @@ COMMANDS = (
     Command(
         name="install",
         help="Put memory-core into the configuration of another host, such as codex.",
-        run=Later("installing", "run_install"),
+        run=Later("hosts", "run_install"),
         arguments=(
             Argument.of("host", metavar="HOST", nargs="?", help="the host; without it, all hosts are listed"),
             Argument.of("--dry-run", action="store_true", help="only show what would be changed"),
@@ -375,7 +375,7 @@ COMMANDS = (
     Command(
         name="uninstall",
         help="Take memory-core out of the configuration of another host.",
-        run=Later("installing", "run_uninstall"),
+        run=Later("hosts", "run_uninstall"),
         arguments=(
             Argument.of("host", metavar="HOST", help="the host"),
             Argument.of("--dry-run", action="store_true", help="only show what would be changed"),
@@ -384,7 +384,7 @@ COMMANDS = (
     Command(
         name="hook",
         help="Answer a hook of another host, whose event is read from standard input.",
-        run=Later("hooking", "run_hook"),
+        run=Later("hosts", "run_hook"),
         arguments=(
             Argument.of(
                 "host",

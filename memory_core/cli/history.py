@@ -1,20 +1,28 @@
-"""The commands for the past: the versions of a note, the difference between two, a copy of one."""
+"""The commands for the past: the versions of a note, the difference between two, a copy of one, and the removal of a text."""
 
 from __future__ import annotations
 
 import difflib
+import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory_core.cli import output
-from memory_core.cli.opening import open_notes
+from memory_core.cli.opening import open_notes, open_source
 from memory_core.cli.parser import Options
+from memory_core.errors import HistoryUnavailable, InvalidArgument, StoreError, TextInUse
 
 if TYPE_CHECKING:
     from memory_core.config.agent import AgentConfig
     from memory_core.history.events import NoteEvent
     from memory_core.history.history import History
+    from memory_core.history.others import Remainder
+    from memory_core.history.records import Version
+    from memory_core.plugin.memory import Memory
+    from memory_core.text.wording import Wording
 
 MOST_MOMENTS = 20  # that are listed, the last ones
 
@@ -196,3 +204,228 @@ def run_import_git(options: Options) -> int:
     for each in done.left_out:
         output.complain(f"left out: {each}")
     return 0
+
+
+LEAST_CHARS = 2
+LOOK_SECONDS = 10.0  # that commits are looked through, and other files of the state folder
+_LATE = "not all were looked through in time"
+MOST_SHOWN = 20  # notes, and places that still hold the text
+
+
+def run_purge(options: Options) -> int:
+    """Take a text out of all old versions of notes, and overwrite what the files of the state folder keep of it."""
+    from memory_core.config.names import BUILTIN
+    from memory_core.config.switch import refuse_off
+    from memory_core.history.history import History
+    from memory_core.history.others import find_held
+    from memory_core.sources.writer import finish_interrupted
+    from memory_core.text.wording import Wording
+
+    text: str = options.match
+    wording = Wording(text)
+    if len(wording.folded) < LEAST_CHARS:
+        raise InvalidArgument("--match", f"expected a text of at least {LEAST_CHARS} characters")
+    with open_notes(options) as memory:
+        config = memory.config()
+        refuse_off(config)
+        if (backend := config.memory.backend) != BUILTIN:
+            raise HistoryUnavailable(
+                f"the backend {backend!r} keeps no history",
+                action='to purge one that was kept before, set memory.backend to "builtin" meanwhile',
+            )
+        finish_interrupted(workspace=config.workspace, state_dir=config.state_dir)  # or a later append brings the text
+        memory.sync()  # notes from which the text was removed a moment ago
+        with closing(History(config)) as history:
+            if not history.exists():
+                history.measure()  # raises where the folder may not be entered
+            found = history.deletions.find_text(text)
+            _refuse_in_use(memory, config, found, text)
+            asides = _list_set_aside(config, history)
+            if not options.json:
+                _show(history, found, asides)
+            if options.dry_run:
+                code = _report(options, found, asides, done=None)
+                _warn_of_places(options, config, wording, text)
+                return code
+            if not (options.yes or _confirm()):
+                output.complain("nothing was changed")
+                return 1
+            # The history last: once it is marked, a later index finishes what a kill has left, but only there.
+            _delete(asides)
+            _drop_activity(config, wording)
+            wiped = _wipe_items(config)
+            history.deletions.purge_text(text)
+            memory.sync()  # overwrites
+            done = history.deletions.load_mark() is None and wiped
+    code = _report(options, found, asides, done=done)
+    if done and (held := find_held(config, text)):
+        output.complain(f"the text is still in files of this agent: {', '.join(held)}", "run the same command again")
+        code = 1
+    return 1 if _warn_of_places(options, config, wording, text) else code
+
+
+def _drop_activity(config: AgentConfig, wording: Wording) -> None:
+    from memory_core.sources.activity import drop_entries
+
+    try:
+        drop_entries(config.activity_path, wording.stands_in)
+    except OSError as error:
+        raise StoreError(
+            config.activity_path, f"may still hold the text: {error.strerror or error}; nothing was purged",
+            action="delete it, then run the same command again",
+        ) from error  # fmt: skip
+
+
+def _warn_of_places(options: Options, config: AgentConfig, wording: Wording, text: str) -> bool:
+    """Name the places that hold the text, too, and that this command does not change; return True if others have to be purged."""
+    from memory_core.history.others import find_files
+
+    _warn_of_commits(config, wording)
+    others = _list_others(options, config)
+    left = _find_others(others, text)
+    action = "delete or edit it, unless a command of its own deals with it"
+    try:
+        for file in find_files(config.state_dir, [config, *others], text, seconds=LOOK_SECONDS):
+            output.complain(f"{file} holds the text, too; it is of another workspace or another program", action)
+    except TimeoutError:
+        output.complain(f"other files of {config.state_dir} may hold the text: {_LATE}")
+    return any(each.is_certain for each in left)
+
+
+def _warn_of_commits(config: AgentConfig, wording: Wording) -> None:
+    """Say so if commits of the workspace's repository hold the text, or may."""
+    from memory_core.history.git_log import find_content, is_under_git
+    from memory_core.sources.notes import MAX_NOTE_BYTES
+    from memory_core.sources.roots import quote_name
+
+    if not is_under_git(config.workspace):
+        return
+    action = "rewrite them to be rid of it there, as with git filter-repo"
+    try:
+        path = find_content(config.workspace, wording.stands_in, max_bytes=MAX_NOTE_BYTES, seconds=LOOK_SECONDS)
+    except TimeoutError:
+        output.complain(f"commits of the workspace may hold the text: {_LATE}", action)
+    except HistoryUnavailable as error:
+        output.complain(f"commits of the workspace may hold the text: {error}", action)
+    else:
+        if path is not None:
+            output.complain(f"commits of the workspace hold the text, such as in {quote_name(path)}", action)
+
+
+def _list_others(options: Options, config: AgentConfig) -> list[AgentConfig]:
+    from memory_core.history.others import list_others
+
+    known = open_source(options).current()
+    return list_others(config, [known.agent(name) for name in known.agents])
+
+
+def _find_others(others: list[AgentConfig], text: str) -> list[Remainder]:
+    """Return what other agents on this workspace hold of a text, and print it."""
+    from memory_core.history.others import look_through
+
+    found = [remainder for other in others for remainder in look_through(other, text)]
+    for each in found:
+        rest = f"history purge --match {shlex.quote(text)}" if each.command == "purge" else each.command
+        output.complain(each.problem, f"run: memory-core --agent {each.agent} {rest}")
+    return found
+
+
+def _refuse_in_use(memory: Memory, config: AgentConfig, found: list[Version], text: str) -> None:
+    """Refuse while a note, a session log or an item that stands holds the text.
+
+    Raises:
+        TextInUse: One does; names them.
+    """
+    from memory_core.history.holders import find_holders
+    from memory_core.history.store.deletions import EDIT
+    from memory_core.text.wording import Wording
+
+    places = list(find_holders(config, text))
+    places += [
+        f"{each.key.path} holds the text, as it was indexed" for each in found if each.until is None and not places
+    ]
+    wording = Wording(text)
+    items = [item.id for item in memory.items.export() if wording.stands_in(item.content)]
+    places += [f"the item {each} holds the text: memory-core items forget {each}" for each in items]
+    if places:
+        more = f"; and {len(places) - MOST_SHOWN} more places" if len(places) > MOST_SHOWN else ""
+        raise TextInUse(f"nothing was purged: {'; '.join(places[:MOST_SHOWN])}{more}", action=EDIT)
+
+
+def _list_set_aside(config: AgentConfig, history: History) -> list[Path]:
+    """Return the damaged files that were set aside, with their side files: what they hold cannot be told."""
+    found: set[Path] = set(history.list_set_aside())
+    for file in (config.items_path, config.store_path):
+        found.update(file.parent.glob(f"{file.name}.damaged*"))
+    return sorted(found)
+
+
+def _show(history: History, found: list[Version], asides: list[Path]) -> None:
+    """Show the notes whose old versions hold the text, and the files that are deleted besides."""
+    from memory_core.history.history import show
+
+    times = {moment.id: show(moment.at)[:16] for moment in history.list_moments()}
+    notes: dict[str, list[Version]] = {}
+    for version in found:
+        notes.setdefault(version.key.path, []).append(version)
+    for path, versions in list(notes.items())[:MOST_SHOWN]:
+        since, until = times[versions[0].since], "now" if (end := versions[-1].until) is None else times[end]
+        output.write(f"{path}  {output.count(len(versions), 'version')}, {since} to {until}")
+    if len(notes) > MOST_SHOWN:
+        output.write(f"and {len(notes) - MOST_SHOWN} more notes")
+    if not found:
+        output.write("No version in the history holds the text.")
+    for file in asides:
+        output.write(f"{file}  damaged and set aside: would be deleted whole")
+
+
+def _confirm() -> bool:
+    """Ask the person at the terminal.
+
+    Raises:
+        InvalidArgument: There is none.
+    """
+    if not sys.stdin.isatty():
+        raise InvalidArgument("--yes", "is required where nobody can be asked; --dry-run shows what would go")
+    print("Take it out for good? Nothing can bring it back. [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().casefold() in {"y", "yes"}
+
+
+def _delete(asides: list[Path]) -> None:
+    for file in asides:
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{file}{suffix}").unlink(missing_ok=True)
+
+
+def _wipe_items(config: AgentConfig) -> bool:
+    """Overwrite what deleted items have left; return False while another program reads their file."""
+    from memory_core.items.store.file import ItemsFile
+
+    file = ItemsFile(config.items_path)
+    try:
+        return file.wipe()
+    finally:
+        file.close()
+
+
+def _report(options: Options, found: list[Version], asides: list[Path], *, done: bool | None) -> int:
+    """Tell what was done; `done` is None after a dry run, False if bytes are still to be overwritten."""
+    paths = sorted({version.key.path for version in found})
+    if options.json:
+        files = [str(each) for each in asides]
+        answer = {"notes": paths, "versions": len(found), "files": files, "dryRun": done is None}
+        output.print_json({**answer, "overwritten": bool(done)})
+    elif done is None:
+        output.write(f"{output.count(len(found), 'version')} would be purged. Nothing was changed.")
+    elif done and not found:
+        output.write("No version held the text; nothing was purged.")
+    elif done:
+        output.write(
+            f"{output.count(len(found), 'version')} purged; nothing of the text is left in the files of this agent."
+        )
+    if done is False:
+        output.complain(
+            "the text is gone from all answers, but its bytes are still in the files, because another program reads them",
+            "Stop that program or wait, then run: memory-core index",
+        )
+    return 1 if done is False else 0

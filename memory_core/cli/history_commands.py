@@ -15,7 +15,7 @@ HISTORY_COMMANDS = (
         name="history purge",
         beside=True,
         help="Take a text out of all old versions for good, such as a secret that was pasted by mistake.",
-        run=Later("purging", "run_purge"),
+        run=Later("history", "run_purge"),
         arguments=(
             Argument.of(
                 "--match", metavar="TEXT", required=True, help="the text, in any case and with any white space"

@@ -15,7 +15,7 @@ import pytest
 
 import memory_core
 from memory_core.backends import recording
-from memory_core.cli import commands, purging
+from memory_core.cli import commands, history
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, TextInUse
 from memory_core.history.history import History
@@ -33,7 +33,7 @@ LEAST = 4  # characters of a suffix of the secret that would tell something of i
 @pytest.fixture(autouse=True)
 def _look_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no look at commits and files end early on a busy machine."""
-    monkeypatch.setattr(purging, "LOOK_SECONDS", 600.0)
+    monkeypatch.setattr(history, "LOOK_SECONDS", 600.0)
 
 
 @pytest.fixture(params=["none", "static"])
@@ -387,10 +387,10 @@ def test_commits_that_hold_it_are_named(
         for arguments in (["--dry-run"], ["--yes"]):  # only staged, and no commit was imported
             assert _purge(memory, *arguments)[0] == 0
             assert "commits of the workspace hold the text, such as in workspace/MEMORY.md" in capsys.readouterr().err
-        monkeypatch.setattr(purging, "LOOK_SECONDS", -1.0)
+        monkeypatch.setattr(history, "LOOK_SECONDS", -1.0)
         assert _purge(memory, "--yes")[0] == 0
         assert "may hold the text: not all were looked through" in capsys.readouterr().err
-        monkeypatch.setattr(purging, "LOOK_SECONDS", 600.0)
+        monkeypatch.setattr(history, "LOOK_SECONDS", 600.0)
         (tmp_path / ".git" / "HEAD").unlink()
         assert _purge(memory, "--yes")[0] == 0
         assert "may hold the text: git cannot read" in capsys.readouterr().err

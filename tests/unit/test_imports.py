@@ -52,7 +52,7 @@ NOT_FOR_A_SEARCH = {
     *("asyncio", "ctypes", "email", "filelock", "httpx", "jsonschema", "multiprocessing", "numpy", "pydantic", "rich"),
     *("subprocess", "tempfile", "tokenizers", "watchdog", "wordllama"),
     *("memory_core.hosts.adopt", "memory_core.plugin.flush", "memory_core.hosts", "memory_core.items"),
-    *("memory_core.cli.adopting", "memory_core.cli.history", "memory_core.cli.installing", "memory_core.cli.notes"),
+    *("memory_core.cli.adopt", "memory_core.cli.history", "memory_core.cli.hosts", "memory_core.cli.notes"),
     *("memory_core.embeddings.remote", "memory_core.embeddings.local", "memory_core.embeddings.static"),
     *("memory_core.config.schema", "memory_core.sources.writer", "memory_core.sync.inotify"),
 }

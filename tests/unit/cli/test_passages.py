@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_core.cli import passages
+from memory_core.cli import output
 
 HIT = {
     "path": "memory/2026-02-21.md",
@@ -18,13 +18,13 @@ HIT = {
 
 
 def test_a_pipe_gets_the_snippet_as_it_is() -> None:
-    first, *rest = passages.format_hit(HIT, "guitar").splitlines()
+    first, *rest = output.format_hit(HIT, "guitar").splitlines()
     assert first == "memory/2026-02-21.md:L5-L6  0.75"
     assert [line.removeprefix("    ") for line in rest] == str(HIT["snippet"]).splitlines()
 
 
 def test_a_terminal_gets_lines_that_fit_and_an_address_whole() -> None:
-    _, *rest = passages.format_hit(HIT, "guitar", columns=60).splitlines()
+    _, *rest = output.format_hit(HIT, "guitar", columns=60).splitlines()
     assert len(rest) == 4
     assert all(len(line) <= 60 for line in rest[:3])
     assert rest[1].startswith("      ")  # under the text of its list item
@@ -33,11 +33,11 @@ def test_a_terminal_gets_lines_that_fit_and_an_address_whole() -> None:
 
 
 def test_a_terminal_shows_what_matched() -> None:
-    shown = passages.format_hit(HIT, "Which guitars are for the lesson?", colours=True)
-    assert f"{passages.MATCH}guitar{passages.RESET}" in shown
-    assert f"{passages.MATCH}lesson{passages.RESET}" in shown
-    assert f"{passages.MATCH}the{passages.RESET}" not in shown
-    assert shown.startswith(f"{passages.PLACE}memory/2026-02-21.md:L5-L6{passages.RESET}")
+    shown = output.format_hit(HIT, "Which guitars are for the lesson?", colours=True)
+    assert f"{output.MATCH}guitar{output.RESET}" in shown
+    assert f"{output.MATCH}lesson{output.RESET}" in shown
+    assert f"{output.MATCH}the{output.RESET}" not in shown
+    assert shown.startswith(f"{output.PLACE}memory/2026-02-21.md:L5-L6{output.RESET}")
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_a_terminal_shows_what_matched() -> None:
     ],
 )
 def test_wrapping_keeps_the_shape_of_lists(line: str, columns: int, wrapped: list[str]) -> None:
-    assert passages.wrap_line(line, columns) == wrapped
+    assert output.wrap_line(line, columns) == wrapped
