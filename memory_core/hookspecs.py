@@ -21,15 +21,7 @@ import pluggy
 from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.fields import STRICT, InvalidField, Secret, Section, about
 from memory_core.config.settings import Scope, ScopeMatch, ScopeRule
-from memory_core.embeddings.protocols import (
-    Calibrated,
-    Calibration,
-    EmbeddingProvider,
-    Space,
-    TokenEmbedder,
-    TokenEmbedding,
-    TokenModel,
-)
+from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider, TokenEmbedder, TokenEmbedding, TokenModel
 from memory_core.errors import (
     AuthenticationFailed,
     BackendError,
@@ -64,6 +56,7 @@ from memory_core.records import (
     AskedQuestion,
     AskedTerm,
     AsOf,
+    Calibration,
     Cause,
     Document,
     Examined,
@@ -92,6 +85,7 @@ from memory_core.records import (
     ResolveApiKey,
     SearchResult,
     Shares,
+    Space,
     Stage,
     Status,
     Successor,

@@ -12,10 +12,9 @@ from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.calibration import DEFAULT, SAMPLE, estimate, is_outdated
-from memory_core.embeddings.protocols import Calibration
 from memory_core.embeddings.vectors import as_rows
 from memory_core.errors import FileUnreadable, MemoryCoreError
-from memory_core.records import Hit, MemoryFile, Query
+from memory_core.records import Calibration, Hit, MemoryFile, Query
 from memory_core.search import scores
 from memory_core.search.passages import Passage
 from memory_core.sources import notes

@@ -20,9 +20,8 @@ import logging
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from memory_core.embeddings.protocols import Calibration
 from memory_core.errors import ProviderUnavailable
-from memory_core.records import Chunk
+from memory_core.records import Calibration, Chunk
 from memory_core.search import scores
 from memory_core.text.terms import is_question
 from memory_core.text.units import split_units, split_windows

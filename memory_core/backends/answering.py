@@ -15,7 +15,7 @@ from memory_core.backends.ownership import refuse_other_workspace
 from memory_core.backends.syncing import REBUILDING, SyncRunner
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import Providers
-from memory_core.embeddings.protocols import Space, TokenModel
+from memory_core.embeddings.protocols import TokenModel
 from memory_core.errors import (
     FileUnreadable,
     MemoryCoreError,
@@ -30,7 +30,7 @@ from memory_core.errors import (
     SyncStopped,
     refuse_past,
 )
-from memory_core.records import NOTHING_INDEXED, Fallback, Hit, Mode, Query, Related, RelatedQuery, SearchResult
+from memory_core.records import NOTHING_INDEXED, Fallback, Hit, Mode, Query, Related, RelatedQuery, SearchResult, Space
 from memory_core.sync.background import BackgroundSync
 from memory_core.text.terms import split_question
 

@@ -13,7 +13,6 @@ from memory_core.backends.index import Index, IndexWriter, Past, Recorder
 from memory_core.backends.syncing import SyncRunner
 from memory_core.embeddings.failover import Providers
 from memory_core.embeddings.outage import OutageLog
-from memory_core.embeddings.protocols import Space
 from memory_core.errors import MemoryCoreError, ProviderError, StoreReadOnly
 from memory_core.hookspecs import BackendContext, hookimpl
 from memory_core.records import (
@@ -26,6 +25,7 @@ from memory_core.records import (
     Related,
     RelatedQuery,
     SearchResult,
+    Space,
     Status,
     SyncReport,
 )

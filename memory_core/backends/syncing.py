@@ -10,9 +10,8 @@ from dataclasses import replace
 from memory_core.backends.index import Changed, Index, IndexWriter, Recorder
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import ActiveProvider, Providers
-from memory_core.embeddings.protocols import Space
 from memory_core.errors import MemoryCoreError, NotIndexed, StoreError
-from memory_core.records import ProgressCallback, SyncReport
+from memory_core.records import ProgressCallback, Space, SyncReport
 from memory_core.sources import session_logs
 from memory_core.sync.freshness import ChangeTracker, Freshness
 from memory_core.threads import Backoff, Cooldown

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from memory_core.embeddings.protocols import Calibration
+from memory_core.records import Calibration
 
 if TYPE_CHECKING:
     import numpy as np

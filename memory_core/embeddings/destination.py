@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from memory_core.embeddings.protocols import Space
+from memory_core.records import Space
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,9 @@ from memory_core.config.settings import SearchSettings
 from memory_core.embeddings.error_mapping import mark_permanent
 from memory_core.embeddings.models import PROVIDERS, ModelRow, ProviderRow, find_model
 from memory_core.embeddings.packing import Limits
-from memory_core.embeddings.protocols import Space, TextKind
+from memory_core.embeddings.protocols import TextKind
 from memory_core.errors import ProviderUnavailable
+from memory_core.records import Space
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

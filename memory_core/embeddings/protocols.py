@@ -6,62 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
+from memory_core.records import Calibration, Space
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 TextKind = Literal["document", "query"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Space:
-    """One vector space: vectors of two spaces are never compared.
-
-    Attributes:
-        provider: The provider's id.
-        model: The model's name.
-        endpoint: A fingerprint of where requests go, without secrets; "" for a model inside the process.
-        input_type: The input type or prefix of documents for an asymmetric model; "" for any other.
-        dimensions: Of every vector; 0 until the first one came back, when the model does not say.
-    """
-
-    provider: str
-    model: str
-    endpoint: str = ""
-    input_type: str = ""
-    dimensions: int = 0
-
-    @property
-    def fits_int8(self) -> bool:
-        """True if its embeddings are rounded to what `vectors.pack_int8` loses nothing of: those of the static model."""
-        return self.provider == "static"
-
-    def matches(self, other: Space) -> bool:
-        """Return True if both may be one space: equal, but for dimensions that one of them does not know yet."""
-        same = (self.provider, self.model, self.endpoint, self.input_type) == (
-            other.provider,
-            other.model,
-            other.endpoint,
-            other.input_type,
-        )
-        return same and (self.dimensions == other.dimensions or 0 in (self.dimensions, other.dimensions))
-
-    def explain_change(self, dimensions: int) -> str:
-        """Say that its model gives vectors of other dimensions now, and what comes of it."""
-        return f"{self.model} gives {dimensions} dimensions now, and gave {self.dimensions}: the next sync embeds all notes anew"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
-    """The meaning of cosines of one space for how well a text answers a question.
-
-    Attributes:
-        floor: Cosines of unrelated texts lie below it.
-        span: Clear paraphrases lie this far above the floor; positive.
-    """
-
-    floor: float
-    span: float
 
 
 @runtime_checkable

@@ -10,9 +10,9 @@ from typing import Protocol, cast
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import ProviderId, Remote, SearchSettings
 from memory_core.embeddings.choice import choose_provider
-from memory_core.embeddings.protocols import EmbeddingProvider, Space
+from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.errors import ProviderUnavailable
-from memory_core.records import KeySources, ResolveApiKey
+from memory_core.records import KeySources, ResolveApiKey, Space
 
 
 class Opener(Protocol):

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from memory_core.concurrency import forks
 from memory_core.concurrency.rest import release_at_rest
-from memory_core.embeddings.protocols import Calibration, Space
 from memory_core.embeddings.safetensors import read_tensors
 from memory_core.embeddings.token_rows import TokenRows, to_float32
 from memory_core.embeddings.vectors import round_to_int8, widen
 from memory_core.embeddings.word_tokens import MARK, WordTokens, cuts_at_words
 from memory_core.errors import ProviderUnavailable
+from memory_core.records import Calibration, Space
 
 if TYPE_CHECKING:
     import numpy as np

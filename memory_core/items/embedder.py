@@ -13,10 +13,10 @@ from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.destination import announce, find_destination
 from memory_core.embeddings.failover import Providers
 from memory_core.embeddings.outage import OutageLog
-from memory_core.embeddings.protocols import Calibrated, Calibration, EmbeddingProvider, Space
+from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider
 from memory_core.errors import InvalidArgument, MemoryCoreError, ProviderError
 from memory_core.items.words import Words
-from memory_core.records import KeySources
+from memory_core.records import Calibration, KeySources, Space
 from memory_core.threads import NoAnswer, start_call, wait_for
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memory_core.completions import AsyncComplete, Complete
-    from memory_core.embeddings.protocols import Calibration
     from memory_core.items.words import Words
+    from memory_core.records import Calibration
 
     Embedding = Sequence[float] | NDArray[np.float32]
 

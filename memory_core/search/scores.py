@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from memory_core.embeddings.calibration import SPAN
-from memory_core.embeddings.protocols import Calibration
+from memory_core.records import Calibration
 from memory_core.text.terms import QuestionKind
 
 # BM25 with FTS5's own constants: https://www.sqlite.org/fts5.html#the_bm25_function

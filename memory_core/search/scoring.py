@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memory_core.embeddings.protocols import Calibration, EmbeddingProvider, TokenEmbedding, TokenModel
+    from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedding, TokenModel
+    from memory_core.records import Calibration
     from memory_core.search.recorder import SearchRecorder
 
 WINDOWS = 3  # a chunk: those of the judged sets have 1 to 4

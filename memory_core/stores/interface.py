@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
-from memory_core.embeddings.protocols import Calibration, Space
-from memory_core.records import FileStamp, MemoryFile
+from memory_core.records import Calibration, FileStamp, MemoryFile, Space
 from memory_core.stores.values import (
     ChunkText,
     DateRange,

@@ -9,8 +9,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from memory_core.embeddings.outage import Outage
-from memory_core.embeddings.protocols import Calibration, Space, TokenEmbedding
-from memory_core.records import Chunk, FileFailure, FileStamp, MemoryFile, Unit, Window
+from memory_core.embeddings.protocols import TokenEmbedding
+from memory_core.records import Calibration, Chunk, FileFailure, FileStamp, MemoryFile, Space, Unit, Window
 from memory_core.text.terms import is_single_cjk
 
 if TYPE_CHECKING:

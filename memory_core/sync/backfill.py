@@ -8,16 +8,9 @@ from dataclasses import replace
 
 from memory_core.embeddings.calibration import SAMPLE, estimate, is_outdated
 from memory_core.embeddings.destination import announce, find_destination
-from memory_core.embeddings.protocols import (
-    Calibrated,
-    EmbeddingProvider,
-    Space,
-    TokenEmbedder,
-    TokenModel,
-    UnitEmbedder,
-)
+from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider, TokenEmbedder, TokenModel, UnitEmbedder
 from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable
-from memory_core.records import Progress
+from memory_core.records import Progress, Space
 from memory_core.stores.interface import IndexedText, StagedIndex
 from memory_core.stores.values import EmbeddedWindows, PendingWindow, PreparedChunk, digest, slice_units
 from memory_core.sync.context import MOST_FRESH, SyncContext

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from memory_core.config.settings import Local, SearchSettings
 from memory_core.embeddings.local import provider as local
-from memory_core.embeddings.protocols import EmbeddingProvider, Space
+from memory_core.embeddings.protocols import EmbeddingProvider
+from memory_core.records import Space
 from tests.index import Index
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from hashlib import blake2b
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from memory_core.embeddings.protocols import Space, TokenEmbedding
+from memory_core.embeddings.protocols import TokenEmbedding
 from memory_core.errors import InputTooLarge, ProviderError, RequestTimeout
+from memory_core.records import Space
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from memory_core.embeddings.protocols import Calibration, Space, TokenEmbedding
+from memory_core.embeddings.protocols import TokenEmbedding
 from memory_core.errors import SyncBusy
-from memory_core.records import FileStamp, MemoryFile
+from memory_core.records import Calibration, FileStamp, MemoryFile, Space
 from memory_core.stores.values import (
     EmbeddedWindows,
     IndexedFile,

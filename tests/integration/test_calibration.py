@@ -9,8 +9,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memory_core.embeddings.protocols import Calibrated, Calibration, EmbeddingProvider
+from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider
 from memory_core.embeddings.static import CALIBRATION, StaticProvider
+from memory_core.records import Calibration
 from memory_core.stores.sqlite.migrations import MIGRATIONS
 from memory_core.stores.sqlite.spaces import find_space, load_calibration
 from tests.fakes.providers import CountingProvider

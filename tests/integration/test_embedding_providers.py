@@ -16,7 +16,7 @@ import pytest
 
 from memory_core.config.settings import Remote, Secret
 from memory_core.embeddings.packing import Limits
-from memory_core.embeddings.protocols import EmbeddingProvider, Space, TextKind
+from memory_core.embeddings.protocols import EmbeddingProvider, TextKind
 from memory_core.embeddings.remote.opening import open_provider
 from memory_core.embeddings.remote.provider import RequestProvider
 from memory_core.errors import (
@@ -29,6 +29,7 @@ from memory_core.errors import (
     RateLimited,
     RequestTimeout,
 )
+from memory_core.records import Space
 from tests.servers.clients import KEY, QUICK, agent_config, assert_right, collected, texts_of, unit, wait_until
 from tests.servers.loopback import Reply, openai_error
 from tests.servers.openai import OpenAIServer

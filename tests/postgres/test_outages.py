@@ -15,9 +15,8 @@ from memory_core.backends.selector import Selector
 from memory_core.config import describe, load_config
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import MemorySettings
-from memory_core.embeddings.protocols import Space
 from memory_core.errors import SyncBusy
-from memory_core.records import Query, SearchResult
+from memory_core.records import Query, SearchResult, Space
 from memory_core.stores.postgres import writer as writing
 from tests.postgres.agents import open_agent
 from tests.servers.postgres import Database, RealServer, make_database

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from memory_core.atomic import locked, move_into_place, replace_file
-from memory_core.embeddings.protocols import Space
 from memory_core.embeddings.remote.job_log import BatchJob, FileJobLog
+from memory_core.records import Space
 
 
 def test_a_replaced_file_is_new_private_and_alone(tmp_path: Path) -> None:

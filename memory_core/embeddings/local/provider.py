@@ -27,9 +27,9 @@ from memory_core.embeddings.local.model import Computed, Model
 from memory_core.embeddings.local.turns import Turns
 from memory_core.embeddings.outcomes import summarise
 from memory_core.embeddings.plan import Plan, make_plan
-from memory_core.embeddings.protocols import Space, TextKind, TokenEmbedding
+from memory_core.embeddings.protocols import TextKind, TokenEmbedding
 from memory_core.errors import InvalidEmbedding, ProviderError, ProviderUnavailable, RequestTimeout
-from memory_core.records import ResolveApiKey
+from memory_core.records import ResolveApiKey, Space
 from memory_core.threads import NoAnswer, start_call, wait_for
 
 if TYPE_CHECKING:

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, TypeVar
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import Batch
 from memory_core.embeddings.error_mapping import translate_errors
-from memory_core.embeddings.protocols import Space
 from memory_core.embeddings.remote.batch_api import BatchApi, JobState
 from memory_core.embeddings.remote.job_log import BatchJob, FileJobLog, JobLog
 from memory_core.embeddings.remote.loop import BackgroundLoop, LoopClosed
 from memory_core.embeddings.remote.retries import Retries, retry
 from memory_core.errors import InvalidEmbedding, ProviderError, ProviderUnavailable
+from memory_core.records import Space
 from memory_core.threads import Backoff
 
 if TYPE_CHECKING:

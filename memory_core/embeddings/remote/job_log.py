@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from memory_core.atomic import replace_file
-from memory_core.embeddings.protocols import Space
+from memory_core.records import Space
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from memory_core.embeddings.error_mapping import is_outage, mark_permanent, tran
 from memory_core.embeddings.outcomes import RequestOutcomes, summarise
 from memory_core.embeddings.packing import Limits
 from memory_core.embeddings.plan import Plan, Prefixes
-from memory_core.embeddings.protocols import Space, TextKind
+from memory_core.embeddings.protocols import TextKind
 from memory_core.embeddings.remote.loop import BackgroundLoop, LoopClosed
 from memory_core.embeddings.remote.retries import Retries, retry
 from memory_core.embeddings.remote.transport import BulkEmbedder, Transport
@@ -31,6 +31,7 @@ from memory_core.errors import (
     ProviderUnreachable,
     RequestTimeout,
 )
+from memory_core.records import Space
 from memory_core.text.tokens import estimate_tokens
 
 if TYPE_CHECKING:

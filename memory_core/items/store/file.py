@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_core.embeddings.protocols import Space
 from memory_core.errors import NotIndexed
 from memory_core.items.drafts import take_over_tags
 from memory_core.items.records import Draft, Item, Outcome
@@ -18,6 +17,7 @@ from memory_core.items.store.outage_log import ItemOutageLog
 from memory_core.items.store.snapshots import Snapshot, Snapshots
 from memory_core.items.store.store import ItemStore
 from memory_core.items.store.texts import index_text
+from memory_core.records import Space
 from memory_core.stores import sqlite
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from memory_core.embeddings.protocols import Space
 from memory_core.embeddings.vectors import as_rows
 from memory_core.items.store.rows import load_generation
+from memory_core.records import Space
 from memory_core.stores.sqlite import Connection
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 from psycopg.types.json import Jsonb
 
-from memory_core.embeddings.protocols import Calibration, Space
 from memory_core.errors import BackendUnavailable
+from memory_core.records import Calibration, Space
 from memory_core.stores.postgres.settings import NAME
 from memory_core.stores.values import ServingSpace, SyncState, TargetSpace
 

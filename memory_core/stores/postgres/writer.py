@@ -12,9 +12,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from memory_core.embeddings.protocols import Calibration, Space
 from memory_core.errors import StoreReadOnly, SyncBusy
-from memory_core.records import FileStamp, MemoryFile
+from memory_core.records import Calibration, FileStamp, MemoryFile, Space
 from memory_core.stores.postgres import held_vectors, lease, rows, state, vectors
 from memory_core.stores.postgres.lease import LEASE_SECONDS
 from memory_core.stores.postgres.reader import unpack_units

@@ -7,8 +7,8 @@ from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from memory_core.embeddings.protocols import Space
 from memory_core.errors import MemoryCoreError
+from memory_core.records import Space
 from memory_core.stores import sqlite
 from memory_core.stores.sqlite.damage import DamagedRow
 from memory_core.stores.sqlite.encoding import pack_embeddings, unpack_embeddings

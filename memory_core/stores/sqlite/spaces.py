@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from memory_core.embeddings.protocols import Calibration, Space
+from memory_core.records import Calibration, Space
 from memory_core.stores.sqlite import Connection
 from memory_core.stores.values import ServingSpace
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from memory_core.config.settings import Vector
-from memory_core.embeddings.protocols import Space, TokenEmbedding
+from memory_core.embeddings.protocols import TokenEmbedding
 from memory_core.embeddings.static import DIMENSIONS, StaticProvider
+from memory_core.records import Space
 from memory_core.stores.sqlite import PAGE_SIZE, load_vec0, maintenance
 from memory_core.stores.sqlite.encoding import pack_embeddings, unpack_embeddings
 from memory_core.stores.sqlite.salvage import put_embeddings, read_embeddings

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memory_core.embeddings.protocols import Space
+from memory_core.records import Space
 from memory_core.stores.sqlite.repair import set_aside
 from memory_core.stores.sqlite.salvage import SavedRow, read_embeddings
 from memory_core.stores.sqlite.store import Store

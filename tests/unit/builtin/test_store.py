@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.embeddings.protocols import Space
 from memory_core.errors import NotIndexed, StoreCorrupt, StoreFull, StoreReadOnly, StoreTooNew
-from memory_core.records import Chunk, FileStamp, MemoryFile, Unit, Window
+from memory_core.records import Chunk, FileStamp, MemoryFile, Space, Unit, Window
 from memory_core.stores.sqlite import INDEX, is_ours, load_tokenizer, meta
 from memory_core.stores.sqlite.encoding import pack_units, unpack_units
 from memory_core.stores.sqlite.migrations import VERSION

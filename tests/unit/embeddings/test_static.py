@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.embeddings import static, vectors
-from memory_core.embeddings.protocols import EmbeddingProvider, Space, TokenModel, UnitEmbedder
+from memory_core.embeddings.protocols import EmbeddingProvider, TokenModel, UnitEmbedder
 from memory_core.embeddings.static import BATCH, DIMENSIONS, VOCABULARY, StaticProvider
 from memory_core.embeddings.vectors import round_to_int8, to_int8
+from memory_core.records import Space
 from tests.command import REPOSITORY
 
 TEXTS = ["The dentist moved to Harbour Street.", "第一批样机从盐田港发出", "PRS-2209", "a", "🦊"]

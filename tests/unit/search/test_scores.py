@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.embeddings.protocols import Calibration
+from memory_core.records import Calibration
 from memory_core.search import scores
 from memory_core.text.terms import QuestionKind
 
