@@ -135,7 +135,7 @@ class Answerer:
         damaged = False
         while True:
             degradation = _Degradation(begun=begun)
-            if damaged or (self._syncs_first and not self._is_fresh()):
+            if damaged or (self._syncs_first and not self._syncs.is_fresh()):
                 self._sync(until, degradation)
             try:
                 return self._search(query, degradation, explainer)
@@ -164,7 +164,7 @@ class Answerer:
         from memory_core.search.related import find_related, list_names
 
         degradation = _Degradation(begun=time.monotonic())
-        if self._syncs_first and not self._is_fresh():
+        if self._syncs_first and not self._syncs.is_fresh():
             self._sync(degradation.begun + self._sync_seconds(query.deadline), degradation)
         try:
             with self._store.reading() as reader:
@@ -185,13 +185,6 @@ class Answerer:
     @property
     def _syncs_first(self) -> bool:
         return self._store.writable and self._config.search.sync.on_search
-
-    def _is_fresh(self) -> bool:
-        """Return True if no sync is needed, since nothing has changed after the last one."""
-        freshness = self._syncs.check_freshness()
-        if freshness == "due":
-            self._background.request()  # nobody waits for it
-        return freshness != "stale"
 
     def _explain_no_index(self, error: NotIndexed, degradation: _Degradation) -> SearchResult:
         if degradation.rebuilding:

@@ -14,7 +14,6 @@ from memory_core.errors import NotIndexed, OtherWorkspace, StoreError
 from memory_core.history.history import History
 from memory_core.records import Finding, Probe
 from memory_core.sources import files
-from memory_core.sources.roots import list_watched_paths
 from memory_core.stores.sqlite.counts import Integrity, verify
 from memory_core.stores.sqlite.store import Store
 from memory_core.stores.sqlite.vectors import find_vec0_problem
@@ -139,11 +138,11 @@ def _judge_provider(probe: Probe, fallback: str) -> Finding:
 def _check_events(config: AgentConfig) -> Finding:
     if not config.search.sync.watch:
         return Finding(subject="events", level="ok", message="notes are not watched: memorySearch.sync.watch is false")
-    refusals: list[str] = []
-    watcher = Watcher(list_watched_paths(config), changed=lambda: None, refused=refusals.append)
-    refused = watcher.start()
+    watcher = Watcher(config)
+    watcher.watch()
+    state = watcher.state
     watcher.close()
-    if refused is None and not refusals:
+    if state == "events":
         return Finding(subject="events", level="ok", message="notes can be watched")
-    message = f"notes are compared every few seconds instead of watched: {refused or refusals[0]}"
+    message = f"notes are compared every few seconds instead of watched: {state.removeprefix('polling: ')}"
     return Finding(subject="events", level="warn", message=message, action=_MORE_WATCHES)

@@ -30,7 +30,8 @@ from memory_core.records import (
     SyncReport,
 )
 from memory_core.sync.background import BackgroundSync
-from memory_core.sync.triggers import SyncTriggers, wants_sync
+from memory_core.sync.changes import wants_sync
+from memory_core.sync.watcher import Watcher
 from memory_core.threads import Clock
 
 if TYPE_CHECKING:
@@ -81,10 +82,12 @@ class IndexBackend:
         self._past = past
         self._file = file
         self._providers = Providers(config, outages, self._keys, clock=clock)
-        self._syncs = SyncRunner(config, store, writer, self._providers, recorder=recorder, standby=context.standby)
+        self._watcher = Watcher(config)
+        self._syncs = SyncRunner(
+            config, store, writer, self._providers, self._watcher, recorder=recorder, standby=context.standby
+        )
         debounce_seconds = config.search.sync.watch_debounce_ms / 1000
         self._background = BackgroundSync(self._syncs.run, debounce_seconds=debounce_seconds)
-        self._triggers = SyncTriggers(config, self._background)
         self._answerer = Answerer(config, store, self._providers, self._syncs, self._background, name=name, past=past)
 
     @hookimpl
@@ -129,7 +132,7 @@ class IndexBackend:
         status = report_status(
             self._name, self._config, self._file, self._summarise, self._keys, writable=self._writable
         )
-        return replace(status, details={**status.details, "watching": self._triggers.state})
+        return replace(status, details={**status.details, "watching": self._watcher.state})
 
     @hookimpl
     def memory_probe(self) -> Probe:
@@ -171,15 +174,14 @@ class IndexBackend:
     def memory_start(self) -> bool:
         """Start to watch the folders and to count the interval."""
         if self._writable:
-            self._triggers.start()
+            self._watcher.start(self._background)
         return True
 
     @hookimpl
     def memory_close(self) -> bool:
         """Stop a running sync, close providers and connections; return False if the sync does not end."""
-        self._triggers.close()
+        self._watcher.close()
         self._background.stop()
-        self._syncs.close()
         self._providers.close()  # cancels the request that the sync may wait for, so that it ends at once
         if not self._background.close():
             return False  # the connections that the sync uses are left to it

@@ -12,8 +12,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import ActiveProvider, Providers
 from memory_core.errors import MemoryCoreError, NotIndexed, StoreError
 from memory_core.records import ProgressCallback, Space, SyncReport
-from memory_core.sources import session_logs
-from memory_core.sync.freshness import ChangeTracker, Freshness
+from memory_core.sync.watcher import Watcher
 from memory_core.threads import Backoff, Cooldown
 
 log = logging.getLogger(__name__)
@@ -33,6 +32,7 @@ class SyncRunner:
         store: Its index.
         writer: Writes to it.
         providers: Make the embeddings.
+        watcher: Tells when files have changed.
         recorder: Is told what changed, at the end of every sync; None if nobody records it.
         standby: Another backend serves, and this one is kept ready.
     """
@@ -43,6 +43,7 @@ class SyncRunner:
         store: Index,
         writer: IndexWriter,
         providers: Providers,
+        watcher: Watcher,
         *,
         recorder: Recorder | None = None,
         standby: bool,
@@ -60,7 +61,7 @@ class SyncRunner:
         # Session logs were compared with the index since this process or a session began.
         self._sessions_compared = False
         self._checked = False  # this process has looked for damage that the file was left with
-        self._tracker = ChangeTracker(config)
+        self._watcher = watcher
         self.rebuilding: str | None = None  # a sentence, while a sync makes a damaged index anew
 
     @property
@@ -72,19 +73,14 @@ class SyncRunner:
         """Let the next sync index session logs however little they have grown, as another session begins."""
         self._sessions_compared = False
 
-    def check_freshness(self) -> Freshness:
-        """Tell if a sync before a search could change anything; see `ChangeTracker.check`."""
+    def is_fresh(self) -> bool:
+        """Return True if a sync before a search would change nothing."""
         if not self._sessions_compared or self._store.is_suspect:
-            return "stale"
+            return False
         try:
-            freshness = self._tracker.check(self._writer.read_generation())
-            return "stale" if self._providers.outages.current() is not None else freshness
+            return self._watcher.is_fresh(self._writer.read_generation()) and self._providers.outages.current() is None
         except MemoryCoreError:  # the sync meets it, too, and tells
-            return "stale"
-
-    def close(self) -> None:
-        """Stop watching the files; may be called twice."""
-        self._tracker.close()
+            return False
 
     def follow_dimensions(self, serving: Space, dimensions: int) -> None:
         """Remember that the model of the space that serves gives other dimensions now, so that a sync embeds all notes anew."""
@@ -94,7 +90,7 @@ class SyncRunner:
             self._writer.set_target(self._writer.add_space(replace(serving, dimensions=dimensions)))
         except MemoryCoreError as error:
             log.warning("the dimensions of %s cannot be recorded: %s", serving.model, error)
-        self._tracker.expire()  # no file has changed
+        self._watcher.expire()  # no file has changed
 
     def run(
         self,
@@ -164,15 +160,13 @@ class SyncRunner:
             verifies=embeds and stop is None,
         )
         generation = self._read_generation()
-        trusted = not (force or (every_session and session_logs.SOURCE in self._config.search.sources))
-        look = self._tracker.begin(generation if trusted else None)
-        sync.paths = look.paths
+        mark = self._watcher.mark()
         self._sessions_compared |= every_session  # before it runs: a session that begins meanwhile takes it back
         try:
             report = Syncer(sync).run(force=force)
         except BaseException:
             self._sessions_compared &= not every_session
-            self._tracker.expire()
+            self._watcher.expire()
             raise
         told: tuple[str, ...] = ()
         if self._recorder is not None:
@@ -187,9 +181,9 @@ class SyncRunner:
         if active.warning:
             report = replace(report, warnings=(*report.warnings, active.warning))
         if report.pending or report.warnings or active.problem or sync.may_change_unseen:
-            self._tracker.expire()
+            self._watcher.expire()
         else:
-            self._tracker.confirm(look, self._writer.read_generation(), unread=sync.unread)
+            self._watcher.confirm(mark, self._writer.read_generation())
         if told and stop is None:  # the index is sound: a search has nothing to warn of
             report = replace(report, warnings=(*report.warnings, *told))
         return report

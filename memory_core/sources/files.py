@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import posixpath
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,6 @@ from memory_core.sources.roots import (
     is_unfit,
     make_printable,
     read_numbers,
-    read_stamp,
     refuse_type,
 )
 
@@ -305,33 +304,3 @@ def survey(config: AgentConfig) -> Survey:
 def list_files(config: AgentConfig) -> Listing:
     """List all files of the agent's memory but session logs; see `survey`."""
     return survey(config).list()
-
-
-def look_up(roots: Sequence[Root], real: str) -> tuple[MemoryFile | None, list[tuple[str, str]], bool]:
-    """Look at one file as `survey` does.
-
-    Args:
-        roots: See `find_roots`.
-        real: Its real path; nothing need be there.
-
-    Returns:
-        The file, None if no root serves it; each (source, path) under which some root might list it; and True if it has a
-        second name.
-
-    Raises:
-        OSError: The system does not say what is there.
-    """
-    keys: list[tuple[str, str]] = []
-    for root in roots:
-        if (relative := root.locate(real)) is None:
-            continue
-        keys.append((root.source, root.shown + relative))
-        if root.refuse(relative) is not None:
-            continue
-        try:
-            info = os.lstat(root.join(relative))
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        if refuse_type(info) is None:
-            return root.to_file(relative, Path(root.join(relative)), read_stamp(info)), keys, info.st_nlink > 1
-    return None, keys, False

@@ -252,11 +252,6 @@ def find_roots(config: AgentConfig) -> list[Root]:
     return roots + [_folder_root(workspace, folder) for folder in config.folders]
 
 
-def list_watched_paths(config: AgentConfig) -> list[Path]:
-    """Return the real paths of the files and folders whose changes may concern a note; they need not exist."""
-    return [Path(root.real) for root in find_roots(config) if root.problem is None]
-
-
 def _longterm_roots(workspace: str) -> Iterator[Root]:
     first, second = (posixpath.join(workspace, name) for name in LONGTERM_NAMES)
     found, other = _stat(first), _stat(second)

@@ -11,6 +11,7 @@ import hashlib
 import json
 import logging
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -46,6 +47,9 @@ MAX_TEXT_BYTES = 64 * 1024  # of one call; the longest turn of a model is about 
 MAX_NOTE_BYTES = 2 * 1024 * 1024  # a note is read whole to find repetitions; a busy day is 50 KB
 LOCK_TIMEOUT_SECONDS = 10.0
 
+_counting = threading.Lock()
+_writes = 0  # of this process, to whichever note
+
 Target = Literal["daily", "longterm"]
 
 
@@ -79,6 +83,11 @@ def longterm_path(workspace: Path) -> str:
     """Return `MEMORY.md`, or `memory.md` if only that exists; relative to the workspace."""
     existing = (name for name in LONGTERM_NAMES if os.path.lexists(workspace / name))
     return next(existing, LONGTERM_NAMES[0])
+
+
+def count_writes() -> int:
+    """Return how often this process has written to a note, so that a search knows of it before the system tells."""
+    return _writes
 
 
 def append(
@@ -251,12 +260,19 @@ def _write(path: str, workspace: Path, block: bytes) -> bytes:
     """Append bytes to a note, created if missing, in one write; returns the bytes before them."""
     with _open_note(path, workspace, os.O_RDWR | os.O_APPEND | os.O_CREAT) as (descriptor, folder):
         write_all(descriptor, block)
+        _count_write()
         if folder is not None:
             os.fsync(folder)
         # Read again, because an editor that takes no lock may have added lines since the note was read.
         before = os.lseek(descriptor, 0, os.SEEK_CUR) - len(block)
         os.lseek(descriptor, 0, os.SEEK_SET)
         return os.fdopen(descriptor, "rb", closefd=False).read(before)
+
+
+def _count_write() -> None:
+    global _writes  # noqa: PLW0603 -- one count for all indexes of this process
+    with _counting:
+        _writes += 1
 
 
 @contextmanager

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
-import posixpath
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SessionDeltas
+from memory_core.errors import NotIndexed
 from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources import files, session_logs
 from memory_core.sources.roots import (
@@ -22,7 +22,6 @@ from memory_core.sources.roots import (
     UNFIT_NAME,
     Stamp,
     describe_os_error,
-    find_roots,
 )
 from memory_core.stores.interface import SyncStore
 from memory_core.stores.values import IndexedFile
@@ -55,13 +54,9 @@ class Sources:
 
     @property
     def may_change_unseen(self) -> bool:
-        """True if something may change, or may be looked at again, without an event in the folders that are watched."""
-        return self.has_hard_links or any(failure.reason not in _TOLD_BY_EVENTS for failure in self.failures)
-
-    @property
-    def has_hard_links(self) -> bool:
-        """See `Listing.has_hard_links`."""
-        return self._notes.has_hard_links or self._logs.has_hard_links
+        """True if something may change, or become readable, without an event in the folders that are watched."""
+        has_hard_links = self._notes.has_hard_links or self._logs.has_hard_links
+        return has_hard_links or any(failure.reason not in _TOLD_BY_EVENTS for failure in self.failures)
 
     def digest(self) -> str:
         """Return a text that is another one whenever a file has come, gone or changed."""
@@ -96,7 +91,6 @@ class Changes:
         gone: Files that the index holds and that are no longer there.
         hidden: Files that the index holds and that cannot be looked at now: nobody knows whether they are gone.
         is_first: The index holds no file yet.
-        has_hard_links: See `files.Listing`.
     """
 
     changed: Sequence[MemoryFile]
@@ -104,7 +98,6 @@ class Changes:
     gone: Sequence[IndexedFile]
     hidden: Sequence[IndexedFile]
     is_first: bool
-    has_hard_links: bool
     _indexed: Mapping[files.FileKey, IndexedFile]
 
     @classmethod
@@ -116,51 +109,7 @@ class Changes:
         absent = sorted(stamps)
         rows = {} if is_first else _find_rows(store, [*absent, *((file.source, file.path) for file in changed)])
         gone, hidden = _part([rows[key] for key in absent if key in rows], sources.failures)
-        return cls(
-            changed=changed, count=len(sources), gone=gone, hidden=hidden, is_first=is_first,
-            has_hard_links=sources.has_hard_links, _indexed=rows,
-        )  # fmt: skip
-
-    @classmethod
-    def of_paths(
-        cls,
-        config: AgentConfig,
-        paths: Collection[str],
-        find_indexed: Callable[[str, str], IndexedFile | None],
-    ) -> Changes:
-        """Compare some files with the index, and no others; all of them count as changed.
-
-        Args:
-            config: The agent's.
-            paths: Real paths of the files.
-            find_indexed: Returns the file that the index holds under a source and a path.
-
-        Raises:
-            OSError: The system does not say what is there.
-        """
-        roots, logs = find_roots(config), files.Listing((), ())
-        if any(posixpath.dirname(path) == str(config.sessions_dir) for path in paths):
-            logs = session_logs.list_sessions(config)
-        found: dict[files.FileKey, MemoryFile] = {}
-        rows: dict[files.FileKey, IndexedFile] = {}
-        has_hard_links = False
-        for path in sorted(paths):
-            folder, name = posixpath.split(path)
-            if folder == str(config.sessions_dir) and name.endswith(session_logs.SUFFIX):
-                keys = [(session_logs.SOURCE, session_logs.SHOWN + name)]
-                file = next((log for log in logs.files if log.path == keys[0][1]), None)
-                has_hard_links |= logs.has_hard_links
-            else:
-                file, keys, linked = files.look_up(roots, path)
-                has_hard_links |= linked
-            rows.update({key: row for key in keys if (row := find_indexed(*key)) is not None})
-            if file is not None:
-                found[file.source, file.path] = file
-        gone, hidden = _part([row for key, row in rows.items() if key not in found], logs.failures)
-        return cls(
-            changed=list(found.values()), count=len(found), gone=gone, hidden=hidden, is_first=False,
-            has_hard_links=has_hard_links, _indexed=rows,
-        )  # fmt: skip
+        return cls(changed=changed, count=len(sources), gone=gone, hidden=hidden, is_first=is_first, _indexed=rows)
 
     def find_indexed(self, file: MemoryFile) -> IndexedFile | None:
         """Return a changed file as the index holds it; None when it has never met it."""
@@ -186,6 +135,28 @@ class Changes:
         if not session_logs.is_log(file.path) or (row is not None and row.error is not None):
             return True
         return session_logs.has_outgrown(file, row.stamp.size_bytes if row is not None else 0, deltas)
+
+
+def wants_sync(config: AgentConfig, store: SyncStore, session_key: str) -> bool:
+    """Return True if a session that was written to is worth indexing again; also where its log is not known.
+
+    Args:
+        config: The agent's; False where it indexes no sessions.
+        store: The agent's index.
+        session_key: The host's name of the session.
+    """
+    if session_logs.SOURCE not in config.search.sources:
+        return False
+    file = session_logs.find_log(config, session_key)
+    if file is None:
+        return True
+    try:
+        row = store.find_file(file.source, file.path)
+    except NotIndexed:
+        row = None
+    if row is not None and row.stamp == file.stamp:
+        return False
+    return session_logs.has_outgrown(file, 0 if row is None else row.stamp.size_bytes, config.search.sync.sessions)
 
 
 def _find_rows(store: SyncStore, keys: Collection[files.FileKey]) -> dict[files.FileKey, IndexedFile]:

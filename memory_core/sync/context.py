@@ -52,9 +52,7 @@ class SyncContext:
         embeds: Pending embeddings are requested in this sync.
         verifies: The provider is asked for the dimensions of its vectors, even where nothing is pending.
         counts: The result so far.
-        paths: Real paths of the files to look at; None looks at all.
-        may_change_unseen: Something may change, or may be looked at again, without an event in the folders that are watched.
-        unread: Real paths of files that could not be read.
+        may_change_unseen: Something may change, or become readable, without an event in the folders that are watched.
         files: All files as they were listed, for whoever records what changed; None where not all were.
         changed: The files that may have changed, by (source, path), None for one that is gone; None where that may be all.
         read: Notes of those as they were read, as long as they are few.
@@ -72,9 +70,7 @@ class SyncContext:
     embeds: bool = True
     verifies: bool = False
     counts: SyncCounts = field(default_factory=SyncCounts)
-    paths: frozenset[str] | None = None
     may_change_unseen: bool = False
-    unread: set[str] = field(default_factory=set)
     files: Sequence[MemoryFile] | None = None
     changed: dict[tuple[str, str], MemoryFile | None] | None = None
     read: dict[tuple[str, str], NoteText] = field(default_factory=dict)
@@ -115,7 +111,7 @@ class SyncContext:
         """
         if isinstance(error.__cause__, FileNotFoundError):
             return False
-        self.unread.add(str(file.real_path))
+        self.may_change_unseen = True
         level = logging.DEBUG if known == error.reason else logging.WARNING
         log.log(level, "%s stays as it was: %s", file.path, error.reason)
         self.counts.failures.append(FileFailure(path=file.path, reason=error.reason))

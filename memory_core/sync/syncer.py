@@ -79,14 +79,6 @@ class Syncer:
             self._counts.warnings.append(f"{config.workspace}: there is no such workspace")
         state = self._store.load_state()
         wanted = make_identity(config.search.chunking)
-        if self._context.paths is not None and state.identity == wanted and not (force or self._is_other(state)):
-            try:
-                changes = Changes.of_paths(config, self._context.paths, self._store.find_file)
-            except OSError as error:
-                log.debug("all files are looked at: %s", error)
-            else:
-                self._index_paths(changes, state)
-                return False
         sources = Sources(config)
         self._context.may_change_unseen = sources.may_change_unseen
         digest = None if sources.has_failures else sources.digest()
@@ -113,17 +105,10 @@ class Syncer:
             self._context.changed = None
         return False
 
-    def _index_paths(self, changes: Changes, state: SyncState) -> None:
-        """Store the text of some files, which are read whatever their stamps: two changes may fall into one tick of the clock."""
-        self._context.may_change_unseen = changes.has_hard_links
-        self._update(changes, every_session=self._context.every_session)
-        self._counts.unchanged = self._store.count_files() - self._counts.added - self._counts.changed
-        self._digest = None if self._context.paths else state.digest
-
     def _take_over(self, state: SyncState) -> bool:
         """Drop the notes of another workspace; two that share an index push each other out of it."""
-        workspace = self._resolve_workspace()
-        if not self._is_other(state):
+        workspace = os.path.realpath(self._context.config.workspace)
+        if state.workspace == workspace:
             return False
         if state.workspace is not None and self._store.list_files():
             self._counts.warnings.append(
@@ -132,12 +117,6 @@ class Syncer:
             )
         self._store.take_over(workspace)
         return True
-
-    def _is_other(self, state: SyncState) -> bool:
-        return state.workspace != self._resolve_workspace()
-
-    def _resolve_workspace(self) -> str:
-        return os.path.realpath(self._context.config.workspace)
 
     def _update(self, changes: Changes, *, every_session: bool) -> bool:
         """Index what changed; return False if some changed file was left for later."""

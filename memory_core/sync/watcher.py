@@ -1,7 +1,9 @@
-"""File events that may mean a changed note, from a bounded number of watched folders.
+"""Watches notes and session logs: tells the next search that something has changed, and the background that a sync is due.
 
-The kind of a change does not matter: the sync that follows compares everything. So only events that cannot concern a note are
-left out, among them those that our own reading causes.
+watchdog's thread hears of a change some milliseconds after it happened; half a second after a file was moved out of all folders.
+What kind of change it was does not matter, since the sync that follows compares everything: only events that cannot concern a
+note are left out, among them those that our own reading causes. Where events do not tell of every change, as on a network, every
+search looks at the files.
 """
 
 from __future__ import annotations
@@ -9,125 +11,246 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import posixpath
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from memory_core.config.agent import AgentConfig
+from memory_core.sources import session_logs, writer
+from memory_core.sources.mounts import MOUNTS, find_mount_below, is_local, is_mount, read_mounts
+from memory_core.sources.roots import SUFFIX, find_roots
 
 if TYPE_CHECKING:
     from watchdog.events import FileSystemEvent, FileSystemEventHandler
     from watchdog.observers.api import BaseObserver, ObservedWatch
 
+    from memory_core.sync.background import BackgroundSync
+
 log = logging.getLogger(__name__)
 
 CLOSE_SECONDS = 5.0  # how long ending an observer's threads may take; they are daemons
 MAX_FOLDERS = 8192  # inotify watches take about 1 kB of kernel memory each, and a user has 8,192 on small systems
+POLL_SECONDS = 5.0  # a sweep of 10,000 notes takes 60 ms: about 1 % of a core
+LOOK_SECONDS = 60.0  # after which a search looks at all files: a write through a memory map causes no event
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A folder to watch.
-
-    Attributes:
-        folder: Its path.
-        recursive: All folders below it are watched, too.
-    """
+class Target(NamedTuple):
+    """A folder to watch, alone or with all folders below it."""
 
     folder: Path
     recursive: bool
 
 
+class LookStart(NamedTuple):
+    """A moment before a look at all files.
+
+    Attributes:
+        changes: The number of changes heard of until then.
+        writes: The number of notes that this process had written.
+        at: Seconds of the watcher's clock.
+    """
+
+    changes: int
+    writes: int
+    at: float
+
+
 class Watcher:
-    """Calls back when something has changed at or below some paths. The constructor starts nothing.
+    """Watches the files of one agent. The constructor starts nothing; `start` does, and `close` ends it for good.
+
+    A sync calls `mark` before it looks at files, and `confirm` when it has left nothing to do. From then on `is_fresh` returns
+    True until something changes.
 
     Args:
-        paths: Files and folders; while one does not exist yet, the nearest folder above it is watched.
-        changed: Called from the watcher's thread, often; must return at once.
-        refused: Called from that thread with the reason when a folder that appeared later cannot be watched.
-        suffixes: Of the files that matter, such as `.md`.
+        config: The agent's.
+        clock: Seconds that never go back.
         max_folders: The watcher refuses to watch more than these.
+        mounts: The system's table of mounts, see `mounts.read_mounts`.
     """
 
     def __init__(
         self,
-        paths: Iterable[Path],
-        changed: Callable[[], None],
-        refused: Callable[[str], None],
+        config: AgentConfig,
         *,
-        suffixes: tuple[str, ...] = (".md",),
+        clock: Callable[[], float] = time.monotonic,
         max_folders: int = MAX_FOLDERS,
+        mounts: Path = MOUNTS,
     ) -> None:
-        self._paths = tuple(paths)
-        self._changed = changed
-        self._refused = refused
-        self._suffixes = suffixes
+        self._config = config
+        self._clock = clock
         self._max_folders = max_folders
-        self._spare = 0  # folders that may still appear before all are counted again
-        self._lock = threading.Lock()
+        self._mounts = mounts
+        self._background: BackgroundSync | None = None
+        self._lock = threading.Lock()  # of the next four; held for moments
+        self._state = "off"
         self._closed = False
+        self._changes = 0
+        self._confirmed: tuple[LookStart, str] | None = (
+            None  # with the generation of the index that agreed with the files
+        )
+        self._arming = threading.RLock()  # of the rest
         self._observer: BaseObserver | None = None
+        self._paths: frozenset[Path] = frozenset()
         self._watches: dict[Target, ObservedWatch] = {}
+        self._spare = 0  # folders that may still appear before all are counted again
 
-    def start(self) -> str | None:
-        """Begin to watch; return None, or the reason why that is not possible here, and then nothing runs.
+    @property
+    def state(self) -> str:
+        """ "events", "polling: <why>" or "off"."""
+        with self._lock:
+            return self._state
 
-        After `close` it does nothing.
+    def start(self, background: BackgroundSync) -> None:
+        """Begin to watch, and request a first sync, since files may have changed before; may be called twice.
+
+        Args:
+            background: Requested to sync soon after each change; where files cannot be watched, every few seconds.
         """
+        sync = self._config.search.sync
+        with self._lock:
+            if self._closed or self._background is not None:
+                return
+            self._background = background
+        background.set_interval(sync.interval_minutes * 60)
+        if sync.watch:
+            self.watch()
+            background.record_note_change()
+
+    def watch(self) -> None:
+        """Begin to watch; `state` then tells if that is possible here."""
         from watchdog.observers import Observer
 
         try:
-            self._count_new_folder()
-            with self._lock:  # so that `close` meets either no observer or one that runs
-                if self._closed or self._observer is not None:
-                    return None
+            with self._arming:
+                with self._lock:
+                    if self._closed or self._state != "off":
+                        return
+                    self._state = "events"
+                self._paths = self._list_paths()
+                self._count_new_folder()
                 observer = Observer()
                 observer.start()
                 self._observer = observer
-            self._arm(set())
-            self._check_free_watch()
+                self._arm(set())
+                self._check_free_watch()
+                self.expire()  # what a sync has looked at before
         except OSError as error:  # no inotify instance or watch is free, or the file system has no events
             self._stop()
-            return _describe(error)
-        return None
+            self._refuse(error)
 
     def close(self) -> None:
         """Stop watching and end the threads, for good; may be called twice."""
         with self._lock:
-            self._closed = True
+            self._closed, self._state, self._confirmed = True, "off", None
         self._stop()
 
-    def _stop(self) -> None:
+    def mark(self) -> LookStart:
+        """Return the moment from which a look at all files begins; folders that have become roots are watched from now on."""
         with self._lock:
-            observer, self._observer = self._observer, None
-            self._watches.clear()
-        if observer is not None and observer.is_alive():
-            observer.stop()
-            observer.join(CLOSE_SECONDS)
+            mark = LookStart(self._changes, writer.count_writes(), self._clock())
+        if self.state == "events" and self._list_paths() != self._paths:  # a link or a vault was made
+            self._rearm(set(), appeared=True)
+        return mark
+
+    def confirm(self, mark: LookStart, generation: str) -> None:
+        """Record that an index agrees with the files as they were at a mark.
+
+        Args:
+            mark: Made before the files were looked at.
+            generation: Of the content of the index.
+        """
+        if self.state == "events" and self._hears_all():
+            with self._lock:
+                self._confirmed = mark, generation
+
+    def is_fresh(self, generation: str) -> bool:
+        """Return True if an index agrees with the files, as far as events tell.
+
+        Args:
+            generation: Of the content of the index now: another process may have changed it.
+        """
+        with self._lock:
+            if self._state != "events" or self._confirmed is None:
+                return False
+            mark, confirmed = self._confirmed
+            return (
+                confirmed == generation
+                and (mark.changes, mark.writes) == (self._changes, writer.count_writes())
+                and self._clock() - mark.at < LOOK_SECONDS
+            )
+
+    def expire(self) -> None:
+        """Record that the next sync has something to do; a sync that runs now cannot confirm otherwise."""
+        with self._lock:
+            self._changes += 1
 
     def dispatch(self, event: FileSystemEvent) -> None:
         """Handle an event; watchdog calls this for each."""
         paths = [Path(os.fsdecode(path)) for path in (event.src_path, event.dest_path) if path]
         paths = [path for path in paths if self._concerns(path)]
         if event.is_directory and paths:
-            gone = set() if event.event_type == "created" else set(paths)
-            self._rearm(gone, appeared=event.event_type != "deleted")
-        if any(event.is_directory or path.name.endswith(self._suffixes) for path in paths):
-            self._changed()
+            self._rearm(set() if event.event_type == "created" else set(paths), appeared=event.event_type != "deleted")
+        for path in paths:
+            is_log = self._config.sessions_dir in path.parents
+            suffix = session_logs.SUFFIX if is_log else SUFFIX
+            if not (event.is_directory or path in self._paths or path.name.endswith(suffix)):
+                continue
+            self.expire()
+            if self._background is not None and is_log:
+                self._background.record_session_change()
+            elif self._background is not None:
+                self._background.record_note_change()
 
     def _concerns(self, path: Path) -> bool:
         """Return True for a path of ours, below one, or above one, as the folders above are watched, too."""
         return any(path == ours or ours in path.parents or path in ours.parents for ours in self._paths)
 
+    def _list_paths(self) -> frozenset[Path]:
+        """Return the files and folders whose changes may concern a note or a session log; they need not exist."""
+        paths = {Path(path) for root in find_roots(self._config) for path in (root.configured, root.real)}
+        if session_logs.SOURCE in self._config.search.sources:
+            paths.add(self._config.sessions_dir)
+        return frozenset(paths)
+
+    def _hears_all(self) -> bool:
+        """Return True if events tell of every change: those of other machines, and of mounts below a folder, cause none."""
+        table = read_mounts(self._mounts)
+        roots: list[tuple[str, bool]] = [(root.real, root.is_file) for root in find_roots(self._config)]
+        if session_logs.SOURCE in self._config.search.sources:
+            roots.append((posixpath.realpath(self._config.sessions_dir), False))
+        for path, is_file in roots:
+            mounted = is_mount(path, table) if is_file else find_mount_below(path, table) is not None
+            if mounted or not is_local(path, table):
+                log.debug("files are looked at before each search: events do not tell of all changes in %s", path)
+                return False
+        return True
+
     def _rearm(self, gone: set[Path], *, appeared: bool) -> None:
         try:
-            if appeared:
-                self._count_new_folder()
-            self._arm(gone)
-            if appeared:
-                self._check_free_watch()
+            with self._arming:
+                self._paths = self._list_paths()
+                if appeared:
+                    self._count_new_folder()
+                self._arm(gone)
+                if appeared:
+                    self._check_free_watch()
         except OSError as error:
-            self._refused(_describe(error))
+            self._refuse(error)
+
+    def _refuse(self, error: OSError) -> None:
+        """Sync every few seconds from now on, since not everything can be watched."""
+        reason = str(error) if error.errno is None else f"the system refuses to watch: {error.strerror}"
+        with self._lock:
+            if self._closed or self._state.startswith("polling"):
+                return
+            self._state = f"polling: {reason}"
+        if self._background is not None:
+            interval = self._config.search.sync.interval_minutes * 60
+            self._background.set_interval(min(interval or POLL_SECONDS, POLL_SECONDS))
+            log.warning("notes are looked at every %g s: %s", POLL_SECONDS, reason)
 
     def _count_new_folder(self) -> None:
         """Count one more folder; all are counted again when the last count left no room for it.
@@ -144,13 +267,21 @@ class Watcher:
 
     def _arm(self, gone: set[Path]) -> None:
         """Watch the folders that exist now and no others; a folder that was replaced is watched anew."""
-        with self._lock:
-            if self._observer is None:
-                return
-            self._unschedule(self._observer, gone)
-            while new := set(_targets(self._paths)) - self._watches.keys():
-                for target in new:  # folders that appear below one before it is watched are found in the next round
-                    self._schedule(self._observer, target)
+        if self._observer is None:
+            return
+        wanted = set(_list_targets(self._paths))
+        for target in list(self._watches):
+            if target not in wanted or not gone.isdisjoint({target.folder, *target.folder.parents}):
+                self._observer.unschedule(self._watches.pop(target))
+        while new := set(_list_targets(self._paths)) - self._watches.keys():
+            for target in new:  # folders that appear below one before it is watched are found in the next round
+                with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # it was deleted meanwhile
+                    self._watches[target] = self._observer.schedule(
+                        cast("FileSystemEventHandler", self),  # of which only `dispatch` is used
+                        str(target.folder),
+                        recursive=target.recursive,
+                        event_filter=_list_relevant_events(),
+                    )
 
     def _check_free_watch(self) -> None:
         """Watch a folder once more for a moment, since watchdog silently skips folders for which no watch is free.
@@ -161,35 +292,27 @@ class Watcher:
         from watchdog.events import FileSystemEventHandler
         from watchdog.observers import Observer
 
-        with self._lock:
-            folder = next(iter(self._watches)).folder if self._watches else None
-        if folder is not None:
-            observer = Observer()
-            observer.start()
-            try:
-                with contextlib.suppress(FileNotFoundError):  # it was deleted meanwhile
-                    observer.schedule(FileSystemEventHandler(), str(folder))
-            finally:
-                observer.stop()
-                observer.join(CLOSE_SECONDS)
+        if not self._watches:
+            return
+        observer = Observer()
+        observer.start()
+        try:
+            with contextlib.suppress(FileNotFoundError):  # it was deleted meanwhile
+                observer.schedule(FileSystemEventHandler(), str(next(iter(self._watches)).folder))
+        finally:
+            observer.stop()
+            observer.join(CLOSE_SECONDS)
 
-    def _unschedule(self, observer: BaseObserver, gone: set[Path]) -> None:
-        wanted = set(_targets(self._paths))
-        for target in list(self._watches):
-            if target not in wanted or not gone.isdisjoint(_with_parents(target)):
-                observer.unschedule(self._watches.pop(target))
-
-    def _schedule(self, observer: BaseObserver, target: Target) -> None:
-        handler = cast(
-            "FileSystemEventHandler", self
-        )  # only its `dispatch` is used; a subclass would import watchdog here
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # it was deleted meanwhile
-            self._watches[target] = observer.schedule(
-                handler, str(target.folder), recursive=target.recursive, event_filter=_relevant_events()
-            )
+    def _stop(self) -> None:
+        with self._arming:
+            observer, self._observer = self._observer, None
+            self._watches.clear()
+        if observer is not None and observer.is_alive():
+            observer.stop()
+            observer.join(CLOSE_SECONDS)  # without the lock, which its thread may wait for
 
 
-def _relevant_events() -> list[type[FileSystemEvent]]:
+def _list_relevant_events() -> list[type[FileSystemEvent]]:
     """Return the events that matter: none for opening and reading, which our own syncs cause."""
     from watchdog import events
 
@@ -199,11 +322,7 @@ def _relevant_events() -> list[type[FileSystemEvent]]:
     ]  # fmt: skip
 
 
-def _describe(error: OSError) -> str:
-    return str(error) if error.errno is None else f"the system refuses to watch: {error.strerror}"
-
-
-def _targets(paths: Iterable[Path]) -> Iterator[Target]:
+def _list_targets(paths: Iterable[Path]) -> Iterator[Target]:
     """Yield the folders to watch for every path: itself with all below, and two above it, which see it come and go."""
     for path in paths:
         if path.is_dir() and not path.is_symlink():
@@ -211,10 +330,6 @@ def _targets(paths: Iterable[Path]) -> Iterator[Target]:
         above = next((parent for parent in path.parents if parent.is_dir()), path)
         yield Target(above, recursive=False)
         yield Target(above.parent, recursive=False)
-
-
-def _with_parents(target: Target) -> set[Path]:
-    return {target.folder, *target.folder.parents}
 
 
 def _count_folders(paths: Iterable[Path], limit: int) -> int:

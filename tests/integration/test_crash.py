@@ -45,7 +45,7 @@ import logging, os, sys
 from pathlib import Path
 from memory_core.embeddings.static import StaticProvider
 from memory_core.sync.background import BackgroundSync
-from memory_core.sync.triggers import SyncTriggers
+from memory_core.sync.watcher import Watcher
 from tests.integration.test_crash import index_of
 
 def tell(letter):
@@ -70,7 +70,7 @@ tell("r")
 sys.stdin.readline()
 if kind == "watch":
     background = BackgroundSync(lambda stop: index.sync(provider, stop=stop, progress=progress), debounce_seconds=0.05)
-    SyncTriggers(index.config, background).start()
+    Watcher(index.config).start(background)
     tell("w")
     sys.stdin.readline()
 else:

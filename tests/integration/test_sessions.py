@@ -25,7 +25,7 @@ from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext, Hit, Query, SyncReport
 from memory_core.sources import session_logs
 from memory_core.sync.background import LONGEST_DEBOUNCES, SESSION_SECONDS, BackgroundSync, Debounce
-from memory_core.sync.triggers import wants_sync
+from memory_core.sync.changes import wants_sync
 from tests.fakes.providers import CountingProvider
 from tests.index import Index
 from tests.waiting import eventually

@@ -22,7 +22,7 @@ from memory_core.hookspecs import BackendContext
 from memory_core.plugin import MemorySlot
 from memory_core.records import Query, SyncReport
 from memory_core.sync.background import BackgroundSync
-from memory_core.sync.triggers import POLL_SECONDS, SyncTriggers
+from memory_core.sync.watcher import POLL_SECONDS, Watcher
 from tests.command import REPOSITORY
 
 DEBOUNCE_SECONDS = 0.3
@@ -232,7 +232,7 @@ def test_ten_thousand_files_in_five_hundred_folders(tmp_path: Path) -> None:
 # Where it is not possible.
 
 
-def polled(watched: Watched, max_folders: int) -> tuple[BackgroundSync, SyncTriggers, list[float]]:
+def polled(watched: Watched, max_folders: int) -> tuple[BackgroundSync, Watcher, list[float]]:
     """Build the parts of the backend as it does, with another bound on folders."""
     syncs: list[float] = []
 
@@ -241,35 +241,35 @@ def polled(watched: Watched, max_folders: int) -> tuple[BackgroundSync, SyncTrig
         return SyncReport(files=0, chunks=0)
 
     background = BackgroundSync(sync, debounce_seconds=0.05)
-    return background, SyncTriggers(watched.config, background, max_folders=max_folders), syncs
+    return background, Watcher(watched.config, max_folders=max_folders), syncs
 
 
 def test_more_folders_than_may_be_watched_are_looked_at_now_and_then(
     watched: Watched, caplog: pytest.LogCaptureFixture
 ) -> None:
-    background, triggers, syncs = polled(watched, 1)
-    triggers.start()
+    background, watcher, syncs = polled(watched, 1)
+    watcher.start(background)
     try:
-        assert triggers.state == "polling: there are more than 1 folders"
+        assert watcher.state == "polling: there are more than 1 folders"
         assert "looked at every 5 s" in caplog.text
         wait_for(lambda: len(syncs) == 1)
         wait_for(lambda: len(syncs) == 2, POLL_SECONDS + BUSY_SECONDS)
     finally:
-        triggers.close()
+        watcher.close()
         background.close()
-    assert triggers.state == "off"
+    assert watcher.state == "off"
 
 
 def test_folders_that_become_too_many_are_looked_at_too(watched: Watched) -> None:
-    background, triggers, _ = polled(watched, 5)
-    triggers.start()
+    background, watcher, _ = polled(watched, 5)
+    watcher.start(background)
     try:
-        assert triggers.state == "events"
+        assert watcher.state == "events"
         for n in range(10):
             (watched.memory / str(n)).mkdir()
-        wait_for(lambda: triggers.state == "polling: there are more than 5 folders")
+        wait_for(lambda: watcher.state == "polling: there are more than 5 folders")
     finally:
-        triggers.close()
+        watcher.close()
         background.close()
 
 

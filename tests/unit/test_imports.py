@@ -54,7 +54,7 @@ NOT_FOR_A_SEARCH = {
     *("memory_core.hosts.adopt", "memory_core.plugin.flush", "memory_core.hosts", "memory_core.items"),
     *("memory_core.cli.adopt", "memory_core.cli.history", "memory_core.cli.hosts", "memory_core.cli.notes"),
     *("memory_core.embeddings.remote", "memory_core.embeddings.local", "memory_core.embeddings.static"),
-    *("memory_core.config.schema", "memory_core.sources.writer", "memory_core.sync.inotify"),
+    *("memory_core.config.schema"),
 }
 MOST_MODULES = 355  # of a search by keyword, those of the standard library included; 345 with Python 3.11
 
