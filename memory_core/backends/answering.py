@@ -271,8 +271,7 @@ class Answerer:
         explainer: Explainer | None,
     ) -> SearchResult:
         """Search the index of the notes as they are, or as they stood."""
-        from memory_core.search.citations import cite
-        from memory_core.search.pipeline import search
+        from memory_core.search.pipeline import cite, search
 
         with reading() as reader:
             if reader.is_empty():
@@ -294,16 +293,13 @@ class Answerer:
                     "the embeddings were replaced during this search; keyword search answers", "search again"
                 )
                 vectors = None
-            recorder = None if explainer is None else explainer.recorder
             about = None if query.about is None else self._restrict(reader, query.about, query, degradation)
-            hits, mode = search(
-                reader, query, self._config.search.query.hybrid, vectors=vectors, about=about, recorder=recorder
-            )
+            trace = search(reader, query, self._config.search.query.hybrid, vectors=vectors, about=about)
             if explainer is not None:
                 wanted = self._providers.choice.provider != "none"
-                explainer.read(reader, vectors, lacks_embeddings=serving is None and wanted)
-            hits = cite(reader, hits)
-        return self._to_result(tuple(hits), mode, serving.space if serving and vectors else None, degradation)
+                explainer.read(reader, trace, vectors, lacks_embeddings=serving is None and wanted)
+            hits = cite(reader, trace.hits)
+        return self._to_result(tuple(hits), trace.mode, serving.space if serving and vectors else None, degradation)
 
     def _restrict(self, reader: Reader, name: str, query: Query, degradation: _Degradation) -> About:
         """Return what restricts a search to a name; warn if no note mentions it."""

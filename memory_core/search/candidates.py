@@ -1,22 +1,24 @@
-"""The chunks whose units are worth ranking: the best by keyword, the nearest by vector, those of notes that are named."""
+"""The chunks whose units are worth ranking, by keyword, by vector and by name, and the counts of the question's terms in them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from memory_core.records import Query
 from memory_core.search import scores
 from memory_core.search.question import Question
 from memory_core.stores.interface import Reader, best_of
-from memory_core.stores.values import DateRange, IndexedChunk, sort_equals
+from memory_core.stores.values import DateRange, IndexedChunk, Term, sort_equals
+from memory_core.text.terms import cut_cjk
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from memory_core.search.recorder import SearchRecorder
 
 MIN_DEPTH = 32  # chunks of each side, even for few results
 RANKED_CHUNKS = 16  # 24 show .005 more of conversations, .004 more of meetings, and take a sixth more time
@@ -46,8 +48,7 @@ def find_candidates(
     among: Collection[int] | None = None,
     tokens: bool = False,
     ranked: int = RANKED_CHUNKS,
-    recorder: SearchRecorder | None = None,
-) -> list[Candidate]:
+) -> tuple[list[Candidate], Mapping[int, float]]:
     """Find the chunks to rank, as `sort_equals` orders them: of units that rank alike, those of the first stay first.
 
     Args:
@@ -57,7 +58,9 @@ def find_candidates(
         among: The chunks that may be candidates; None allows all.
         tokens: Load the token ids of the chunks.
         ranked: The most candidates, if no more results are asked for; all of `among` allow `RANKED_AMONG`.
-        recorder: Records what keywords find.
+
+    Returns:
+        The candidates, and the keyword scores of all chunks that were looked at, by chunk id, best first.
     """  # fmt: skip
     dates = DateRange(query.after, query.before)
     by_text: Mapping[int, float] = {}
@@ -67,8 +70,6 @@ def find_candidates(
         by_text = reader.find_by_keyword(terms, dates, depth)
     if among is not None:
         by_text = {chunk_id: score for chunk_id, score in by_text.items() if chunk_id in among}
-    if recorder is not None:
-        recorder.by_text = by_text
     count = max(ranked if among is None else RANKED_AMONG, query.max_results)
     named = dict.fromkeys(
         chunk_id
@@ -84,7 +85,8 @@ def find_candidates(
             ids.update(dict.fromkeys(best_of(reader, values, max(0, most))))
     others = {chunk_id: value for chunk_id, value in merged.items() if chunk_id not in ids}
     ids.update(dict.fromkeys(best_of(reader, others, max(0, count - len(ids)))))
-    return [Candidate(chunk, chunk.id in named) for chunk in sort_equals(reader.load_chunks(ids, tokens=tokens))]
+    chunks = sort_equals(reader.load_chunks(ids, tokens=tokens))
+    return [Candidate(chunk, chunk.id in named) for chunk in chunks], by_text
 
 
 def compare_all(reader: Reader, space_id: int, vector: NDArray[np.float32], among: Collection[int]) -> dict[int, float]:
@@ -119,3 +121,145 @@ def _merge(
         chunk_id: bool(weights.text) * text + bool(weights.vector) * share * cosine
         for chunk_id, text, cosine in zip(ids, texts, cosines, strict=True)
     }
+
+
+Stem: TypeAlias = Callable[[str], list[str]]
+
+# Stands before every text: digits, which no stemmer changes, and which no note holds, as each process draws its own.
+_BREAK = str(10**20 + int.from_bytes(os.urandom(8), "big"))
+_BEFORE = 2  # texts of a candidate before its units: its headings, and what it repeats of the chunk before
+
+
+class TermCounts:
+    """Term counts of all candidates and of their units, as the keyword index would count them.
+
+    Attributes:
+        units: (number of the candidate, number of the unit in it) of every unit, in order.
+        counts: For every unit, the number of times it holds each term.
+        lengths: Words of every unit.
+        chunk_counts: For every candidate, the number of times it holds each term, its headings and what it repeats of the
+            chunk before included.
+        chunk_lengths: Words of every candidate, counted alike.
+        found: For every candidate, True for each word of the question that it holds, its headings, date and name included,
+            what it repeats left out; words that name a period are held by the notes of its days.
+        identified: For every candidate, True if it or its headings hold an identifier of the question.
+    """
+
+    def __init__(self, question: Question, candidates: Sequence[Candidate], stem: Stem) -> None:
+        self.units: list[tuple[int, int]] = []
+        self.counts: list[dict[int, int]] = []
+        self.lengths: list[int] = []
+        self.chunk_counts: list[dict[int, int]] = []
+        self.chunk_lengths: list[int] = []
+        self.found: list[list[bool]] = []
+        self.identified: list[bool] = []
+        stemmed = _stem_all(candidates, stem)
+        counts = _count(question.terms, stemmed)
+        words = [count for each in stemmed for count in each.words]
+        begin = 0
+        for number, candidate in enumerate(candidates):
+            size = len(candidate.chunk.units)
+            first = begin + _BEFORE
+            end = first + size
+            self.units += [(number, index) for index in range(size)]
+            self.counts += counts[first:end]
+            self.lengths += words[first:end]
+            own = _add_up([counts[begin], *counts[first:end]])
+            dated = question.period_words if candidate.chunk.date in (question.period or ()) else ()
+            self.found.append([word in own or word in dated for word in range(len(question.words))])
+            self.identified.append(not question.identifiers.isdisjoint(own))
+            self.chunk_counts.append(_add_up([own, *counts[begin + 1 : first]]))
+            self.chunk_lengths.append(sum(words[begin:end]))
+            begin = end
+
+    def best_shares(self, weights: Sequence[float]) -> list[float]:
+        """For every candidate, the largest share of the weight of terms, the first ones, that one of its units holds, 0..1."""
+        best = [0.0] * len(self.found)
+        for (number, _), counts in zip(self.units, self.counts, strict=True):
+            if counts:
+                share = sum([weights[term] for term in counts if term < len(weights)])
+                best[number] = max(best[number], share)
+        whole = sum(weights)
+        return [share / whole for share in best]
+
+
+class _StemmedTexts(NamedTuple):
+    """The stems of the texts of a candidate: each text's one behind the other, a space before and behind, after a line end.
+
+    Attributes:
+        stems: Of all its texts.
+        sizes: Of every text, the characters of that.
+        words: Of every text, the number of stems.
+    """
+
+    stems: str
+    sizes: list[int]
+    words: list[int]
+
+
+def _stem_all(candidates: Sequence[Candidate], stem: Stem) -> list[_StemmedTexts]:
+    """Return the stems of all candidates; those that no search has found before in one call of the stemmer."""
+    missing = [each for each in candidates if _name(each) not in each.chunk.derived]
+    if missing:
+        several = [_texts(each) for each in missing]
+        stemmed = iter(_stem([text for texts in several for text in texts], stem))
+        for each, texts in zip(missing, several, strict=True):
+            own = [f"\n {text}" for text in islice(stemmed, len(texts))]
+            made = _StemmedTexts("".join(own), [*map(len, own)], [text.count(" ") - 1 for text in own])
+            each.chunk.derived[_name(each)] = made
+    return [cast("_StemmedTexts", each.chunk.derived[_name(each)]) for each in candidates]
+
+
+def _name(candidate: Candidate) -> str:
+    return "stems, with its name" if candidate.is_named else "stems"
+
+
+def _stem(texts: Sequence[str], stem: Stem) -> list[str]:
+    """Return the stems of every text, with a space behind each."""
+    stems = stem("".join([f" {_BREAK} {text}" for text in texts]))
+    stemmed = " ".join([*stems, ""]).split(f"{_BREAK} ")[1:]
+    if len(stemmed) == len(texts):
+        return stemmed
+    return ["".join([f"{each} " for each in stem(text)]) for text in texts]  # a note holds the break
+
+
+def _texts(candidate: Candidate) -> list[str]:
+    """Return the context of a candidate, what it repeats of the chunk before, and its units; CJK cut into pairs."""
+    chunk = candidate.chunk
+    text = chunk.text
+    context = f"{chunk.context} {chunk.date} {chunk.path}" if candidate.is_named else chunk.context
+    texts = [context, text[: chunk.units[0].start], *[text[unit.start : unit.end] for unit in chunk.units]]
+    return texts if text.isascii() and context.isascii() else [cut_cjk(each) for each in texts]
+
+
+def _count(terms: Sequence[Term], stemmed: Sequence[_StemmedTexts]) -> list[dict[int, int]]:
+    """Count the terms, by their numbers, in every text of all candidates."""
+    whole = "".join([each.stems for each in stemmed])
+    starts = [*accumulate((size for each in stemmed for size in each.sizes), initial=0)]
+    counts: list[dict[int, int]] = [{} for _ in starts[1:]]
+    for number, wanted in _list_wanted(terms):
+        at = whole.find(wanted)
+        while at >= 0:
+            held = counts[bisect_right(starts, at) - 1]
+            held[number] = held.get(number, 0) + 1
+            at = whole.find(wanted, at + 1)  # the space behind a word stands before the next one, too
+    return counts
+
+
+def _list_wanted(terms: Sequence[Term]) -> Iterator[tuple[int, str]]:
+    """Yield the numbers of terms with what to look for among stems: those of the term, and those of the other forms of a word.
+
+    Of a prefix, a single character, that is the beginning of a word.
+    """
+    for number, term in enumerate(terms):
+        yield number, f" {term.stems[0]}" if term.prefix else f" {' '.join(term.stems)} "
+        for form in term.forms:
+            yield number, f" {form.stem} "
+
+
+def _add_up(several: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    total: dict[int, int] = {}
+    for counts in filter(None, several):
+        for term, count in counts.items():
+            total[term] = total.get(term, 0) + count
+    return total

@@ -1,4 +1,4 @@
-"""Explain a search that was recorded: where every passage stood after each stage, and where a place was lost."""
+"""Explain a search by its trace: where every passage stood after each stage, and where a place was lost."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from memory_core.records import (
     Shares,
 )
 from memory_core.search import scores, verdicts
-from memory_core.search.candidates import Candidate
+from memory_core.search.candidates import Candidate, TermCounts
+from memory_core.search.pipeline import Trace
 from memory_core.search.question import Question
-from memory_core.search.recorder import SearchRecorder
-from memory_core.search.scoring import VectorQuery, judge
-from memory_core.search.term_counts import TermCounts
+from memory_core.search.scoring import Judgement, VectorQuery, judge
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk
 from memory_core.text.terms import split_question
@@ -34,40 +33,35 @@ _DIGITS = 4
 
 @dataclass(slots=True)
 class Explainer:
-    """Explains one search. Pass `recorder` to `search`, then call `read` with the same reader.
+    """Explains one search: call `read` with its trace and the same reader, then `conclude`.
 
     Attributes:
         query: The query.
         place: The place that is asked for; None explains the search alone.
-        recorder: Filled by `search`.
         asked, passages, report: See `Explanation`; filled by `read`.
         lacks_embeddings: As given to `read`.
     """
 
     query: Query
     place: NotePlace | None = None
-    recorder: SearchRecorder = field(default_factory=SearchRecorder)
     asked: AskedQuestion = field(default_factory=lambda: AskedQuestion(text=""))
     passages: tuple[Examined, ...] = ()
     report: PlaceReport | None = None
     lacks_embeddings: bool = False
 
-    def read(self, reader: Reader, vectors: VectorQuery | None, *, lacks_embeddings: bool) -> None:
-        """Read the record, and look for the place in the index.
+    def read(self, reader: Reader, trace: Trace, vectors: VectorQuery | None, *, lacks_embeddings: bool) -> None:
+        """Read the trace, and look for the place in the index.
 
         Args:
             reader: The one that was searched.
+            trace: The trace of the search.
             vectors: As given to `search`.
             lacks_embeddings: Embeddings are wanted, but no note has one yet.
         """
-        question = self.recorder.question
-        if question is None:
-            return
-        self.asked, self.lacks_embeddings = _describe(question, self.query.text), lacks_embeddings
+        self.asked, self.lacks_embeddings = _describe(trace.question, self.query.text), lacks_embeddings
         view = _View(
-            reader, self.query, question, self.recorder, vectors=vectors, lacks_embeddings=lacks_embeddings,
-            asked_in=self.asked.language,
-        )  # fmt: skip
+            reader, self.query, trace, vectors=vectors, lacks_embeddings=lacks_embeddings, asked_in=self.asked.language
+        )
         self.passages = view.list_passages()
         if self.place is not None:
             self.report = view.report(self.place)
@@ -76,7 +70,7 @@ class Explainer:
         """Return the explanation of an answer.
 
         Args:
-            result: Of the search that was recorded.
+            result: Of the search.
         """
         report = self.report
         if report is None and self.place is not None:  # nothing is indexed
@@ -92,14 +86,13 @@ class Explainer:
 
 
 class _View:
-    """A recorded search with the reader that it used; what is asked for again and again is computed once."""
+    """The trace of a search with the reader that it used; what is asked for again and again is computed once."""
 
     def __init__(
         self,
         reader: Reader,
         query: Query,
-        question: Question,
-        recorder: SearchRecorder,
+        trace: Trace,
         *,
         vectors: VectorQuery | None,
         lacks_embeddings: bool,
@@ -107,8 +100,8 @@ class _View:
     ) -> None:
         self.reader = reader
         self.query = query
-        self.question = question
-        self.recorder = recorder
+        self.question = trace.question
+        self.trace = trace
         self.vectors = vectors
         self.lacks_embeddings = lacks_embeddings
         self.asked_in = asked_in
@@ -116,19 +109,19 @@ class _View:
     @cached_property
     def order(self) -> list[int]:
         """The numbers of all units, the best first; those that a search about a name leaves out come last."""
-        ranks, counts = self.recorder.ranks, self.recorder.counts
+        ranks, counts = self.trace.ranks, self.trace.counts
         order = sorted(range(len(ranks)), key=ranks.__getitem__, reverse=True)
-        if self.recorder.about is None or counts is None:
+        if self.trace.about is None or counts is None:
             return order
         left_out = {
             at for at, (number, index) in enumerate(counts.units)
-            if not self._is_asked(self.recorder.candidates[number].chunk, index)
+            if not self._is_asked(self.trace.candidates[number].chunk, index)
         }  # fmt: skip
         return sorted(order, key=left_out.__contains__)
 
     def _is_asked(self, chunk: IndexedChunk, index: int) -> bool:
         """Return False for a unit that does not mention the name to which the search is restricted."""
-        about, unit = self.recorder.about, chunk.units[index]
+        about, unit = self.trace.about, chunk.units[index]
         return about is None or about.holds(chunk.path, chunk.text[unit.start : unit.end])
 
     @cached_property
@@ -139,12 +132,12 @@ class _View:
     @cached_property
     def side_ranks(self) -> tuple[dict[int, int], dict[int, int]]:
         """The ranks of chunks by keyword and by vector, among those that the search looked at."""
-        return _rank(self.recorder.by_text), _rank(self.recorder.near)
+        return _rank(self.trace.by_text), _rank(self.trace.near)
 
     @cached_property
     def embedded(self) -> frozenset[int] | None:
         """The ids of the candidates that have an embedding; None without a vector search."""
-        return self._find_embedded([candidate.chunk for candidate in self.recorder.candidates])
+        return self._find_embedded([candidate.chunk for candidate in self.trace.candidates])
 
     def _find_embedded(self, chunks: Sequence[IndexedChunk]) -> frozenset[int] | None:
         vectors = self.vectors
@@ -157,7 +150,7 @@ class _View:
 
     def list_passages(self) -> tuple[Examined, ...]:
         """Return every candidate, by its best unit; the best first."""
-        counts = self.recorder.counts
+        counts = self.trace.counts
         if counts is None:
             return ()
         best: dict[int, int] = {}
@@ -184,28 +177,29 @@ class _View:
 
     def _choose(self, chunks: Sequence[IndexedChunk], line: int | None) -> Examined:
         """Examine the chunk of a note that came nearest to being shown; with a line, the unit there."""
-        counts = self.recorder.counts
+        counts = self.trace.counts
         ours = {chunk.id for chunk in chunks}
-        numbers = {n for n, each in enumerate(self.recorder.candidates) if each.chunk.id in ours}
+        numbers = {n for n, each in enumerate(self.trace.candidates) if each.chunk.id in ours}
         if counts is not None and numbers:
             for at in self.order:
                 number, index = counts.units[at]
-                chunk = self.recorder.candidates[number].chunk
+                chunk = self.trace.candidates[number].chunk
                 if number in numbers and (line is None or index == _find_unit(chunk, line)):
                     return self._examine_candidate(at)
         return self._examine_outsiders(chunks, line)
 
     def _examine_candidate(self, at: int) -> Examined:
         """Examine one unit of a candidate, given by its number among all units."""
-        recorder, counts = self.recorder, self.recorder.counts
+        trace, counts, judgement = self.trace, self.trace.counts, self.trace.judgement
         assert counts is not None
+        assert judgement is not None
         number, index = counts.units[at]
-        candidate = recorder.candidates[number]
-        examined = self._examine(candidate, number, index, recorder, counts)
+        candidate = trace.candidates[number]
+        examined = self._examine(candidate, number, index, judgement, counts)
         examined = replace(
             examined,
             unit_rank=self.unit_ranks[at],
-            shares=self._share(candidate, at),
+            shares=self._share(candidate, at, judgement),
             shown_as=self._find_shown(number, index),
         )
         if not self._is_asked(candidate.chunk, index):
@@ -217,43 +211,40 @@ class _View:
             asked_in=self.asked_in,
             text=candidate.chunk.text,
             lacks_embeddings=self.lacks_embeddings,
-            looked_at=len(self.recorder.candidates),
+            looked_at=len(self.trace.candidates),
         )
 
     def _find_shown(self, number: int, index: int) -> int | None:
-        for place, passage in enumerate(self.recorder.shown, 1):
+        for place, passage in enumerate(self.trace.shown, 1):
             if any(unit.chunk == number and unit.index == index for unit in passage.units):
                 return place
         return None
 
-    def _share(self, candidate: Candidate, at: int) -> Shares:
-        recorder = self.recorder
+    def _share(self, candidate: Candidate, at: int, judgement: Judgement) -> Shares:
         period = self.question.period
         named = scores.NAMED_BONUS * candidate.is_named
         dated = scores.PERIOD_BONUS * (period is not None and candidate.chunk.date in period)
-        window = recorder.window_shares[at] if recorder.window_shares else 0.0
-        tokens = recorder.token_shares[at] if recorder.token_shares else 0.0
-        whole = recorder.text_ranks[at] + window + tokens
+        window = judgement.window_shares[at] if judgement.window_shares else 0.0
+        tokens = judgement.token_shares[at] if judgement.token_shares else 0.0
+        whole = judgement.ranks[at]
         return Shares(
-            words=_round(recorder.text_ranks[at] - named - dated), window=_round(window), tokens=_round(tokens),
-            named=named, period=dated, recency=_round(recorder.ranks[at] / whole) if whole > 0 else 1.0,
+            words=_round(judgement.text_ranks[at] - named - dated), window=_round(window), tokens=_round(tokens),
+            named=named, period=dated, recency=_round(self.trace.ranks[at] / whole) if whole > 0 else 1.0,
         )  # fmt: skip
 
     def _examine_outsiders(self, chunks: Sequence[IndexedChunk], line: int | None) -> Examined:
         """Examine the best of chunks that were no candidates: what they would have scored, and where they rank."""
-        recorder = SearchRecorder()
         candidates = [Candidate(chunk) for chunk in chunks]
         counts = TermCounts(self.question, candidates, self.reader.stem)
-        weights = self.recorder.weights or scores.Weights(0.0, 1.0)
-        recorder.ranks, recorder.judged = judge(
-            self.reader, self.question, candidates, counts, weights=weights, vectors=self.vectors, recorder=recorder
+        judgement = judge(
+            self.reader, self.question, candidates, counts, weights=self.trace.weights, vectors=self.vectors
         )
-        number = max(range(len(chunks)), key=lambda n: recorder.judged[n].whole)
+        number = max(range(len(chunks)), key=lambda n: judgement.scores[n].whole)
         own = [(at, index) for at, (chunk, index) in enumerate(counts.units) if chunk == number]
-        index = max(own, key=lambda each: recorder.ranks[each[0]])[1]
+        index = max(own, key=lambda each: judgement.ranks[each[0]])[1]
         if line is not None:
             index = _find_unit(chunks[number], line) or 0
-        examined = self._examine(candidates[number], number, index, recorder, counts, outside=True)
+        examined = self._examine(candidates[number], number, index, judgement, counts, outside=True)
         chunk = chunks[number]
         dates = DateRange(self.query.after, self.query.before)
         if dates.is_limited and chunk.id not in self.reader.find_by_name(chunk.path.lower(), dates, MAX_CHUNKS):
@@ -269,19 +260,19 @@ class _View:
         candidate: Candidate,
         number: int,
         index: int,
-        recorder: SearchRecorder,
+        judgement: Judgement,
         counts: TermCounts,
         *,
         outside: bool = False,
     ) -> Examined:
-        """Gather what a record tells of a unit; the verdict is still to be found."""
+        """Gather what is known of a unit; the verdict is still to be found."""
         chunk, words = candidate.chunk, self.question.words
         unit = chunk.units[index]
-        by_text, near = self._list_all() if outside else (self.recorder.by_text, self.recorder.near)
+        by_text, near = self._list_all() if outside else (self.trace.by_text, self.trace.near)
         by_text_ranks, near_ranks = (_rank(by_text), _rank(near)) if outside else self.side_ranks
         known = self._find_embedded([chunk]) if outside else self.embedded
         embedded = None if known is None else chunk.id in known
-        score, found = recorder.judged[number], counts.found[number]
+        score, found = judgement.scores[number], counts.found[number]
         return Examined(
             path=chunk.path,
             source=chunk.source,
@@ -294,7 +285,7 @@ class _View:
             keyword_rank=by_text_ranks.get(chunk.id),
             keyword_score=_round_or_none(by_text.get(chunk.id)),
             vector_rank=near_ranks.get(chunk.id),
-            cosine=_round(recorder.cosines[number]) if recorder.cosines and embedded else None,
+            cosine=_round(judgement.cosines[number]) if judgement.cosines and embedded else None,
             is_embedded=embedded,
             is_candidate=not outside,
             score=_round(score.whole),

@@ -1,10 +1,15 @@
-"""A search: the question is analysed, candidates are found, their units ranked and packed into passages, those scored."""
+"""A search: the question is analysed, candidates are found, their units ranked and packed into passages, those scored.
+
+`search` returns a `Trace` of what each stage found: its hits are the answer, and `explaining` reads the rest.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -15,24 +20,59 @@ from memory_core.search.candidates import (
     RANKED_CHUNKS,
     RANKED_IN_CONTEXT,
     Candidate,
+    Stem,
+    TermCounts,
     compare_all,
     find_candidates,
     find_nearest,
 )
 from memory_core.search.passages import SHARED, Mark, Packing, Passage, PlacedUnit, find_marks
 from memory_core.search.question import Question, analyse
-from memory_core.search.scoring import Score, VectorQuery, judge, weigh_vectors
-from memory_core.search.term_counts import Stem, TermCounts
+from memory_core.search.scoring import Judgement, Score, VectorQuery, judge, weigh_vectors
 from memory_core.sources.roots import LONGTERM_NAMES
+from memory_core.sources.session_logs import SOURCE, is_log
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import IndexedChunk
 from memory_core.text.terms import QuestionKind, cut_cjk
 
 if TYPE_CHECKING:
     from memory_core.search.names import About
-    from memory_core.search.recorder import SearchRecorder
 
 _DIGITS = 4  # of scores
+BY_KEYWORD = scores.Weights(0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """The findings of a search, stage by stage. A stage that it did not come to leaves its fields empty.
+
+    Attributes:
+        hits: Best first, each scoring at least `query.min_score`, no unit of a note twice.
+        mode: The evidence that was used.
+        question: As the index understood it.
+        about: The name to which the search was restricted; None searched all.
+        by_text: Keyword scores by chunk id, best first.
+        near: Cosines by chunk id, best first.
+        weights: Of the two sides.
+        candidates: The chunks whose units were ranked.
+        counts: Of their terms.
+        judgement: The parts of the ranks of their units, and the scores of the candidates.
+        ranks: For every unit the value by which it was ranked, the age of its note included.
+        shown: The passages that became hits, in order.
+    """
+
+    hits: tuple[Hit, ...] = ()
+    mode: Mode
+    question: Question
+    about: About | None = None
+    by_text: Mapping[int, float] = field(default_factory=dict)
+    near: Mapping[int, float] = field(default_factory=dict)
+    weights: scores.Weights = BY_KEYWORD
+    candidates: Sequence[Candidate] = ()
+    counts: TermCounts | None = None
+    judgement: Judgement | None = None
+    ranks: Sequence[float] = ()
+    shown: Sequence[Passage] = ()
 
 
 def search(
@@ -43,9 +83,8 @@ def search(
     vectors: VectorQuery | None,
     today: date | None = None,
     about: About | None = None,
-    recorder: SearchRecorder | None = None,
-) -> tuple[list[Hit], Mode]:
-    """Search one moment of the index; hits are best first.
+) -> Trace:
+    """Search one moment of the index.
 
     Args:
         reader: Of the index.
@@ -54,18 +93,12 @@ def search(
         vectors: None searches by keyword alone.
         today: The day from which "yesterday" is counted; None is the local date.
         about: Restricts the search to units that mention a name; None searches all.
-        recorder: Records what `explaining` tells of the search; it changes nothing.
-
-    Returns:
-        The hits, each scoring at least `query.min_score`, no unit of a note twice; and the evidence that was used.
     """
     today = today or datetime.now().astimezone().date()
     question = analyse(reader, query.text, today)
     mode: Mode = "keyword" if vectors is None else "hybrid" if hybrid.enabled else "vector"
-    if recorder is not None:
-        recorder.question, recorder.about = question, about
     if not question.words or not question.chunks:
-        return [], mode
+        return Trace(mode=mode, question=question, about=about)
     weights = _weights(mode, hybrid)
     multiplier = hybrid.candidate_multiplier
     near: dict[int, float] = {}
@@ -77,21 +110,19 @@ def search(
     among = None if about is None else about.chunks
     share = 1.0 if vectors is None else weigh_vectors(question, vectors)
     ranked = RANKED_CHUNKS if vectors is None or vectors.tokens is None else RANKED_IN_CONTEXT
-    candidates = find_candidates(
+    candidates, by_text = find_candidates(
         reader, question, query, weights, multiplier=multiplier, near=near, near_share=share, among=among,
-        tokens=vectors is not None and vectors.table is not None, ranked=ranked, recorder=recorder,
+        tokens=vectors is not None and vectors.table is not None, ranked=ranked,
     )  # fmt: skip
     counts = TermCounts(question, candidates, reader.stem)
-    ranks, judged = judge(reader, question, candidates, counts, weights=weights, vectors=vectors, recorder=recorder)
+    judgement = judge(reader, question, candidates, counts, weights=weights, vectors=vectors)
+    ranks = judgement.ranks
     if hybrid.temporal_decay.enabled:
         left = [_recency(candidate.chunk, today, hybrid.temporal_decay) for candidate in candidates]
         ranks = [rank * left[chunk] for rank, (chunk, _) in zip(ranks, counts.units, strict=True)]
-    if recorder is not None:
-        recorder.near, recorder.weights, recorder.candidates = near, weights, candidates
-        recorder.counts, recorder.ranks, recorder.judged = counts, ranks, judged
     enough = scores.NEAR_BEST * max(ranks, default=0.0) if vectors is not None else math.inf
 
-    def pack_best(numbers: Iterable[int]) -> list[Hit]:
+    def pack_best(numbers: Iterable[int]) -> tuple[list[Hit], list[Passage]]:
         order = sorted(numbers, key=ranks.__getitem__, reverse=True)  # of equals the first candidate's stay first
         ranked = ((*counts.units[i], bool(counts.counts[i]) or ranks[i] >= enough) for i in order)
         place = _make_placing(candidates, question, reader.stem, query.max_snippet_chars)
@@ -100,17 +131,19 @@ def search(
         else:
             chosen = islice(ranked, query.max_results)
             passages = [Passage([place(*each)], query.max_snippet_chars) for each in chosen]
-        hits = _keep_best(passages, judged, query, question.kind)
-        if recorder is not None:
-            recorder.shown = passages[: len(hits)]
-        return hits
+        hits = _keep_best(passages, judgement.scores, query, question.kind)
+        return hits, passages[: len(hits)]
 
     units = range(len(ranks)) if about is None else _find_units(candidates, counts, about)
-    passes = [round(score.whole, _DIGITS) >= query.min_score for score in judged]
+    passes = [round(score.whole, _DIGITS) >= query.min_score for score in judgement.scores]
     passing = [i for i in units if passes[counts.units[i][0]]]
-    if not passing:
-        return [], mode
-    return pack_best(units) or pack_best(passing), mode  # what passes may rank behind all that is shown
+    hits, shown = pack_best(units) if passing else ([], [])
+    if passing and not hits:  # what passes may rank behind all that is shown
+        hits, shown = pack_best(passing)
+    return Trace(
+        hits=tuple(hits), mode=mode, question=question, about=about, by_text=by_text, near=near, weights=weights,
+        candidates=candidates, counts=counts, judgement=judgement, ranks=ranks, shown=shown,
+    )  # fmt: skip
 
 
 def _find_units(candidates: Sequence[Candidate], counts: TermCounts, about: About) -> list[int]:
@@ -126,7 +159,7 @@ def _find_units(candidates: Sequence[Candidate], counts: TermCounts, about: Abou
 
 def _weights(mode: Mode, hybrid: Hybrid) -> scores.Weights:
     if mode == "keyword":
-        return scores.Weights(0.0, 1.0)
+        return BY_KEYWORD
     if mode == "vector":
         return scores.Weights(1.0, 0.0)
     return scores.Weights.normalised(hybrid.vector_weight, hybrid.text_weight)
@@ -217,3 +250,18 @@ def _to_hit(passage: Passage, best: Score, shown: float) -> Hit:
         text_score=None if best.text is None else round(best.text, _DIGITS),
         snippet=passage.snippet,
     )
+
+
+def cite(reader: Reader, hits: Iterable[Hit]) -> list[Hit]:
+    """Replace the lines of hits in sessions by those of the log; return other hits as they are.
+
+    Args:
+        reader: The one that the hits were found through.
+        hits: As `search` returns them.
+    """
+    lines = cache(lambda path: reader.load_log_lines(SOURCE, path))
+    return [_cite_log(hit, lines(hit.path)) if is_log(hit.path) else hit for hit in hits]
+
+
+def _cite_log(hit: Hit, lines: Sequence[int]) -> Hit:
+    return replace(hit, start_line=lines[hit.start_line - 1], end_line=lines[hit.end_line - 1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,10 +11,8 @@ from typing import TYPE_CHECKING
 from memory_core.embeddings.calibration import DEFAULT, calibrate
 from memory_core.embeddings.protocols import Calibrated
 from memory_core.search import scores
-from memory_core.search.candidates import Candidate
+from memory_core.search.candidates import Candidate, TermCounts
 from memory_core.search.question import Question
-from memory_core.search.speakers import find_other_speakers
-from memory_core.search.term_counts import TermCounts
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import IndexedChunk, ServingSpace
 from memory_core.text.terms import find_cjk_share
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedding, TokenModel
     from memory_core.records import Calibration
-    from memory_core.search.recorder import SearchRecorder
 
 WINDOWS = 3  # a chunk: those of the judged sets have 1 to 4
 
@@ -56,6 +55,26 @@ class Score:
     text: float | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """The ranks of units and the scores of candidates, with the parts that they are made of.
+
+    Attributes:
+        ranks: For every unit the whole value.
+        scores: The score of every candidate.
+        text_ranks: For every unit its value by words, with the bonuses of its note.
+        cosines: Of the best window of every candidate; empty without vectors.
+        window_shares, token_shares: What was added for every unit; empty without vectors.
+    """
+
+    ranks: list[float]
+    scores: list[Score]
+    text_ranks: list[float]
+    cosines: Sequence[float] = ()
+    window_shares: Sequence[float] = ()
+    token_shares: Sequence[float] = ()
+
+
 def choose_calibration(serving: ServingSpace, provider: EmbeddingProvider) -> Calibration:
     """Return the provider's calibration if it has one, else the one that the index has estimated."""
     if isinstance(provider, Calibrated):
@@ -71,19 +90,15 @@ def judge(
     *,
     weights: scores.Weights,
     vectors: VectorQuery | None,
-    recorder: SearchRecorder | None = None,
-) -> tuple[list[float], list[Score]]:
-    """Return the rank value of every unit and the score of every candidate.
+) -> Judgement:
+    """Rank every unit and score every candidate.
 
     Args:
         counts: Of the candidates.
         weights: Of the two sides.
         vectors: None judges by keyword alone.
-        recorder: Records the parts of the ranks.
     """
-    ranks = _rank_by_text(question, candidates, counts, weights)
-    if recorder is not None:
-        recorder.text_ranks = ranks
+    text_ranks = _rank_by_text(question, candidates, counts, weights)
     covered = [scores.coverage(question.weights, held) for held in counts.found]
     if question.characters:
         others = len(question.words) + len(question.phrases)
@@ -95,7 +110,7 @@ def judge(
         for share, best, floor in zip(covered, counts.best_shares(question.weights), least, strict=True)
     ]
     if vectors is None or not candidates:
-        return ranks, [Score(text, None, text) for text in texts]
+        return Judgement(ranks=text_ranks, scores=[Score(text, None, text) for text in texts], text_ranks=text_ranks)
     from memory_core.search import similarity
 
     chunks = [candidate.chunk for candidate in candidates]
@@ -107,19 +122,18 @@ def judge(
     token_share *= weights.vector * _weigh_tokens(question, vectors)
     near = scores.spread(cosines.units)
     alike = scores.scale(tokens or [0.0] * len(near))
-    if recorder is not None:
-        recorder.cosines = cosines.chunks
-        recorder.window_shares = [window_share * window for window in near]
-        recorder.token_shares = [token_share * token for token in alike]
-    ranks = [
-        text + window_share * window + token_share * token
-        for text, window, token in zip(ranks, near, alike, strict=True)
-    ]
+    window_shares = [window_share * window for window in near]
+    token_shares = [token_share * token for token in alike]
+    ranks = [sum(parts) for parts in zip(text_ranks, window_shares, token_shares, strict=True)]
     unknown = _are_words_unknown(question, vectors.table)
     worth, share_by_meaning = _choose_worth(question, vectors), weigh_vectors(question, vectors)
     near = [scores.vector_score(cosine, worth, unknown_words=unknown) for cosine in cosines.chunks]
     if not weights.text:
-        return ranks, [Score(vector, vector, None) for vector in near]
+        judged = [Score(vector, vector, None) for vector in near]
+        return Judgement(
+            ranks=ranks, scores=judged, text_ranks=text_ranks, cosines=cosines.chunks,
+            window_shares=window_shares, token_shares=token_shares,
+        )  # fmt: skip
     expected = scores.EXPECTED if vectors.table else scores.expect(question.kind, worth)
     by_meaning = [
         scores.nearness(cosine, worth, question.kind, covered=share, unknown_words=unknown, expected=expected)
@@ -129,7 +143,10 @@ def judge(
         by_meaning = _doubt_ideographs(question, chunks, by_meaning)
     evidence = [share + share_by_meaning * value for share, value in zip(covered, by_meaning, strict=True)]
     whole = [max(scores.score(each, question.exponent), floor) for each, floor in zip(evidence, least, strict=True)]
-    return ranks, [Score(*parts) for parts in zip(whole, near, texts, strict=True)]
+    return Judgement(
+        ranks=ranks, scores=[Score(*parts) for parts in zip(whole, near, texts, strict=True)], text_ranks=text_ranks,
+        cosines=cosines.chunks, window_shares=window_shares, token_shares=token_shares,
+    )  # fmt: skip
 
 
 def _rank_by_text(
@@ -214,3 +231,55 @@ def _are_words_unknown(question: Question, table: TokenModel | None) -> bool:
         return False
     words = [word.text for word in question.words]
     return table is None or sum(map(len, table.token_ids(words))) > scores.SPELT_TOKENS * len(words)
+
+
+MAX_LABEL = 48  # characters of a line within which its label ends
+_LABEL = re.compile(r"[\s>*+_-]{0,8}([^\W\d_][\w.' -]{0,40})\*{0,2}:")
+_WORD = re.compile(r"[^\W_]+")
+
+
+def find_other_speakers(
+    question: Question, candidates: Sequence[Candidate], units: Sequence[tuple[int, int]]
+) -> list[bool]:
+    """Return True for every unit that the other one of two speakers says than the question names.
+
+    What a question asks of one of two, that one tells. In a meeting of more, others tell it as well: those are left alone. So are
+    labels that stand once in a file, such as "Phone:", and questions that name both.
+
+    Args:
+        question: Names are found in it with their capitals, unless it has none.
+        candidates: The chunks.
+        units: (number of the candidate, number of the unit in it) of every unit.
+
+    Returns:
+        One value for each unit.
+    """
+    text = question.text if question.text != question.text.lower() else question.text.title()
+    asked = _WORD.findall(text)
+    if not any(word[0].isupper() for word in asked):
+        return [False] * len(units)
+    labels: list[tuple[str, str, str] | None] = [None] * len(units)
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    labelled = [":" in candidate.chunk.text for candidate in candidates]
+    for place, (number, index) in enumerate(units):
+        if not labelled[number]:
+            continue
+        chunk = candidates[number].chunk
+        start = chunk.units[index].start
+        end = chunk.text.find(":", start, start + MAX_LABEL) + 1
+        if end and (found := _LABEL.match(chunk.text, start, end)) is not None:
+            name = found[1].strip("_ ")
+            labels[place] = chunk.source, chunk.path, name
+            counts[chunk.source, chunk.path][name] += 1
+    others = set()
+    for file, names in counts.items():
+        speakers = [name for name, count in names.items() if count > 1]
+        silent = [name for name in speakers if not _holds(asked, _WORD.findall(name))]
+        if len(speakers) == 2 and len(silent) == 1:
+            others.add((*file, silent[0]))
+    return [label in others for label in labels]
+
+
+def _holds(words: list[str], name: list[str]) -> bool:
+    """Return True if the words of a name stand among others, side by side."""
+    return any(words[at : at + len(name)] == name for at in range(len(words) - len(name) + 1))

@@ -17,12 +17,11 @@ from hypothesis import strategies as st
 from memory_core.config.settings import Hybrid, SearchSettings
 from memory_core.records import Hit, Query
 from memory_core.search import question as questions
-from memory_core.search.candidates import find_candidates
+from memory_core.search.candidates import _BREAK as BREAK
+from memory_core.search.candidates import TermCounts, find_candidates
 from memory_core.search.pipeline import search
 from memory_core.search.question import analyse
 from memory_core.search.scores import Weights
-from memory_core.search.term_counts import _BREAK as BREAK
-from memory_core.search.term_counts import TermCounts
 from memory_core.stores.sqlite import maintenance, retrieval
 from memory_core.stores.sqlite.vectors import VectorIndex
 from tests.index import Index
@@ -44,13 +43,13 @@ def found(
     """The hits by keyword alone, whatever their score."""
     query = Query(text=text, min_score=0.0, after=after, max_snippet_chars=max_snippet_chars, max_results=count)
     with index.store.reading() as reader:
-        return search(reader, query, Hybrid(), vectors=None, today=TODAY)[0]
+        return [*search(reader, query, Hybrid(), vectors=None, today=TODAY).hits]
 
 
 def passing(index: Index, text: str) -> list[Hit]:
     """The hits by keyword alone that the default minScore lets pass."""
     with index.store.reading() as reader:
-        return search(reader, Query(text=text), Hybrid(), vectors=None, today=TODAY)[0]
+        return [*search(reader, Query(text=text), Hybrid(), vectors=None, today=TODAY).hits]
 
 
 # What is counted.
@@ -73,7 +72,7 @@ def test_counts_are_those_of_the_keyword_index(
         with index.store.reading() as reader:
             question = analyse(reader, "kettle violin harbour 東京 café E11000", TODAY)
             query = Query(text="", max_results=100)
-            offered = find_candidates(reader, question, query, Weights(0.0, 1.0), multiplier=4, near={})
+            offered, _ = find_candidates(reader, question, query, Weights(0.0, 1.0), multiplier=4, near={})
             matches = TermCounts(question, offered, reader.stem)
         with closing(apsw.Connection(str(index.config.store_path))) as db:
             db.execute("CREATE VIRTUAL TABLE temp.postings USING fts5vocab (main, chunks_fts, instance)")
@@ -257,5 +256,5 @@ def test_front_matter_dates_and_names_a_note_and_leaves_others_alone(tmp_path: P
             ("koi waterworks", None, None, {"memory/pond.md"}),
         ):
             query = Query(text=text, after=after, before=before, min_score=0)
-            hits, _ = search(reader, query, index.search.query.hybrid, vectors=None)
+            hits = search(reader, query, index.search.query.hybrid, vectors=None).hits
             assert {hit.path for hit in hits} == paths

@@ -67,7 +67,9 @@ def compared(index: Index, provider: TokenProvider) -> tuple[list[float] | None,
         question = analyse(reader, QUESTION, _today())
         near = find_nearest(reader, serving.id, asked.row, Query(text=QUESTION), multiplier=4)
         query = Query(text=QUESTION, max_results=100)
-        candidates = find_candidates(reader, question, query, Weights(0.5, 0.5), multiplier=4, near=near, tokens=True)
+        candidates, _ = find_candidates(
+            reader, question, query, Weights(0.5, 0.5), multiplier=4, near=near, tokens=True
+        )
         found = [candidate.chunk for candidate in candidates]
         return compare_tokens(reader, serving.id, asked, question, found), found, question
 
@@ -139,7 +141,7 @@ def test_units_are_compared_as_by_hand_with_the_table_of_the_static_model(index:
     index.sync(model)
     with index.store.reading() as reader:
         question = analyse(reader, QUESTION, _today())
-        candidates = find_candidates(
+        candidates, _ = find_candidates(
             reader, question, Query(text=QUESTION), Weights(0.0, 1.0), multiplier=4, near={}, tokens=True
         )
     found = [candidate.chunk for candidate in candidates]
@@ -275,5 +277,5 @@ def searched(index: Index, provider: TokenProvider, text: str, *, hybrid: Hybrid
         serving = reader.load_serving_space()
         assert serving is not None
         vectors = VectorQuery(serving.id, asked.row, DEFAULT, asked)
-        hits, _ = search(reader, query, hybrid or Hybrid(), vectors=vectors)
-    return hits
+        hits = search(reader, query, hybrid or Hybrid(), vectors=vectors).hits
+    return [*hits]

@@ -33,7 +33,7 @@ def shown(index: Index, question: str) -> list[tuple[str, str]]:
     """Path and snippet of what keywords find."""
     with index.store.read() as connection:
         reader = StoreReader(connection, VectorIndex(index.search.store.vector))
-        hits, _ = search(reader, Query(text=question, min_score=0), index.search.query.hybrid, vectors=None)
+        hits = search(reader, Query(text=question, min_score=0), index.search.query.hybrid, vectors=None).hits
     return [(hit.path, hit.snippet) for hit in hits]
 
 

@@ -34,7 +34,7 @@ def test_what_only_one_side_finds_is_looked_at(index: Index, share: float, *, ke
         others = [chunk.id for chunk in chunks if chunk.path != "memory/far.md"]
         near = {chunk.id: 0.1 for chunk in chunks} | dict.fromkeys(others[: int(SURE_OF_EACH * RANKED_CHUNKS) - 1], 0.9)
         near[next(chunk.id for chunk in chunks if chunk.path == "memory/far.md")] = 0.4
-        found = find_candidates(
+        found, _ = find_candidates(
             reader, analyse(reader, "Which kettle?", date(2026, 3, 20)), Query(text="Which kettle?"), Weights(0.6, 0.4),
             multiplier=4, near=near, near_share=share,
         )  # fmt: skip

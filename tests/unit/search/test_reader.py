@@ -23,8 +23,7 @@ from memory_core.config.settings import Chunking, Hybrid, SearchSettings, Tempor
 from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder, TokenModel
 from memory_core.embeddings.static import StaticProvider
 from memory_core.records import Hit, Query
-from memory_core.search.citations import cite
-from memory_core.search.pipeline import search
+from memory_core.search.pipeline import cite, search
 from memory_core.search.scoring import VectorQuery, choose_calibration
 from memory_core.stores.interface import Reader
 from memory_core.stores.sqlite import load_tokenizer
@@ -91,7 +90,7 @@ def _search(reader: Reader, provider: EmbeddingProvider | None, query: Query, hy
         vector = provider.embed_query(query.text) if tokens is None else tokens.row
         table = provider if isinstance(provider, TokenModel) else None
         vectors = VectorQuery(serving.id, vector, choose_calibration(serving, provider), tokens, table)
-    hits, _ = search(reader, query, hybrid, vectors=vectors, today=TODAY)
+    hits = search(reader, query, hybrid, vectors=vectors, today=TODAY).hits
     return cite(reader, hits)
 
 
@@ -239,16 +238,15 @@ from pathlib import Path
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import Hybrid, SearchSettings
 from memory_core.records import Query
-from memory_core.search.citations import cite
-from memory_core.search.pipeline import search
+from memory_core.search.pipeline import cite, search
 from tests.fakes.list_reader import ListReader
 workspace = Path({str(index.workspace)!r})
 config = AgentConfig(
     agent="main", workspace=workspace, state_dir=workspace, store_path=workspace / "none", search=SearchSettings()
 )
 reader = ListReader(config)
-hits, mode = search(reader, Query(text="kettle"), Hybrid(), vectors=None)
-print(cite(reader, hits)[0].snippet, mode, [name for name in sys.modules if "builtin." in name and "memory_core" in name])
+trace = search(reader, Query(text="kettle"), Hybrid(), vectors=None)
+print(cite(reader, trace.hits)[0].snippet, trace.mode, [name for name in sys.modules if "stores.sqlite" in name])
 """
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False)

@@ -6,7 +6,7 @@ import pytest
 
 from memory_core.search.candidates import Candidate
 from memory_core.search.question import Question
-from memory_core.search.speakers import find_other_speakers
+from memory_core.search.scoring import find_other_speakers
 from memory_core.stores.values import IndexedChunk
 from memory_core.text.units import split_units
 
