@@ -1,22 +1,27 @@
-"""`open_memory` and `Memory`: one agent's memory for scripts and the command line, configured anew at every call."""
+"""`open_memory` and `Memory`: one agent's memory, which resolves its configuration at every call and works with it."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, get_args
 
+from memory_core.backends.selector import Selector
 from memory_core.config.agent import AgentConfig
-from memory_core.config.names import DEFAULT_AGENT
+from memory_core.config.names import BUILTIN, DEFAULT_AGENT
 from memory_core.config.source import ConfigSource, FixedConfig, Origin
-from memory_core.config.switch import refuse_off
-from memory_core.errors import MemoryClosed, MemoryCoreError
-from memory_core.plugin.agent import AgentMemory
-from memory_core.plugin.boundary import check_context
+from memory_core.config.switch import explain_off, refuse_off
+from memory_core.errors import InvalidArgument, MemoryClosed, MemoryCoreError, refuse_past
+from memory_core.plugin import activity
+from memory_core.plugin.capture import SessionCapture
+from memory_core.plugin.recall import OpenItems, SessionRecall
 from memory_core.records import (
     Access,
     CallContext,
@@ -24,20 +29,31 @@ from memory_core.records import (
     KeySources,
     Probe,
     ProgressCallback,
-    ResolveApiKey,
     Status,
     SyncReport,
 )
-from memory_core.tools import results, schemas
-from memory_core.tools.arguments import check_arguments
+from memory_core.sources.roots import MAKE_IT, find_workspace_problem
+from memory_core.tools import prompts, results, schemas, scope
+from memory_core.tools.append import APPEND, Writing, memory_append
+from memory_core.tools.arguments import check_arguments, read_citation
+from memory_core.tools.items import NAMES as ITEM_TOOLS
+from memory_core.tools.recalled import Recalled
 
 if TYPE_CHECKING:
+    from memory_core.completions import AsyncComplete, Complete
     from memory_core.items.items import Items
     from memory_core.items.recall import Recall
     from memory_core.records import Explanation, Related
     from memory_core.sources.activity import Activity
 
 log = logging.getLogger(__name__)
+
+MAX_SESSIONS = 1024  # whose start is remembered; an older one that starts again costs one more sync
+PASSAGES = 3  # that a message calls to mind
+RECALL_CHARS = 2000  # of a message that is searched for: what makes a question stands at its beginning
+# What a forked process must not close: its parent uses it.
+_LEFT_TO_PARENTS: list[object] = []
+_TEXTS = ("agent", "session_key", "chat_type", "channel")
 
 
 def open_memory(
@@ -66,8 +82,16 @@ def open_memory(
 class Memory:
     """One agent's memory. All methods may be called from several threads.
 
-    Each call resolves the configuration once, when it begins, and works with that to its end. After `close` nothing is
-    opened again: what may raise raises `MemoryClosed`, and a tool answers "unavailable".
+    Each call resolves the configuration once, when it begins, and works with that to its end. Backends are opened when they are
+    first needed, and anew when the configuration has changed, or in a forked process. After `close` nothing is opened again:
+    what may raise raises `MemoryClosed`, and a tool answers "unavailable".
+
+    Args:
+        source: The configuration, of all agents.
+        agent: The agent's id.
+        today: Returns the date for daily notes.
+        keys: Where keys of providers come from; None is the environment.
+        started: Background work starts as soon as a call opens the backends, as after `start`.
     """
 
     def __init__(
@@ -76,11 +100,34 @@ class Memory:
         *,
         agent: str = DEFAULT_AGENT,
         today: Callable[[], date] = date.today,
-        resolve_api_key: ResolveApiKey | None = None,
+        keys: KeySources | None = None,
+        started: bool = False,
     ) -> None:
         self._source = source
         self._agent = agent
-        self._memory = AgentMemory(today=today, keys=KeySources(resolve=resolve_api_key, auto_environ=os.environ))
+        self._today = today
+        self._keys = keys or KeySources(auto_environ=os.environ)
+        self._started = started
+        self._closed = False
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Begin with nothing open."""
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._selectors: dict[Access, tuple[AgentConfig, Selector]] = {}
+        self._greeted: dict[str, None] = {}  # sessions whose start has been reported, the last one last
+        self._recalled = Recalled()
+        self._items = OpenItems(self._keys, self._recalled)
+        self._recall = SessionRecall(self._items, self._recalled)
+        self._capture = SessionCapture(self._items, self._recalled, self._today)
+        self._handlers: Mapping[str, Callable[..., dict[str, Any]]] = {
+            schemas.SEARCH["name"]: self._search,
+            schemas.GET["name"]: self._get,
+            APPEND["name"]: self._append,
+            schemas.EXPLAIN["name"]: self._explain,
+            schemas.RELATED["name"]: self._relate,
+        }
 
     def __enter__(self) -> Self:
         return self
@@ -94,8 +141,10 @@ class Memory:
         """Resolve this agent's configuration as it is now.
 
         Raises:
+            MemoryClosed: After `close`.
             ConfigError: It cannot be used.
         """
+        self._refuse_closed()
         return self._source.current().agent(self._agent)
 
     def check(self) -> None:
@@ -104,7 +153,11 @@ class Memory:
         Raises:
             ConfigError: It cannot be used.
         """
-        self._memory.check(self.config())
+        config = self.config()
+        if config.enabled:
+            self._selector(config)
+
+    # Tools.
 
     def tool_schemas(self, access: Access = "rw") -> list[dict[str, Any]]:
         """Return the tools in the bare function form; empty when memory is off or its configuration cannot be used.
@@ -113,7 +166,6 @@ class Memory:
             access: What the session may do in the workspace; `memory_append` is offered to "rw" only.
         """
         try:
-            self._memory.refuse_closed()
             config = self.config()
         except MemoryCoreError as error:
             log.warning("no memory tools: %s", error)
@@ -128,9 +180,294 @@ class Memory:
             arguments: As the model gave them.
             context: The chat from which the call comes; None is this machine's own user.
         """
-        return results.catch_errors(
-            name, lambda: self._memory.call_tool(self.config(), name, arguments, check_context(context))
+        try:
+            return results.make_encodable(self._run_tool(self.config(), name, arguments, check_context(context)))
+        except Exception as error:  # noqa: BLE001 -- a tool call must never bring the host down
+            return results.shape_failure(error, name)
+
+    def _run_tool(
+        self, config: AgentConfig, name: str, arguments: Mapping[str, Any], context: CallContext
+    ) -> dict[str, Any]:
+        if not config.enabled:
+            self._close_selectors()  # no watcher and no open file stay behind
+            self._items.release()
+            off = explain_off(config)
+            return results.shape_disabled(str(off), off.action if off else "")
+        if context.access == "none":
+            return results.shape_disabled(
+                "this session has no access to the workspace", "use a session with workspaceAccess ro or rw"
+            )
+        if not isinstance(name, str):
+            raise InvalidArgument("name", f"expected the name of a tool, not {type(name).__name__}")
+        schema = schemas.BY_NAME.get(schemas.ALIASES.get(name, name))
+        if schema is None:
+            raise InvalidArgument("name", f"there is no tool {name!r:.80}", action="offer the tools of tool_schemas()")
+        selector = self._selector(config, context.access)
+        if not scope.allows(selector.scope, context):
+            return results.shape_denied("memory may not be used in this chat", _advise_on_scope(selector, context))
+        checked = check_arguments(schema, arguments, name=name)
+        if "asOf" in checked and config.memory.backend != BUILTIN:
+            raise refuse_past(config.memory.backend)
+        if name in ITEM_TOOLS:
+            result = self._items.call_tool(config, name, checked, context)
+        else:
+            result = self._handlers[schema["name"]](selector, config, checked, context)
+        activity.record_tool(config, schema["name"], result, context.session_key)
+        return result
+
+    def _search(
+        self, selector: Selector, config: AgentConfig, arguments: Mapping[str, Any], context: CallContext
+    ) -> dict[str, Any]:
+        result = selector.search(schemas.read_query(arguments, config.search.query))
+        if problem := find_workspace_problem(config.workspace):
+            warning = "; ".join(filter(None, (problem, result.warning)))
+            result = replace(result, warning=warning, action=MAKE_IT)
+        self._recalled.add(context.session_key, [hit.snippet for hit in result.hits])
+        citations = config.memory.citations
+        return results.shape_search(result, cite_hits=scope.cites(citations, context), citations=citations)
+
+    def _explain(
+        self, selector: Selector, config: AgentConfig, arguments: Mapping[str, Any], _: CallContext
+    ) -> dict[str, Any]:
+        if not config.search.query.explain:
+            raise InvalidArgument("name", "memory_explain is off; memorySearch.query.explain turns it on")
+        from memory_core.plugin import explaining
+
+        path = arguments.get("path")
+        place = None if path is None else explaining.read_place(path, arguments.get("line"))
+        query = schemas.read_query(arguments, config.search.query)
+        return results.shape_explanation(explaining.explain(selector, config, (), query, place))
+
+    def _relate(
+        self, selector: Selector, config: AgentConfig, arguments: Mapping[str, Any], context: CallContext
+    ) -> dict[str, Any]:
+        if not config.search.query.related:
+            raise InvalidArgument("name", "memory_related is off; memorySearch.query.related turns it on")
+        found = selector.relate(schemas.read_related(arguments))
+        return results.shape_related(found, cite_places=scope.cites(config.memory.citations, context))
+
+    def _get(
+        self, selector: Selector, config: AgentConfig, arguments: Mapping[str, Any], _: CallContext
+    ) -> dict[str, Any]:
+        cited = read_citation(arguments["path"])
+        first = int(arguments.get("from", cited.first or 1))
+        lines = int(arguments.get("lines", cited.lines or config.get_lines))
+        as_of = arguments.get("asOf", cited.as_of)
+        if not as_of:
+            return results.shape_document(selector.get(cited.path, first, lines))
+        from memory_core.history.history import History
+        from memory_core.history.instants import parse_instant
+        from memory_core.history.notes import get_document
+
+        with closing(History(config, writable=False)) as history:
+            found = get_document(config, history, cited.path, parse_instant(as_of), from_line=first, lines=lines)
+        return results.shape_document(found)
+
+    def _append(
+        self, _: Selector, config: AgentConfig, arguments: Mapping[str, Any], context: CallContext
+    ) -> dict[str, Any]:
+        writing = Writing(
+            workspace=config.workspace,
+            state_dir=config.state_dir,
+            today=self._today(),
+            access=context.access,
+            longterm=scope.is_main(context, config.agent),
+            # What was found in a daily note may well be promoted to long-term memory, when the model says so.
+            recalled=frozenset() if arguments.get("target") == "longterm" else self.recalled(context.session_key),
         )
+        return memory_append(arguments, writing)
+
+    # Text for a session.
+
+    def prompt_section(self, context: CallContext | None = None) -> str:
+        """Return what the system prompt says about memory, with the tools' names as they are offered; "" when memory is off.
+
+        Raises:
+            MemoryCoreError: The configuration cannot be used.
+        """
+        config, context = self.config(), check_context(context)
+        return _explain_memory(config, context) if config.enabled and context.access != "none" else ""
+
+    def session_context(self, context: CallContext | None = None, *, budget_chars: int = prompts.CONTEXT_CHARS) -> str:
+        """Return the notes worth seeing at the start of a session, as quoted data within a budget.
+
+        "" when there are none, when memory is off, or when its scope lets this chat see none.
+
+        Raises:
+            MemoryCoreError: Memory cannot be read.
+        """
+        config, context = self.config(), check_context(context)
+        if not self.allows(context, config):
+            return ""
+        return self._recall.quote_context(config, context, self._today(), budget_chars=budget_chars)
+
+    def system_text(self, context: CallContext | None = None, message: str = "") -> str:
+        """Return all that the system prompt of a session says of memory: `prompt_section`, then `session_context`.
+
+        Args:
+            context: The session.
+            message: What the user says now; what it calls to mind is added. "" adds nothing.
+
+        Raises:
+            MemoryCoreError: Memory cannot be read.
+        """
+        config, context = self.config(), check_context(context)
+        if not config.enabled or context.access == "none":
+            return ""
+        readable = self.allows(context, config)
+        quoted = self._recall.quote_context(config, context, self._today()) if readable else ""
+        recalled = self._quote_recalled(config, context, message, PASSAGES) if message else ""
+        return "\n\n".join(filter(None, [_explain_memory(config, context), quoted, recalled]))
+
+    def recall_for_message(
+        self, message: str, context: CallContext | None = None, *, shown: frozenset[str] = frozenset()
+    ) -> Recall:
+        """Return the few passages and items worth putting in front of a message, where `memorySearch.recall.enabled` is on.
+
+        Args:
+            message: As the user wrote it.
+            context: The chat from which it comes; None is this machine's own user.
+            shown: Fingerprints of what other processes have shown in the session, as `fingerprint_recalled` of
+                `memory_core.text.paragraphs` returns them; none of it is shown again.
+
+        Returns:
+            Nothing where memory is off or its scope forbids it, for small talk, for what the session was shown before, and if it
+            takes longer than `memorySearch.recall.timeoutMs`.
+
+        Raises:
+            MemoryCoreError: Memory cannot be read.
+        """
+        return self._recall_for(self.config(), message, check_context(context), shown)
+
+    def recall(self, context: CallContext | None, text: str, *, max_results: int = PASSAGES) -> str:
+        """Return the passages of notes that a message calls to mind, or the text of `recall_for_message` where that is on.
+
+        Args:
+            context: The session in which the message came; the scope of memory decides what may be shown there.
+            text: The message.
+            max_results: The most passages.
+
+        Raises:
+            MemoryCoreError: Memory cannot be read.
+        """
+        return self._quote_recalled(self.config(), check_context(context), text, max_results)
+
+    def _recall_for(
+        self, config: AgentConfig, message: str, context: CallContext, shown: frozenset[str] = frozenset()
+    ) -> Recall:
+        from memory_core.items.recall import Recall
+
+        if not self.allows(context, config):
+            return Recall()
+        return self._recall.recall(config, message, context, self._selector(config, context.access).search, shown)
+
+    def _quote_recalled(self, config: AgentConfig, context: CallContext, message: str, max_results: int) -> str:
+        if config.search.recall.enabled:
+            return self._recall_for(config, message, context).text
+        if not (question := message.strip()[:RECALL_CHARS]):
+            return ""
+        answer = self._run_tool(config, "memory_search", {"query": question, "maxResults": max_results}, context)
+        return prompts.quote_passages(answer.get("results", ()))
+
+    # What happens in sessions.
+
+    def session_started(self, context: CallContext | None = None) -> None:
+        """Sync in the background, once for each session key, where `sync.onSessionStart` says so.
+
+        Raises:
+            MemoryCoreError: The configuration cannot be used.
+        """
+        config, context = self.config(), check_context(context)
+        if not config.enabled or not config.search.sync.on_session_start or context.access != "rw":
+            return
+        key = context.session_key or ""
+        if key in self._greeted:
+            return
+        self._greeted[key] = None  # a second thread at this moment costs one more sync, which finds nothing to do
+        for oldest in [*self._greeted][:-MAX_SESSIONS]:
+            self._greeted.pop(oldest, None)
+        self._sync_soon(config)
+
+    def turn_ended(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        complete: Complete | AsyncComplete | None = None,
+        context: CallContext | None = None,
+    ) -> None:
+        """Learn from a turn later on, in the background, where capture is on.
+
+        Only main private sessions that may write teach anything: what others say is not what the user says.
+
+        Args:
+            messages: In OpenAI's form: those of the turn, or all of the session, of which the last turn is taken.
+            complete: Asks the host's model once; None leaves it to rules.
+            context: The session.
+
+        Raises:
+            MemoryCoreError: A message is no object, or the configuration cannot be used.
+        """
+        config, context = self.config(), check_context(context)
+        wanted = config.search.items.capture.enabled and context.access == "rw" and scope.is_main(context, config.agent)
+        if wanted and self.allows(context, config):
+            self._capture.add(config, context.session_key, messages, complete)
+
+    def session_ended(self, session_key: str | None) -> None:
+        """Learn now, in the background, from the turns of a session that have not been read yet."""
+        self._refuse_closed()
+        self._capture.end_session(session_key)
+
+    def compacted(self, context: CallContext | None = None) -> None:
+        """Count a compaction, so that the session is asked to save again in its next cycle, and shown again what it was shown.
+
+        For hosts that keep no `compactionCount` in a `sessions.json`; where there is one, nothing is counted.
+
+        Raises:
+            MemoryCoreError: The configuration cannot be used.
+        """
+        from memory_core.plugin.flush import cycles
+
+        config, context = self.config(), check_context(context)
+        self.forget_session(context.session_key)
+        cycles.end(cycles.read_key(context), config)
+
+    def forget_session(self, session_key: str | None) -> None:
+        """Let a session be shown again what it was shown before, since its context was compacted."""
+        self._recall.forget_session(session_key)
+
+    def recalled(self, session_key: str | None) -> frozenset[str]:
+        """Return fingerprints of what memory_search has shown in a session; see `append.Writing`."""
+        return self._recalled.of(session_key)
+
+    def allows(self, context: CallContext, config: AgentConfig | None = None) -> bool:
+        """Return True if memory is on for this session and its scope lets this chat see notes.
+
+        Args:
+            context: The session.
+            config: As `config` returned it, for a caller that goes on with it; None resolves it.
+
+        Raises:
+            MemoryCoreError: The configuration cannot be used.
+        """
+        config = config or self.config()
+        return (
+            config.enabled
+            and context.access != "none"
+            and scope.allows(self._selector(config, context.access).scope, context)
+        )
+
+    def session_updated(self, session_key: str) -> None:
+        """Index a session's log in the background once it has grown enough, where sessions are indexed.
+
+        Logs a warning when memory cannot be used.
+        """
+        try:
+            config = self.config()
+            if config.enabled:
+                self._selector(config).session_updated(session_key)
+        except MemoryCoreError as error:
+            log.warning("session %s is not indexed: %s", session_key, error)
+
+    # Questions of people and scripts.
 
     @property
     def items(self) -> Items:
@@ -141,26 +478,7 @@ class Memory:
             MemoryClosed: After `close`.
             ConfigError: The configuration cannot be used.
         """
-        self._memory.refuse_closed()
-        config = self.config()
-        refuse_off(config)
-        return self._memory.items.get(config)
-
-    def recall_for_message(self, message: str, context: CallContext | None = None) -> Recall:
-        """Return the few passages and items worth putting in front of a message, where `memorySearch.recall.enabled` is on.
-
-        Args:
-            message: As the user wrote it.
-            context: The chat from which it comes; None is this machine's own user.
-
-        Returns:
-            Nothing for small talk, for what the session was shown before, and if it takes longer than
-            `memorySearch.recall.timeoutMs`.
-
-        Raises:
-            MemoryCoreError: Memory cannot be read.
-        """
-        return self._memory.recall_for_message(self.config(), message, check_context(context))
+        return self._items.get(self._config_if_on())
 
     def explain(
         self,
@@ -187,7 +505,7 @@ class Memory:
             MemoryOff: Memory is off.
             MemoryCoreError: Memory cannot be read.
         """
-        from memory_core.plugin.explaining import read_place
+        from memory_core.plugin import explaining
 
         given = {
             "query": query, "maxResults": max_results, "minScore": min_score, "after": after, "before": before, "about": about,
@@ -198,35 +516,14 @@ class Memory:
             if value is not None
         }
         checked = check_arguments(schemas.SEARCH, arguments, name="explain")
+        self._refuse_closed()
         whole = self._source.current()
         config = whole.agent(self._agent)
         others = [whole.agent(each) for each in whole.agents if each != config.agent]
-        place = None if path is None else read_place(path, line)
-        return self._memory.explain(config, others, schemas.read_query(checked, config.search.query), place)
-
-    def list_activity(self, *, limit: int = 100, session: str | None = None) -> list[Activity]:
-        """Return the last uses of this memory by sessions, the latest first: what they stored, recalled, flushed and forgot.
-
-        Args:
-            limit: The most uses.
-            session: Only those of the session with this key; None is all.
-
-        Raises:
-            MemoryOff: Memory is off.
-            StoreError: The log cannot be read.
-        """
-        from memory_core.errors import StoreError
-        from memory_core.sources.activity import load_entries
-
-        self._memory.refuse_closed()
-        config = self.config()
+        place = None if path is None else explaining.read_place(path, line)
         refuse_off(config)
-        try:
-            return load_entries(config.activity_path, limit=limit, session=session)
-        except OSError as error:
-            raise StoreError(
-                config.activity_path, f"cannot be read: {error.strerror}", action="delete it; a new one is begun"
-            ) from error
+        asked = schemas.read_query(checked, config.search.query)
+        return explaining.explain(self._selector(config), config, others, asked, place)
 
     def related(self, name: str | None = None, *, max_results: int | None = None) -> Related:
         """Tell where notes link to a name and mention it, how often and since when, and what stands beside it.
@@ -244,7 +541,31 @@ class Memory:
         given = {"name": name, "maxResults": max_results}
         asked = {key: value for key, value in given.items() if value is not None}
         checked = check_arguments(schemas.RELATED, asked, name="related")
-        return self._memory.relate(self.config(), schemas.read_related(checked))
+        return self._selector(self._config_if_on()).relate(schemas.read_related(checked))
+
+    def list_activity(self, *, limit: int = 100, session: str | None = None) -> list[Activity]:
+        """Return the last uses of this memory by sessions, the latest first: what they stored, recalled, flushed and forgot.
+
+        Args:
+            limit: The most uses.
+            session: Only those of the session with this key; None is all.
+
+        Raises:
+            MemoryOff: Memory is off.
+            StoreError: The log cannot be read.
+        """
+        from memory_core.errors import StoreError
+        from memory_core.sources.activity import load_entries
+
+        config = self._config_if_on()
+        try:
+            return load_entries(config.activity_path, limit=limit, session=session)
+        except OSError as error:
+            raise StoreError(
+                config.activity_path, f"cannot be read: {error.strerror}", action="delete it; a new one is begun"
+            ) from error
+
+    # The index.
 
     def sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
         """Index what has changed in the files; `force` rebuilds the index.
@@ -252,7 +573,10 @@ class Memory:
         Raises:
             MemoryCoreError: It cannot be done; what was committed before stays valid.
         """
-        return self._memory.sync(self.config(), force=force, progress=progress)
+        config = self._config_if_on()
+        found = self._capture.read_notes(config)
+        report = self._selector(config).sync(force=force, progress=progress)
+        return replace(report, warnings=(*_warn_of_workspace(config), *found, *report.warnings))
 
     def finish_sync(self, backend: str, *, progress: ProgressCallback | None = None) -> bool:
         """Finish the sync that a stale search has left to the background; return True if a further search is worth it.
@@ -265,59 +589,79 @@ class Memory:
         Raises:
             MemoryCoreError: It cannot be done; what was committed before stays valid.
         """
-        return self._memory.finish_sync(self.config(), backend, progress=progress)
+        return self._selector(self._config_if_on()).finish_sync(backend, progress=progress)
 
     def sync_soon(self) -> None:
-        """Ask for a sync in the background and return at once. Logs a warning when memory cannot be used."""
+        """Ask for a sync in the background and return at once. Nothing happens while memory is off.
+
+        Logs a warning when memory cannot be used.
+        """
         try:
-            self._memory.refuse_closed()
-            self._memory.sync_soon(self.config())
+            config = self.config()
+            if config.enabled:
+                self._sync_soon(config)
         except MemoryCoreError as error:
             log.warning("no sync: %s", error)
 
-    def session_updated(self, session_key: str) -> None:
-        """Index a session's log in the background once it has grown enough, where sessions are indexed."""
-        try:
-            self._memory.session_updated(self.config(), session_key)
-        except MemoryCoreError as error:
-            log.warning("session %s is not indexed: %s", session_key, error)
-
-    def start(self) -> None:
-        """Start watching and syncing in the background; `close` ends it. Nothing happens while memory is off."""
-        try:
-            self._memory.refuse_closed()
-            config = self.config()
-        except MemoryClosed as error:
-            log.warning("memory does not start: %s", error)
-            return
-        except MemoryCoreError as error:
-            log.warning("memory does not start: %s", error)
-            config = None
-        self._memory.start(config)
+    def _sync_soon(self, config: AgentConfig) -> None:
+        self._selector(config).sync_soon()
+        if config.search.items.capture.notes:
+            self._capture.read_notes_soon(config)
 
     def status(self) -> Status:
-        """Return a cheap status: no network, no model, nothing written.
+        """Return a cheap status: no network, no model, nothing written; one of memory that is off says why.
 
         Raises:
             MemoryCoreError: The configuration or the index cannot be used.
         """
-        return self._memory.status(self.config())
+        config = self.config()
+        off = explain_off(config)
+        if off is not None:
+            return Status(
+                backend="none", agent=config.agent, workspace=config.workspace, warnings=(str(off), *config.warnings),
+                details={"off": off.reason},
+            )  # fmt: skip
+        status = self._selector(config).status()
+        return replace(status, warnings=(*_warn_of_workspace(config), *status.warnings))
 
     def probe(self) -> Probe:
         """Try for real to embed a text.
 
         Raises:
+            MemoryOff: Memory is off.
             MemoryCoreError: The configuration cannot be used.
         """
-        return self._memory.probe(self.config())
+        return self._selector(self._config_if_on()).probe()
 
     def diagnose(self) -> list[Finding]:
-        """Check for real everything that the configured backend needs; writes nothing, opens the provider.
+        """Check for real everything that the configured backend needs; writes nothing, opens the provider unless memory is off.
 
         Raises:
             MemoryCoreError: The configuration cannot be used.
         """
-        return self._memory.diagnose(self.config())
+        config = self.config()
+        off = explain_off(config)
+        if off is not None:
+            return [Finding(subject="config", level="warn", message=str(off), action=off.action)]
+        return self._selector(config).diagnose()
+
+    def start(self, config: AgentConfig | None = None) -> None:
+        """Start watching and syncing in the background; `close` ends it.
+
+        While memory is off, or its configuration cannot be used, that begins once a later call opens the backends.
+
+        Args:
+            config: As `config` returned it, for a caller that goes on with it; None resolves it.
+        """
+        try:
+            self._refuse_closed()
+            with self._lock:
+                self._started = True
+            config = config or self.config()
+            if config.enabled:
+                self._start(self._selector(config), config)  # it may have been opened before
+        except MemoryCoreError as error:
+            log.warning("the memory of agent %r does not start: %s", self._agent, error)
 
     def close(self) -> tuple[str, ...]:
         """End background work and close all files, for good; may be called twice.
@@ -325,4 +669,106 @@ class Memory:
         Returns:
             A sentence about each backend that is still running; it is left behind in a daemon thread.
         """
-        return self._memory.close()
+        self._leave_parent()
+        with self._lock:
+            self._closed = True
+        return (*self._capture.close(), *self._close_selectors(), *self._items.close())
+
+    def _config_if_on(self) -> AgentConfig:
+        config = self.config()
+        refuse_off(config)
+        return config
+
+    def _refuse_closed(self) -> None:
+        self._leave_parent()
+        if self._closed:
+            raise MemoryClosed
+
+    def _leave_parent(self) -> None:
+        """In a forked process, leave to the parent what it has open, and begin anew."""
+        if self._pid != os.getpid():
+            _LEFT_TO_PARENTS.append((self._selectors, self._items, self._recall, self._capture))
+            self._prepare()
+
+    def _selector(self, config: AgentConfig, access: Access = "rw") -> Selector:
+        """Return the backends for this access, opened anew when the configuration has changed.
+
+        Raises:
+            MemoryClosed: After `close`.
+        """
+        with self._lock:
+            if self._closed:
+                raise MemoryClosed
+            held = self._selectors.get(access)
+            if held is not None and held[0] == config:
+                return held[1]
+            selector = Selector(config, access=access, keys=self._keys)
+            self._selectors[access] = (config, selector)
+            start = self._started and access == "rw"
+        if held is not None:
+            held[1].close()
+        if start:
+            self._start(selector, config)
+        return selector
+
+    def _start(self, selector: Selector, config: AgentConfig) -> None:
+        selector.start()
+        self._items.start(config)
+        self._recall.warm(config)
+
+    def _close_selectors(self) -> tuple[str, ...]:
+        with self._lock:
+            selectors, self._selectors = list(self._selectors.values()), {}
+        return tuple(problem for _, selector in selectors for problem in selector.close())
+
+
+def _advise_on_scope(selector: Selector, context: CallContext) -> str:
+    """Say what lets a chat use memory that may not."""
+    if selector.scope_setting is None:
+        return "run: memory-core doctor"  # which says why the backend's own scope cannot be read
+    change = f"change {selector.scope_setting}"
+    return f"ask in a direct chat, or {change}" if scope.allows_direct(selector.scope, context) else change
+
+
+def _warn_of_workspace(config: AgentConfig) -> tuple[str, ...]:
+    problem = find_workspace_problem(config.workspace)
+    return () if problem is None else (f"{problem}; {MAKE_IT}",)
+
+
+def _explain_memory(config: AgentConfig, context: CallContext) -> str:
+    """Return the paragraph of the system prompt, with the tools' names as they are offered."""
+    offered = {
+        schemas.ALIASES.get(schema["name"], schema["name"]): schema["name"]
+        for schema in schemas.list_tools(config, context.access, main=scope.is_main(context, config.agent))
+    }
+    return prompts.explain_memory(config, context, offered)
+
+
+def check_context(context: CallContext | None) -> CallContext:
+    """Return the context of a call; None is the one of this machine's own user.
+
+    Raises:
+        InvalidArgument: It is no `CallContext`, or an attribute of it is of a wrong type.
+    """
+    if context is None:
+        return CallContext()
+    if not isinstance(context, CallContext):
+        raise InvalidArgument("context", f"expected a CallContext or None, not {type(context).__name__}")
+    for name in _TEXTS:
+        value = getattr(context, name)
+        if value is not None and not isinstance(value, str):
+            raise InvalidArgument(name, f"expected a string or None, not {type(value).__name__}")
+    check_choice("access", context.access, get_args(Access))
+    if context.main is not None and not isinstance(context.main, bool):
+        raise InvalidArgument("main", f"expected True, False or None, not {type(context.main).__name__}")
+    return context
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Raise unless an argument is one of some words.
+
+    Raises:
+        InvalidArgument: It is not; names the argument and the words.
+    """
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidArgument(name, f"expected one of {', '.join(choices)}")

@@ -12,27 +12,66 @@ slot.close()
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+import functools
+import logging
+import os
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, get_args
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast, get_args
 
+from memory_core.config.agent import AgentConfig
 from memory_core.config.names import DEFAULT_AGENT
 from memory_core.config.normal_form import normalize_agent_id
 from memory_core.config.source import ConfigSource, Origin
-from memory_core.errors import MemoryCoreError
-from memory_core.plugin.agents import AgentMemories
-from memory_core.plugin.boundary import check_choice, check_context, never_raises, read_agent
-from memory_core.plugin.slot_compaction import SlotCompaction
-from memory_core.plugin.slot_events import SlotEvents
-from memory_core.plugin.slot_notes import SlotNotes
-from memory_core.plugin.slot_text import SlotText
-from memory_core.records import CallContext, KeySources, ResolveApiKey, Status
-from memory_core.tools import results, schemas, scope
+from memory_core.errors import FileUnreadable, InvalidArgument, MemoryClosed, MemoryCoreError, PathRefused
+from memory_core.hookspecs import hookimpl
+from memory_core.plugin.activity import record_flush
+from memory_core.plugin.flush import cycles, policy
+from memory_core.plugin.flush.policy import Decision, FlushTurn, Session
+from memory_core.plugin.memory import PASSAGES, Memory, check_choice, check_context
+from memory_core.plugin.recall import recall_nothing
+from memory_core.records import CallContext, Document, KeySources, MemoryFile, ResolveApiKey, Status
+from memory_core.tools import prompts, results, schemas, scope
+
+if TYPE_CHECKING:
+    from memory_core.completions import AsyncComplete, Complete, Message
+    from memory_core.items.recall import Recall
+    from memory_core.plugin.flush.runner import FlushOutcome, FlushStatus, ToolFunction
+
+log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
 
 
-class MemorySlot(SlotText, SlotNotes, SlotEvents, SlotCompaction):
+def never_raises(answer: Callable[[MemoryCoreError], Any]) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
+    """Decorate a method that a host calls: whatever it raises is logged, and the host gets an answer all the same.
+
+    Args:
+        answer: Makes that answer of the error; one that is not ours comes as a `MemoryCoreError` that tells of a defect.
+    """
+
+    def decorate(method: Callable[P, Answer]) -> Callable[P, Answer]:
+        @functools.wraps(method)
+        def call(*args: P.args, **kwargs: P.kwargs) -> Answer:
+            try:
+                return method(*args, **kwargs)
+            except MemoryCoreError as error:
+                log.warning("%s: %s", method.__name__, error)
+                found = error
+            except Exception as error:  # noqa: BLE001 -- nothing may get out to the host
+                found = results.explain_defect(error, method.__name__)
+            return cast("Answer", answer(found))
+
+        return call
+
+    return decorate
+
+
+class MemorySlot:
     """The memory of all agents of one host. Making one starts nothing; all methods may be called from several threads.
 
     Each call resolves the configuration once, when it begins, and works with that to its end. After `close` every call
@@ -58,9 +97,14 @@ class MemorySlot(SlotText, SlotNotes, SlotEvents, SlotCompaction):
         today: Callable[[], date] = date.today,
         resolve_api_key: ResolveApiKey | None = None,
     ) -> None:
-        source = ConfigSource(config, workspace=workspace, state_dir=state_dir, other_slots=other_slots)
-        self._agents = AgentMemories(source, today=today, keys=KeySources(resolve=resolve_api_key))
-        self._greeted = {}
+        self._source = ConfigSource(config, workspace=workspace, state_dir=state_dir, other_slots=other_slots)
+        self._today = today
+        self._keys = KeySources(resolve=resolve_api_key)
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self._memories: dict[str, Memory] = {}
+        self._started = False
+        self._closed = False
 
     def __enter__(self) -> Self:
         self.start()
@@ -77,6 +121,8 @@ class MemorySlot(SlotText, SlotNotes, SlotEvents, SlotCompaction):
 
         return make_plugin_json()
 
+    # Tools.
+
     @never_raises(lambda _: [])
     def tool_schemas(self, context: CallContext | None = None, *, form: schemas.Form = "bare") -> list[dict[str, Any]]:
         """Return the tools that an agent may be given; empty when memory is off or its configuration cannot be used.
@@ -87,10 +133,9 @@ class MemorySlot(SlotText, SlotNotes, SlotEvents, SlotCompaction):
         """
         check_choice("form", form, get_args(schemas.Form))
         context = check_context(context)
-        found = self._agents.resolve_if_on(context)
-        if found is None:
+        config = self._memory(read_agent(context)).config()
+        if not config.enabled or context.access == "none":
             return []
-        config = found[1]
         offered = schemas.list_tools(config, context.access, main=scope.is_main(context, config.agent))
         return [schemas.to_form(schema, form) for schema in offered]
 
@@ -100,12 +145,11 @@ class MemorySlot(SlotText, SlotNotes, SlotEvents, SlotCompaction):
         Slot, switch and scope are resolved now, not when the tools were handed out.
         """
 
-        def run() -> dict[str, Any]:
-            checked = check_context(context)
-            memory, config = self._agents.resolve(read_agent(checked))
-            return memory.call_tool(config, name, arguments, checked)
-
-        return results.catch_errors(name, run)
+        try:
+            memory = self._memory(read_agent(check_context(context)))
+        except Exception as error:  # noqa: BLE001 -- a tool call must never bring the host down
+            return results.shape_failure(error, name)
+        return memory.call_tool(name, arguments, context)
 
     async def acall_tool(
         self, name: str, arguments: Mapping[str, Any], context: CallContext | None = None
@@ -116,19 +160,365 @@ class MemorySlot(SlotText, SlotNotes, SlotEvents, SlotCompaction):
         except RuntimeError as error:  # the host's loop starts no thread any more
             return results.shape_error(results.explain_defect(error, "acall_tool"))
 
+    # Text for a session.
+
+    @never_raises(lambda _: "")
+    def prompt_section(self, context: CallContext | None = None) -> str:
+        """Return what the system prompt says about memory; "" when memory is off."""
+        context = check_context(context)
+        return self._memory(read_agent(context)).prompt_section(context)
+
+    @never_raises(lambda _: "")
+    def session_context(self, context: CallContext | None = None, *, budget_chars: int = prompts.CONTEXT_CHARS) -> str:
+        """Return the notes worth seeing at the start of a session, as quoted data within a budget.
+
+        "" when there are none, when memory is off, or when its scope lets this chat see none.
+        """
+        check_kind("budget_chars", budget_chars, int)
+        context = check_context(context)
+        return self._memory(read_agent(context)).session_context(context, budget_chars=budget_chars)
+
+    @never_raises(lambda _: "")
+    def system_text(self, context: CallContext | None = None, message: str = "") -> str:
+        """Return all that the system prompt of a session says of memory: `prompt_section`, then `session_context`.
+
+        Args:
+            context: The session.
+            message: What the user says now; `recall` adds what it calls to mind. "" adds nothing.
+        """
+        check_kind("message", message, str)
+        context = check_context(context)
+        return self._memory(read_agent(context)).system_text(context, message)
+
+    @never_raises(lambda _: recall_nothing())
+    def recall_for_message(
+        self, message: str, context: CallContext | None = None, *, shown: frozenset[str] = frozenset()
+    ) -> Recall:
+        """Return what is worth putting in front of a message, where `recall.enabled` is on; nothing twice in a session.
+
+        Args:
+            message: As the user wrote it.
+            context: The session in which it came.
+            shown: Fingerprints of what other processes have shown in the session, as `fingerprint_recalled` of
+                `memory_core.text.paragraphs` returns them; none of it is shown again.
+        """
+        check_kind("message", message, str)
+        check_kind("shown", shown, frozenset)
+        context = check_context(context)
+        return self._memory(read_agent(context)).recall_for_message(message, context, shown=shown)
+
+    @never_raises(lambda _: "")
+    def recall(self, context: CallContext | None, text: str, *, max_results: int = PASSAGES) -> str:
+        """Return the passages of notes that a message calls to mind, or the text of `recall_for_message` where that is on.
+
+        Args:
+            context: The session in which the message came; the scope of memory decides what may be shown there.
+            text: The message.
+            max_results: The most passages.
+        """
+        check_kind("text", text, str)
+        context = check_context(context)
+        return self._memory(read_agent(context)).recall(context, text, max_results=max_results)
+
+    # Whole notes, for hosts that offer them to their user or model as files.
+
+    @never_raises(lambda _: None)
+    def find_workspace(self, context: CallContext | None = None) -> Path | None:
+        """Return the folder of a session's notes, which may not exist; None when memory is off."""
+        context = check_context(context)
+        config = self._memory(read_agent(context)).config()
+        return config.workspace if config.enabled and context.access != "none" else None
+
+    @never_raises(lambda _: ())
+    def list_notes(self, context: CallContext | None = None) -> tuple[MemoryFile, ...]:
+        """Return the notes that a session may read, sorted by path; session logs are not among them.
+
+        None when memory is off, or when its scope lets this chat see no notes.
+        """
+        from memory_core.sources.files import list_files
+
+        config = self._find_readable(check_context(context))
+        return () if config is None else tuple(sorted(list_files(config).files, key=lambda file: file.path))
+
+    def read_note(self, path: str, context: CallContext | None = None) -> dict[str, Any]:
+        """Return a whole note as its file holds it now. Whatever goes wrong is in the result, as with `call_tool`.
+
+        Args:
+            path: As `list_notes` or a search returned it.
+            context: The session.
+
+        Returns:
+            The result of memory_get, on one page.
+        """
+        try:
+            return results.make_encodable(self._read_note(path, check_context(context)))
+        except Exception as error:  # noqa: BLE001 -- nothing may get out to the host
+            return results.shape_failure(error, "memory_get")
+
+    def _read_note(self, path: str, context: CallContext) -> dict[str, Any]:
+        from memory_core.sources.notes import read_note
+        from memory_core.sources.pages import resolve
+
+        if not isinstance(path, str):
+            raise InvalidArgument("path", f"expected a string, not {type(path).__name__}")
+        config = self._find_readable(context)
+        if config is None:
+            return results.shape_denied("memory is off, or may not be used in this chat", "run: memory-core status")
+        if (file := resolve(config, path)) is None:
+            return results.shape_document(Document(path=path, text="", from_line=1, lines=0, status="not_found"))
+        try:
+            text = read_note(file).text
+        except FileUnreadable as error:
+            raise PathRefused(path, error.reason) from error
+        return results.shape_document(Document(path=file.path, text=text, from_line=1, lines=text.count("\n") + 1))
+
+    def _find_readable(self, context: CallContext) -> AgentConfig | None:
+        """Return the configuration of a session's agent; None when memory is off or its scope lets this chat see no notes."""
+        memory = self._memory(read_agent(context))
+        config = memory.config()
+        return config if memory.allows(context, config) else None
+
+    # What happens in sessions. None of these waits for a sync.
+
+    @never_raises(lambda _: None)
+    def session_started(self, context: CallContext | None = None) -> None:
+        """Sync in the background, once for each session key, where `sync.onSessionStart` says so."""
+        context = check_context(context)
+        self._memory(read_agent(context)).session_started(context)
+
+    @never_raises(lambda _: None)
+    def session_updated(self, session_key: str, agent: str = DEFAULT_AGENT) -> None:
+        """Index a session's transcript in the background once it has grown enough, where sessions are indexed."""
+        check_kind("session_key", session_key, str)
+        self._memory(normalize_agent_id(agent)).session_updated(session_key)
+
+    @never_raises(lambda _: None)
+    def turn_ended(
+        self,
+        context: CallContext | None,
+        messages: Sequence[Message],
+        complete: Complete | AsyncComplete | None = None,
+    ) -> None:
+        """Learn items from what the user said in a turn, in the background, where `memorySearch.items.capture` is on.
+
+        A host calls it after every turn. Several turns of a session are read together: after `capture.turns` of them, when
+        nobody has said anything for `capture.idleMinutes`, and when the session or the slot ends.
+
+        Args:
+            context: The session, as for a tool call.
+            messages: In OpenAI's form: those of the turn, or all of the session, of which the last turn is taken.
+            complete: Asks the host's model once; see `memory_core.completions`. None leaves it to rules.
+        """
+        check_kind("messages", messages, Sequence)
+        if not (complete is None or callable(complete)):
+            raise InvalidArgument("complete", f"expected a function or None, not {type(complete).__name__}")
+        context = check_context(context)
+        self._memory(read_agent(context)).turn_ended(messages, complete, context)
+
+    @never_raises(lambda _: None)
+    def session_ended(self, context: CallContext | None = None) -> None:
+        """Learn now, in the background, from the turns of a session that have not been read yet."""
+        context = check_context(context)
+        self._memory(read_agent(context)).session_ended(context.session_key)
+
+    # The flush before a compaction.
+
+    @never_raises(lambda _: Session(agent=DEFAULT_AGENT, key=""))
+    def session(self, context: CallContext, key: str, **facts: Any) -> Session:
+        """Describe a session before compaction: what the host's `sessions.json` says, and what the host knows better.
+
+        Args:
+            context: The session, as for a tool call.
+            key: Its session key.
+            facts: Attributes of `flush.policy.Session`, such as `total_tokens` and `context_window`.
+        """
+        context = check_context(context)
+        check_kind("key", key, str)
+        config: AgentConfig | None = None
+        try:
+            config = self._memory(read_agent(context)).config()
+        except MemoryCoreError as error:
+            log.warning("%s", error)
+        return cycles.describe(context, config, key, **facts)
+
+    @never_raises(lambda error: Decision(False, str(error), "disabled"))
+    def should_flush(self, session: Session | CallContext, *, compacting: bool = False) -> Decision:
+        """Decide whether a flush turn is due now, and say why or why not; for hosts that poll. Never raises.
+
+        Args:
+            session: As `session` describes it; of a `CallContext` only what the host's `sessions.json` says is known.
+            compacting: See `before_compaction`.
+        """
+        described, config = self._find_session(session)
+        return policy.should_flush(described, config, compacting=compacting)
+
+    @never_raises(lambda _: None)
+    def before_compaction(self, session: Session | CallContext, *, compacting: bool = False) -> FlushTurn | None:
+        """Return the silent turn to run now, before the session is compacted; None when none is due. Never raises.
+
+        A host calls it after every turn, and once more with `compacting` when it compacts whatever the session's size.
+
+        Args:
+            session: See `should_flush`.
+            compacting: Decide whatever the session's size.
+        """
+        described, config = self._find_session(session)
+        return policy.plan_flush(described, config, compacting=compacting)
+
+    @never_raises(lambda error: _fail_flush(str(error)))
+    def compact(
+        self, context: CallContext | None, history: Sequence[Message], complete: Complete, **facts: Any
+    ) -> FlushOutcome | None:
+        """Run the turn that is due before a compaction, and count the compaction. Never raises.
+
+        A host calls it right before it shortens a session. It plans the turn, runs it, records how it went, and ends the cycle.
+
+        Args:
+            context: The session, as for a tool call.
+            history: The messages so far, in OpenAI's form; see `memory_core.hosts.messages` for those of other frameworks.
+            complete: Asks the model once; see `completions.Complete`.
+            facts: See `session`.
+
+        Returns:
+            The outcome; None if no turn was due.
+        """
+        context = check_context(context)
+        memory = self._memory(read_agent(context))
+        config = memory.config()
+        described = cycles.count(cycles.describe(context, config, **facts), config)
+        turn = policy.plan_flush(described, config, compacting=True)
+        outcome = None if turn is None else _run_flush(memory, config, turn, complete, history=history)
+        memory.forget_session(context.session_key)
+        cycles.end(described.key, config)
+        return outcome
+
+    async def acompact(
+        self, context: CallContext | None, history: Sequence[Message], complete: AsyncComplete, **facts: Any
+    ) -> FlushOutcome | None:
+        """Run `compact` in a thread, for asynchronous hosts; `complete` is awaited in the loop of the caller."""
+        from memory_core.completions import call_in_loop
+
+        ask = call_in_loop(asyncio.get_running_loop(), complete)
+        return await asyncio.to_thread(self.compact, context, history, ask, **facts)
+
+    @never_raises(lambda _: None)
+    def compacted(self, context: CallContext | None = None) -> None:
+        """Count a compaction, so that the session is asked again in its next cycle. Never raises.
+
+        For hosts that keep no `compactionCount` in a `sessions.json`; where there is one, nothing happens.
+        """
+        context = check_context(context)
+        self._memory(read_agent(context)).compacted(context)
+
+    @never_raises(lambda error: _fail_flush(str(error)))
+    def run_flush(self, turn: FlushTurn, complete: Complete, **limits: Any) -> FlushOutcome:
+        """Run a flush turn for a host that cannot run a nested one, and record how it went. Never raises.
+
+        Args:
+            turn: As `before_compaction` made it.
+            complete: Asks the model once; see `completions.Complete`.
+            limits: `history`, `max_steps`, `max_seconds`, `max_tokens` of `runner.run_flush`.
+        """
+        check_kind("turn", turn, FlushTurn)
+        memory = self._memory(normalize_agent_id(turn.agent))
+        config = memory.config()
+        return _run_flush(memory, config, turn, complete, **limits)
+
+    @never_raises(lambda _: {})
+    def flush_handlers(self, turn: FlushTurn) -> dict[str, ToolFunction]:
+        """Return the handlers of a turn's tools by name, for a host that runs the turn itself; errors are results.
+
+        They write the note of the turn only, and take the arguments as the model gave them. Empty when memory cannot be used.
+        """
+        from memory_core.plugin.flush import runner
+
+        check_kind("turn", turn, FlushTurn)
+        memory = self._memory(normalize_agent_id(turn.agent))
+        config = memory.config()
+        handlers = runner.make_flush_tools(turn, config, recalled=memory.recalled(turn.session_key))
+        return {name: _catch(name, handler) for name, handler in handlers.items()}
+
+    @never_raises(lambda _: False)
+    def record_flush(self, turn: FlushTurn, outcome: FlushOutcome | FlushStatus) -> bool:
+        """Record how a turn went that the host ran itself, so that the session is asked once in a cycle. Never raises.
+
+        Args:
+            turn: As `before_compaction` made it.
+            outcome: "stored", "nothing" to store, or "failed"; or an outcome of `run_flush`.
+
+        Returns:
+            False, with a warning, if it cannot be recorded: then the turn comes again.
+        """
+        from memory_core.plugin.flush import runner
+
+        check_kind("turn", turn, FlushTurn)
+        memory = self._memory(normalize_agent_id(turn.agent))
+        config = memory.config()
+        if not isinstance(outcome, runner.FlushOutcome):
+            check_choice("outcome", outcome, get_args(runner.FlushStatus))
+            outcome = runner.FlushOutcome(status=outcome, reason="as the host says")
+        _log_flush(memory, config, turn, outcome)
+        return cycles.record(turn, outcome, config)
+
+    def _find_session(self, session: Session | CallContext) -> tuple[Session, AgentConfig]:
+        """Return a session before compaction, and its agent's configuration."""
+        if isinstance(session, Session):
+            config = self._memory(normalize_agent_id(session.agent)).config()
+        else:
+            context = check_context(session)
+            config = self._memory(read_agent(context)).config()
+            session = cycles.describe(context, config)
+        return cycles.count(session, config), config
+
+    # The hooks for hosts with a pluggy manager of their own. pluggy passes no argument that has a default.
+
+    @hookimpl(specname="session_started")
+    def _on_session_started(self, context: CallContext) -> None:
+        self.session_started(context)
+
+    @hookimpl(specname="session_updated")
+    def _on_session_updated(self, session_key: str, agent: str) -> None:
+        self.session_updated(session_key, agent)
+
+    @hookimpl(specname="turn_ended")
+    def _on_turn_ended(
+        self, context: CallContext, messages: Sequence[Message], complete: Complete | AsyncComplete | None
+    ) -> None:
+        self.turn_ended(context, messages, complete)
+
+    @hookimpl(specname="session_ended")
+    def _on_session_ended(self, context: CallContext) -> None:
+        self.session_ended(context)
+
+    @hookimpl(specname="compacted")
+    def _on_compacted(self, context: CallContext) -> None:
+        self.compacted(context)
+
+    @hookimpl(specname="before_compaction")
+    def _on_before_compaction(self, session: Session | CallContext, compacting: bool) -> FlushTurn | None:
+        return self.before_compaction(session, compacting=compacting)
+
+    # All of it.
+
     @never_raises(lambda error: _report_nothing(DEFAULT_AGENT, error))
     def status(self, agent: str = DEFAULT_AGENT) -> Status:
         """Return a cheap status of one agent's memory; a slot that is off, or a wrong configuration, is a warning in it."""
         try:
-            memory, config = self._agents.resolve(normalize_agent_id(agent))
-            return memory.status(config)
+            return self._memory(normalize_agent_id(agent)).status()
         except MemoryCoreError as error:
             return _report_nothing(str(agent), error)
 
     @never_raises(lambda _: None)
     def start(self) -> None:
         """Start watching and syncing in the background, for every agent that is configured or called, now and later."""
-        self._agents.start()
+        with self._lock:
+            if self._closed:
+                raise MemoryClosed
+            self._started = True
+            called = list(self._memories)
+        config = self._source.current()
+        for agent in dict.fromkeys((*config.agents, *called)):
+            self._memory(agent).start(config.agent(agent))
 
     def close(self) -> tuple[str, ...]:
         """End background work and close all files, for good; may be called twice.
@@ -136,8 +526,90 @@ class MemorySlot(SlotText, SlotNotes, SlotEvents, SlotCompaction):
         Returns:
             A sentence about each backend that is still running; it is left behind in a daemon thread.
         """
-        return self._agents.close()
+        with self._lock:
+            self._closed = True
+            memories, self._memories = list(self._memories.values()), {}
+        return tuple(problem for memory in memories for problem in _close(memory))
+
+    def _memory(self, agent: str) -> Memory:
+        """Return the memory of an agent, which resolves the configuration at each of its calls.
+
+        Raises:
+            MemoryClosed: After `close`.
+        """
+        if self._pid != os.getpid():  # another thread of the parent may have held this lock at the fork
+            self._lock, self._pid = threading.Lock(), os.getpid()
+        with self._lock:
+            if self._closed:
+                raise MemoryClosed
+            memory = self._memories.get(agent)
+            if memory is None:
+                memory = Memory(self._source, agent=agent, today=self._today, keys=self._keys, started=self._started)
+                self._memories[agent] = memory
+            return memory
+
+
+def read_agent(context: CallContext) -> str:
+    """Return the id of the agent whose session calls.
+
+    Raises:
+        InvalidArgument: It cannot be an agent's id.
+    """
+    return normalize_agent_id(context.agent or DEFAULT_AGENT)
+
+
+def check_kind(name: str, value: object, kind: type) -> None:
+    """Raise unless an argument is of a type.
+
+    Raises:
+        InvalidArgument: It is not; names the argument.
+    """
+    if not isinstance(value, kind):
+        raise InvalidArgument(name, f"expected {kind.__name__}, not {type(value).__name__}")
+
+
+def _run_flush(memory: Memory, config: AgentConfig, turn: FlushTurn, complete: Complete, **limits: Any) -> FlushOutcome:
+    from memory_core.plugin.flush import runner
+
+    handlers = runner.make_flush_tools(turn, config, recalled=memory.recalled(turn.session_key))
+    outcome = runner.run_flush(turn, complete, handlers, **limits)
+    _log_flush(memory, config, turn, outcome)
+    cycles.record(turn, outcome, config)
+    return outcome
+
+
+def _log_flush(memory: Memory, config: AgentConfig, turn: FlushTurn, outcome: FlushOutcome) -> None:
+    """Record in the activity log how a turn went, where the scope lets its session see notes."""
+    context = CallContext(
+        agent=turn.agent, session_key=turn.session_key, chat_type=turn.chat_type or None, channel=turn.channel or None
+    )
+    try:
+        if memory.allows(context, config):
+            record_flush(config, turn, outcome)
+    except MemoryCoreError as error:
+        log.warning("the flush of %s is not in the activity log: %s", turn.session_key, error)
+
+
+def _catch(name: str, handler: ToolFunction) -> ToolFunction:
+    def run(arguments: Any) -> dict[str, Any]:
+        try:
+            return results.make_encodable(handler(arguments))
+        except Exception as error:  # noqa: BLE001 -- nothing may get out to the host
+            return results.shape_failure(error, name)
+
+    return run
+
+
+def _fail_flush(reason: str) -> FlushOutcome:
+    from memory_core.plugin.flush.runner import FlushOutcome
+
+    return FlushOutcome(status="failed", reason=reason)
 
 
 def _report_nothing(agent: str, error: MemoryCoreError) -> Status:
     return Status(backend="none", agent=agent, workspace=Path(), warnings=(str(error),))
+
+
+@never_raises(lambda error: (str(error),))
+def _close(memory: Memory) -> tuple[str, ...]:
+    return memory.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -28,19 +28,16 @@ _ASK_FOR_ANOTHER = {
 }
 
 
-def catch_errors(name: object, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Run a tool and return its result; an error becomes a result too, so that a host never sees an exception.
+def shape_failure(error: Exception, name: object) -> dict[str, Any]:
+    """Return the result of a tool call that has raised, so that a host never sees an exception.
 
     Args:
+        error: The exception. One that is not ours is logged as a defect.
         name: The tool's name as the host gave it, for the log.
-        run: Makes the result, or raises.
     """
-    try:
-        return make_encodable(run())
-    except MemoryCoreError as error:
-        return make_encodable(shape_error(error, name))
-    except Exception as error:  # noqa: BLE001 -- a tool call must never bring the host down
-        return make_encodable(shape_error(explain_defect(error, _describe_tool(name))))
+    if not isinstance(error, MemoryCoreError):
+        error = explain_defect(error, _describe_tool(name))
+    return make_encodable(shape_error(error, name))
 
 
 def _describe_tool(name: object) -> str:

@@ -14,11 +14,12 @@ import pytest
 
 from memory_core.__about__ import explain_install
 from memory_core.cli.output import print_probe, print_report, print_status
+from memory_core.errors import PathRefused
 from memory_core.hookspecs import BACKENDS_GROUP
 from memory_core.plugin.memory import Memory, open_memory
 from memory_core.records import CallContext
 from memory_core.tools.append import Writing, memory_append
-from memory_core.tools.results import catch_errors
+from memory_core.tools.results import shape_failure
 from tests.fakes.installed import install
 from tests.servers.loopback import openai_error
 from tests.servers.openai import OpenAIServer
@@ -197,7 +198,10 @@ def fill_in(config: Any, place: Place) -> Any:
 @pytest.mark.parametrize("target", ["longterm", None])
 def test_the_action_of_a_pinned_append(place: Place, target: str | None) -> None:
     writing = Writing(workspace=place.workspace, state_dir=place.state, today=TODAY, pinned="memory/2026-03-01.md")
-    result = catch_errors("memory_append", lambda: memory_append({"text": "x", "target": target}, writing))
+    try:
+        result = memory_append({"text": "x", "target": target}, writing)
+    except PathRefused as error:
+        result = shape_failure(error, "memory_append")
     assert result.get("action") == (None if target is None else "leave the target out")
 
 

@@ -14,8 +14,7 @@ from memory_core.config import load_config
 from memory_core.items.messages import read_message
 from memory_core.items.recall import Piece
 from memory_core.plugin import MemorySlot
-from memory_core.plugin.agent_items import AgentItems
-from memory_core.plugin.agent_recall import AgentRecall
+from memory_core.plugin.recall import OpenItems, SessionRecall
 from memory_core.records import CallContext, KeySources, Query, SearchResult
 from memory_core.tools.recall_text import HEAD, frame
 from memory_core.tools.recalled import Recalled
@@ -147,8 +146,8 @@ def test_a_shared_session_gets_neither_items_nor_curated_memory(slot: MemorySlot
 def test_a_late_answer_is_an_empty_one_and_says_so(tmp_path: Path) -> None:
     search = {"provider": "static", "recall": {"enabled": True, "timeoutMs": 50}}
     config = load_config({"memorySearch": search}, workspace=tmp_path, state_dir=tmp_path).agent()
-    items, answers = AgentItems(KeySources(), Recalled()), threading.Event()
-    recall = AgentRecall(items, Recalled())
+    items, answers = OpenItems(KeySources(), Recalled()), threading.Event()
+    recall = SessionRecall(items, Recalled())
 
     def search_slowly(_query: Query) -> SearchResult:
         answers.wait(60)

@@ -13,8 +13,9 @@ import pytest
 
 from memory_core.config import load_config
 from memory_core.items.items import Items
-from memory_core.plugin import MemorySlot, agent_capture
-from memory_core.plugin.agent_items import AgentItems
+from memory_core.plugin import MemorySlot
+from memory_core.plugin import capture as capturing
+from memory_core.plugin.recall import OpenItems
 from memory_core.records import CallContext, KeySources
 from memory_core.tools.recalled import Recalled
 from tests.integration.test_items_file import configure
@@ -228,7 +229,7 @@ def test_items_are_kept_where_the_daily_note_cannot_be_written(
 def test_a_model_that_hangs_delays_neither_a_turn_nor_the_end_for_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agent_capture, "LAST_MODEL_SECONDS", 0.05)
+    monkeypatch.setattr(capturing, "LAST_MODEL_SECONDS", 0.05)
     released = threading.Event()
 
     def hang(*_: object, **__: object) -> Message:
@@ -239,7 +240,7 @@ def test_a_model_that_hangs_delays_neither_a_turn_nor_the_end_for_long(
     slot.turn_ended(MAIN, turn(), hang)
     assert slot.close() == ()
     assert contents(tmp_path) == [LEARNED]  # by rules, after the model was given up
-    monkeypatch.setattr(agent_capture, "CLOSE_SECONDS", 0.05)
+    monkeypatch.setattr(capturing, "CLOSE_SECONDS", 0.05)
     second = open_slot(tmp_path, turns=1)
     second.turn_ended(MAIN, turn(), hang)
     eventually(lambda: any(thread.name == "memory-completion" for thread in threading.enumerate()))
@@ -269,7 +270,7 @@ def test_a_forked_child_leaves_the_turns_to_its_parent(tmp_path: Path) -> None:
 
 
 def test_many_sessions_are_read_and_none_is_kept_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent_capture, "MAX_SESSIONS", 3)
+    monkeypatch.setattr(capturing, "MAX_SESSIONS", 3)
     with open_slot(tmp_path, turns=100) as slot:
         for number in range(8):
             slot.turn_ended(CallContext.local(f"thread-{number}"), turn(f"Remember that box {number} is full."))
@@ -284,7 +285,7 @@ def test_a_defect_while_notes_are_read_costs_neither_this_batch_nor_the_next(
     settings = {"enabled": True, "notes": True, "turns": 1}
     search = {"provider": "none", "items": {"enabled": True, "capture": settings}}
     config = load_config({"memorySearch": search}, workspace=tmp_path, state_dir=tmp_path).agent()
-    items, days = AgentItems(KeySources(), Recalled()), iter([None])
+    items, days = OpenItems(KeySources(), Recalled()), iter([None])
 
     def find_date() -> date:
         """A clock that is broken once."""
@@ -292,7 +293,7 @@ def test_a_defect_while_notes_are_read_costs_neither_this_batch_nor_the_next(
             raise ValueError("year 0 is out of range")
         return date(2026, 1, 10)
 
-    capture = agent_capture.AgentCapture(items, Recalled(), find_date)
+    capture = capturing.SessionCapture(items, Recalled(), find_date)
     capture.add(config, "s1", turn(), None)
     assert eventually(lambda: contents(tmp_path) == [LEARNED])
     assert "year 0 is out of range" in caplog.text

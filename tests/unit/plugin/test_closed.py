@@ -72,6 +72,15 @@ MEMORY_CALLS: Mapping[str, Callable[[Memory], object]] = {
     "check": lambda memory: memory.check(),
     "items": lambda memory: memory.items,
     "recall_for_message": lambda memory: memory.recall_for_message("What is the fence made of?"),
+    "recall": lambda memory: memory.recall(MAIN, "What is the fence made of?"),
+    "prompt_section": lambda memory: memory.prompt_section(MAIN),
+    "session_context": lambda memory: memory.session_context(MAIN),
+    "system_text": lambda memory: memory.system_text(MAIN),
+    "allows": lambda memory: memory.allows(MAIN),
+    "session_started": lambda memory: memory.session_started(MAIN),
+    "turn_ended": lambda memory: memory.turn_ended([{"role": "user", "content": "The fence is red."}], None, MAIN),
+    "session_ended": lambda memory: memory.session_ended(MAIN.session_key),
+    "compacted": lambda memory: memory.compacted(MAIN),
     "explain": lambda memory: memory.explain("What is the fence made of?"),
     "list_activity": lambda memory: memory.list_activity(),
     "related": lambda memory: memory.related("fence"),
@@ -153,7 +162,7 @@ def test_a_closed_memory_raises_one_error_or_answers_so(config: Any, notes: Path
 
 def test_every_method_of_a_closed_memory_is_tried() -> None:
     known = {name for name in vars(Memory) if not name.startswith("_")}
-    assert MEMORY_CALLS.keys() | MEMORY_ANSWERS.keys() | {"config"} == known
+    assert MEMORY_CALLS.keys() | MEMORY_ANSWERS.keys() | {"config", "recalled", "forget_session"} == known
 
 
 def test_a_start_that_meets_a_close_leaves_no_thread(notes: Path, tmp_path: Path) -> None:

@@ -104,7 +104,6 @@ SLOT_CALLS: Mapping[str, Callable[[MemorySlot], object]] = {
     "session_started": lambda slot: slot.session_started(MAIN),
     "session_updated": lambda slot: slot.session_updated("agent:main:main"),
     "turn_ended": lambda slot: slot.turn_ended(MAIN, [{"role": "user", "content": "The fence is red."}]),
-    "session_ended": lambda slot: slot.session_ended(MAIN),
     "session": lambda slot: slot.session(MAIN, "agent:main:main"),
     "should_flush": lambda slot: slot.should_flush(SESSION),
     "before_compaction": lambda slot: slot.before_compaction(SESSION),
@@ -115,7 +114,7 @@ SLOT_CALLS: Mapping[str, Callable[[MemorySlot], object]] = {
     "status": lambda slot: slot.status(),
     "start": lambda slot: slot.start(),
 }
-SLOT_NEVER_ASKS = {"manifest", "close"}
+NEVER_ASK = {"session_ended": None, "close": None}
 
 MEMORY_CALLS: Mapping[str, Callable[[Memory], object]] = {
     "config": lambda memory: memory.config(),
@@ -125,6 +124,14 @@ MEMORY_CALLS: Mapping[str, Callable[[Memory], object]] = {
     "call_tool get": lambda memory: memory.call_tool("memory_get", {"path": "MEMORY.md"}),
     "call_tool append": lambda memory: memory.call_tool("memory_append", {"text": "The gate is green."}),
     "recall_for_message": lambda memory: memory.recall_for_message("What is the fence made of?"),
+    "recall": lambda memory: memory.recall(MAIN, "What is the fence made of?"),
+    "prompt_section": lambda memory: memory.prompt_section(MAIN),
+    "session_context": lambda memory: memory.session_context(MAIN),
+    "system_text": lambda memory: memory.system_text(MAIN),
+    "allows": lambda memory: memory.allows(MAIN),
+    "session_started": lambda memory: memory.session_started(MAIN),
+    "turn_ended": lambda memory: memory.turn_ended([{"role": "user", "content": "The fence is red."}], None, MAIN),
+    "compacted": lambda memory: memory.compacted(MAIN),
     "explain": lambda memory: memory.explain("What is the fence made of?"),
     "list_activity": lambda memory: memory.list_activity(),
     "related": lambda memory: memory.related("fence"),
@@ -140,8 +147,10 @@ MEMORY_CALLS: Mapping[str, Callable[[Memory], object]] = {
 
 
 def test_every_public_method_is_tried() -> None:
-    assert {name.split()[0] for name in SLOT_CALLS} | {"manifest", "close"} == public_methods(MemorySlot)
-    assert {name.split()[0] for name in MEMORY_CALLS} | {"close"} == public_methods(Memory)
+    assert {name.split()[0] for name in SLOT_CALLS} | {"manifest", *NEVER_ASK} == public_methods(MemorySlot)
+    assert {name.split()[0] for name in MEMORY_CALLS} | {"recalled", "forget_session", *NEVER_ASK} == public_methods(
+        Memory
+    )
 
 
 @pytest.mark.parametrize("started", [False, True])
@@ -158,6 +167,7 @@ def test_a_call_of_the_slot_asks_once(name: str, started: bool, oak: Path, tmp_p
         assert host.asked == before + 1
     before = host.asked
     slot.manifest()
+    slot.session_ended(MAIN)
     assert slot.close() == ()
     assert host.asked == before
 

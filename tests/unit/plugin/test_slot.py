@@ -16,7 +16,8 @@ import pytest
 from memory_core import CallContext
 from memory_core.config.names import SLOTS_GROUP
 from memory_core.hookspecs import PROJECT, HostHooks
-from memory_core.plugin import MemorySlot, slot_events
+from memory_core.plugin import MemorySlot
+from memory_core.plugin import memory as memory_module
 from memory_core.plugin.flush.policy import FlushTurn, Session
 from memory_core.text.paragraphs import is_recalled
 from memory_core.tools import recalled as recalled_module
@@ -399,12 +400,12 @@ def wrong() -> dict[str, Any]:
 
 
 def test_the_sessions_that_have_started_are_not_kept_for_ever(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slot_events, "MAX_SESSIONS", 3)
+    monkeypatch.setattr(memory_module, "MAX_SESSIONS", 3)
     slot = host.slot(None)
     for number in range(10):
         slot.session_started(CallContext.local(f"s{number}"))
     slot.session_started(CallContext.local("s9"))
-    assert [key.partition("\0")[2] for key in slot._greeted] == ["s7", "s8", "s9"]
+    assert list(slot._memory("main")._greeted) == ["s7", "s8", "s9"]
 
 
 WRONG = [{"memory": {"citation": "on"}}, {"agents": 5}, wrong, lambda: 5, lambda: {"memory": {"backend": ""}}]

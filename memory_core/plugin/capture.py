@@ -12,11 +12,10 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from memory_core.completions import Message, join_text
-from memory_core.concurrency import forks
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError
-from memory_core.plugin.agent_activity import record_capture
-from memory_core.plugin.agent_items import AgentItems
+from memory_core.plugin.activity import record_capture
+from memory_core.plugin.recall import OpenItems
 from memory_core.text.tokens import estimate_tokens
 from memory_core.threads import start_call
 from memory_core.tools.recalled import Recalled
@@ -70,7 +69,7 @@ class _Waiting:
         return self.last + 60 * settings.idle_minutes
 
 
-class AgentCapture:
+class SessionCapture:
     """Learns items from the sessions of one agent. All methods may be called from several threads; none waits for a model.
 
     One thread reads one session after the other. It runs while turns wait, and ends by itself.
@@ -81,15 +80,10 @@ class AgentCapture:
         today: Returns the date for daily notes.
     """
 
-    def __init__(self, items: AgentItems, recalled: Recalled, today: Callable[[], date]) -> None:
+    def __init__(self, items: OpenItems, recalled: Recalled, today: Callable[[], date]) -> None:
         self._items = items
         self._recalled = recalled
         self._today = today
-        self._prepare()
-        forks.renew_in_children(self, AgentCapture._prepare)
-
-    def _prepare(self) -> None:
-        """Begin with nothing; a forked child leaves to its parent what the parent has gathered."""
         self._changed = threading.Condition()
         self._sessions: dict[str | None, _Waiting] = {}
         self._running: Future[None] | None = None

@@ -1,27 +1,29 @@
-"""Recall for the sessions of one agent: within a deadline, within the scope, and nothing twice."""
+"""The items of one agent as its sessions use them, and recall for these sessions: within a deadline, and nothing twice."""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from memory_core.concurrency import forks
 from memory_core.config.agent import AgentConfig
-from memory_core.plugin.agent_activity import record_recall
-from memory_core.plugin.agent_items import AgentItems
-from memory_core.records import CallContext, Query, SearchResult
+from memory_core.errors import MemoryClosed
+from memory_core.plugin.activity import record_recall
+from memory_core.records import Access, CallContext, KeySources, Query, SearchResult
 from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.threads import NoAnswer, start_call, wait_for
-from memory_core.tools import prompts, scope
+from memory_core.tools import items as tool
+from memory_core.tools import prompts, results, scope
 from memory_core.tools.recalled import Recalled
 
 if TYPE_CHECKING:
+    from memory_core.items.items import Items
     from memory_core.items.recall import Recall
 
 log = logging.getLogger(__name__)
@@ -34,7 +36,87 @@ def recall_nothing() -> Recall:
     return Recall(warning="memory cannot be read; the log says why")
 
 
-class AgentRecall:
+class OpenItems:
+    """Opens the items of one agent. All methods may be called from several threads."""
+
+    def __init__(self, keys: KeySources, recalled: Recalled) -> None:
+        self._keys = keys
+        self._recalled = recalled
+        self._lock = threading.Lock()
+        self._open: dict[Access, tuple[AgentConfig, Items]] = {}
+        self._given: weakref.WeakSet[Items] = weakref.WeakSet()
+        self._closed = False
+
+    def get(self, config: AgentConfig, access: Access = "rw") -> Items:
+        """Return the items for this access, opened anew when the configuration has changed.
+
+        Raises:
+            MemoryClosed: After `close`.
+        """
+        from memory_core.items.items import Items
+
+        with self._lock:
+            if self._closed:
+                raise MemoryClosed
+            held = self._open.get(access)
+            if held is not None and held[0] == config:
+                return held[1]
+            items = Items(config, keys=self._keys, access=access)
+            self._open[access] = (config, items)
+            self._given.add(items)
+        if held is not None:
+            held[1].release()
+        return items
+
+    def call_tool(
+        self, config: AgentConfig, name: str, arguments: Mapping[str, Any], context: CallContext
+    ) -> dict[str, Any]:
+        """Run one of the tools for items, whose arguments are checked; what a session is shown is remembered.
+
+        Raises:
+            MemoryCoreError: It cannot be done.
+        """
+        if not config.search.items.enabled:
+            return results.shape_disabled(tool.OFF, tool.SWITCH_ON)
+        if not scope.is_main(context, config.agent):
+            return results.shape_denied(tool.NOT_HERE, tool.TALK_ELSEWHERE)
+        recalled = self._recalled.of(context.session_key)
+        result = tool.run(name, self.get(config, context.access), arguments, context, recalled=recalled)
+        self._recalled.add(context.session_key, [hit["text"] for hit in result.get("results", ())])
+        return result
+
+    def start(self, config: AgentConfig) -> None:
+        """Embed in the background what has no embedding yet, where items are on."""
+        if config.search.items.enabled:
+            self.get(config).start()
+
+    def close(self) -> tuple[str, ...]:
+        """Close the files, for good; may be called twice.
+
+        Returns:
+            See `release`.
+        """
+        with self._lock:
+            self._closed = True
+            given, self._given = list(self._given), weakref.WeakSet()
+        running = self.release()
+        for items in given:  # also those that a script has kept
+            items.close()
+        return running
+
+    def release(self) -> tuple[str, ...]:
+        """Close the files until they are needed again.
+
+        Returns:
+            A sentence if a request for embeddings is still running; it is left behind in a daemon thread.
+        """
+        with self._lock:
+            opened, self._open = list(self._open.values()), {}
+        ended = [items.release() for _, items in opened]
+        return () if all(ended) else ("items did not close: a request for embeddings is still running",)
+
+
+class SessionRecall:
     """Recalls for the sessions of one agent. All methods may be called from several threads.
 
     Args:
@@ -42,18 +124,12 @@ class AgentRecall:
         recalled: Remembers what sessions have been shown, so that it is not stored again.
     """
 
-    def __init__(self, items: AgentItems, recalled: Recalled) -> None:
+    def __init__(self, items: OpenItems, recalled: Recalled) -> None:
         self._items = items
         self._recalled = recalled
         self._shown = Recalled()
         self._lock = threading.Lock()
         self._running: Future[Recall] | None = None
-        forks.renew_in_children(self, AgentRecall._renew)
-
-    def _renew(self) -> None:
-        """Let go of a recall of the parent in a forked child, where its thread does not run."""
-        self._lock = threading.Lock()
-        self._running = None
 
     def recall(
         self,
