@@ -13,10 +13,8 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import Chunking, SearchSettings
 from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.records import KeySources, Status, SyncReport
-from memory_core.stores.sqlite.codebooks import Codebooks
 from memory_core.stores.sqlite.counts import summarise
 from memory_core.stores.sqlite.encoding import unpack_units
-from memory_core.stores.sqlite.rows import unpack_text
 from memory_core.stores.sqlite.spaces import find_space
 from memory_core.stores.sqlite.store import Store
 from memory_core.stores.sqlite.vectors import VectorIndex
@@ -106,7 +104,6 @@ class Index:
 def held(path: Path, space_id: int | None = None) -> dict[str, Any]:
     """The content of an index file, comparable between files; see `Index.content`."""
     db = apsw.Connection(str(path))
-    books = Codebooks(db)
     try:
         chunk = "f.source, f.path, c.start_line, c.end_line"
         db.execute("CREATE VIRTUAL TABLE temp.postings USING fts5vocab (main, chunks_fts, instance)")
@@ -115,9 +112,9 @@ def held(path: Path, space_id: int | None = None) -> dict[str, Any]:
                 "SELECT source, path, hash, mtime_ns, size, date, error FROM files ORDER BY 1, 2"
             ).fetchall(),
             "chunks": [
-                (*row, unpack_text(books, text, packed), unpack_units(units), tokens and books.unpack_tokens([tokens]))
-                for *row, text, packed, units, tokens in db.execute(
-                    f"SELECT {chunk}, c.hash, c.context, c.links, c.text, c.packed, c.units, c.tokens"
+                (*row, unpack_units(units))
+                for *row, units in db.execute(
+                    f"SELECT {chunk}, c.hash, c.context, c.links, c.text, c.units"
                     " FROM chunks c JOIN files f ON f.id = c.file_id ORDER BY 1, 2, 3, 4, 5"
                 )
             ],
@@ -149,8 +146,8 @@ def held(path: Path, space_id: int | None = None) -> dict[str, Any]:
 
 
 def make_older(db: apsw.Connection, version: int) -> None:
-    """Take away what migrations behind a version have made, of an index whose rows are plain; the first of these is the ninth."""
-    db.execute("DROP TABLE codebooks; ALTER TABLE chunks DROP COLUMN packed; ALTER TABLE chunks DROP COLUMN links")
+    """Take away what the ninth migration has made, and bring back what the tenth has dropped."""
+    db.execute("ALTER TABLE chunks DROP COLUMN links; ALTER TABLE chunks ADD COLUMN tokens BLOB")
     db.pragma("user_version", version)
 
 

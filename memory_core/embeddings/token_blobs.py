@@ -1,18 +1,14 @@
-"""Tokens of a text as bytes: signs of their vectors, and their ids. Stores keep them; late interaction compares them.
+"""The signs of the token vectors of a text as bytes. Stores keep them; late interaction compares them.
 
 A token of all-MiniLM-L6-v2 takes 48 bytes, a window of 100 tokens 5 kB: the signs of the dimensions alone order units as well
 as whole vectors do (tests/benchmarks/RETRIEVAL.md).
 
 Signs of a window: for each unit the number of its tokens as uint16, little-endian; then for each token the signs of its
 vector, first dimension in the highest bit, filled up to whole bytes with zeros.
-
-Ids of a chunk: uint16, little-endian, with `END_OF_UNIT` behind those of each unit.
 """
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,7 +17,6 @@ if TYPE_CHECKING:
 
     from memory_core.embeddings.protocols import TokenEmbedding
 
-END_OF_UNIT = 0xFFFF  # between token ids; no model in use has so large a vocabulary
 MAX_TOKENS = 256  # of a unit whose signs are kept, so that text without white space takes no more
 
 
@@ -43,12 +38,3 @@ def unpack_signs(packed: bytes, *, units: int, dimensions: int) -> tuple[NDArray
 
     counts = np.frombuffer(packed, dtype="<u2", count=units)
     return counts, np.frombuffer(packed, dtype=np.uint8, offset=2 * units).reshape(-1, (dimensions + 7) // 8)
-
-
-def pack_ids(units: Iterable[Sequence[int]]) -> bytes:
-    """Pack the token ids of units, an end mark behind each unit."""
-    together: list[int] = []
-    for ids in units:
-        together += ids
-        together.append(END_OF_UNIT)
-    return array("H", together).tobytes()

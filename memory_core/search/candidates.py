@@ -46,7 +46,6 @@ def find_candidates(
     near: Mapping[int, float],
     near_share: float = 1.0,
     among: Collection[int] | None = None,
-    tokens: bool = False,
     ranked: int = RANKED_CHUNKS,
 ) -> tuple[list[Candidate], Mapping[int, float]]:
     """Find the chunks to rank, as `sort_equals` orders them: of units that rank alike, those of the first stay first.
@@ -56,7 +55,6 @@ def find_candidates(
         near: Cosines of the nearest chunks, by chunk id; empty without vectors.
         near_share: What they count, beside keywords.
         among: The chunks that may be candidates; None allows all.
-        tokens: Load the token ids of the chunks.
         ranked: The most candidates, if no more results are asked for; all of `among` allow `RANKED_AMONG`.
 
     Returns:
@@ -85,7 +83,7 @@ def find_candidates(
             ids.update(dict.fromkeys(best_of(reader, values, max(0, most))))
     others = {chunk_id: value for chunk_id, value in merged.items() if chunk_id not in ids}
     ids.update(dict.fromkeys(best_of(reader, others, max(0, count - len(ids)))))
-    chunks = sort_equals(reader.load_chunks(ids, tokens=tokens))
+    chunks = sort_equals(reader.load_chunks(ids))
     return [Candidate(chunk, chunk.id in named) for chunk in chunks], by_text
 
 

@@ -161,9 +161,7 @@ class _View:
     def report(self, place: NotePlace) -> PlaceReport:
         """Find a place in the index and tell what became of it."""
         ids = self.reader.find_by_name(place.path.lower(), DateRange(), MAX_CHUNKS)
-        chunks = [
-            chunk for chunk in self.reader.load_chunks(ids, tokens=self.vectors is not None) if chunk.path == place.path
-        ]
+        chunks = [chunk for chunk in self.reader.load_chunks(ids) if chunk.path == place.path]
         if not chunks:
             return PlaceReport(place=place, verdict=verdicts.NOT_INDEXED)
         if not self.question.words:

@@ -112,7 +112,7 @@ def search(
     ranked = RANKED_CHUNKS if vectors is None or vectors.tokens is None else RANKED_IN_CONTEXT
     candidates, by_text = find_candidates(
         reader, question, query, weights, multiplier=multiplier, near=near, near_share=share, among=among,
-        tokens=vectors is not None and vectors.table is not None, ranked=ranked,
+        ranked=ranked,
     )  # fmt: skip
     counts = TermCounts(question, candidates, reader.stem)
     judgement = judge(reader, question, candidates, counts, weights=weights, vectors=vectors)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memory_core.embeddings.token_blobs import END_OF_UNIT, pack_ids
 from memory_core.search.question import Question
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import IndexedChunk, WindowTokens
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from memory_core.embeddings.protocols import TokenEmbedding, TokenModel
 
+END_OF_UNIT = 0xFFFF  # behind the token ids of each unit; no model in use has so large a vocabulary
 AROUND = 0.25  # of a unit's late interaction is its chunk's; without it R4000 of all conversations merged is .009 less
 AROUND_IN_CONTEXT = 0.5  # the same for tokens in their context; with .25 documents show .02 less, meetings .03
 _UNTHREADED = 200_000  # multiplications; OpenBLAS works in one thread up to 262,144 (its interface/gemm.c)
@@ -104,7 +104,8 @@ def compare_table(model: TokenModel, question: Question, chunks: Sequence[Indexe
     weights = np.array([weight / len(row) for row, weight in zip(ids, question.weights, strict=True) for _ in row])
     asked, lengths = _rows(model, np.array([token for row in ids for token in row], dtype=np.uint16))
     asked *= (weights / lengths / weights.sum()).astype(np.float32)[:, None]
-    flat = np.frombuffer(b"".join(_find_token_ids(model, chunks)), dtype="<u2")
+    texts = [chunk.text[unit.start : unit.end] for chunk in chunks for unit in chunk.units]
+    flat = np.array([token for row in model.token_ids(texts) for token in (*row, END_OF_UNIT)], dtype=np.uint16)
     distinct, place = _distinct(flat)
     rows, row_lengths = _rows(model, distinct)
     # Scaling the products costs less than scaling the vectors.
@@ -113,14 +114,6 @@ def compare_table(model: TokenModel, question: Question, chunks: Sequence[Indexe
     ends = np.flatnonzero(flat == END_OF_UNIT)
     starts = np.concatenate(([0], ends[:-1] + 1))
     return _add_context(np.maximum.reduceat(similarity.take(place, axis=0), starts), chunks, AROUND)
-
-
-def _find_token_ids(model: TokenModel, chunks: Sequence[IndexedChunk]) -> Iterator[bytes]:
-    """Yield the token ids of each chunk; those that its store does not keep are computed, all at once."""
-    texts = [chunk.text[unit.start : unit.end] for chunk in chunks if chunk.token_ids is None for unit in chunk.units]
-    computed = iter(model.token_ids(texts) if texts else ())
-    for chunk in chunks:
-        yield pack_ids(islice(computed, len(chunk.units))) if chunk.token_ids is None else chunk.token_ids
 
 
 def _add_context(units: NDArray[np.float32], chunks: Sequence[IndexedChunk], share: float) -> list[float]:

@@ -130,13 +130,8 @@ class Reader(Protocol):
         """Return the ids of chunks in the order of the function `sort_equals`."""
         ...
 
-    def load_chunks(self, ids: Collection[int], *, tokens: bool = False) -> list[IndexedChunk]:
-        """Return the chunks with these ids, in any order; those without units are left out.
-
-        Args:
-            ids: Of the chunks.
-            tokens: Load their token ids, too.
-        """
+    def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
+        """Return the chunks with these ids, in any order; those without units are left out."""
         ...
 
     # Names.
@@ -203,11 +198,6 @@ def best_of(reader: Reader, values: Mapping[int, float], count: int) -> dict[int
 class IndexedText(Protocol):
     """The chunks and windows of one index, for whoever fills in what is computed from them."""
 
-    @property
-    def keeps_token_ids(self) -> bool:
-        """False where a search computes the token ids of chunks again: none are asked for, and none are stored."""
-        ...
-
     def find_pending_windows(
         self, space_id: int | None, *, step: int, tokens: bool = False
     ) -> Iterator[Sequence[PendingWindow]]:
@@ -225,14 +215,6 @@ class IndexedText(Protocol):
 
     def count_pending(self, space_id: int | None, *, tokens: bool = False) -> int:
         """Return the number of different texts that `find_pending_windows` yields now."""
-        ...
-
-    def find_chunks_without_tokens(self, *, step: int) -> Iterator[Sequence[tuple[int, Sequence[str]]]]:
-        """Yield (chunk id, texts of its units) of every chunk without token ids, in steps; see `find_pending_windows`."""
-        ...
-
-    def put_token_ids(self, rows: Iterable[tuple[int, Sequence[Sequence[int]]]]) -> None:
-        """Store (chunk id, token ids of each of its units)."""
         ...
 
 

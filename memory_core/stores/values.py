@@ -313,7 +313,6 @@ class IndexedChunk:
         context: The date and headings above it.
         text: Its lines.
         units: What is ranked, never empty.
-        token_ids: Of its units, as `embeddings.token_blobs` packs them; None where the store keeps none, or did not load them.
         derived: What searches have made of the rest, by name, for others that find it while the store keeps it in memory.
     """
 
@@ -325,7 +324,6 @@ class IndexedChunk:
     context: str
     text: str
     units: Sequence[Unit]
-    token_ids: bytes | None
     derived: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 
 

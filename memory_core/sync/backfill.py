@@ -1,4 +1,4 @@
-"""Makes the embeddings that an index lacks, and the token ids that late interaction needs; commits each as it comes."""
+"""Makes the embeddings that an index lacks; commits each as it comes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from memory_core.embeddings.calibration import SAMPLE, estimate, is_outdated
 from memory_core.embeddings.destination import announce, find_destination
-from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider, TokenEmbedder, TokenModel, UnitEmbedder
+from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider, TokenEmbedder, UnitEmbedder
 from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable
 from memory_core.records import Progress, Space
 from memory_core.stores.interface import IndexedText, StagedIndex
@@ -17,7 +17,6 @@ from memory_core.sync.context import MOST_FRESH, SyncContext
 
 log = logging.getLogger(__name__)
 
-TOKEN_STEP = 256  # chunks whose tokens are computed and committed together
 REFUSALS = (InputTooLarge, InvalidEmbedding)  # of single texts: the others were tried
 VERIFY_SECONDS = 10.0  # for one vector, which shows if the model has changed under its name
 EMBED_STEP = 4096  # texts handed to the provider together: bounds memory, far above every request's cap
@@ -39,7 +38,7 @@ class Backfill:
         return space is not None and self._store.load_state().complete == self._get_space_id(space)
 
     def embed_staged(self, staged: StagedIndex) -> None:
-        """Make embeddings and token ids for a rebuild, before the switch to it."""
+        """Make embeddings for a rebuild, before the switch to it."""
         context = self._context
         if context.provider is None or not context.embeds:
             return
@@ -47,7 +46,6 @@ class Backfill:
         if space is None or not context.embeds:
             return
         self._embed(context.provider, space, *self._find_pending(staged, self._get_space_id(space)))
-        self._fill_missing_tokens(context.provider, staged)
 
     def run_at_once(self) -> None:
         """Embed the fresh chunks once they are many, if the provider answers at once; else they are found again in the index.
@@ -67,19 +65,15 @@ class Backfill:
             context.fresh, self._ran_at_once = {}, True
 
     def _embed_units(self, provider: UnitEmbedder, space: Space, fresh: Mapping[int, PreparedChunk]) -> None:
-        """Store the token ids of fresh chunks, and the embeddings of those of their texts that have none."""
+        """Store the embeddings of those texts of fresh chunks that have none."""
         texts = [window for chunk in fresh.values() for window in _split_windows(chunk)]
-        ids, rows = provider.embed_units([units for _, units in texts])
+        _, rows = provider.embed_units([units for _, units in texts])
         numbers = {key: number for number, (key, _) in enumerate(texts)}  # each text once
         embedded = self._store.find_embedded(self._get_space_id(space), numbers)
         pending = [(key, number) for key, number in numbers.items() if key not in embedded]
         for first in range(0, len(pending), EMBED_STEP):
             step = pending[first : first + EMBED_STEP]
             self._put(space, EmbeddedWindows([key for key, _ in step], rows[[number for _, number in step]]))
-        if not self._store.keeps_token_ids:
-            return
-        own = iter(ids)
-        self._store.put_token_ids([(key, [next(own) for _ in chunk.units]) for key, chunk in fresh.items()])
 
     def run(self) -> None:
         """Embed what is pending in the configured space, and let that space serve once every text was tried."""
@@ -110,11 +104,6 @@ class Backfill:
             context.counts.pending = count
             return
         tried = self._embed(context.provider, space, steps, count)
-        if fresh is not None:
-            units = [(number, slice_units(item.chunk.text, item.units)) for number, item in fresh.items()]
-            self._fill_tokens(context.provider, self._store, units)
-        else:
-            self._fill_missing_tokens(context.provider, self._store)
         if tried:
             self._calibrate(context.provider, space_id)
             self._store.serve(space_id, complete=not context.counts.pending)
@@ -247,22 +236,6 @@ class Backfill:
         if destination is not None and self._store.record_destination(destination):
             announce(destination, self._context.config.workspace)
         yield from _embed_windows(provider, pending)
-
-    def _fill_missing_tokens(self, provider: EmbeddingProvider, text: IndexedText) -> None:
-        if text.keeps_token_ids and isinstance(provider, TokenModel):
-            for step in text.find_chunks_without_tokens(step=TOKEN_STEP):
-                self._fill_tokens(provider, text, step)
-
-    def _fill_tokens(
-        self, provider: EmbeddingProvider, text: IndexedText, missing: Sequence[tuple[int, Sequence[str]]]
-    ) -> None:
-        """Store the token ids of the units of some chunks, for late interaction."""
-        if not (text.keeps_token_ids and isinstance(provider, TokenModel)):
-            return
-        for first in range(0, len(missing), TOKEN_STEP):
-            step = missing[first : first + TOKEN_STEP]
-            ids = iter(provider.token_ids([unit for _, units in step for unit in units]))
-            text.put_token_ids([(chunk_id, [next(ids) for _ in units]) for chunk_id, units in step])
 
 
 def _split_windows(chunk: PreparedChunk) -> Iterator[tuple[bytes, tuple[str, ...]]]:

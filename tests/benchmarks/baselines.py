@@ -14,8 +14,6 @@ import numpy as np
 from memory_core.embeddings.static import StaticProvider
 from memory_core.records import Hit, Query
 from memory_core.stores.sqlite import Connection, open_reader
-from memory_core.stores.sqlite.codebooks import Codebooks
-from memory_core.stores.sqlite.rows import unpack_text
 from memory_core.text.terms import cut_cjk
 
 DEPTH = 100
@@ -28,11 +26,10 @@ class Baselines:
 
     def __init__(self, path: Path) -> None:
         self._db: Connection = open_reader(path)
-        books = Codebooks(self._db)
         self._chunks = {
-            chunk_id: (path, start, end, unpack_text(books, plain, packed))
-            for chunk_id, path, start, end, plain, packed in self._db.execute(
-                "SELECT c.id, f.path, c.start_line, c.end_line, c.text, c.packed FROM chunks c JOIN files f ON f.id = c.file_id"
+            chunk_id: (path, start, end, text)
+            for chunk_id, path, start, end, text in self._db.execute(
+                "SELECT c.id, f.path, c.start_line, c.end_line, c.text FROM chunks c JOIN files f ON f.id = c.file_id"
             )
         }
         self._model = StaticProvider()

@@ -15,8 +15,8 @@ import numpy as np
 
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.calibration import estimate
-from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder, TokenModel
-from memory_core.embeddings.token_blobs import pack_ids, pack_signs, unpack_signs
+from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder
+from memory_core.embeddings.token_blobs import pack_signs, unpack_signs
 from memory_core.records import MemoryFile, Space, Window
 from memory_core.sources import files, notes, session_logs
 from memory_core.stores.interface import Reader, best_of
@@ -105,13 +105,12 @@ class ListReader:
             windows = split_windows(chunk.text, units)
             texts = [chunk.text[unit.start : unit.end] for unit in units]
             number = len(self._chunks) + 1
-            ids = _pack_ids(provider, texts)
             vectors, tokens = _embed(provider, number, windows, texts)
             fields = porter.stems(cut_cjk(chunk.context)), porter.stems(cut_cjk(chunk.text))
             self._chunks.append(
                 _Chunk(
                     IndexedChunk(
-                        number, file.path, file.source, day, chunk.start_line, chunk.context, chunk.text, units, ids
+                        number, file.path, file.source, day, chunk.start_line, chunk.context, chunk.text, units
                     ),
                     changed if day is None else date.fromisoformat(day),
                     fields,
@@ -201,7 +200,7 @@ class ListReader:
     def sort_equals(self, ids: Iterable[int]) -> list[int]:
         return [row.id for row in sort_equals(chunk.row for chunk in self._held(ids))]
 
-    def load_chunks(self, ids: Collection[int], *, tokens: bool = False) -> list[IndexedChunk]:
+    def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         return [chunk.row for chunk in self._held(ids) if chunk.row.units]
 
     def compare_windows(
@@ -251,12 +250,6 @@ class ListReader:
 
     def _held(self, ids: Iterable[int]) -> Iterator[_Chunk]:
         return (self._chunks[chunk_id - 1] for chunk_id in ids)
-
-
-def _pack_ids(provider: object, units: Sequence[str]) -> bytes | None:
-    if not isinstance(provider, TokenModel):
-        return None
-    return pack_ids(provider.token_ids(units))
 
 
 def _embed(

@@ -48,12 +48,9 @@ class _Row:
 class PlainText:
     """Implements `IndexedText`."""
 
-    keeps_token_ids = True
-
     def __init__(self, store: PlainStore) -> None:
         self.store = store
         self.rows: dict[FileKey, _Row] = {}
-        self.token_ids: dict[int, list[Sequence[int]]] = {}
 
     @property
     def windows(self) -> list[PendingWindow]:
@@ -76,18 +73,6 @@ class PlainText:
         texts = {window.hash: window for window in self.windows}
         held = set() if space_id is None else self.store.find_embedded(space_id, texts, tokens=tokens)
         return [window for key, window in texts.items() if key not in held]
-
-    def find_chunks_without_tokens(self, *, step: int) -> Iterator[Sequence[tuple[int, Sequence[str]]]]:
-        missing = [
-            (number, slice_units(item.chunk.text, item.units))
-            for row in self.rows.values()
-            for number, item in row.chunks.items()
-            if number not in self.token_ids
-        ]
-        yield from _cut_in_steps(missing, step)
-
-    def put_token_ids(self, rows: Iterable[tuple[int, Sequence[Sequence[int]]]]) -> None:
-        self.token_ids |= {number: [*units] for number, units in rows}
 
     def put(self, prepared: PreparedFile) -> dict[int, PreparedChunk]:
         file = prepared.file
@@ -120,7 +105,7 @@ class PlainStagedIndex(PlainText):
                 self.set_error(item.file, item.error)
 
     def switch(self, *, identity: str) -> None:
-        self.store.rows, self.store.token_ids = self.rows, self.token_ids
+        self.store.rows = self.rows
         self.store.remember(identity=identity)
         self.store.record_change()
 

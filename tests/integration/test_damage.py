@@ -160,7 +160,6 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
     "text that is not UTF-8": change_text(b"in the b\xe1rn"),
     "units": run("UPDATE chunks SET units = x'ffffffffffffffffffffffffffffffff'"),
     "units cut": run("UPDATE chunks SET units = x'ff'"),
-    "tokens cut": run("UPDATE chunks SET tokens = x'01'"),
     "windows": run("UPDATE windows SET last = 9999"),
     "embeddings cut": run("UPDATE embedding_cache SET embedding = x'00'"),
     "embeddings too long": run("UPDATE embedding_cache SET embedding = zeroblob(4000)"),

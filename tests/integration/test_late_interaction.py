@@ -67,9 +67,7 @@ def compared(index: Index, provider: TokenProvider) -> tuple[list[float] | None,
         question = analyse(reader, QUESTION, _today())
         near = find_nearest(reader, serving.id, asked.row, Query(text=QUESTION), multiplier=4)
         query = Query(text=QUESTION, max_results=100)
-        candidates, _ = find_candidates(
-            reader, question, query, Weights(0.5, 0.5), multiplier=4, near=near, tokens=True
-        )
+        candidates, _ = find_candidates(reader, question, query, Weights(0.5, 0.5), multiplier=4, near=near)
         found = [candidate.chunk for candidate in candidates]
         return compare_tokens(reader, serving.id, asked, question, found), found, question
 
@@ -142,7 +140,7 @@ def test_units_are_compared_as_by_hand_with_the_table_of_the_static_model(index:
     with index.store.reading() as reader:
         question = analyse(reader, QUESTION, _today())
         candidates, _ = find_candidates(
-            reader, question, Query(text=QUESTION), Weights(0.0, 1.0), multiplier=4, near={}, tokens=True
+            reader, question, Query(text=QUESTION), Weights(0.0, 1.0), multiplier=4, near={}
         )
     found = [candidate.chunk for candidate in candidates]
     words = [word.text for word in question.words]

@@ -389,8 +389,6 @@ def test_none_serves_no_vectors_and_going_back_costs_nothing(index: Index) -> No
     assert _serving(index) is None
     report = index.sync(static)
     assert (_serving(index), report.embedded, report.unchanged) == ("l2_supercat_256", 0, 1)
-    with index.store.read() as connection:
-        assert not connection.execute("SELECT count(*) FROM chunks WHERE tokens IS NULL").get
 
 
 def test_a_provider_that_cannot_be_opened_leaves_the_space_that_serves(

@@ -218,7 +218,7 @@ class PostgresReader:
         ).fetchall()
         return [row[0] for row in rows]
 
-    def load_chunks(self, ids: Collection[int], *, tokens: bool = False) -> list[IndexedChunk]:  # noqa: ARG002 -- none are kept
+    def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """See `Reader`."""
         names = {each.id: each.name for each in self._tenants[1:]}
         rows = self._db.execute(
@@ -233,10 +233,10 @@ class PostgresReader:
             text, units = read_text(plain, packed), unpack_units(numbers)
             self._units[number] = len(units)
             if tenant not in names:
-                chunks.append(IndexedChunk(number, path, source, date, start, context, text, units, None))
+                chunks.append(IndexedChunk(number, path, source, date, start, context, text, units))
             elif start >= 1 and foreign.has_valid_units(units, text):
                 shown, day = f"{NAME}/{names[tenant]}/{path}", foreign.read_day(date)
-                chunks.append(IndexedChunk(number, shown, source, day, start, context, text, units, None))
+                chunks.append(IndexedChunk(number, shown, source, day, start, context, text, units))
         return chunks
 
     def find_phrase(self, phrase: str, dates: DateRange) -> Collection[int]:

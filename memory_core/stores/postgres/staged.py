@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from memory_core.records import MemoryFile
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 class StagedNotes:
     """Implements `StagedIndex`. Some 150 MB for 100,000 chunks; nothing of it is on the server before the switch."""
-
-    keeps_token_ids = False
 
     def __init__(self, writer: PostgresWriter) -> None:
         self._writer = writer
@@ -50,13 +48,6 @@ class StagedNotes:
     def count_pending(self, space_id: int | None, *, tokens: bool = False) -> int:
         """See `IndexedText`."""
         return sum(len(found) for found in self.find_pending_windows(space_id, step=1000, tokens=tokens))
-
-    def find_chunks_without_tokens(self, *, step: int) -> Iterator[Sequence[tuple[int, Sequence[str]]]]:  # noqa: ARG002 -- none
-        """See `IndexedText`: none are kept."""
-        return iter(())
-
-    def put_token_ids(self, rows: Iterable[tuple[int, Sequence[Sequence[int]]]]) -> None:
-        """See `IndexedText`: none are kept."""
 
     def switch(self, *, identity: str) -> None:
         """See `StagedIndex`."""

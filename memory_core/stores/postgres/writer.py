@@ -44,8 +44,6 @@ _SPACE = ("provider", "model", "endpoint", "input_type", "dimensions")
 class PostgresWriter:
     """Implements `IndexWriter` on the first tenant of a store."""
 
-    keeps_token_ids = False  # they would take a kilobyte a chunk, and a search computes those it needs in milliseconds
-
     def __init__(self, store: PostgresStore, workspace: str) -> None:
         self._store = store
         self._workspace = workspace
@@ -260,13 +258,6 @@ class PostgresWriter:
             f"SELECT count(DISTINCT hash) FROM windows w WHERE tenant_id = %(tenant)s AND {rows.find_missing(tokens=tokens)}",
             space=space_id,
         )
-
-    def find_chunks_without_tokens(self, *, step: int) -> Iterator[Sequence[tuple[int, Sequence[str]]]]:  # noqa: ARG002 -- none
-        """See `IndexedText`: none are kept."""
-        return iter(())
-
-    def put_token_ids(self, rows: Iterable[tuple[int, Sequence[Sequence[int]]]]) -> None:
-        """See `IndexedText`: none are kept."""
 
     # Spaces and embeddings.
 

@@ -6,11 +6,9 @@ SQLite sees damage to its own structure. It does not see flipped bits inside of 
 from __future__ import annotations
 
 import contextlib
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from operator import le
 
-from memory_core.embeddings.token_blobs import END_OF_UNIT
 from memory_core.records import Unit
 from memory_core.stores.values import digest_chunk
 
@@ -18,7 +16,6 @@ _MOST_COSINE = 1.01  # of two vectors of unit length, whose last digits are roun
 _REPLACED = (
     "\ufffd"  # stands in a stored text for what SQLite does not take, so that its digest is that of another text
 )
-_END = END_OF_UNIT.to_bytes(2, "little")
 
 
 class DamagedRow(Exception):
@@ -38,7 +35,7 @@ def translate_bad_text() -> Iterator[None]:
         raise DamagedRow("a text is not UTF-8") from error
 
 
-def check_chunk(key: bytes, context: str, text: str, units: Sequence[Unit], tokens: bytes | None = None) -> None:
+def check_chunk(key: bytes, context: str, text: str, units: Sequence[Unit]) -> None:
     """Check the columns of a chunk that has units.
 
     Args:
@@ -46,7 +43,6 @@ def check_chunk(key: bytes, context: str, text: str, units: Sequence[Unit], toke
         context: The headings above it.
         text: Its lines.
         units: What is ranked.
-        tokens: Token ids of the units, as `embeddings.token_blobs` packs them; None if they were not computed.
 
     Raises:
         DamagedRow: The columns do not belong together.
@@ -60,13 +56,6 @@ def check_chunk(key: bytes, context: str, text: str, units: Sequence[Unit], toke
     overlaps = range(units[0].first_line, -1, -1)
     if _REPLACED not in text and not any(digest_chunk(context, lines, text) == key for lines in overlaps):
         raise DamagedRow("a text is not what was indexed")
-    if tokens is not None and (len(tokens) % 2 or _count_ends(tokens, len(units)) != len(units)):
-        raise DamagedRow("tokens are not those of their text")
-
-
-def _count_ends(tokens: bytes, expected: int) -> int:
-    """Count the end marks among token ids; bytes are counted first, ten times as fast, which is right for small ids."""
-    return expected if tokens.count(_END) == expected else array("H", tokens).count(END_OF_UNIT)
 
 
 def check_window(first: int, last: int, units: int) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import cast
 
 from memory_core.errors import SyncBusy
 from memory_core.stores.sqlite import INDEX, cut_log, drop_pages, meta, spaces, token_bits
 from memory_core.stores.sqlite.encoding import find_length, pack_embeddings, unpack_embeddings
-from memory_core.stores.sqlite.packing import pack_chunks, put_anew, replace_words
 from memory_core.stores.sqlite.store import Store
 
 MERGE_PAGES = 500  # of the keyword index that are merged in one step
@@ -61,6 +60,17 @@ def merge_keywords(store: Store, *, whole: bool) -> Iterator[None]:
         pages = MERGE_PAGES
 
 
+def put_anew(store: Store, step: Callable[[Store], bool]) -> None:
+    """Call a step that deletes rows and inserts them under their ids, until it returns False; what hangs on them stays."""
+    with store.maintain() as keeper:
+        keeper.pragma("foreign_keys", False)
+        try:
+            while step(store):
+                pass
+        finally:
+            keeper.pragma("foreign_keys", True)
+
+
 def repack_embeddings(store: Store) -> None:
     """Pack the embeddings that an older version stored in more bytes, in committed steps; those of a killed sync go on.
 
@@ -98,7 +108,6 @@ def _repack_some(store: Store) -> bool:
 def give_back_space(store: Store) -> None:
     """Return free pages to the file system in steps, and empty the write-ahead log."""
     repack_embeddings(store)
-    pack_chunks(store)
     with store.maintain() as connection:
         while free := int(connection.pragma("freelist_count")):
             connection.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()
@@ -121,7 +130,6 @@ def wipe(store: Store, *, seconds: float) -> bool:
 
     try:
         with store.write(content=False) as connection:
-            replace_words(connection)
             connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('optimize')")
         with store.maintain() as connection:
             return repeat(lambda: rewrite_file(connection, INDEX), seconds=seconds)

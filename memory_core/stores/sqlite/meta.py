@@ -22,7 +22,6 @@ PENDING_REASON = "owed_because"
 DESTINATIONS = "destinations"  # JSON list of the places outside this machine to which notes went
 OUTAGE = "outage"  # see outage_log.py
 BITS_SPACE, BITS_LAST = "bits_space", "bits_last"  # see vectors.py: the space of the bit column, and its last row
-PLAIN_AFTER = "plain_after"  # the id behind which chunks wait to be packed, until the key is gone
 UNPACKED_AFTER = "unpacked_after"  # see migrations.py
 
 LONGEST_STEP = 10_000

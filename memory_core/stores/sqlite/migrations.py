@@ -126,7 +126,7 @@ INSERT INTO meta SELECT 'unpacked_after', '0' WHERE EXISTS (SELECT 1 FROM embedd
 DELETE FROM meta WHERE key = 'tidied';
 """
 
-# From here on chunks are packed once there are enough of them to choose the codebooks from; see codebooks.py.
+# From here on chunks were packed once there were enough of them to choose the codebooks from.
 _NINTH = """
 CREATE TABLE codebooks (
   kind    TEXT PRIMARY KEY,             -- 'words' | 'tokens'
@@ -137,7 +137,15 @@ ALTER TABLE chunks ADD COLUMN packed BLOB;      -- the text, packed, where `text
 DELETE FROM meta WHERE key = 'tidied';
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH, _NINTH)
+# From here on texts stand as they are, and a search computes the token ids that it needs; see upgrade.py.
+_TENTH = """
+DROP TABLE codebooks;
+ALTER TABLE chunks DROP COLUMN packed;
+ALTER TABLE chunks DROP COLUMN tokens;
+DELETE FROM meta WHERE key IN ('plain_after', 'tidied');
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH, _NINTH, _TENTH)
 VERSION = len(MIGRATIONS)
 
 

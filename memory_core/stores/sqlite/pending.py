@@ -1,19 +1,16 @@
-"""Queries for what is still to be computed: texts without embeddings, chunks without token ids."""
+"""Queries for the texts that still lack an embedding."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import islice
 from typing import TypeAlias, cast
 
 from memory_core.stores.sqlite import Connection
-from memory_core.stores.sqlite.codebooks import Codebooks
 from memory_core.stores.sqlite.encoding import unpack_units
-from memory_core.stores.sqlite.rows import unpack_text
 from memory_core.stores.values import PendingWindow, slice_units
 
-_PendingRow: TypeAlias = tuple[int, int, int, bytes, str, bytes | None, bytes]
-_UntokenedRow: TypeAlias = tuple[int, bytes, str, bytes | None]
+_PendingRow: TypeAlias = tuple[int, int, int, bytes, str, bytes]
 
 _ASKED = 500  # hashes in one query
 
@@ -44,7 +41,7 @@ def find_pending_windows(
         The windows, and the place of the last of them; no windows where none is left.
     """
     rows = connection.execute(
-        f"SELECT w.chunk_id, w.first, w.last, w.hash, c.text, c.packed, c.units FROM {prefix}windows w"
+        f"SELECT w.chunk_id, w.first, w.last, w.hash, c.text, c.units FROM {prefix}windows w"
         f" CROSS JOIN {prefix}chunks c ON c.id = w.chunk_id"  # CROSS: in the order of the first table, without a sort
         f" WHERE (w.chunk_id, w.first) > (?, ?)"
         f" AND NOT EXISTS (SELECT 1 FROM {_EMBEDDINGS[tokens]} WHERE e.space_id = ? AND e.hash = w.hash)"
@@ -52,11 +49,10 @@ def find_pending_windows(
         (*after, space_id, limit),
     )
     found: dict[bytes, PendingWindow] = {}
-    held, text, units = -1, "", []
-    books = Codebooks(connection)
-    for chunk_id, first, last, key, plain, packed, blob in cast("Iterable[_PendingRow]", rows):
+    held, units = -1, []
+    for chunk_id, first, last, key, text, blob in cast("Iterable[_PendingRow]", rows):
         if chunk_id != held:
-            held, text, units = chunk_id, unpack_text(books, plain, packed), unpack_units(blob)
+            held, units = chunk_id, unpack_units(blob)
         after = chunk_id, first
         found.setdefault(key, PendingWindow(key, slice_units(text, units[first : last + 1])))
     return list(found.values()), after
@@ -71,21 +67,6 @@ def count_pending(connection: Connection, space_id: int | None, prefix: str = ""
             (space_id,),
         ).get
     )
-
-
-def find_chunks_without_tokens(
-    connection: Connection, after: int, limit: int, prefix: str = ""
-) -> list[tuple[int, Sequence[str]]]:
-    """Return (chunk id, texts of its units) of the next chunks without token ids, behind a chunk id."""
-    rows = connection.execute(
-        f"SELECT id, units, text, packed FROM {prefix}chunks WHERE tokens IS NULL AND id > ? ORDER BY id LIMIT ?",
-        (after, limit),
-    ).fetchall()
-    books = Codebooks(connection)
-    return [
-        (chunk_id, slice_units(unpack_text(books, plain, packed), unpack_units(blob)))
-        for chunk_id, blob, plain, packed in cast("Iterable[_UntokenedRow]", rows)
-    ]
 
 
 def find_embedded(

@@ -9,11 +9,9 @@ from pathlib import Path
 from memory_core.embeddings.vectors import INT8_FACTOR
 from memory_core.errors import StoreCorrupt, StoreError, StoreReadOnly
 from memory_core.stores import sqlite
-from memory_core.stores.sqlite.codebooks import Codebooks
 from memory_core.stores.sqlite.damage import DamagedRow, check_chunk, translate_bad_text
 from memory_core.stores.sqlite.encoding import COARSE_FROM, NARROW_UNIT, WIDE_UNIT, unpack_units
 from memory_core.stores.sqlite.migrations import VERSION, check, find_wrong_table
-from memory_core.stores.sqlite.rows import unpack_text
 
 ASIDE = ".damaged"  # behind the whole name; the last damaged index of its path
 _OURS = frozenset(
@@ -82,11 +80,9 @@ def _check_rows(connection: sqlite.Connection) -> None:
         DamagedRow: A row holds what no sync has written.
     """
     with translate_bad_text():
-        books = Codebooks(connection)
-        rows = connection.execute("SELECT hash, context, text, packed, units, tokens FROM chunks WHERE length(units)")
-        for key, context, plain, packed, units, tokens in rows:
-            token_ids = None if tokens is None else books.unpack_tokens([tokens])[0]
-            check_chunk(key, context, unpack_text(books, plain, packed), unpack_units(units), token_ids)
+        rows = connection.execute("SELECT hash, context, text, units FROM chunks WHERE length(units)")
+        for key, context, text, units in rows:
+            check_chunk(key, context, text, unpack_units(units))
     for what, query in _WRONG_ROWS.items():
         if connection.execute(f"SELECT EXISTS ({query})").get:
             raise DamagedRow(what)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import starmap
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from memory_core.stores.interface import best_of
 from memory_core.stores.sqlite import Connection, load_tokenizer, word_forms
-from memory_core.stores.sqlite.codebooks import Codebooks
 from memory_core.stores.sqlite.damage import check_chunk, check_cosines, check_window
 from memory_core.stores.sqlite.encoding import unpack_embeddings, unpack_lines, unpack_units
 from memory_core.stores.sqlite.files import FileId
 from memory_core.stores.sqlite.kept_rows import KEPT_UP_TO, KeptRows
 from memory_core.stores.sqlite.meta import WORKSPACE, get_value, read_generation
-from memory_core.stores.sqlite.rows import unpack_text
 from memory_core.stores.sqlite.spaces import load_serving_space
 from memory_core.stores.sqlite.stem_counts import StemCounts
 from memory_core.stores.sqlite.token_bits import load_tokens
@@ -32,7 +31,7 @@ MAX_HITS = 3000  # chunks that a search scores by keyword, about
 _WINDOWS, _WINDOWS_OF_DATES = 2, 8
 _MOST_BOUND = 100  # numbers of a list that are variables
 
-_ChunkRow: TypeAlias = tuple[int, bytes, str, str, str | None, int, str, str, bytes | None, bytes, bytes | None]
+_ChunkRow: TypeAlias = tuple[int, bytes, str, str, str | None, int, str, str, bytes]
 _NO_BINDINGS: Mapping[str, str | float] = {}
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -49,7 +48,7 @@ class ReaderCaches:
     def __init__(self, file: FileId | None) -> None:
         self.file = file
         self.stem_counts = StemCounts()
-        self.chunks: KeptRows[tuple[int, bool], IndexedChunk] = KeptRows()  # by id, and if token ids were asked for
+        self.chunks: KeptRows[int, IndexedChunk] = KeptRows()  # by id
         self.holders: KeptRows[bytes, list[int]] = KeptRows()  # by the hash of a window the chunks that hold it
         self.windows: KeptRows[tuple[int, int], list[_Window]] = KeptRows()  # by chunk and space
 
@@ -68,7 +67,6 @@ class StoreReader:
         self._caches = caches or ReaderCaches(None)
         self._vectors = vectors
         self._tokenize = load_tokenizer(connection)
-        self._books = Codebooks(connection)
         self._chunks: int | None = None  # their number, once it was counted
         self._units: dict[int, int] = {}  # the number of units of each chunk that was loaded
 
@@ -193,15 +191,10 @@ class StoreReader:
         )
         return [row[0] for row in rows]
 
-    def load_chunks(self, ids: Collection[int], *, tokens: bool = False) -> list[IndexedChunk]:
+    def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """See `Reader`."""
         found = self._find_kept(
-            self._caches.chunks,
-            [(number, tokens) for number in ids],
-            lambda missing: {
-                (chunk.id, tokens): chunk
-                for chunk in self._read_chunks([number for number, _ in missing], tokens=tokens)
-            },
+            self._caches.chunks, [*ids], lambda missing: {chunk.id: chunk for chunk in self._read_chunks(missing)}
         )
         chunks = sorted(found.values(), key=lambda chunk: chunk.id)  # two parts of one long line begin at one place
         for chunk in chunks:
@@ -223,22 +216,17 @@ class StoreReader:
             found.update(others)
         return found
 
-    def _read_chunks(self, ids: Collection[int], *, tokens: bool) -> list[IndexedChunk]:
-        wanted = "c.tokens" if tokens else "NULL"
+    def _read_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         rows = self._db.execute(
-            "SELECT c.id, c.hash, f.path, f.source, f.date, c.start_line, c.context, c.text, c.packed, c.units,"
-            f" {wanted} FROM chunks c"
-            f" JOIN files f ON f.id = c.file_id WHERE c.id IN ({_list_numbers(ids)}) AND length(c.units)",
+            "SELECT c.id, c.hash, f.path, f.source, f.date, c.start_line, c.context, c.text, c.units"
+            f" FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id IN ({_list_numbers(ids)}) AND length(c.units)",
             _bind_numbers(ids),
         )
         chunks = []
-        found = cast("list[_ChunkRow]", rows.fetchall())
-        unpacked = iter(self._books.unpack_tokens([row[-1] for row in found if row[-1] is not None]) if tokens else ())
-        for chunk_id, key, path, source, date, start, context, plain, packed, blob, held in found:
-            text, units = unpack_text(self._books, plain, packed), unpack_units(blob)
-            token_ids = None if held is None else next(unpacked)
-            check_chunk(key, context, text, units, token_ids)
-            chunks.append(IndexedChunk(chunk_id, path, source, date, start, context, text, units, token_ids))
+        for chunk_id, key, path, source, date, start, context, text, blob in cast("list[_ChunkRow]", rows.fetchall()):
+            units = unpack_units(blob)
+            check_chunk(key, context, text, units)
+            chunks.append(IndexedChunk(chunk_id, path, source, date, start, context, text, units))
         return chunks
 
     def find_phrase(self, phrase: str, dates: DateRange) -> list[int]:
@@ -269,14 +257,11 @@ class StoreReader:
         given = "SELECT value FROM json_each(?)"
         wanted = f"c.file_id IN (SELECT file_id FROM chunks WHERE id IN ({given}))" if whole else f"c.id IN ({given})"
         rows = self._db.execute(
-            "SELECT c.id, f.path, f.source, f.date, c.start_line, c.text, c.packed FROM chunks c JOIN files f ON f.id = c.file_id"
+            "SELECT c.id, f.path, f.source, f.date, c.start_line, c.text FROM chunks c JOIN files f ON f.id = c.file_id"
             f" WHERE {wanted} AND f.source <> 'sessions' ORDER BY f.source, f.path, c.start_line, c.id",
             (json.dumps(list(ids)),),
         )
-        return [
-            ChunkText(chunk_id, path, source, day, start, unpack_text(self._books, plain, packed))
-            for chunk_id, path, source, day, start, plain, packed in rows
-        ]
+        return [*starmap(ChunkText, cast("list[tuple[int, str, str, str | None, int, str]]", rows.fetchall()))]
 
     def compare_windows(
         self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]

@@ -6,10 +6,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-from memory_core.embeddings.token_blobs import pack_ids
 from memory_core.records import Chunk, FileStamp, MemoryFile, Window
-from memory_core.stores.sqlite import Connection, meta, word_forms
-from memory_core.stores.sqlite.codebooks import Codebooks
+from memory_core.stores.sqlite import Connection, word_forms
 from memory_core.stores.sqlite.encoding import pack_lines, pack_units, unpack_lines, unpack_units
 from memory_core.stores.values import IndexedFile, PreparedChunk, PreparedFile, digest, slice_units
 from memory_core.text.markdown import may_hold_links
@@ -34,7 +32,6 @@ class FileRows:
         self._db = connection
         self._prefix = prefix
         self._seen = {} if seen is None else seen
-        self._books = Codebooks(connection)
 
     def put(self, *prepared: PreparedFile) -> dict[int, PreparedChunk]:
         """Make the rows of different files equal to what was prepared; equal chunks keep their rows.
@@ -44,8 +41,6 @@ class FileRows:
         """
         inserted: dict[int, PreparedChunk] = {}
         unused: list[int] = []
-        if self._books.learn(self._prefix):
-            meta.set_values(self._db, {meta.PLAIN_AFTER: "0"})
         for each in prepared:
             new, old = self._put_chunks(self._put_file(each), each.chunks)
             inserted |= new
@@ -75,15 +70,6 @@ class FileRows:
             f"INSERT INTO {self._prefix}files (source, path, hash, mtime_ns, size, error) VALUES (?, ?, x'', 0, 0, ?)"
             " ON CONFLICT (source, path) DO UPDATE SET error = excluded.error",
             (file.source, file.path, reason),
-        )
-
-    def put_token_ids(self, rows: Iterable[tuple[int, Sequence[Sequence[int]]]]) -> None:
-        """Store (chunk id, token ids of each of its units)."""
-        blobs = [(pack_ids(units_ids), chunk_id) for chunk_id, units_ids in rows]
-        self._books.learn_tokens([blob for blob, _ in blobs])
-        self._db.executemany(
-            f"UPDATE {self._prefix}chunks SET tokens = ? WHERE id = ?",
-            [(self._books.pack_tokens(blob), chunk_id) for blob, chunk_id in blobs],
         )
 
     def _put_file(self, prepared: PreparedFile) -> int:
@@ -137,8 +123,8 @@ class FileRows:
         chunk = item.chunk
         text = replace_surrogates(chunk.text)
         self._db.execute(
-            f"INSERT INTO {self._prefix}chunks (file_id, start_line, end_line, hash, context, units, text, packed, links)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT INTO {self._prefix}chunks (file_id, start_line, end_line, hash, context, units, text, links)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 file_id,
                 chunk.start_line,
@@ -146,7 +132,8 @@ class FileRows:
                 key,
                 chunk.context,
                 pack_units(item.units),
-                *pack_text(self._books, text),
+                text,
+                may_hold_links(text),
             ),
         )
         chunk_id = self._db.last_insert_rowid()
@@ -169,10 +156,8 @@ class FileRows:
 
     def _delete_some(self, ids: Sequence[int]) -> None:
         given = json.dumps(ids)
-        rows = self._db.execute(
-            f"SELECT context, text, packed FROM {self._prefix}chunks WHERE id IN {_GIVEN}", (given,)
-        )
-        texts = [_searched_text(context, unpack_text(self._books, *stored)) for context, *stored in rows]
+        rows = self._db.execute(f"SELECT context, text FROM {self._prefix}chunks WHERE id IN {_GIVEN}", (given,))
+        texts = [_searched_text(context, text) for context, text in rows]
         # One statement: FTS5 writes what it has gathered before each, which takes six times as long as the deletes.
         self._db.execute(f"DELETE FROM {self._prefix}chunks_fts WHERE rowid IN {_GIVEN}", (given,))
         self._db.execute(f"DELETE FROM {self._prefix}chunks WHERE id IN {_GIVEN}", (given,))
@@ -222,23 +207,21 @@ def load_file(connection: Connection, file: MemoryFile) -> PreparedFile | None:
         return None
     file_id, content, *stamp, day, lines = row
     rows = connection.execute(
-        "SELECT id, start_line, end_line, context, text, packed, units FROM chunks WHERE file_id = ? ORDER BY start_line, id",
+        "SELECT id, start_line, end_line, context, text, units FROM chunks WHERE file_id = ? ORDER BY start_line, id",
         (file_id,),
     ).fetchall()
-    books = Codebooks(connection)
     return PreparedFile(
         file=file,
         hash=content,
         stamp=FileStamp(*stamp),
         date=day,
-        chunks=tuple(_load_chunk(connection, books, chunk) for chunk in rows),
+        chunks=tuple(_load_chunk(connection, chunk) for chunk in rows),
         lines=unpack_lines(lines),
     )
 
 
-def _load_chunk(connection: Connection, books: Codebooks, row: tuple[Any, ...]) -> PreparedChunk:
-    chunk_id, start, end, context, plain, packed, blob = row
-    text = unpack_text(books, plain, packed)
+def _load_chunk(connection: Connection, row: tuple[Any, ...]) -> PreparedChunk:
+    chunk_id, start, end, context, text, blob = row
     own = unpack_units(blob)
     windows = connection.execute("SELECT first, last FROM windows WHERE chunk_id = ? ORDER BY first", (chunk_id,))
     return PreparedChunk(
@@ -246,15 +229,3 @@ def _load_chunk(connection: Connection, books: Codebooks, row: tuple[Any, ...]) 
         tuple(own),
         tuple(Window(first, last, "\n".join(slice_units(text, own[first : last + 1]))) for first, last in windows),
     )
-
-
-def pack_text(books: Codebooks, text: str) -> tuple[str, bytes | None, bool]:
-    """Return the columns `text`, `packed` and `links` of a chunk."""
-    packed = books.pack_text(text)
-    links = may_hold_links(text)
-    return ("", packed, links) if packed is not None else (text, None, links)
-
-
-def unpack_text(books: Codebooks, plain: str, packed: bytes | None) -> str:
-    """Return the text of a chunk from its columns `text` and `packed`."""
-    return plain if packed is None else books.unpack_text(packed)

@@ -20,6 +20,7 @@ from memory_core.stores.sqlite.meta import bump_generation
 from memory_core.stores.sqlite.migrations import MIGRATIONS
 from memory_core.stores.sqlite.repair import find_damage, may_replace, remove_obstacles, set_aside
 from memory_core.stores.sqlite.retrieval import ReaderCaches, StoreReader
+from memory_core.stores.sqlite.upgrade import convert_rows
 from memory_core.stores.sqlite.vectors import VectorIndex
 
 log = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ class Store:
         self.writable = writable
         self.vectors = vectors or VectorIndex(Vector())
         self._caches = ReaderCaches(None)
-        self._pool = ConnectionPool(path, INDEX, MIGRATIONS, writable=writable)
+        self._pool = ConnectionPool(path, INDEX, MIGRATIONS, writable=writable, prepare=convert_rows)
 
     def exists(self) -> bool:
         """Return True if the file exists.

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 class _Text:
     """Implements `IndexedText` on the tables with one prefix."""
 
-    keeps_token_ids = True
-
     def __init__(self, store: Store, prefix: str) -> None:
         self._store = store
         self._prefix = prefix
@@ -65,20 +63,6 @@ class _Text:
     def count_pending(self, space_id: int | None, *, tokens: bool = False) -> int:
         with self._store.read() as connection:
             return pending.count_pending(connection, space_id, self._prefix, tokens=tokens)
-
-    def find_chunks_without_tokens(self, *, step: int) -> Iterator[Sequence[tuple[int, Sequence[str]]]]:
-        after = -1
-        while True:
-            with self._store.read() as connection:
-                found = pending.find_chunks_without_tokens(connection, after, step, self._prefix)
-            if not found:
-                return
-            yield found
-            after = found[-1][0]
-
-    def put_token_ids(self, rows: Iterable[tuple[int, Sequence[Sequence[int]]]]) -> None:
-        with self._store.write(content=False) as connection:
-            FileRows(connection, self._prefix).put_token_ids(rows)
 
 
 class StagedWriter(_Text):

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.config.settings import Chunking
-from memory_core.embeddings.token_blobs import pack_ids
 from memory_core.records import Unit
 from memory_core.stores.sqlite.damage import DamagedRow, check_chunk, check_cosines, check_window
 from memory_core.stores.sqlite.encoding import pack_units, unpack_embeddings, unpack_lines, unpack_units
@@ -39,11 +38,11 @@ def test_what_a_sync_writes_is_never_taken_for_damage(lines: list[str], tokens: 
         if units:
             stored = replace_surrogates(chunk.text)
             key = PreparedChunk(chunk, units, ()).hash
-            check_chunk(key, chunk.context, stored, unpack_units(pack_units(units)), pack_ids([[1, 2]] * len(units)))
+            check_chunk(key, chunk.context, stored, unpack_units(pack_units(units)))
 
 
 def test_a_flipped_bit_of_a_text_is_damage() -> None:
-    check_chunk(KEY, "Notes", TEXT, UNITS, pack_ids([[1], []]))
+    check_chunk(KEY, "Notes", TEXT, UNITS)
     dice = random.Random(3)
     for _ in range(100):
         data = bytearray(TEXT, "ascii")
@@ -61,12 +60,6 @@ def test_a_unit_outside_of_its_text_is_damage(unit: Unit) -> None:
     for units in ([unit], [UNITS[0], unit]):
         with pytest.raises(DamagedRow):
             check_chunk(KEY, "Notes", TEXT, units)
-
-
-@pytest.mark.parametrize("tokens", [b"\x01", b"", pack_ids([[1]]), pack_ids([[1], [], []])])
-def test_tokens_of_other_units_are_damage(tokens: bytes) -> None:
-    with pytest.raises(DamagedRow):
-        check_chunk(KEY, "Notes", TEXT, UNITS, tokens)
 
 
 def test_columns_that_are_cut_off_are_damage() -> None:

@@ -16,7 +16,7 @@ TWO = "- Anna: I cook soup.\n- Ben: I cook pasta.\n- Anna: With leeks.\n- **Ben:
 def find(text: str, question: str, path: str = "memory/2026-01-02.md") -> list[str]:
     """Return the lines that somebody else says than the question names."""
     units = split_units(text)
-    chunk = IndexedChunk(1, path, "memory", None, 1, "", text, units, None)
+    chunk = IndexedChunk(1, path, "memory", None, 1, "", text, units)
     places = [(0, index) for index in range(len(units))]
     others = find_other_speakers(Question(words=(), phrases=(), chunks=1, text=question), [Candidate(chunk)], places)
     return [text[unit.start : unit.end].strip() for unit, is_other in zip(units, others, strict=True) if is_other]

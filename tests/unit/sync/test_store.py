@@ -76,7 +76,6 @@ def content(store: SyncStore) -> dict[str, Any]:
         ),
         "pending": [store.count_pending(space_id) for space_id in (None, *spaces)],
         "embedded": [(store.find_embedded(n, every), store.find_embedded(n, every, tokens=True)) for n in spaces],
-        "without tokens": sorted(units for step in store.find_chunks_without_tokens(step=2) for _, units in step),
         "calibrations": [store.load_calibration(space_id) for space_id in spaces],
     }  # fmt: skip
 

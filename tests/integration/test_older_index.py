@@ -1,0 +1,58 @@
+"""An index of schema 9, whose texts are packed and vectors coded otherwise, serves at once; nothing is embedded again.
+
+`index-9.sqlite.gz` is what the version before schema 10 has made of these notes, first with the static model, then with
+`CountingProvider(dimensions=48)`, where an index of 16 chunks was large enough for it to pack texts and token ids.
+"""
+
+from __future__ import annotations
+
+import gzip
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from memory_core.embeddings.static import StaticProvider
+from tests.fakes.providers import CountingProvider
+from tests.index import Index
+from tests.integration.test_sync import prose
+
+OLDER = Path(__file__).parents[1] / "data/older/index-9.sqlite.gz"
+DIMENSIONS = 48
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Index:
+    """The notes, and the older index of them."""
+    index = Index(tmp_path / "notes", tmp_path / "state")
+    for n in range(5):
+        index.note(f"memory/2026-01-0{n + 1}.md", f"# Day {n}\n\n{prose(12, start=n * 9)}")
+    index.state.mkdir()
+    older = gzip.decompress(OLDER.read_bytes())
+    path = index.state / "main.sqlite"
+    path.write_bytes(older)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE meta SET value = ? WHERE key = 'workspace'", (str(index.workspace.resolve()),))
+    return index
+
+
+def test_it_serves_before_the_next_sync(index: Index) -> None:
+    provider = CountingProvider(dimensions=DIMENSIONS)
+    with index.store.reading() as reader:
+        chunks = reader.load_chunks(range(1, reader.count_chunks() + 1))
+        assert {chunk.path for chunk in chunks} == {f"memory/2026-01-0{n + 1}.md" for n in range(5)}
+        serving = reader.load_serving_space()
+        assert serving is not None
+        assert serving.space == provider.space
+        cosines = reader.compare_windows(serving.id, provider.embed_query(chunks[0].text), [chunks[0].id])
+        assert max(window.cosine for window in cosines) > 0.7
+
+
+@pytest.mark.parametrize("provider", [CountingProvider(dimensions=DIMENSIONS), StaticProvider()])
+def test_the_next_sync_embeds_nothing(index: Index, provider: CountingProvider | StaticProvider) -> None:
+    report = index.sync(provider)
+    assert (report.embedded, report.reindexed, report.unchanged) == (0, False, 5)
+    twin = Index(index.workspace, index.state / "twin", index.search)
+    twin.sync(provider)
+    assert index.content(provider) == twin.content(provider)
