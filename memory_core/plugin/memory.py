@@ -138,13 +138,11 @@ class Memory:
         self.close()
 
     def config(self) -> AgentConfig:
-        """Resolve this agent's configuration as it is now.
+        """Resolve this agent's configuration as it is now, also after `close`.
 
         Raises:
-            MemoryClosed: After `close`.
             ConfigError: It cannot be used.
         """
-        self._refuse_closed()
         return self._source.current().agent(self._agent)
 
     def check(self) -> None:
@@ -153,7 +151,7 @@ class Memory:
         Raises:
             ConfigError: It cannot be used.
         """
-        config = self.config()
+        config = self._open_config()
         if config.enabled:
             self._selector(config)
 
@@ -166,7 +164,7 @@ class Memory:
             access: What the session may do in the workspace; `memory_append` is offered to "rw" only.
         """
         try:
-            config = self.config()
+            config = self._open_config()
         except MemoryCoreError as error:
             log.warning("no memory tools: %s", error)
             return []
@@ -181,7 +179,7 @@ class Memory:
             context: The chat from which the call comes; None is this machine's own user.
         """
         try:
-            return results.make_encodable(self._run_tool(self.config(), name, arguments, check_context(context)))
+            return results.make_encodable(self._run_tool(self._open_config(), name, arguments, check_context(context)))
         except Exception as error:  # noqa: BLE001 -- a tool call must never bring the host down
             return results.shape_failure(error, name)
 
@@ -285,7 +283,7 @@ class Memory:
         Raises:
             MemoryCoreError: The configuration cannot be used.
         """
-        config, context = self.config(), check_context(context)
+        config, context = self._open_config(), check_context(context)
         return _explain_memory(config, context) if config.enabled and context.access != "none" else ""
 
     def session_context(self, context: CallContext | None = None, *, budget_chars: int = prompts.CONTEXT_CHARS) -> str:
@@ -296,7 +294,7 @@ class Memory:
         Raises:
             MemoryCoreError: Memory cannot be read.
         """
-        config, context = self.config(), check_context(context)
+        config, context = self._open_config(), check_context(context)
         if not self.allows(context, config):
             return ""
         return self._recall.quote_context(config, context, self._today(), budget_chars=budget_chars)
@@ -311,7 +309,7 @@ class Memory:
         Raises:
             MemoryCoreError: Memory cannot be read.
         """
-        config, context = self.config(), check_context(context)
+        config, context = self._open_config(), check_context(context)
         if not config.enabled or context.access == "none":
             return ""
         readable = self.allows(context, config)
@@ -337,7 +335,7 @@ class Memory:
         Raises:
             MemoryCoreError: Memory cannot be read.
         """
-        return self._recall_for(self.config(), message, check_context(context), shown)
+        return self._recall_for(self._open_config(), message, check_context(context), shown)
 
     def recall(self, context: CallContext | None, text: str, *, max_results: int = PASSAGES) -> str:
         """Return the passages of notes that a message calls to mind, or the text of `recall_for_message` where that is on.
@@ -350,7 +348,7 @@ class Memory:
         Raises:
             MemoryCoreError: Memory cannot be read.
         """
-        return self._quote_recalled(self.config(), check_context(context), text, max_results)
+        return self._quote_recalled(self._open_config(), check_context(context), text, max_results)
 
     def _recall_for(
         self, config: AgentConfig, message: str, context: CallContext, shown: frozenset[str] = frozenset()
@@ -377,7 +375,7 @@ class Memory:
         Raises:
             MemoryCoreError: The configuration cannot be used.
         """
-        config, context = self.config(), check_context(context)
+        config, context = self._open_config(), check_context(context)
         if not config.enabled or not config.search.sync.on_session_start or context.access != "rw":
             return
         key = context.session_key or ""
@@ -406,7 +404,7 @@ class Memory:
         Raises:
             MemoryCoreError: A message is no object, or the configuration cannot be used.
         """
-        config, context = self.config(), check_context(context)
+        config, context = self._open_config(), check_context(context)
         wanted = config.search.items.capture.enabled and context.access == "rw" and scope.is_main(context, config.agent)
         if wanted and self.allows(context, config):
             self._capture.add(config, context.session_key, messages, complete)
@@ -426,7 +424,7 @@ class Memory:
         """
         from memory_core.plugin.flush import cycles
 
-        config, context = self.config(), check_context(context)
+        config, context = self._open_config(), check_context(context)
         self.forget_session(context.session_key)
         cycles.end(cycles.read_key(context), config)
 
@@ -448,7 +446,7 @@ class Memory:
         Raises:
             MemoryCoreError: The configuration cannot be used.
         """
-        config = config or self.config()
+        config = config or self._open_config()
         return (
             config.enabled
             and context.access != "none"
@@ -461,7 +459,7 @@ class Memory:
         Logs a warning when memory cannot be used.
         """
         try:
-            config = self.config()
+            config = self._open_config()
             if config.enabled:
                 self._selector(config).session_updated(session_key)
         except MemoryCoreError as error:
@@ -597,7 +595,7 @@ class Memory:
         Logs a warning when memory cannot be used.
         """
         try:
-            config = self.config()
+            config = self._open_config()
             if config.enabled:
                 self._sync_soon(config)
         except MemoryCoreError as error:
@@ -614,7 +612,7 @@ class Memory:
         Raises:
             MemoryCoreError: The configuration or the index cannot be used.
         """
-        config = self.config()
+        config = self._open_config()
         off = explain_off(config)
         if off is not None:
             return Status(
@@ -639,7 +637,7 @@ class Memory:
         Raises:
             MemoryCoreError: The configuration cannot be used.
         """
-        config = self.config()
+        config = self._open_config()
         off = explain_off(config)
         if off is not None:
             return [Finding(subject="config", level="warn", message=str(off), action=off.action)]
@@ -657,7 +655,7 @@ class Memory:
             self._refuse_closed()
             with self._lock:
                 self._started = True
-            config = config or self.config()
+            config = config or self._open_config()
             if config.enabled:
                 self._start(self._selector(config), config)  # it may have been opened before
         except MemoryCoreError as error:
@@ -674,8 +672,13 @@ class Memory:
             self._closed = True
         return (*self._capture.close(), *self._close_selectors(), *self._items.close())
 
+    def _open_config(self) -> AgentConfig:
+        """Resolve the configuration for a call that needs an open memory."""
+        self._refuse_closed()
+        return self.config()
+
     def _config_if_on(self) -> AgentConfig:
-        config = self.config()
+        config = self._open_config()
         refuse_off(config)
         return config
 
