@@ -319,6 +319,7 @@ def _list_relevant_events() -> list[type[FileSystemEvent]]:
     return [
         events.FileCreatedEvent, events.FileModifiedEvent, events.FileClosedEvent, events.FileMovedEvent,
         events.FileDeletedEvent, events.DirCreatedEvent, events.DirMovedEvent, events.DirDeletedEvent,
+        getattr(events, "FileAttribEvent", events.FileModifiedEvent),  # watchdog 7.1 tells changed permissions apart
     ]  # fmt: skip
 
 
