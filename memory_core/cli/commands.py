@@ -156,26 +156,18 @@ def _run_doctor(options: Options) -> int:
 
 
 def _run_mcp(options: Options) -> int:
-    from memory_core.hosts.allocation import save_memory
+    from memory_core.hosts import mcp
     from memory_core.hosts.saving import CopySlot, is_saving
     from memory_core.plugin.slot import MemorySlot
     from memory_core.records import CallContext
 
-    save_memory()
     saving = is_saving()
     slot = (CopySlot if saving else MemorySlot)(
         options.config, workspace=options.workspace, state_dir=options.state_dir
     )
     # A copy of a session that saves before a compaction writes the note of the day, never MEMORY.md.
     context = CallContext(agent=options.agent, main=False if saving else None)
-    if options.http is None:
-        from memory_core.hosts.mcp.serving import serve
-
-        serve(slot, context)
-    else:
-        from memory_core.hosts.mcp.http import Address, serve_http
-
-        serve_http(slot, context, Address.parse(options.http))
+    mcp.serve(slot, context, http=options.http)
     return 0
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import mcp_types as types
 import pytest
 
-from memory_core.hosts.mcp import lines
+from memory_core.hosts.mcp import stdio
 from memory_core.tools import schemas
 from tests.command import REPOSITORY, Command
 from tests.hosts.mcp_server import DEADLINE_SECONDS, NOTE, Server, call, frame, talk
@@ -216,14 +216,14 @@ MALFORMED: tuple[tuple[bytes, int], ...] = (
     (b'[{"jsonrpc":"2.0","id":7,"method":"ping"}]', types.INVALID_REQUEST),
     (b"null", types.INVALID_REQUEST),
     (b"{}", types.INVALID_REQUEST),
-    (b" " * (lines.MAX_LINE_BYTES + 1), types.INVALID_REQUEST),
+    (b" " * (stdio.MAX_LINE_BYTES + 1), types.INVALID_REQUEST),
 )
 
 
 @pytest.mark.parametrize(("line", "code"), MALFORMED, ids=lambda value: repr(value)[:60])
 def test_a_line_that_is_no_message_is_told_so(line: bytes, code: int) -> None:
-    fits = line if len(line) <= lines.MAX_LINE_BYTES else None
-    message, refusal = lines.parse_message(fits)
+    fits = line if len(line) <= stdio.MAX_LINE_BYTES else None
+    message, refusal = stdio.parse_message(fits)
     assert message is None
     assert refusal is not None
     assert refusal.error.code == code
@@ -288,7 +288,7 @@ def test_calls_that_hang_hold_up_no_other_call(command: Command, tmp_path: Path)
 
 def test_an_answer_that_json_cannot_hold_becomes_an_error() -> None:
     answer = types.JSONRPCResponse(jsonrpc="2.0", id=5, result={"path": "\udc80.md"})
-    sent = json.loads(lines.to_line(answer))
+    sent = json.loads(stdio.to_line(answer))
     assert sent["id"] == 5
     assert sent["error"]["code"] == types.INTERNAL_ERROR
 
@@ -351,70 +351,6 @@ def test_without_the_package_it_says_what_to_install(command: Command) -> None:
     assert 'pip install "memory-core-py[mcp]"' in done.stderr
 
 
-# Runs the server in this process, and prints the names of all modules that are loaded when it writes its first answer.
-SPY = """
-import os, sys
-from memory_core.cli.main import main
-
-def write(descriptor, data):
-    if descriptor > 2:
-        os.write = told
-        told(2, " ".join(sys.modules).encode())
-    return told(descriptor, data)
-
-told, os.write = os.write, write
-sys.exit(main(sys.argv[1:]))
-"""
-HEAVY = {
-    "mcp",
-    "mcp_types",
-    "anyio",
-    "pydantic",
-    "pydantic_core",
-    "numpy",
-    "apsw",
-    "tokenizers",
-    "jsonschema",
-    "httpx",
-    "watchdog",
-}
-
-
-def test_the_client_is_answered_before_anything_heavy_is_loaded(command: Command) -> None:
-    opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-    said = [frame("initialize", id=1, params=opening), frame("notifications/initialized"), frame("tools/list", id=2)]
-    done = subprocess.run(
-        [sys.executable, "-c", SPY, "mcp"],
-        input="".join(json.dumps(line) + "\n" for line in said),
-        env=command.variables(),
-        cwd=REPOSITORY,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-        timeout=60,
-    )
-    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2]
-    assert done.returncode == 0
-    assert "memory_core.plugin.slot" in done.stderr.split()
-    assert not HEAVY & set(done.stderr.split())
-
-
-def test_a_session_that_begins_by_hand_goes_on_as_if_it_had_not(server: Server) -> None:
-    server.greet()
-    server.send("ping", 2)
-    assert server.receive() == {"jsonrpc": "2.0", "id": 2, "result": {}}
-    server.send("tools/list", 3)
-    by_hand = server.receive()["result"]
-    server.send("no/such/method", 4)  # for the server
-    assert server.receive()["id"] == 4  # which has not answered the first request again
-    server.send("tools/list", 5)
-    assert server.receive()["result"] == by_hand
-    server.send(
-        "initialize", 1, protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "t", "version": "1"}
-    )
-    assert server.receive()["id"] == 1
-
-
 # A host that starts a server, asks it something, and waits to be killed.
 HOST = """
 import json, subprocess, sys
@@ -473,7 +409,7 @@ def test_an_idle_server_takes_less_than_100_mb(command: Command) -> None:
     assert command("index").code == 0  # so that the server has nothing to do
     with Server(command) as server:
         server.greet()
-        server.send("resources/list", 2)  # for the real server
+        server.send("resources/list", 2)
         assert server.receive_until(2)["result"]["resources"]
         status = Path(f"/proc/{server.process.pid}/status").read_text(encoding="utf-8")
     [kilobytes] = [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:")]

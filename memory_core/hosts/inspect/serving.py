@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from memory_core.errors import InvalidArgument, MemoryCoreError
+from memory_core.errors import MemoryCoreError
+from memory_core.hosts.listening import listen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +25,7 @@ def serve(open_memory: Callable[[], Memory], port: int, announce: Callable[[str]
         announce: Told the link before the first request is answered.
 
     Raises:
-        InvalidArgument: The port cannot be had.
-        MemoryCoreError: A package is missing.
+        MemoryCoreError: The port cannot be had, or a package is missing.
     """
     try:
         import markdown_it  # noqa: F401 -- so that it is missed now, not when the first note is opened
@@ -40,7 +39,7 @@ def serve(open_memory: Callable[[], Memory], port: int, announce: Callable[[str]
     from memory_core.hosts.inspect.guard import PageGuard
     from memory_core.hosts.inspect.resting import RestingMemory
 
-    with closing(_listen(port)) as listener, closing(RestingMemory(open_memory)) as memory:
+    with listen(ADDRESS, port) as listener, closing(RestingMemory(open_memory)) as memory:
         bound = listener.getsockname()[1]
         guard = PageGuard(make_application(memory), bound)
         config = uvicorn.Config(
@@ -49,16 +48,3 @@ def serve(open_memory: Callable[[], Memory], port: int, announce: Callable[[str]
         )  # fmt: skip
         announce(f"http://{ADDRESS}:{bound}/?token={guard.token}")
         uvicorn.Server(config).run(sockets=[listener])
-
-
-def _listen(port: int) -> socket.socket:
-    listener = socket.socket()
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it; see hosts/mcp/http.py
-        listener.bind((ADDRESS, port))
-        listener.listen(256)
-    except (OSError, OverflowError) as error:
-        listener.close()
-        raise InvalidArgument("--port", f"{port} cannot be used: {error}") from error
-    return listener

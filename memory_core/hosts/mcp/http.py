@@ -1,26 +1,28 @@
 """The MCP server over streamable HTTP, on this machine unless a secret is set.
 
-A web page may send requests to servers on the machine of its reader. So `Host` and `Origin` are checked, and whoever asks from
-another machine has to know the secret.
+A web page may send requests to servers on the machine of its reader, so the package mcp checks `Host` and `Origin` there. Whoever
+asks from another machine has to know the secret, which no page does.
 """
 
 from __future__ import annotations
 
 import hmac
 import os
-import socket
+import signal
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
-from memory_core.__about__ import explain_install
+import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.responses import PlainTextResponse
+
 from memory_core.errors import InvalidArgument, MemoryCoreError
-from memory_core.hosts.mcp.greeting import instruct
-from memory_core.hosts.mcp.lazy_packages import make_lazy
+from memory_core.hosts.listening import listen
+from memory_core.hosts.mcp.notes import MOST_SESSIONS
+from memory_core.hosts.mcp.server import end_process, make_server
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
 
@@ -31,6 +33,15 @@ PORT = 8765
 PATH = "/mcp"
 TOKEN_VARIABLE = "MEMORY_CORE_MCP_TOKEN"  # noqa: S105 -- a variable's name; on the command line, other users would see it
 MIN_TOKEN_CHARS = 16
+LAST_ANSWERS_SECONDS = 1  # for open requests after a signal
+
+LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+LOCAL_ONLY = TransportSecuritySettings(
+    allowed_hosts=[f"{name}{port}" for name in LOCAL_NAMES for port in ("", ":*")],
+    allowed_origins=[
+        f"{scheme}://{name}{port}" for scheme in ("http", "https") for name in LOCAL_NAMES for port in ("", ":*")
+    ],
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +76,10 @@ class Address:
     @property
     def is_local(self) -> bool:
         """True if only programs of this machine can reach it."""
-        return _is_loopback(self.host)
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
 
     def to_url(self, port: int) -> str:
         """Return the URL for clients, with the port that was taken."""
@@ -76,54 +90,58 @@ def serve_http(slot: MemorySlot, context: CallContext, address: Address) -> None
     """Serve until SIGINT or SIGTERM; then close the slot.
 
     Raises:
-        MemoryCoreError: The package mcp is not installed, the address cannot be used, or it is not local and no secret is set.
+        MemoryCoreError: The address cannot be used, or it is not local and no secret is set.
     """
-    token = _read_token(address)
-    try:
-        make_lazy("mcp", "mcp.server")
-        import anyio
-        import uvicorn
-        from mcp.server.transport_security import TransportSecuritySettings
-
-        from memory_core.hosts.mcp.changes import MOST_SESSIONS
-        from memory_core.hosts.mcp.server import end_on_signal, make_server
-    except ImportError as error:
-        raise MemoryCoreError(
-            "the MCP server needs the package mcp, version 2", action=explain_install("mcp")
-        ) from error
-
-    class Quiet(uvicorn.Server):
-        @contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            """Leave the signals to `end_on_signal`."""
-            yield
-
-    server = make_server(slot, context, instructions=instruct(slot, context))
-    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the guard checks for all addresses
-    app = server.streamable_http_app(
-        streamable_http_path=PATH, max_sessions=MOST_SESSIONS, transport_security=unchecked
+    app = make_application(slot, context, local=address.is_local, token=read_token(address))
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        ws="none",
+        lifespan="on",
+        timeout_graceful_shutdown=LAST_ANSWERS_SECONDS,
     )
-    guarded = Guard(app, local=address.is_local, token=token)
-    config = uvicorn.Config(guarded, log_config=None, access_log=False, ws="none", lifespan="on")
-
-    async def run() -> None:
-        async with anyio.create_task_group() as group:
-            await group.start(end_on_signal, slot)
+    try:
+        with listen(address.host, address.port) as listener:
+            for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises it again when it has ended its requests
+                signal.signal(number, lambda number, _: end_process(slot, 128 + number))
             slot.start()
             slot.session_started(context)
             sys.stderr.write(f"memory-core: serving MCP at {address.to_url(listener.getsockname()[1])}\n")
             sys.stderr.flush()
-            await Quiet(config).serve(sockets=[listener])
-            group.cancel_scope.cancel()
-
-    with _listen(address) as listener:
-        try:
-            anyio.run(run)
-        finally:
-            slot.close()
+            uvicorn.Server(config).run(sockets=[listener])
+    finally:
+        slot.close()
 
 
-def _read_token(address: Address) -> str:
+def make_application(slot: MemorySlot, context: CallContext, *, local: bool, token: str) -> ASGIApp:
+    """Return the server as an ASGI application that answers only programs which may read the notes.
+
+    Args:
+        slot: The memory.
+        context: The session of all clients.
+        local: Only this machine can reach it: a request has to name it so, else a web page sends it.
+        token: The secret; "" for none.
+    """
+    checks = LOCAL_ONLY if local else TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    app = make_server(slot, context).streamable_http_app(
+        streamable_http_path=PATH, max_sessions=MOST_SESSIONS, transport_security=checks
+    )
+
+    async def ask_for_token(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and token:
+            said = dict(scope["headers"]).get(b"authorization", b"")
+            scheme, _, secret = said.partition(b" ")
+            if scheme.lower() != b"bearer" or not hmac.compare_digest(secret, token.encode()):
+                reason = f"Authorization: expected 'Bearer' and the secret in {TOKEN_VARIABLE} of the server\n"
+                await PlainTextResponse(reason, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
+                return
+        await app(scope, receive, send)
+
+    return ask_for_token
+
+
+def read_token(address: Address) -> str:
     """Return the secret that clients have to send; "" for none.
 
     Raises:
@@ -139,73 +157,3 @@ def _read_token(address: Address) -> str:
     if token and (len(token) < MIN_TOKEN_CHARS or not token.isascii() or not token.isprintable()):
         raise MemoryCoreError(f"{TOKEN_VARIABLE} is no safe secret", action=f"{advice}, letters and digits")
     return token
-
-
-@contextmanager
-def _listen(address: Address) -> Iterator[socket.socket]:
-    try:
-        family, _, _, _, place = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
-        listener = socket.create_server(place[:2], family=family, backlog=256)
-        # Connections inherit it. Without it, the second part of an answer waits 40 ms for word that the first one has come.
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    except (OSError, UnicodeError) as error:  # no name of a host may have an empty or a long part
-        reason = getattr(error, "strerror", None) or str(error)
-        action = "name another port: --http 127.0.0.1:0 takes a free one"
-        raise MemoryCoreError(f"cannot serve at {address.host}:{address.port}: {reason}", action=action) from error
-    with listener:
-        yield listener
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-class Guard:
-    """Lets through only requests that come from programs which may read the notes.
-
-    Args:
-        app: What they ask.
-        local: Only this machine can reach the server: a request has to name it so, else a web page sends it.
-        token: The secret; "" for none.
-    """
-
-    def __init__(self, app: ASGIApp, *, local: bool, token: str) -> None:
-        self._app = app
-        self._local = local
-        self._token = token
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request that is refused, or pass it on."""
-        from starlette.responses import PlainTextResponse
-
-        if scope["type"] == "http" and (refusal := self.refuse(scope["headers"])) is not None:
-            status, reason = refusal
-            headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
-            await PlainTextResponse(f"{reason}\n", status, headers)(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
-
-    def refuse(self, headers: Iterable[tuple[bytes, bytes]]) -> tuple[int, str] | None:
-        """Return the status and the reason for which a request is refused; None if it is not."""
-        said = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
-        host = _read_host(f"//{said.get('host', '')}")
-        if self._local and not _is_loopback(host):
-            return 421, "Host: expected localhost or 127.0.0.1"
-        origin = _read_host(said["origin"]) if "origin" in said else host
-        if not (origin and (origin == host or _is_loopback(origin))):
-            return 403, "Origin: requests of web pages from elsewhere are refused"
-        scheme, _, secret = said.get("authorization", "").partition(" ")
-        shown = secret.encode("latin-1") if scheme.lower() == "bearer" else b""
-        if self._token and not hmac.compare_digest(shown, self._token.encode()):
-            return 401, f"Authorization: expected 'Bearer' and the secret in {TOKEN_VARIABLE} of the server"
-        return None
-
-
-def _read_host(url: str) -> str:
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""

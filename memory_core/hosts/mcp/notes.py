@@ -1,26 +1,50 @@
-"""Notes as resources: `memory:///MEMORY.md`, `memory:///memory/2026-01-10.md`."""
+"""Notes as resources, such as `memory:///memory/2026-01-10.md`: they are listed and read, and clients hear of their changes."""
 
 from __future__ import annotations
 
+import json
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 import anyio
 import mcp_types as types
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ToolsListChanged,
+)
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from memory_core.plugin.slot import MemorySlot
-from memory_core.records import CallContext, MemoryFile
+from memory_core.records import CallContext, FileStamp, MemoryFile
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
+    from mcp.server.session import ServerSession
+    from mcp.server.subscriptions import ServerEvent
+
+log = logging.getLogger(__name__)
 
 ROOT = "memory:///"
 PAGE = 200  # notes; a client asks for the next page by the last path of this one
 MARKDOWN = "text/markdown"
-_NOT_FOUND = -32002  # of the versions with a handshake; later ones say that the params are invalid
+NOT_FOUND = -32002  # of the versions with a handshake; later ones say that the params are invalid
+
+SECONDS = 2.0  # between two looks for changes
+REST = 50  # times as long as a look has taken: a fiftieth of one processor at most
+MOST_SESSIONS = 1000  # of HTTP clients, which may vanish without a word
+
+Look = tuple[str, Mapping[str, FileStamp]]  # the tools as JSON, and the notes by path
 
 
 def to_uri(path: str) -> str:
@@ -28,57 +52,19 @@ def to_uri(path: str) -> str:
     return ROOT + quote(path, safe="/", errors="replace")
 
 
-class NoteResources:
-    """The handlers for the notes that one session may read."""
-
-    def __init__(self, slot: MemorySlot, context: CallContext) -> None:
-        self._slot = slot
-        self._context = context
-
-    async def list_notes(
-        self, _: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
-    ) -> types.ListResourcesResult:
-        """List a page of the notes, by path."""
-        files = await anyio.to_thread.run_sync(self._slot.list_notes, self._context)
-        behind = (params and params.cursor) or ""
-        rest = [file for file in files if file.path > behind]
-        page = rest[:PAGE]
-        following = page[-1].path if len(rest) > PAGE else None
-        return types.ListResourcesResult(resources=[_describe(file) for file in page], next_cursor=following)
-
-    async def list_templates(
-        self,
-        _: ServerRequestContext[Any],
-        params: types.PaginatedRequestParams | None,  # noqa: ARG002
-    ) -> types.ListResourceTemplatesResult:
-        """List the one way to name a note."""
-        told = "A note by its path, as memory_search returns it."
-        template = types.ResourceTemplate(
-            uri_template=f"{ROOT}{{+path}}", name="note", title="Note", description=told, mime_type=MARKDOWN
-        )
-        return types.ListResourceTemplatesResult(resource_templates=[template])
-
-    async def read(
-        self, ctx: ServerRequestContext[Any], params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
-        """Read a whole note.
-
-        Raises:
-            MCPError: It does not exist, or may not be read.
-        """
-        uri = str(params.uri)
-        if not uri.startswith(ROOT):
-            raise MCPError(
-                types.INVALID_PARAMS, f"expected the URI of a note, such as {ROOT}MEMORY.md", data={"uri": uri}
-            )
-        found = await anyio.to_thread.run_sync(self._slot.read_note, unquote(uri.removeprefix(ROOT)), self._context)
-        if "error" in found:
-            raise MCPError(types.INVALID_PARAMS, found["error"], data={"uri": uri})
-        if found["status"] == "not_found":
-            code = _NOT_FOUND if ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS else types.INVALID_PARAMS
-            raise MCPError(code, f"there is no note {found['path']}", data={"uri": uri})
-        text = types.TextResourceContents(uri=uri, mime_type=MARKDOWN, text=found["text"])
-        return types.ReadResourceResult(contents=[text])
+async def list_notes(
+    slot: MemorySlot,
+    context: CallContext,
+    _: ServerRequestContext[Any],
+    params: types.PaginatedRequestParams | None,
+) -> types.ListResourcesResult:
+    """List a page of the notes, by path."""
+    files = await anyio.to_thread.run_sync(slot.list_notes, context)
+    behind = (params and params.cursor) or ""
+    rest = [file for file in files if file.path > behind]
+    page = rest[:PAGE]
+    following = page[-1].path if len(rest) > PAGE else None
+    return types.ListResourcesResult(resources=[_describe(file) for file in page], next_cursor=following)
 
 
 def _describe(file: MemoryFile) -> types.Resource:
@@ -90,3 +76,145 @@ def _describe(file: MemoryFile) -> types.Resource:
         size=file.stamp.size_bytes,
         annotations=types.Annotations(last_modified=changed),
     )
+
+
+async def list_templates(
+    _: ServerRequestContext[Any],
+    params: types.PaginatedRequestParams | None,  # noqa: ARG001 -- there is one page
+) -> types.ListResourceTemplatesResult:
+    """List the one way to name a note."""
+    told = "A note by its path, as memory_search returns it."
+    template = types.ResourceTemplate(
+        uri_template=f"{ROOT}{{+path}}", name="note", title="Note", description=told, mime_type=MARKDOWN
+    )
+    return types.ListResourceTemplatesResult(resource_templates=[template])
+
+
+async def read_note(
+    slot: MemorySlot, context: CallContext, ctx: ServerRequestContext[Any], params: types.ReadResourceRequestParams
+) -> types.ReadResourceResult:
+    """Read a whole note.
+
+    Raises:
+        MCPError: It does not exist, or may not be read.
+    """
+    uri = str(params.uri)
+    if not uri.startswith(ROOT):
+        raise MCPError(types.INVALID_PARAMS, f"expected the URI of a note, such as {ROOT}MEMORY.md", data={"uri": uri})
+    found = await anyio.to_thread.run_sync(slot.read_note, unquote(uri.removeprefix(ROOT)), context)
+    if "error" in found:
+        raise MCPError(types.INVALID_PARAMS, found["error"], data={"uri": uri})
+    if found["status"] == "not_found":
+        code = NOT_FOUND if ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS else types.INVALID_PARAMS
+        raise MCPError(code, f"there is no note {found['path']}", data={"uri": uri})
+    text = types.TextResourceContents(uri=uri, mime_type=MARKDOWN, text=found["text"])
+    return types.ReadResourceResult(contents=[text])
+
+
+@dataclass(slots=True)
+class _Client:
+    """A client with a handshake, and the notes about which it wants to hear."""
+
+    session: ServerSession
+    uris: set[str] = field(default_factory=set)
+
+
+class Notifier:
+    """The clients of one server that want to hear of changes. All methods run in the event loop.
+
+    Clients without a handshake listen on a stream of their own, which `listen` serves; all others hear of it once they are
+    initialized.
+    """
+
+    def __init__(self, slot: MemorySlot, context: CallContext) -> None:
+        self._slot = slot
+        self._context = context
+        self._bus = InMemorySubscriptionBus()
+        self._listen = ListenHandler(self._bus)
+        self._clients: OrderedDict[str, _Client] = OrderedDict()
+        self._wanted = anyio.Event()
+
+    @asynccontextmanager
+    async def watch(self) -> AsyncIterator[None]:
+        """Look for changes as long as the server runs."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._look_again_and_again)
+            yield
+            self._listen.close()
+            group.cancel_scope.cancel()
+
+    async def add_client(self, ctx: ServerRequestContext[Any], _: types.NotificationParams | None) -> None:
+        """Tell a client that is initialized of changes from now on."""
+        self._client(ctx)
+
+    async def subscribe(
+        self, ctx: ServerRequestContext[Any], params: types.SubscribeRequestParams
+    ) -> types.EmptyResult:
+        """Tell a client of every change of a note."""
+        self._client(ctx).uris.add(str(params.uri))
+        return types.EmptyResult()
+
+    async def unsubscribe(
+        self, ctx: ServerRequestContext[Any], params: types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
+        """Tell a client no more of the changes of a note."""
+        self._client(ctx).uris.discard(str(params.uri))
+        return types.EmptyResult()
+
+    async def listen(
+        self, ctx: ServerRequestContext[Any], params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """Serve the stream of a client without a handshake."""
+        self._wanted.set()
+        return await self._listen(ctx, params)
+
+    def _client(self, ctx: ServerRequestContext[Any]) -> _Client:
+        key = "" if ctx.request is None else str(ctx.request.headers.get("mcp-session-id"))
+        client = self._clients.pop(key, None) or _Client(ctx.session)
+        self._clients[key] = client
+        if len(self._clients) > MOST_SESSIONS:
+            self._clients.popitem(last=False)
+        self._wanted.set()
+        return client
+
+    async def _look_again_and_again(self) -> None:
+        await self._wanted.wait()
+        before = None
+        while True:
+            begun = time.monotonic()
+            now = await anyio.to_thread.run_sync(self._look)
+            took = time.monotonic() - begun
+            for event in _compare(before or now, now):
+                await self._tell(event)
+            before = now
+            await anyio.sleep(max(SECONDS, REST * took))
+
+    def _look(self) -> Look:
+        """Return what the tools and the notes are now."""
+        tools = json.dumps(self._slot.tool_schemas(self._context))
+        return tools, {file.path: file.stamp for file in self._slot.list_notes(self._context)}
+
+    async def _tell(self, event: ServerEvent) -> None:
+        await self._bus.publish(event)
+        for key, client in list(self._clients.items()):
+            try:
+                if isinstance(event, ToolsListChanged):
+                    await client.session.send_tool_list_changed()
+                elif isinstance(event, ResourcesListChanged):
+                    await client.session.send_resource_list_changed()
+                elif isinstance(event, ResourceUpdated) and event.uri in client.uris:
+                    await client.session.send_resource_updated(event.uri)
+            except Exception as error:  # noqa: BLE001 -- one that has gone must not keep the news from the others
+                log.debug("a client hears of no more changes: %s", error)
+                self._clients.pop(key, None)
+
+
+def _compare(before: Look, now: Look) -> Iterator[ServerEvent]:
+    tools, notes = now
+    if tools != before[0]:
+        yield ToolsListChanged()
+    if notes.keys() != before[1].keys():
+        yield ResourcesListChanged()
+    for path in sorted(notes.keys() | before[1].keys()):
+        if notes.get(path) != before[1].get(path):
+            yield ResourceUpdated(to_uri(path))

@@ -8,25 +8,23 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
 import mcp_types as types
 from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.shared.exceptions import MCPError
 
 from memory_core.__about__ import __version__
 from memory_core.config.names import DEFAULT_AGENT, SLOT_ID
-from memory_core.hosts.mcp.changes import Notifier
-from memory_core.hosts.mcp.lines import OutputLost
-from memory_core.hosts.mcp.notes import NoteResources
-from memory_core.hosts.mcp.prompts import MemoryPrompts
-from memory_core.hosts.mcp.stdio import Entrance, open_streams
+from memory_core.hosts.mcp import notes
 from memory_core.hosts.mcp.upkeep import Upkeep
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
+from memory_core.sources.roots import MAKE_IT, find_workspace_problem
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -35,9 +33,21 @@ if TYPE_CHECKING:
 
 PROGRESS_SECONDS = 0.25
 
+FLUSH = types.Prompt(
+    name="flush",
+    title="Save what should last",
+    description="Have the agent write into the note of the day what should outlast this conversation.",
+)
+RECALL = types.Prompt(
+    name="recall",
+    title="Recall before answering",
+    description="Put what memory holds about a message in front of it.",
+    arguments=[types.PromptArgument(name="message", description="What is to be answered", required=True)],
+)
+
 
 class _Server(Server[Any]):
-    """The package's server, which says in every handshake that it tells of changes."""
+    """The package's server, which says in every handshake that it tells of changes: over HTTP no option says so."""
 
     def create_initialization_options(self, *args: Any, **kwargs: Any) -> InitializationOptions:
         if not args:
@@ -45,63 +55,84 @@ class _Server(Server[Any]):
         return super().create_initialization_options(*args, **kwargs)
 
 
-def make_server(slot: MemorySlot, context: CallContext, *, instructions: str) -> Server[Any]:
-    """Return a server that offers the slot's tools, notes and prompts to one session.
-
-    Args:
-        slot: The memory.
-        context: The session.
-        instructions: The text that a client puts into the system prompt; "" for none.
-    """
-
-    async def list_tools(
-        _: ServerRequestContext[Any],
-        params: types.PaginatedRequestParams | None,  # noqa: ARG001
-    ) -> types.ListToolsResult:
-        schemas = slot.tool_schemas(context, form="mcp")
-        return types.ListToolsResult(tools=[types.Tool.model_validate(schema) for schema in schemas])
+def make_server(slot: MemorySlot, context: CallContext) -> Server[Any]:
+    """Return a server that offers the slot's tools, notes and prompts to one session."""
+    notifier = notes.Notifier(slot, context)
+    upkeep = Upkeep()
 
     async def call_tool(ctx: ServerRequestContext[Any], params: types.CallToolRequestParams) -> types.CallToolResult:
-        async with anyio.create_task_group() as group:
-            if ctx.meta and "progress_token" in ctx.meta:
-                group.start_soon(_report_progress, slot, context, ctx.session)
-            # Of anyio's idle threads the last one works, so that one heap serves; asyncio's take turns, and there are six.
-            answer = await anyio.to_thread.run_sync(
-                slot.call_tool, params.name, params.arguments or {}, context, abandon_on_cancel=True
-            )
-            group.cancel_scope.cancel()
+        result = await _call_tool(slot, context, ctx, params)
         upkeep.note_call()
-        return types.CallToolResult(
-            content=[types.TextContent(type="text", text=json.dumps(answer, ensure_ascii=False))],
-            structured_content=answer,
-            is_error="error" in answer,
-        )
+        return result
 
     @asynccontextmanager
     async def live(_: Server[Any]) -> AsyncIterator[None]:
         async with notifier.watch(), upkeep.work():
             yield
 
-    notes, prompts, notifier = NoteResources(slot, context), MemoryPrompts(slot, context), Notifier(slot, context)
-    upkeep = Upkeep()
     server = _Server(
         SLOT_ID,
         version=__version__,
-        instructions=instructions or None,
+        instructions=_instruct(slot, context) or None,
         lifespan=live,
-        on_list_tools=list_tools,
+        on_list_tools=partial(_list_tools, slot, context),
         on_call_tool=call_tool,
-        on_list_resources=notes.list_notes,
+        on_list_resources=partial(notes.list_notes, slot, context),
         on_list_resource_templates=notes.list_templates,
-        on_read_resource=notes.read,
+        on_read_resource=partial(notes.read_note, slot, context),
         on_subscribe_resource=notifier.subscribe,
         on_unsubscribe_resource=notifier.unsubscribe,
         on_subscriptions_listen=notifier.listen,
-        on_list_prompts=prompts.list_prompts,
-        on_get_prompt=prompts.get,
+        on_list_prompts=partial(list_prompts, slot, context),
+        on_get_prompt=partial(get_prompt, slot, context),
     )
     server.add_notification_handler("notifications/initialized", types.NotificationParams, notifier.add_client)
     return server
+
+
+def _instruct(slot: MemorySlot, context: CallContext) -> str:
+    """Return what a client puts into the system prompt; "" while memory is off.
+
+    The section on memory speaks of the workspace. The client's own may be another folder, so the path is told.
+    """
+    section, workspace = slot.prompt_section(context), slot.find_workspace(context)
+    if not section or workspace is None:
+        return section
+    problem = find_workspace_problem(workspace)
+    told = (
+        f"The workspace of this memory is {workspace}."
+        if problem is None
+        else f"But {problem}; tell the user: {MAKE_IT}."
+    )
+    return f"{section}\n\n{told}"
+
+
+async def _list_tools(
+    slot: MemorySlot,
+    context: CallContext,
+    _: ServerRequestContext[Any],
+    params: types.PaginatedRequestParams | None,  # noqa: ARG001 -- there is one page
+) -> types.ListToolsResult:
+    schemas = slot.tool_schemas(context, form="mcp")
+    return types.ListToolsResult(tools=[types.Tool.model_validate(schema) for schema in schemas])
+
+
+async def _call_tool(
+    slot: MemorySlot, context: CallContext, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
+) -> types.CallToolResult:
+    async with anyio.create_task_group() as group:
+        if ctx.meta and "progress_token" in ctx.meta:
+            group.start_soon(_report_progress, slot, context, ctx.session)
+        # Of anyio's idle threads the last one works, so that one heap serves; asyncio's take turns, and there are six.
+        answer = await anyio.to_thread.run_sync(
+            slot.call_tool, params.name, params.arguments or {}, context, abandon_on_cancel=True
+        )
+        group.cancel_scope.cancel()
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=json.dumps(answer, ensure_ascii=False))],
+        structured_content=answer,
+        is_error="error" in answer,
+    )
 
 
 async def _report_progress(slot: MemorySlot, context: CallContext, session: ServerSession) -> None:
@@ -117,44 +148,59 @@ async def _report_progress(slot: MemorySlot, context: CallContext, session: Serv
         await anyio.sleep(PROGRESS_SECONDS)
 
 
-def run(slot: MemorySlot, context: CallContext, server: Server[Any], entrance: Entrance) -> None:
-    """Serve a session that has begun at the entrance, to its end.
+async def list_prompts(
+    slot: MemorySlot,
+    context: CallContext,
+    _: ServerRequestContext[Any],
+    params: types.PaginatedRequestParams | None,  # noqa: ARG001 -- there is one page
+) -> types.ListPromptsResult:
+    """List the prompts that can be used now; none while memory is off."""
+
+    def find() -> list[types.Prompt]:
+        due = slot.should_flush(context, compacting=True).due
+        on = bool(slot.tool_schemas(context))
+        return [*([FLUSH] if due else []), *([RECALL] if on else [])]
+
+    return types.ListPromptsResult(prompts=await anyio.to_thread.run_sync(find))
+
+
+async def get_prompt(
+    slot: MemorySlot, context: CallContext, _: ServerRequestContext[Any], params: types.GetPromptRequestParams
+) -> types.GetPromptResult:
+    """Return the messages of a prompt.
 
     Raises:
-        OutputLost: Standard output takes no more.
+        MCPError: There is no such prompt, it cannot be used now, or its argument is missing.
     """
-    anyio.run(_run, slot, context, server, entrance)
+    message = (params.arguments or {}).get("message", "")
+
+    def flush() -> str:
+        turn = slot.before_compaction(context, compacting=True)
+        if turn is None:
+            reason = slot.should_flush(context, compacting=True).reason
+            raise MCPError(types.INVALID_REQUEST, f"nothing can be saved: {reason}")
+        return f"{turn.system_prompt}\n\n{turn.prompt}"
+
+    def recall() -> str:
+        return "\n\n".join(filter(None, [slot.recall(context, message), message]))
+
+    if params.name == FLUSH.name:
+        prompt, write = FLUSH, flush
+    elif params.name != RECALL.name:
+        raise MCPError(types.INVALID_PARAMS, f"there is no prompt {params.name!r:.80}; there are flush and recall")
+    elif not message.strip():
+        raise MCPError(types.INVALID_PARAMS, "message: expected what is to be answered")
+    else:
+        prompt, write = RECALL, recall
+    text = types.TextContent(type="text", text=await anyio.to_thread.run_sync(write))
+    said = types.PromptMessage(role="user", content=text)
+    return types.GetPromptResult(description=prompt.description, messages=[said])
 
 
-async def _run(slot: MemorySlot, context: CallContext, server: Server[Any], entrance: Entrance) -> None:
-    failure: list[OutputLost] = []
-    async with anyio.create_task_group() as group:
+def end_process(slot: MemorySlot, code: int) -> NoReturn:
+    """Close the slot and end the process.
 
-        def leave(lost: OutputLost) -> None:
-            if lost.gone:
-                _end(slot, 0)
-            failure.append(lost)
-            group.cancel_scope.cancel()
-
-        await group.start(end_on_signal, slot)
-        async with open_streams(entrance, leave) as (incoming, outgoing):
-            slot.start()
-            slot.session_started(context)
-            await server.run(incoming, outgoing, server.create_initialization_options())
-        group.cancel_scope.cancel()
-    if failure:
-        raise failure[0]
-
-
-async def end_on_signal(slot: MemorySlot, *, task_status: anyio.abc.TaskStatus[None]) -> None:
-    """End the process on SIGINT or SIGTERM, with the exit code that a shell gives to that."""
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        task_status.started()
-        async for number in signals:
-            _end(slot, 128 + number)
-
-
-def _end(slot: MemorySlot, code: int) -> NoReturn:
-    """Close the slot and end the process: nobody waits for the tools that still run, and their threads cannot be cancelled."""
+    The interpreter would wait for the tools that still run, possibly for ever, and their threads cannot be cancelled.
+    """
     slot.close()
     os._exit(code)

@@ -1,149 +1,149 @@
-"""The streams of an MCP server over standard input and output.
+"""The MCP server over standard input and output, with a reader and a writer of lines of its own.
 
-They differ from those of the package mcp in what a server must survive: the first lines are answered before the server is there,
-whatever is no message is answered with an error, and a client that has gone is noticed even while nobody writes. The threads are
-daemons, so that none of them keeps the process alive.
+Those of the package mcp lack what a server must survive:
+
+- A line that is no message is answered with an error, and an answer that JSON cannot hold becomes one; there, the first is left
+  unanswered, and the second ends the server.
+- A line has a size limit.
+- When the input ends, requests that came before get their answers; there, they are cancelled. A client that has closed its end
+  of the output is noticed even while nobody writes.
 """
 
 from __future__ import annotations
 
-import itertools
+import os
 import select
+import signal
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
-from concurrent.futures import Future
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from memory_core.hosts.mcp.greeting import Greeting
-from memory_core.hosts.mcp.lines import OutputLost, explain_loss, parse_message, read_lines, to_line, write
+import anyio
+import mcp_types as types
+from anyio.from_thread import BlockingPortal
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from memory_core.errors import MemoryCoreError
+from memory_core.hosts.mcp.server import end_process, make_server
+from memory_core.plugin.slot import MemorySlot
+from memory_core.records import CallContext
 
 if TYPE_CHECKING:
-    from anyio.from_thread import BlockingPortal
     from mcp.shared._stream_protocols import ReadStream, WriteStream
-    from mcp.shared.message import SessionMessage
-    from mcp_types import JSONRPCMessage
 
-    Incoming = ReadStream[SessionMessage | Exception]
-    Outgoing = WriteStream[SessionMessage]
-
+MAX_LINE_BYTES = 8 * 1024 * 1024  # the longest text that memory_append takes is 64 KB
+READ_BYTES = 64 * 1024
+FIRST_FREE = 3  # above the three standard streams
 LAST_ANSWERS_SECONDS = 60.0  # for what was asked before the input ended; longer than any tool takes
 LAST_WORDS_SECONDS = 5.0  # for a client that has closed its end and reads slowly
 
 
-class Entrance:
-    """The input of a server from its first line on: the greeting answers while it can, then the server hears the lines.
+class OutputLost(MemoryCoreError):
+    """Standard output takes no more.
 
-    Args:
-        reader, writer: As `take_over` returned them.
-        greeting: Answers the first lines.
+    Attributes:
+        gone: The client has closed its end, as it may; else the system refused.
     """
 
-    def __init__(self, reader: int, writer: int, greeting: Greeting) -> None:
-        self.writer = writer
-        self._reader = reader
-        self._greeting = greeting
-        self._greeted: int | str | None = None  # the id of an answer that the server gives once more
-        self._lock = threading.Lock()  # held while one line is answered, and while the server takes over
-        self._wanted = threading.Event()
-        self._ended = False
-        self._lost: OutputLost | None = None
-        self._server: Future[tuple[Callable[[bytes | None], Any], Callable[[], Any]]] = Future()
+    def __init__(self, reason: str, *, gone: bool) -> None:
+        super().__init__(f"standard output cannot be written: {reason}", action="start the server from an MCP client")
+        self.gone = gone
 
-    def open(self) -> bool:
-        """Listen in a thread, and wait until there is something for the server to do.
 
-        Returns:
-            False if the input ended without that, or the client has closed its end of the output.
+def serve_stdio(slot: MemorySlot, context: CallContext) -> None:
+    """Serve one session until the client closes either stream, or on SIGINT or SIGTERM; then close the slot.
 
-        Raises:
-            OutputLost: Standard output takes no more.
-        """
-        _start_thread(self._listen, "memory-mcp-input")
-        self._wanted.wait()
-        if self._lost is not None and self._lost.gone:
-            return False
-        self._check()
-        return not self._ended
+    Raises:
+        MemoryCoreError: Standard input or output is closed or takes no more.
+    """
+    try:
+        reader, writer = take_over()
+        anyio.run(_serve, slot, context, reader, writer)
+    finally:
+        slot.close()
 
-    async def hand_over(
-        self,
-        take: Callable[[bytes | None], Coroutine[Any, Any, None]],
-        finish: Callable[[], Coroutine[Any, Any, None]],
-        portal: BlockingPortal,
-    ) -> None:
-        """Tell the server what it has to know of the greeting, and every line from now on.
 
-        Raises:
-            OutputLost: Standard output took no more meanwhile.
-        """
-        with self._lock:  # the thread waits for no more than one short answer
-            self._check()
-            self._greeted = self._greeting.opening
-            for line in self._greeting.heard:
-                await take(line)
-            self._server.set_result((lambda line: portal.call(take, line), lambda: portal.call(finish)))
+async def _serve(slot: MemorySlot, context: CallContext, reader: int, writer: int) -> None:
+    failure: OutputLost | None = None
+    async with anyio.create_task_group() as group:
 
-    def is_given(self, message: JSONRPCMessage) -> bool:
-        """Return True for the server's answer to what the greeting has answered already; once."""
-        from mcp_types import JSONRPCResponse
+        def leave(lost: OutputLost) -> None:
+            nonlocal failure
+            if lost.gone:
+                end_process(slot, 0)
+            failure = lost
+            group.cancel_scope.cancel()
 
-        if self._greeted is None or not isinstance(message, JSONRPCResponse) or message.id != self._greeted:
-            return False
-        self._greeted = None
-        return True
+        await group.start(_end_on_signal, slot)
+        async with open_streams(reader, writer, leave) as (incoming, outgoing):
+            server = make_server(slot, context)
+            slot.start()
+            slot.session_started(context)
+            await server.run(incoming, outgoing, server.create_initialization_options())
+        group.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
 
-    def _check(self) -> None:
-        if self._lost is not None:
-            raise self._lost
 
-    def _listen(self) -> None:
-        lines = (line for line in read_lines(self._reader) if line is None or line.strip())
+async def _end_on_signal(slot: MemorySlot, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+    """End the process on SIGINT or SIGTERM, with the exit code that a shell gives to that."""
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        task_status.started()
+        async for number in signals:
+            end_process(slot, 128 + number)
+
+
+def take_over() -> tuple[int, int]:
+    """Return descriptors of standard input and output that nobody else has.
+
+    From now on whatever reads standard input finds it empty, and what is printed goes to standard error: the protocol alone
+    reaches the client.
+
+    Raises:
+        MemoryCoreError: One of them is closed.
+    """
+    reader, writer = _duplicate(0, "standard input"), _duplicate(1, "standard output")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # standard error is closed
+        os.dup2(nothing, 1)
+    os.close(nothing)
+    return reader, writer
+
+
+def _duplicate(descriptor: int, name: str) -> int:
+    try:
         try:
-            unanswered = self._greet(lines)
-        except OSError as error:
-            self._lost = explain_loss(error)
-            self._wanted.set()
-            return
-        self._ended = not unanswered
-        self._wanted.set()
-        take, finish = self._server.result()
-        with suppress(Exception):  # once the server has ended nobody takes them any more
-            for line in itertools.chain(unanswered, lines):
-                take(line)
-            finish()
-
-    def _greet(self, lines: Iterable[bytes | None]) -> list[bytes | None]:
-        """Answer lines until the server has to; return the first one for it, if any."""
-        for line in lines:
-            with self._lock:
-                answer = None if self._server.done() else self._greeting.answer(line)
-                if answer is None:
-                    return [line]
-                write(self.writer, answer)
-            self._wanted.set()
-        return []
+            import fcntl
+        except ImportError:  # Windows, which numbers them itself
+            return os.dup(descriptor)
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE)
+    except OSError as error:
+        raise MemoryCoreError(f"{name} is closed", action="start the server from an MCP client") from error
 
 
 @asynccontextmanager
 async def open_streams(
-    entrance: Entrance, lost: Callable[[OutputLost], Any]
-) -> AsyncIterator[tuple[Incoming, Outgoing]]:
+    reader: int, writer: int, lost: Callable[[OutputLost], Any]
+) -> AsyncIterator[tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]]:
     """Open the streams of a server. Its input ends once every request that came before the end has its answer.
 
+    Two threads wait for the client. They are daemons, so that none of them keeps the process alive.
+
     Args:
-        entrance: Has listened so far.
+        reader, writer: As `take_over` returned them.
         lost: Called in the event loop when the writer takes no more.
     """
-    import anyio
-    from anyio.from_thread import BlockingPortal
-    from mcp.shared.message import SessionMessage
-
     to_server, seen = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     said, from_server = anyio.create_memory_object_stream[SessionMessage](0)
     refusals = said.clone()
-    open_requests = _OpenRequests()
+    open_requests, spoken = _OpenRequests(), anyio.Event()
 
     async def take(line: bytes | None) -> None:
         message, refusal = parse_message(line)
@@ -159,30 +159,34 @@ async def open_streams(
         await to_server.aclose()
         await refusals.aclose()
 
-    spoken = anyio.Event()
-
     async def speak() -> None:
         try:
             async for item in from_server:
-                if not entrance.is_given(item.message):
-                    await anyio.to_thread.run_sync(
-                        write, entrance.writer, to_line(item.message), abandon_on_cancel=True
-                    )
+                await anyio.to_thread.run_sync(write, writer, to_line(item.message), abandon_on_cancel=True)
                 open_requests.answer(item.message)
         except OSError as error:
-            lost(explain_loss(error))
+            lost(OutputLost(error.strerror or str(error), gone=isinstance(error, BrokenPipeError)))
         spoken.set()
 
-    async def hand_over() -> None:
-        try:
-            await entrance.hand_over(take, finish, portal)
-        except OutputLost as error:
-            lost(error)
+    def listen() -> None:
+        with suppress(Exception):  # once the server has ended nobody takes them any more
+            for line in read_lines(reader):
+                if line is None or line.strip():
+                    portal.call(take, line)
+            portal.call(finish)
+
+    def watch() -> None:
+        """Wait until the other end of standard output is closed; a file has none."""
+        poll = select.poll()
+        poll.register(writer, 0)  # errors and hang-ups are told of unasked
+        poll.poll()
+        with suppress(RuntimeError):
+            portal.call(lost, OutputLost("the client has closed it", gone=True))
 
     async with anyio.create_task_group() as group, BlockingPortal() as portal:
         group.start_soon(speak)
-        group.start_soon(hand_over)
-        _start_thread(lambda: _watch(entrance.writer, portal, lost), "memory-mcp-output")
+        threading.Thread(target=listen, name="memory-mcp-input", daemon=True).start()
+        threading.Thread(target=watch, name="memory-mcp-output", daemon=True).start()
         try:
             yield seen, said
         finally:
@@ -198,31 +202,23 @@ class _OpenRequests:
     """The requests that still await an answer, by id; a client may use one id twice, and write a number as a string."""
 
     def __init__(self) -> None:
-        import anyio
-
         self._counts: Counter[str] = Counter()
         self._changed = anyio.Event()
 
-    def hear(self, message: JSONRPCMessage) -> None:
+    def hear(self, message: types.JSONRPCMessage) -> None:
         """Count a request; one that is cancelled gets no answer, and one that listens for changes gets it at the end only."""
-        from mcp_types import JSONRPCNotification, JSONRPCRequest
-
-        if isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen":
+        if isinstance(message, types.JSONRPCRequest) and message.method != "subscriptions/listen":
             self._counts[str(message.id)] += 1
-        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
             self._discard((message.params or {}).get("requestId"))
 
-    def answer(self, message: JSONRPCMessage) -> None:
+    def answer(self, message: types.JSONRPCMessage) -> None:
         """Take an answer off the count."""
-        from mcp_types import JSONRPCError, JSONRPCResponse
-
-        if isinstance(message, JSONRPCResponse | JSONRPCError):
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
             self._discard(message.id)
 
     async def wait_for_answers(self) -> None:
         """Wait until no request is open."""
-        import anyio
-
         while self._counts.total():
             self._changed = anyio.Event()
             await self._changed.wait()
@@ -237,14 +233,82 @@ class _OpenRequests:
         self._changed.set()
 
 
-def _start_thread(run: Callable[[], None], name: str) -> None:
-    threading.Thread(target=run, name=name, daemon=True).start()
+def read_lines(descriptor: int) -> Iterator[bytes | None]:
+    """Yield the lines of a stream until it ends; None in place of one that is longer than `MAX_LINE_BYTES`."""
+    held = bytearray()
+    skipping = False
+    while chunk := _read(descriptor):
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            fits = not skipping and len(held) + len(end) <= MAX_LINE_BYTES
+            yield bytes(held + end) if fits else None
+            held.clear()
+            skipping = False
+        skipping = skipping or len(held) + len(rest) > MAX_LINE_BYTES
+        if skipping:
+            held.clear()
+        else:
+            held += rest
+    if held or skipping:
+        yield None if skipping else bytes(held)
 
 
-def _watch(writer: int, portal: BlockingPortal, lost: Callable[[OutputLost], Any]) -> None:
-    """Wait until the other end of standard output is closed; a file has none."""
-    poll = select.poll()
-    poll.register(writer, 0)  # errors and hang-ups are told of unasked
-    poll.poll()
-    with suppress(RuntimeError):
-        portal.call(lost, OutputLost("the client has closed it", gone=True))
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, READ_BYTES)
+    except OSError:  # a terminal that is gone
+        return b""
+
+
+def parse_message(line: bytes | None) -> tuple[types.JSONRPCMessage | None, types.JSONRPCError | None]:
+    """Return the message in a line, or the error to answer with; exactly one of them is None.
+
+    Args:
+        line: One line; None for one that is too long.
+    """
+
+    def refuse(code: int, message: str, number: int | str | None = None) -> tuple[None, types.JSONRPCError]:
+        error = types.ErrorData(code=code, message=message)
+        return None, types.JSONRPCError(jsonrpc="2.0", id=number, error=error)
+
+    if line is None:
+        return refuse(types.INVALID_REQUEST, f"the line is longer than {MAX_LINE_BYTES:,} bytes")
+    try:
+        document = from_json(line, allow_inf_nan=False)
+    except ValueError as error:
+        return refuse(types.PARSE_ERROR, f"the line is no JSON: {error}")
+    if not isinstance(document, dict):
+        return refuse(types.INVALID_REQUEST, "expected one JSON-RPC message, which is an object")
+    number = document.get("id")
+    known = number if isinstance(number, int | str) and not isinstance(number, bool) else None
+    if "method" in document and "id" in document and known is None:
+        return refuse(types.INVALID_REQUEST, "id: expected a string or an integer")
+    try:
+        return types.jsonrpc_message_adapter.validate_python(document, by_name=False), None
+    except ValidationError:
+        # A message without a method answers a request of ours, whose number must not be taken for one of the client's.
+        return refuse(
+            types.INVALID_REQUEST,
+            'expected a JSON-RPC message: {"jsonrpc": "2.0", "id": 1, "method": "...", "params": {}}',
+            known if "method" in document else None,
+        )
+
+
+def to_line(message: types.JSONRPCMessage) -> bytes:
+    """Return a message as one line; in place of one that JSON cannot hold, an error that says so."""
+    try:
+        return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+    except ValueError as error:  # lone surrogates
+        reason = types.ErrorData(
+            code=types.INTERNAL_ERROR, message=f"the answer is no JSON: {error.__class__.__name__}"
+        )
+        number = getattr(message, "id", None)
+        failed = types.JSONRPCError(jsonrpc="2.0", id=number, error=reason)
+        return failed.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+
+
+def write(writer: int, data: bytes) -> None:
+    """Write all of the data."""
+    left = memoryview(data)
+    while left:
+        left = left[os.write(writer, left) :]
