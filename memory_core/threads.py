@@ -1,4 +1,4 @@
-"""Calls in daemon threads of their own, which are waited for no longer than a deadline, and pauses between attempts.
+"""Calls in daemon threads, which are waited for no longer than a deadline and can be shared, and pauses between attempts.
 
 A thread cannot be ended from outside: a call that hangs is abandoned, and as a daemon it never keeps the process alive. The
 standard library's executors do not serve for this: the interpreter joins their threads when it ends.
@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -67,6 +67,34 @@ def _run(call: Callable[[], T], future: Future[T]) -> None:
         future.set_exception(ended)
     else:
         future.set_result(result)
+
+
+class SharedRun(Generic[T]):
+    """Work that runs once at a time, in a daemon thread; callers who ask for it meanwhile share that run."""
+
+    def __init__(self, name: str, work: Callable[[], T]) -> None:
+        self._name = name
+        self._work = work
+        self._lock = threading.Lock()
+        self._run: Future[T] | None = None
+
+    def begin(self) -> Future[T]:
+        """Return the current run, or start one."""
+        with self._lock:
+            if self._run is None or self._run.done():
+                self._run = start_call(self._work, name=self._name)
+            return self._run
+
+    def is_running(self) -> bool:
+        """Return True if a run is in progress."""
+        with self._lock:
+            return self._run is not None and not self._run.done()
+
+    def wait(self, *, timeout_seconds: float) -> bool:
+        """Wait until no run is in progress; return False if one still is."""
+        with self._lock:
+            run = self._run
+        return run is None or bool(concurrent.futures.wait((run,), max(0.0, timeout_seconds)).done)
 
 
 Clock = Callable[[], float]

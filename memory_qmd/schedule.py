@@ -1,4 +1,4 @@
-"""Background work: tasks that one thread repeats, and runs that several callers share."""
+"""Background work: tasks that one thread repeats."""
 
 from __future__ import annotations
 
@@ -7,39 +7,8 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 from memory_core.threads import start_call
-
-T = TypeVar("T")
-
-
-class SharedRun(Generic[T]):
-    """Work that runs once at a time, in a daemon thread; callers who ask for it meanwhile share that run."""
-
-    def __init__(self, name: str, work: Callable[[], T]) -> None:
-        self._name = name
-        self._work = work
-        self._lock = threading.Lock()
-        self._run: Future[T] | None = None
-
-    def begin(self) -> Future[T]:
-        """Return the current run, or start one."""
-        with self._lock:
-            if self._run is None or self._run.done():
-                self._run = start_call(self._work, name=self._name)
-            return self._run
-
-    def is_running(self) -> bool:
-        """Return True if a run is in progress."""
-        with self._lock:
-            return self._run is not None and not self._run.done()
-
-    def wait(self, *, timeout_seconds: float) -> bool:
-        """Wait until no run is in progress; return False if one still is."""
-        with self._lock:
-            run = self._run
-        return run is None or bool(wait((run,), max(0.0, timeout_seconds)).done)
 
 
 @dataclass(slots=True)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import BackendUnavailable, MemoryCoreError, SyncBusy, SyncStopped
 from memory_core.records import SyncReport
-from memory_core.threads import NoAnswer, wait_for
+from memory_core.threads import NoAnswer, SharedRun, wait_for
 from memory_qmd.config import QmdConfig, parse_duration
 from memory_qmd.indexing import IndexCheck, Indexer
-from memory_qmd.schedule import Schedule, SharedRun
+from memory_qmd.schedule import Schedule
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import apsw
 
-from memory_core.backends.status import report_status
+from memory_core.backends.doctor import report_status
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import Chunking, SearchSettings
 from memory_core.embeddings.protocols import EmbeddingProvider

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from memory_core.backends.index import Index, Past
-from memory_core.backends.ownership import refuse_other_workspace
-from memory_core.backends.syncing import REBUILDING, SyncRunner
+from memory_core.backends.index import Index
+from memory_core.backends.syncing import REBUILDING, SyncRunner, refuse_other_workspace
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import Providers
 from memory_core.embeddings.protocols import TokenModel
@@ -37,6 +36,7 @@ from memory_core.text.terms import split_question
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from memory_core.backends.past import IndexStates
     from memory_core.embeddings.protocols import EmbeddingProvider
     from memory_core.search.explaining import Explainer
     from memory_core.search.names import About
@@ -108,7 +108,7 @@ class Answerer:
         background: BackgroundSync,
         *,
         name: str,
-        past: Past | None = None,
+        past: IndexStates | None = None,
     ) -> None:
         self._name = name
         self._past = past

@@ -1,24 +1,49 @@
-"""A deadline and a circuit breaker around calls that may fail, hang or return rubbish."""
+"""A backend that is not trusted to return: calls with a deadline, behind a circuit breaker, and reasons why they failed."""
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
+from memory_core.errors import (
+    BackendError,
+    BackendUnavailable,
+    InvalidArgument,
+    MemoryCoreError,
+    NotIndexed,
+    PathRefused,
+    SyncBusy,
+    SyncStopped,
+)
+from memory_core.hookspecs import BackendPlugin
 from memory_core.threads import Backoff, Clock, Cooldown, NoAnswer, start_call, wait_for
+
+if TYPE_CHECKING:
+    from memory_core.backends.loader import RegisteredBackend
+
+log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
 
 FAILURES = 3
 BACKOFF = Backoff(first_seconds=5.0, longest_seconds=300.0)
+# Errors that say nothing about a backend's health. The caller is at fault, or was refused:
+NOT_FAILURES = (InvalidArgument, PathRefused, NotIndexed)
+# The call was cancelled, or another process is at work:
+_NOT_DONE = (SyncBusy, SyncStopped)
 
 
 class Refused(Exception):
     """The call was not made: the breaker is open, or an earlier call still hangs."""
+
+
+# Their messages are written for people. Of all others ("'scope'", "list index out of range") the type says more.
+_TELLING = (MemoryCoreError, OSError, Refused)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,3 +160,85 @@ class Worker(Generic[Answer]):
     def _count_return(self, _: Future[Answer]) -> None:
         with self._lock:
             self._abandoned -= 1
+
+
+def explain_error(error: BaseException) -> str:
+    """Return what went wrong and what to do about it, for a place that names the backend already."""
+    if isinstance(error, BackendError):
+        return f"{error.reason}; {error.action}" if error.action else error.reason
+    name, message = type(error).__name__, str(error)
+    if not message:
+        return name
+    return message if isinstance(error, _TELLING) else f"{name}: {message}"
+
+
+def log_error(log: logging.Logger, backend: str, what: str, error: BaseException) -> None:
+    """Log a warning with the error's type; at level DEBUG with its traceback, so that a plugin's author finds the line."""
+    reason = explain_error(error)
+    name = type(error.__cause__ or error).__name__  # the loader wraps what a plugin raised
+    log.warning(
+        "backend %r %s: %s",
+        backend,
+        what,
+        reason if name in reason else f"{reason} ({name})",
+        exc_info=error if log.isEnabledFor(logging.DEBUG) else None,
+    )
+
+
+class GuardedBackend:
+    """A backend that is not trusted to return: deadline, breaker, one abandoned worker at most."""
+
+    def __init__(self, backend: RegisteredBackend, plugin: BackendPlugin, breaker: Breaker) -> None:
+        self.breaker = breaker
+        self._backend = backend
+        self._plugin = plugin
+        self._worker: Worker[object] = Worker(backend.name)
+
+    def call(self, work: Callable[[RegisteredBackend], Answer], *, long: bool, counted: bool) -> Answer:
+        """Run one call within its deadline.
+
+        Args:
+            work: Calls the backend.
+            long: Allow it the time of a sync.
+            counted: Ask the breaker first, and tell it the outcome.
+
+        Raises:
+            Refused: The breaker is open, or an earlier call hangs.
+            Exception: Whatever the backend raised, or TimeoutError.
+        """
+        if counted:
+            self.breaker.admit()
+        try:
+            answer = self._call_within(
+                work, self._plugin.sync_timeout_seconds if long else self._plugin.timeout_seconds
+            )
+        except BaseException as error:
+            if counted:
+                self._record_error(error)
+            raise
+        if counted:
+            self.breaker.record_success()
+        return answer
+
+    def close(self) -> tuple[str, ...]:
+        """Close the backend within its deadline; return a sentence about what kept it from closing."""
+        try:
+            closed = self._call_within(lambda backend: backend.memory_close(), self._plugin.timeout_seconds)
+        except Exception as error:  # noqa: BLE001 -- closing goes on with the others
+            log_error(log, self._backend.name, "did not close", error)
+            return (f"backend {self._backend.name!r} did not close: {explain_error(error)}",)
+        return () if closed else (f"backend {self._backend.name!r} did not close: it left something running",)
+
+    def _call_within(self, work: Callable[[RegisteredBackend], Answer], timeout_seconds: float | None) -> Answer:
+        if timeout_seconds is None:
+            return work(self._backend)
+        answer: Answer = self._worker.call(lambda: work(self._backend), timeout_seconds)  # type: ignore[assignment]
+        return answer
+
+    def _record_error(self, error: BaseException) -> None:
+        interrupted = not isinstance(error, Exception)  # as by Ctrl-C
+        uncounted = isinstance(error, BackendUnavailable) and not error.counts_as_failure
+        if interrupted or uncounted or isinstance(error, (*NOT_FAILURES, *_NOT_DONE)):
+            self.breaker.release()
+        else:
+            self.breaker.record_failure(explain_error(error))

@@ -78,11 +78,11 @@ def _has_own_folder(config: AgentConfig) -> bool:
 
 def diagnose(context: BackendContext) -> list[Finding]:
     """Check all that an answer needs; opens the provider, writes nothing."""
-    from memory_core.backends import builtin_doctor
+    from memory_core.backends import doctor
 
     backend = BuiltinBackend(context)
     try:
-        return list(builtin_doctor.examine(context.config, backend.memory_probe()))
+        return list(doctor.examine(context.config, backend.memory_probe()))
     finally:
         backend.memory_close()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_core.backends.answering import Answerer
-from memory_core.backends.index import Index, IndexWriter, Past, Recorder
+from memory_core.backends.index import Index, IndexWriter, Recorder
 from memory_core.backends.syncing import SyncRunner
 from memory_core.embeddings.failover import Providers
 from memory_core.embeddings.outage import OutageLog
@@ -35,6 +35,7 @@ from memory_core.sync.watcher import Watcher
 from memory_core.threads import Clock
 
 if TYPE_CHECKING:
+    from memory_core.backends.past import IndexStates
     from memory_core.stores.values import IndexSummary
 
 OTHER_PROVIDER = "try again in a while, or choose another provider: memorySearch.provider"
@@ -67,7 +68,7 @@ class IndexBackend:
         *,
         summarise: Callable[[], IndexSummary],
         recorder: Recorder | None = None,
-        past: Past | None = None,
+        past: IndexStates | None = None,
         file: Path | None = None,
         clock: Clock = time.time,
     ) -> None:
@@ -127,7 +128,7 @@ class IndexBackend:
     @hookimpl
     def memory_status(self) -> Status:
         """Report counts and states of the index."""
-        from memory_core.backends.status import report_status
+        from memory_core.backends.doctor import report_status
 
         status = report_status(
             self._name, self._config, self._file, self._summarise, self._keys, writable=self._writable

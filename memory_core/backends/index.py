@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from memory_core.embeddings.protocols import EmbeddingProvider
-from memory_core.records import AsOf, Hit, MemoryFile
+from memory_core.records import MemoryFile
 from memory_core.sources.notes import NoteText
 from memory_core.stores.interface import Reader, SyncStore
 
@@ -88,45 +86,6 @@ class Recorder(Protocol):
 
     def close(self) -> None:
         """Close all files; may be called twice."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class PastIndex:
-    """The index of the notes as they stood once.
-
-    Attributes:
-        reading: Hands out a reader, as `Index.reading`.
-        as_of: The time asked for, and the moment that answers.
-        compare_now: Returns a hit with what became of it since then, and the line that took its place.
-    """
-
-    reading: Callable[[], AbstractContextManager[Reader]]
-    as_of: AsOf
-    compare_now: Callable[[Hit], Hit]
-
-
-class Past(Protocol):
-    """Answers from the notes as they stood."""
-
-    def reading(
-        self, instant: datetime, choose: Callable[[], EmbeddingProvider | None]
-    ) -> AbstractContextManager[PastIndex]:
-        """Hand out the index of the last moment before an instant.
-
-        Args:
-            instant: The time asked for.
-            choose: Returns the provider of embeddings, where some are missing; None if there is none.
-
-        Raises:
-            HistoryUnavailable: The history does not reach back so far.
-            NotIndexed: There is no index yet.
-            StoreError: The index or the history cannot be read.
-        """
-        ...
-
-    def close(self) -> None:
-        """Let go of what is kept; may be called twice."""
         ...
 
 

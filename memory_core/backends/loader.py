@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import Any, TypeVar
 
 import pluggy
 
-from memory_core.backends.reasons import explain_error
+from memory_core.backends.breaker import explain_error
 from memory_core.config.agent import AgentConfig
 from memory_core.config.names import SHIPPED_BACKENDS
 from memory_core.errors import BackendError, ConfigError, ConfigProblem, MemoryCoreError, refuse_relations
@@ -23,10 +24,13 @@ from memory_core.hookspecs import (
     SessionFollower,
 )
 from memory_core.records import (
+    AskedQuestion,
     Document,
+    Examined,
     Explanation,
     Hit,
     NotePlace,
+    PlaceReport,
     Probe,
     ProgressCallback,
     Query,
@@ -35,10 +39,12 @@ from memory_core.records import (
     SearchResult,
     Status,
     SyncReport,
+    Verdict,
 )
 
 Answer = TypeVar("Answer")
 
+MOST_EXPLAINED = 100  # hits that are asked for, to see what stands behind those that are shown
 OPERATIONS = tuple(name for name in vars(MemoryBackend) if name.startswith("memory_"))
 
 
@@ -207,9 +213,8 @@ class RegisteredBackend:
         """See `SearchExplainer`; of a backend that does not implement it, the hits are explained."""
         if self._implements("memory_explain"):
             return self._call("memory_explain", Explanation, query=query, place=place)
-        from memory_core.backends.hit_explanation import explain_hits
 
-        return explain_hits(self.memory_search, query, place)
+        return _explain_hits(self.memory_search, query, place)
 
     def memory_related(self, query: RelatedQuery) -> Related:
         """See `RelationTeller`.
@@ -271,3 +276,83 @@ def _keep_limits(result: SearchResult, query: Query) -> SearchResult:
         return result
     hits = result.hits[: query.max_results]
     return replace(result, hits=tuple(replace(hit, snippet=hit.snippet[:most]) for hit in hits))
+
+
+def _explain_hits(search: Callable[[Query], SearchResult], query: Query, place: NotePlace | None) -> Explanation:
+    """Explain a search by its hits, and by those that come with a longer list and without a gate.
+
+    Args:
+        search: Asks the backend.
+        query: The query.
+        place: The place to explain; None explains the search alone.
+    """
+    shown = search(query)
+    every = search(replace(query, max_results=MOST_EXPLAINED, min_score=0.0))
+    passages = tuple(_examine(hit, rank, shown.hits, query) for rank, hit in enumerate(every.hits, 1))
+    report = None if place is None else _report(place, passages, shown.hits, every.backend)
+    return Explanation(
+        asked=AskedQuestion(text=query.text), backend=shown.backend, mode=shown.mode, min_score=query.min_score,
+        max_results=query.max_results, passages=passages, place=report,
+        verdict=_sum_up(passages, shown, query) if report is None else report.verdict, stale=shown.stale, warning=shown.warning,
+        action=shown.action,
+    )  # fmt: skip
+
+
+def _examine(hit: Hit, rank: int, shown: Sequence[Hit], query: Query) -> Examined:
+    number = next((n for n, one in enumerate(shown, 1) if _overlap(one, hit)), None)
+    if number is not None:
+        verdict = Verdict(stage="shown", cause="shown", reason=f"it is in result {number}")
+    elif hit.score < query.min_score:
+        verdict = Verdict(
+            stage="gate", cause="low_score",
+            reason=f"its score of {hit.score:.2f} is below the gate of {query.min_score:.2f}",
+            action=f"ask with its own words, or lower the gate: --min-score {hit.score:.2f} (memorySearch.query.minScore)",
+        )  # fmt: skip
+    else:
+        verdict = Verdict(
+            stage="packing", cause="behind",
+            reason=f"it ranks {rank}, behind the results that were asked for",
+            action="ask for more results (--max-results), or with more of its own words",
+        )  # fmt: skip
+    return Examined(
+        path=hit.path, source=hit.source, date=None, start_line=hit.start_line, end_line=hit.end_line,
+        text=" ".join(hit.snippet.split())[:300], unit_rank=rank, score=hit.score, vector_score=hit.vector_score,
+        text_score=hit.text_score, shown_as=number, verdict=verdict,
+    )  # fmt: skip
+
+
+def _report(place: NotePlace, passages: Sequence[Examined], shown: Sequence[Hit], backend: str) -> PlaceReport:
+    for number, hit in enumerate(shown, 1):
+        if hit.path == place.path and (place.line is None or hit.start_line <= place.line <= hit.end_line):
+            verdict = Verdict(stage="shown", cause="shown", reason=f"it is in result {number}")
+            return PlaceReport(place=place, verdict=verdict)
+    for passage in passages:
+        held = place.line is None or passage.start_line <= place.line <= passage.end_line
+        if passage.path == place.path and held:
+            return PlaceReport(place=place, verdict=passage.verdict, examined=passage)
+    reason = f"{backend} did not return it among its best {len(passages)} passages, and does not tell why"
+    verdict = Verdict(
+        stage="unknown",
+        cause="not_returned",
+        reason=reason,
+        action="run: memory-core status; or ask with its own words",
+    )
+    return PlaceReport(place=place, verdict=verdict)
+
+
+def _sum_up(passages: Sequence[Examined], shown: SearchResult, query: Query) -> Verdict:
+    below = sum(passage.verdict.stage == "gate" for passage in passages)
+    told = f"{shown.backend} returned {len(passages)} passages, {below} of them below the gate of {query.min_score:.2f}"
+    if shown.hits:
+        return Verdict(stage="shown", cause="shown", reason=f"{len(shown.hits)} results came; {told}")
+    if not passages:
+        return Verdict(
+            stage="unknown", cause="not_returned", reason=f"nothing came: {shown.backend} returned nothing",
+            action="ask with other words; or run: memory-core status",
+        )  # fmt: skip
+    best = passages[0]
+    return Verdict(stage="gate", cause="low_score", reason=f"nothing came: {told}", action=best.verdict.action)
+
+
+def _overlap(one: Hit, other: Hit) -> bool:
+    return one.path == other.path and one.start_line <= other.end_line and other.start_line <= one.end_line

@@ -9,12 +9,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from memory_core.backends.index import PastIndex
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.calibration import SAMPLE, estimate
 from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider
@@ -26,6 +25,7 @@ from memory_core.records import AsOf, FileStamp, Hit, MemoryFile, Successor
 from memory_core.sources import pages
 from memory_core.sources.notes import read_note
 from memory_core.sources.roots import find_roots
+from memory_core.stores.interface import Reader
 from memory_core.stores.sqlite.private_store import PrivateStore
 from memory_core.stores.sqlite.store import Store
 from memory_core.stores.sqlite.writer import StoreWriter
@@ -44,6 +44,21 @@ ChooseProvider = Callable[[], EmbeddingProvider | None]
 
 
 @dataclass(frozen=True, slots=True)
+class PastIndex:
+    """The index of the notes as they stood once.
+
+    Attributes:
+        reading: Hands out a reader, as `Index.reading`.
+        as_of: The time asked for, and the moment that answers.
+        compare_now: Returns a hit with what became of it since then, and the line that took its place.
+    """
+
+    reading: Callable[[], AbstractContextManager[Reader]]
+    as_of: AsOf
+    compare_now: Callable[[Hit], Hit]
+
+
+@dataclass(frozen=True, slots=True)
 class _State:
     """The index of one moment."""
 
@@ -54,7 +69,7 @@ class _State:
 
 
 class IndexStates:
-    """Implements `serving.index.Past`. Used from several threads, which take turns.
+    """Answers from the notes as they stood. Used from several threads, which take turns.
 
     Args:
         config: The agent's.
@@ -71,7 +86,17 @@ class IndexStates:
 
     @contextmanager
     def reading(self, instant: datetime, choose: ChooseProvider) -> Iterator[PastIndex]:
-        """See `serving.index.Past`."""
+        """Hand out the index of the last moment before an instant.
+
+        Args:
+            instant: The time asked for.
+            choose: Returns the provider of embeddings, where some are missing; None if there is none.
+
+        Raises:
+            HistoryUnavailable: The history does not reach back so far.
+            NotIndexed: There is no index yet.
+            StoreError: The index or the history cannot be read.
+        """
         with self._lock:
             state = self._find(self._history.find_moment(instant), choose)
             as_of = AsOf(instant=instant, moment=state.moment.at)

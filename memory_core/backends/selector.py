@@ -8,10 +8,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from memory_core.backends.breaker import Breaker, BreakerState, Refused, Worker
-from memory_core.backends.guarded import NOT_FAILURES, GuardedBackend
+from memory_core.backends.breaker import (
+    NOT_FAILURES,
+    Breaker,
+    BreakerState,
+    GuardedBackend,
+    Refused,
+    Worker,
+    explain_error,
+    log_error,
+)
 from memory_core.backends.loader import RegisteredBackend, add_backend, build_manager, find_plugin, read_section
-from memory_core.backends.reasons import explain_error, log_error
 from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.names import BUILTIN
 from memory_core.config.settings import Scope

@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
-from collections import defaultdict
+import time
 from dataclasses import replace
 
 from memory_core.backends.index import Changed, Index, IndexWriter, Recorder
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import ActiveProvider, Providers
-from memory_core.errors import MemoryCoreError, NotIndexed, StoreError
+from memory_core.errors import MemoryCoreError, NotIndexed, OtherWorkspace, StoreError
 from memory_core.records import ProgressCallback, Space, SyncReport
 from memory_core.sync.watcher import Watcher
-from memory_core.threads import Backoff, Cooldown
 
 log = logging.getLogger(__name__)
 
-# Before missing embeddings are requested again in the background, so that not every search waits for them.
-EMBED_BACKOFF = Backoff(first_seconds=30.0, longest_seconds=30.0)
+EMBED_SECONDS = 30.0  # until the background requests missing embeddings again, so that not every search waits for them
 DAMAGED = "the index was damaged and was made anew from the notes"
 REBUILDING = "the index was damaged and is being made anew from the notes"
 FREE = "static"  # the provider that sends nothing anywhere and takes a millisecond a note
+
+
+def refuse_other_workspace(config: AgentConfig, held: str | None) -> None:
+    """Raise unless an index holds the notes of an agent's workspace; compare real paths.
+
+    Args:
+        config: The agent's.
+        held: The real path that the index names, read in the same transaction as all that is shown of it.
+
+    Raises:
+        OtherWorkspace: It holds those of another one, or does not say whose.
+    """
+    wanted = os.path.realpath(config.workspace)
+    if held != wanted:
+        raise OtherWorkspace(config.store_path, held, wanted)
 
 
 class SyncRunner:
@@ -55,9 +69,9 @@ class SyncRunner:
         self._recorder = recorder
         self._standby = standby
         self._lock = threading.Lock()
-        self._pauses: defaultdict[str, Cooldown] = defaultdict(
-            lambda: Cooldown(EMBED_BACKOFF)
-        )  # by the provider's role
+        self._embeds_at: dict[
+            str, float
+        ] = {}  # by the provider's role: when embeddings that it owes are requested again
         # Session logs were compared with the index since this process or a session began.
         self._sessions_compared = False
         self._checked = False  # this process has looked for damage that the file was left with
@@ -177,7 +191,7 @@ class SyncRunner:
         counts = sync.counts
         self._providers.record_result(active, embedded=counts.embedded, problem=active.problem or counts.problem)
         if embeds and report.pending:
-            self._pauses[active.role].record_failure()
+            self._embeds_at[active.role] = time.monotonic() + EMBED_SECONDS
         if active.warning:
             report = replace(report, warnings=(*report.warnings, active.warning))
         if report.pending or report.warnings or active.problem or sync.may_change_unseen:
@@ -198,4 +212,5 @@ class SyncRunner:
         """Return True if a sync may request embeddings now; one that somebody asked for may at any time."""
         if self.saves_embeddings:
             return False
-        return asked or (not self._pauses[active.role].left_seconds and self._providers.may_send(active))
+        is_due = time.monotonic() >= self._embeds_at.get(active.role, 0.0)
+        return asked or (is_due and self._providers.may_send(active))

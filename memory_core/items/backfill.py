@@ -5,14 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
-from functools import partial
 
 from memory_core.errors import MemoryCoreError
 from memory_core.items.embedder import ItemEmbedder
 from memory_core.items.store.file import ItemsFile
 from memory_core.records import Progress, ProgressCallback
-from memory_core.threads import Backoff, Cooldown, NoAnswer, start_call, wait_for
+from memory_core.threads import Backoff, Cooldown, SharedRun
 
 log = logging.getLogger(__name__)
 
@@ -29,18 +27,15 @@ class ItemBackfill:
         self._embedder = embedder
         self._stop = threading.Event()  # of the run in the background
         self._refused = False
-        self._lock = threading.Lock()
-        self._running: Future[int] | None = None
+        self._running = SharedRun("memory-core-items-backfill", self._run_quietly)
         self._cooldown = Cooldown(PAUSE)
 
     def start(self) -> None:
         """Run in the background, unless it runs already or has a pause."""
-        with self._lock:
-            busy = self._running is not None and not self._running.done()
-            if busy or self._refused or self._cooldown.left_seconds:
-                return
-            self._stop = threading.Event()
-            self._running = start_call(partial(self._run_quietly, self._stop), name="memory-core-items-backfill")
+        if self._refused or self._cooldown.left_seconds or self._running.is_running():
+            return
+        self._stop.clear()
+        self._running.begin()
 
     def run(self, progress: ProgressCallback | None = None, *, stop: Callable[[], bool] | None = None) -> int:
         """Embed all items that lack an embedding in the space of the provider that serves.
@@ -86,27 +81,18 @@ class ItemBackfill:
 
     def refuse(self) -> None:
         """Start no run in the background from now on."""
-        with self._lock:
-            self._refused = True
+        self._refused = True
 
     def close(self) -> bool:
         """End the run in the background, until one is started again; return False if it still waits for its provider."""
-        with self._lock:
-            self._stop.set()
-            running = self._running
-        if running is None:
-            return True
-        try:
-            wait_for(running, CLOSE_SECONDS)
-        except NoAnswer:
-            return False
-        return True
+        self._stop.set()
+        return self._running.wait(timeout_seconds=CLOSE_SECONDS)
 
-    def _run_quietly(self, stop: threading.Event) -> int:
+    def _run_quietly(self) -> int:
         try:
-            return self.run(stop=stop.is_set)
+            return self.run(stop=self._stop.is_set)
         except MemoryCoreError as error:
-            if not stop.is_set():
+            if not self._stop.is_set():
                 log.warning("items wait for their embedding: %s", error)
                 self._cooldown.record_failure()
         return 0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_core.backends import builtin_doctor
+from memory_core.backends import doctor
 from memory_core.backends.builtin import diagnose
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import ExtraPath, Local, SearchSettings, StoreSettings, SyncSettings, Vector
@@ -128,7 +128,7 @@ def test_memory_that_is_off_and_what_was_dropped(index: Index) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="counts descriptors in /proc")
 def test_events_that_the_system_refuses(index: Index) -> None:
     importlib.import_module("watchdog.observers")  # which would need descriptors too
-    looking = builtin_doctor.examine(index.config, Probe(ok=True, provider="none"))
+    looking = doctor.examine(index.config, Probe(ok=True, provider="none"))
     while next(looking).subject != "provider":
         pass
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -6,8 +6,7 @@ import logging
 
 import pytest
 
-from memory_core.backends.breaker import Refused
-from memory_core.backends.reasons import explain_error, log_error
+from memory_core.backends.breaker import Refused, explain_error, log_error
 from memory_core.errors import BackendError, BackendUnavailable
 
 
