@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from memory_core.backends.engine import IndexBackend
 from memory_core.hookspecs import BackendContext, hookimpl
 from memory_core.records import Document, Status
-from memory_core.stores.postgres.counts import TenantOutage, summarise
 from memory_core.stores.postgres.settings import NAME
-from memory_core.stores.postgres.store import PostgresStore
-from memory_core.stores.postgres.writer import PostgresWriter
+from memory_core.stores.postgres.store import PostgresStore, summarise
+from memory_core.stores.postgres.writer import PostgresWriter, TenantOutage
 from memory_core.threads import Clock
 
 if TYPE_CHECKING:

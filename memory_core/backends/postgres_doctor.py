@@ -5,8 +5,7 @@ from __future__ import annotations
 from memory_core.errors import MemoryCoreError
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Finding
-from memory_core.stores.postgres.counts import look_at_server
-from memory_core.stores.postgres.store import PostgresStore
+from memory_core.stores.postgres.store import PostgresStore, look_at_server
 
 
 def examine(context: BackendContext) -> list[Finding]:

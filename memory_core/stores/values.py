@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from hashlib import blake2b
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from memory_core.embeddings.outage import Outage
 from memory_core.embeddings.protocols import TokenEmbedding
 from memory_core.records import Calibration, Chunk, FileFailure, FileStamp, MemoryFile, Space, Unit, Window
+from memory_core.text.languages import Stemmed
 from memory_core.text.terms import is_single_cjk
 
 if TYPE_CHECKING:
@@ -76,6 +77,61 @@ class PreparedChunk:
     def hash(self) -> bytes:
         """See `digest_chunk`."""
         return digest_chunk(self.chunk.context, self.chunk.overlap_lines, self.chunk.text)
+
+
+def restore_chunk(chunk: Chunk, units: Sequence[Unit], windows: Iterable[tuple[int, int]]) -> PreparedChunk:
+    """Return a chunk as an index holds it; each window is given by its first and its last unit, included."""
+    return PreparedChunk(
+        chunk,
+        tuple(units),
+        tuple(
+            Window(first, last, "\n".join(slice_units(chunk.text, units[first : last + 1]))) for first, last in windows
+        ),
+    )
+
+
+class ChunkRow(NamedTuple):
+    """A stored chunk of one file: its id, and the lines at which it stands."""
+
+    id: int
+    start: int
+    end: int
+
+
+class ChunkChanges(NamedTuple):
+    """The changes that turn the stored chunks of a file into its prepared ones.
+
+    Attributes:
+        new: Chunks to insert.
+        moved: Rows whose lines change, with the new ones.
+        unused: Ids of rows to delete.
+    """
+
+    new: list[PreparedChunk]
+    moved: list[ChunkRow]
+    unused: list[int]
+
+
+def pair_chunks(chunks: Iterable[PreparedChunk], stored: Iterable[tuple[bytes, ChunkRow]]) -> ChunkChanges:
+    """Pair the prepared chunks of a file with stored ones of equal hashes, which keep their rows.
+
+    Args:
+        chunks: As the file is to have them.
+        stored: The hash and the row of each that it has, in any order; of equal ones, the lower id is taken first.
+    """
+    held: dict[bytes, list[ChunkRow]] = {}
+    for key, row in sorted(stored, key=lambda each: each[1].id, reverse=True):
+        held.setdefault(key, []).append(row)
+    changes = ChunkChanges([], [], [])
+    for item in chunks:
+        if rows := held.get(item.hash):
+            kept, wanted = rows.pop(), (item.chunk.start_line, item.chunk.end_line)
+            if (kept.start, kept.end) != wanted:
+                changes.moved.append(ChunkRow(kept.id, *wanted))
+        else:
+            changes.new.append(item)
+    changes.unused.extend(row.id for rows in held.values() for row in rows)
+    return changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,6 +325,46 @@ class Term:
     def prefix(self) -> bool:
         """True if it matches the beginnings of words: a single CJK character."""
         return is_single_cjk(self.text)
+
+
+def spell(terms: Iterable[Term]) -> Iterator[str]:
+    """Yield the words and phrases of terms, each followed by its other forms."""
+    return (spelling for term in terms for spelling in (term.text, *(form.word for form in term.forms)))
+
+
+MAX_HITS = 3000  # chunks that a search scores by keyword, about
+
+
+def count_rarest(terms: Sequence[Term], depth: int) -> int:
+    """Return how many of the terms, the rarest first, find `depth` chunks if there are as many, and not far more.
+
+    To score a chunk that matches takes time, and most of many hold one common word. So where they are many, a chunk must hold
+    one of the rarer terms for the common ones to be looked at.
+    """
+    hits = count = 0
+    for term in terms:
+        if hits >= depth and hits + term.documents > MAX_HITS:
+            break
+        hits, count = hits + term.documents, count + 1
+    return count
+
+
+def pair_forms(asked: Sequence[Stemmed], stored: Iterable[tuple[str, str, str]]) -> dict[str, list[str]]:
+    """Return for each asked word the stored words with its stem and language; a word without others is left out.
+
+    Args:
+        asked: Words with their stems in some languages.
+        stored: (language, stem, word) of words of the notes.
+    """
+    forms: dict[tuple[str, str], list[str]] = {}
+    for language, stem, word in stored:
+        forms.setdefault((language, stem), []).append(word)
+    found: dict[str, list[str]] = {}
+    for language, stem, word in asked:
+        others = [form for form in forms.get((language, stem), ()) if form != word]
+        if others:
+            found[word] = [*found.get(word, ()), *others]
+    return found
 
 
 @dataclass(frozen=True, slots=True)

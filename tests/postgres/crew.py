@@ -43,7 +43,7 @@ _UNEMBEDDED = (
     " AND e.hash = w.hash)"
 )
 _TEXTS = (
-    "SELECT n.path, c.context || chr(10) || c.plain || coalesce(c.packed::text, '') FROM notes n"
+    "SELECT n.path, c.context || chr(10) || c.text FROM notes n"
     " JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id ORDER BY n.path, c.start_line"
 )
 

@@ -12,8 +12,7 @@ import pytest
 from memory_core.config.fields import Secret
 from memory_core.errors import BackendUnavailable, MemoryCoreError, StoreError
 from memory_core.stores.postgres import connections as connections_module
-from memory_core.stores.postgres.connections import READ, WRITE, Connections
-from memory_core.stores.postgres.dsn import redact
+from memory_core.stores.postgres.connections import READ, WRITE, Connections, redact
 from memory_core.threads import Backoff
 from tests.servers.postgres import RealServer, make_database
 from tests.waiting import eventually

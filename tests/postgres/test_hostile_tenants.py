@@ -10,15 +10,9 @@ import pytest
 
 from memory_core.backends.postgres import PostgresBackend
 from memory_core.records import Query
-from memory_core.stores.postgres.texts import LONGEST
-from memory_core.text.packing import pack
 from tests.postgres.agents import open_agent
 from tests.servers.postgres import make_database
 
-INSERT = (
-    "INSERT INTO chunks (tenant_id, note_id, start_line, end_line, hash, words, context, plain, packed, units, tsv)"
-    " SELECT tenant_id, note_id, start_line, end_line, hash, words, context, '', '{packed}', units, tsv FROM chunks"
-)
 ROWS = {
     "a date that is none": "UPDATE notes SET date = 'yesterday', day = 'yesterday'",
     "a day that does not exist": "UPDATE notes SET date = '2026-02-31', day = '2026-02-31'",
@@ -29,18 +23,19 @@ ROWS = {
     "lines before the first": "UPDATE {chunk} units = '{0, 5, -4, -2}'",
     "a chunk before the first line": "UPDATE chunks SET start_line = -7",
     "no units": "UPDATE {chunk} units = '{}'",
-    "a text that is not deflated": INSERT.format(packed="x"),
-    "a text that inflates to more than a chunk": INSERT.format(packed=rf"\x{pack(' ' * 2 * LONGEST, b'').hex()}"),
     "signs of another length": "UPDATE embeddings SET signs = '101', bits = 'x'",
+    "a center of other dimensions": "UPDATE embeddings SET signs = '101'; UPDATE spaces SET center = '[1,2]'",
+    "a center, and no signs": "UPDATE spaces SET center = array_fill(.5::real, ARRAY[dimensions])::vector",
+    "dimensions that its vectors do not have": "UPDATE spaces SET center = '[1]', floor = -3, span = 0",
     "windows that nothing has": "INSERT INTO windows SELECT tenant_id, chunk_id, 300, 400, hash FROM windows",
     "lines of the log": "UPDATE notes SET lines = '{-1, NULL}'",
     "a tenant that has no chunks": "UPDATE tenants SET chunks = -5, words = -5",
-    "what a sync remembers": """UPDATE tenants SET meta = '{"serving": "x", "signed": [], "outage": 5}'""",
+    "what a sync remembers": """UPDATE tenants SET meta = '{"serving": "x", "outage": 5}'""",
 }
 COPY = (
     "WITH new AS (INSERT INTO chunks (tenant_id, note_id, start_line, end_line,"
-    " hash, words, context, plain, units, tsv) SELECT tenant_id, note_id, start_line, end_line, hash, words, context, plain,"
-    " '%s', tsv FROM chunks RETURNING tenant_id, id) INSERT INTO windows SELECT tenant_id, id, 0, 0, h.hash FROM new,"
+    " hash, words, context, text, units, links, tsv) SELECT tenant_id, note_id, start_line, end_line, hash, words, context, text,"
+    " '%s', links, tsv FROM chunks RETURNING tenant_id, id) INSERT INTO windows SELECT tenant_id, id, 0, 0, h.hash FROM new,"
     " (SELECT hash FROM embeddings LIMIT 1) h"
 )
 

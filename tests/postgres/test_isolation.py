@@ -11,7 +11,7 @@ import pytest
 
 from memory_core.errors import BackendUnavailable, InvalidArgument
 from memory_core.records import Query
-from memory_core.stores.postgres.migrations import PARTITIONED, PARTITIONS
+from memory_core.stores.postgres.schema import PARTITIONED, PARTITIONS
 from tests.postgres.agents import open_agent
 from tests.servers.postgres import Database, make_database
 
@@ -140,9 +140,8 @@ def test_no_setting_opens_anything(attack: Attack) -> None:
 
 def test_functions_look_at_the_callers_tenants_alone(attack: Attack) -> None:
     both = [attack.mine, attack.other]
-    for function in ("match_chunks", "find_stems"):
-        asked = f"SELECT id FROM {function}(%s, 'safe'::tsquery, '{{safe,bob}}', '{{b}}', NULL, NULL)"
-        assert attack.run(asked, [attack.other]) == []
+    asked = "SELECT id FROM find_stems(%s, 'safe'::tsquery, '{safe,bob}', '{b}', NULL, NULL)"
+    assert attack.run(asked, [attack.other]) == []
     assert attack.run("SELECT count_matches(%s, '{safe,bob}')", both) == [([1, 0],)]
     assert attack.run("SELECT count_prefix(%s, 'b', 'b:*')", both) == [(0,)]
     assert attack.run("SELECT readable(), writable()") == [([attack.mine], [attack.mine])]
@@ -233,12 +232,12 @@ def test_estimates_do_not_depend_on_what_others_hold(tmp_path: Path) -> None:
             plan = ada.execute(f"EXPLAIN (FORMAT JSON) SELECT 1 FROM {table} WHERE {where}".encode()).fetchall()
             return str(plan).replace(value, "?")
 
-        for table, column in (("notes", "path"), ("notes", "day"), ("chunks", "plain"), ("word_forms", "word")):
+        for table, column in (("notes", "path"), ("notes", "day"), ("chunks", "text"), ("word_forms", "word")):
             assert len({estimate(table, column, value) for value in ("!!!", "memory/secret-30", "zzz")}) == 1
 
 
 def test_a_tenant_does_not_choose_ids_nor_hold_what_breaks_its_readers(attack: Attack) -> None:
-    columns = "tenant_id, note_id, start_line, end_line, hash, words, context, plain, units, tsv"
+    columns = "tenant_id, note_id, start_line, end_line, hash, words, context, text, units, links, tsv"
     chosen = (
         f"INSERT INTO chunks (id, {columns}) OVERRIDING SYSTEM VALUE SELECT 1 + max(id) OVER (), {columns} FROM chunks"
     )
@@ -260,7 +259,10 @@ def test_vectors_of_wrong_dimensions_are_skipped(tmp_path: Path) -> None:
         backend.memory_close()
     with psycopg.connect(dsns["ada"], autocommit=True) as ada:
         ada.execute(f'SET search_path = "{database.schema}"'.encode())
-        ada.execute("UPDATE embeddings SET v = '[1,2]', q = NULL")
+        ada.execute("INSERT INTO windows SELECT tenant_id, chunk_id, 100, 100, 'x' FROM windows")
+        ada.execute(
+            "INSERT INTO embeddings (tenant_id, space_id, hash, v) SELECT tenant_id, id, 'x', '[1,2]' FROM spaces"
+        )
     reader = open_agent(tmp_path, "bob", dsns["bob"], database.schema, tenants=("ada",))
     found = reader.memory_search(Query(text="What opens the safe of bob?", min_score=0.0))
     assert "MEMORY.md" in [hit.path for hit in found.hits]

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from memory_core.errors import BackendUnavailable, MemoryCoreError, SyncBusy
-from memory_core.stores.postgres import lease as leases
+from memory_core.stores.postgres import tenants
 from tests.postgres.agents import open_agent
 from tests.servers.postgres import Database, RealServer, make_database
 
@@ -67,7 +67,7 @@ def test_a_lease_whose_end_the_server_never_heard_of_holds_nobody_up(tmp_path: P
 
 @pytest.mark.parametrize("whose", ["a living process here", "a process elsewhere", "an earlier version"])
 def test_a_lease_of_somebody_else_is_waited_for(whose: str, tmp_path: Path) -> None:
-    machine, parent = leases._name_machine(), os.getppid()
+    machine, parent = tenants.name_machine(), os.getppid()
     holders = {
         "a living process here": f"{machine}:{parent}:00000000",
         "a process elsewhere": f"elsewhere:{end_process()}:00000000",
@@ -87,7 +87,7 @@ def test_the_lease_of_a_process_that_has_ended_is_taken_at_once(tmp_path: Path) 
     database = make_database()
     backend = open_agent(tmp_path, "ada", database.add_role("ada", writes=("ada",)), database.schema)
     try:
-        hold(database, f"{leases._name_machine()}:{end_process()}:00000000")
+        hold(database, f"{tenants.name_machine()}:{end_process()}:00000000")
         assert backend.memory_sync(False, None).failures == ()
     finally:
         backend.memory_close()
@@ -114,4 +114,4 @@ def test_a_lease_that_could_not_be_taken_is_not_held(tmp_path: Path, server: Rea
     with pytest.raises(BackendUnavailable), backend._writer.lock():
         pass
     backend.memory_close()
-    assert not leases._held
+    assert not tenants.held_here

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -15,7 +16,6 @@ from psycopg import errors as refused
 
 from memory_core.config.fields import Secret
 from memory_core.errors import BackendUnavailable, StoreError, StoreFull, StoreReadOnly
-from memory_core.stores.postgres.dsn import check_dsn, redact
 from memory_core.stores.postgres.settings import NAME
 from memory_core.threads import Backoff, Cooldown, NoAnswer, start_call, wait_for
 
@@ -313,3 +313,45 @@ def _write_bound() -> str:
 def _close_late(waiting: Future[TimedConnection]) -> None:
     if waiting.exception() is None:
         waiting.result().close()
+
+
+_URI = re.compile(r"(?<![a-z])[a-z]+://", re.IGNORECASE)
+_ENCODE = "write @ as %40, / as %2F, # as %23 and % as %25 in a password, or use host=... user=... password='...'"
+
+
+def check_dsn(text: str) -> None:
+    """Make sure that the driver reads a connection string as it was meant.
+
+    Raises:
+        BackendUnavailable: It does not; quotes nothing of it.
+    """
+    if start := _URI.match(text):
+        address = text[start.end() :].split("?", 1)[0]
+        authority = address.split("/", 1)[0]
+        if address.count("@") > 1:
+            raise BackendUnavailable(NAME, "the DSN has more than one @ before its parameters", action=_ENCODE)
+        if ("@" in address and "@" not in authority) or "#" in authority:
+            raise BackendUnavailable(NAME, "the DSN has a / or a # in its password", action=_ENCODE)
+    try:
+        held = psycopg.conninfo.conninfo_to_dict(text)
+    except psycopg.ProgrammingError:  # quotes the string
+        raise BackendUnavailable(NAME, "the DSN cannot be read: it is no connection string", action=_ENCODE) from None
+    ports = str(held.get("port") or "").split(",")
+    if not all(port == "" or port.isdecimal() for port in ports):
+        raise BackendUnavailable(
+            NAME, "the port in the DSN is no number", action="write postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
+        )
+
+
+def redact(message: str, dsn: str) -> str:
+    """Return a message without the password of a connection string, and without those of URIs in it."""
+    with contextlib.suppress(psycopg.Error):
+        password = psycopg.conninfo.conninfo_to_dict(dsn).get("password")
+        if password:
+            message = message.replace(str(password), "***")
+    if start := _URI.match(dsn):
+        before, at, _ = dsn[start.end() :].rpartition("@")
+        _, colon, password = before.partition(":")
+        if at and colon and password:
+            message = message.replace(password, "***")
+    return re.sub(r"(://[^\s:/@]*):\S*@", r"\1:***@", message)

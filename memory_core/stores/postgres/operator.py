@@ -11,9 +11,9 @@ from psycopg import sql
 from memory_core.config.fields import Secret
 from memory_core.errors import BackendError, InvalidArgument, StoreError, StoreReadOnly
 from memory_core.stores.postgres.connections import INIT, WRITE, Connections
-from memory_core.stores.postgres.migrations import VERSION, render
+from memory_core.stores.postgres.schema import VERSION, render
 from memory_core.stores.postgres.settings import NAME
-from memory_core.stores.postgres.state import Cursor
+from memory_core.stores.postgres.tenants import Cursor
 
 LOCK_SECONDS = 10  # that a command waits for agents
 # A member of one of these sees, writes or stops every tenant.
@@ -83,7 +83,9 @@ class Operator:
         self._connections.close()
 
     def init(self) -> int:
-        """Make the roles, the schema and its tables, or migrate them; return how many migrations were applied.
+        """Make the roles, the schema and its tables; return 1, or 0 if they are those of this version already.
+
+        Of a schema of an older version, tenants, members and embeddings stay; the rest is made of the notes at the next syncs.
 
         Raises:
             BackendError: A newer memory-core made it, or an extension lies where anybody may put functions beside it.
@@ -110,11 +112,12 @@ class Operator:
             held = row[0] if row else 0
             if held > VERSION:
                 raise BackendError(NAME, f"{self._schema} was made by a newer memory-core", action="update memory-core")
-            for number in range(held + 1, VERSION + 1):
-                script = render(number, schema=f'"{self._schema}"', agent=f'"{self._agent}"')
-                cursor.connection.execute(script.encode(), prepare=False)  # in text: several statements
-                cursor.execute("INSERT INTO migrations VALUES (%s)", (number,))
-            return VERSION - held
+            if held == VERSION:
+                return 0
+            script = render(held, schema=f'"{self._schema}"', agent=f'"{self._agent}"')
+            cursor.connection.execute(script.encode(), prepare=False)  # in text: several statements
+            cursor.execute("INSERT INTO migrations VALUES (%s)", (VERSION,))
+            return 1
 
     def grant(self, role: str, tenant: str, *, write: bool) -> None:
         """Make a login role a member of a tenant, which is made when it is new.

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Collection, Mapping, Sequence
+from datetime import date
 from typing import TYPE_CHECKING
 
 from memory_core.embeddings.token_blobs import unpack_signs
 from memory_core.records import Unit
 from memory_core.stores.interface import best_of
-from memory_core.stores.postgres import foreign, vectors
-from memory_core.stores.postgres.held_vectors import KeptVectors, multiply, unpack_rows
+from memory_core.stores.postgres import vectors
 from memory_core.stores.postgres.settings import NAME
-from memory_core.stores.postgres.state import SIGNED, Cursor, Tenant, load_space
 from memory_core.stores.postgres.stems import (
     Scorer,
     list_lexemes,
     quote,
     read_vector,
-    spell,
     stem,
     write_query,
-    write_rarest,
 )
-from memory_core.stores.postgres.texts import COLUMNS, read_text
-from memory_core.stores.values import ChunkText, DateRange, IndexedChunk, ServingSpace, Term, WindowCosine, WindowTokens
+from memory_core.stores.postgres.tenants import Cursor, Tenant, load_space
+from memory_core.stores.values import (
+    ChunkText,
+    DateRange,
+    IndexedChunk,
+    ServingSpace,
+    Term,
+    WindowCosine,
+    WindowTokens,
+    count_rarest,
+    pair_forms,
+    spell,
+)
 from memory_core.text.languages import Language, stem_words
 
 if TYPE_CHECKING:
@@ -40,23 +47,6 @@ _ASKED = (
     " WHERE c.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s) AND w.last < cardinality(c.units) / 4)"
 )
 _OF_ASKED = "embeddings WHERE tenant_id = a.tenant_id AND space_id = %(space)s AND hash = a.hash OFFSET 0"
-_MOST_COUNTS = 50_000  # that are kept: about 5 MB
-
-
-class KeptCounts:
-    """In how many chunks words stand, kept while the content of the tenants stays the same. Used from several threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._state: object = None
-        self._counts: dict[str, int] = {}
-
-    def of(self, state: object) -> dict[str, int]:
-        """Return the counts for a state of the tenants, by query."""
-        with self._lock:
-            if self._state != state or len(self._counts) > _MOST_COUNTS:
-                self._state, self._counts = state, {}
-            return self._counts
 
 
 class PostgresReader:
@@ -66,21 +56,15 @@ class PostgresReader:
         cursor: Inside a read transaction.
         tenants: To search; the first is the agent's own.
         workspace: The agent's, whose notes the first tenant holds.
-        counts, kept: Kept from one search to the next.
     """
 
-    def __init__(
-        self, cursor: Cursor, tenants: Sequence[Tenant], workspace: str, counts: KeptCounts, kept: KeptVectors
-    ) -> None:
+    def __init__(self, cursor: Cursor, tenants: Sequence[Tenant], workspace: str) -> None:
         self._db = cursor
         self._tenants = tenants
         self._own = tenants[0]
         self._ids = [each.id for each in tenants]
         self._workspace = workspace
-        self._counts = counts.of(tuple((each.id, each.generation) for each in tenants))
-        self._kept = kept
-        self._spaces: dict[tuple[int, int], ServingSpace | None] = {}
-        self._units: dict[int, int] = {}  # of the chunks that were loaded, their number of units
+        self._counts: dict[str, int] = {}  # by query, the number of chunks that match: a search asks for many twice
 
     def is_empty(self) -> bool:
         """See `Reader`."""
@@ -98,19 +82,7 @@ class PostgresReader:
         """See `Reader`. Of the other tenants, those are searched by meaning that have embeddings in the same space."""
         for tenant in self._tenants:
             if tenant.serving is not None:
-                return self._load_space(tenant.id, tenant.serving)
-        return None
-
-    def _load_space(self, tenant: int, space_id: int) -> ServingSpace | None:
-        if (tenant, space_id) not in self._spaces:
-            self._spaces[tenant, space_id] = load_space(self._db, tenant, space_id)
-        return self._spaces[tenant, space_id]
-
-    def _find_kept(self, space_id: int) -> KeptVectors | None:
-        """Return the vectors that this process holds; None if the server compares those of a space."""
-        for tenant in self._tenants:
-            if (space := self._load_space(tenant.id, space_id)) is not None:
-                return self._kept if space.space.fits_int8 else None
+                return load_space(self._db, tenant.id, tenant.serving)
         return None
 
     def stem(self, text: str) -> list[str]:
@@ -134,16 +106,7 @@ class PostgresReader:
         ).fetchall()
         # The table keeps words that no chunk holds any more.
         held = self._count({word: write_query([word]) or quote(word) for _, _, word in rows})
-        forms: dict[tuple[str, str], list[str]] = {}
-        for language, root, word in rows:
-            if held[word]:
-                forms.setdefault((language, root), []).append(word)
-        found: dict[str, list[str]] = {}
-        for language, root, word in asked:
-            others = [form for form in forms.get((language, root), ()) if form != word]
-            if others:
-                found[word] = [*found.get(word, ()), *others]
-        return found
+        return pair_forms(asked, (row for row in rows if held[row[2]]))
 
     def count_by_prefix(self, prefixes: Collection[str]) -> dict[str, int]:
         """See `Reader`."""
@@ -163,10 +126,8 @@ class PostgresReader:
     def find_by_keyword(self, terms: Sequence[Term], dates: DateRange, depth: int) -> dict[int, float]:
         """See `Reader`."""
         spellings = [*spell(terms)]
-        if dates.is_limited:
-            query, count = write_query(spellings), len(terms)
-        else:
-            query, count = write_rarest(terms, depth)
+        count = len(terms) if dates.is_limited else count_rarest(terms, depth)
+        query = write_query(spell(terms[:count]))
         if not query:
             return {}
         if count < len(terms):  # as in builtin's expression, where the rarer ones stand twice
@@ -189,10 +150,7 @@ class PostgresReader:
         self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
     ) -> dict[int, float]:
         """See `Reader`. Of a large tenant, the windows that are nearest by their signs are compared, else all."""
-        found = vectors.find_nearest(
-            self._db, self._tenants, space_id, vector,
-            kept=self._find_kept(space_id), days=_to_days(dates), depth=depth,
-        )  # fmt: skip
+        found = vectors.find_nearest(self._db, self._tenants, space_id, vector, days=_to_days(dates), depth=depth)
         return best_of(self, found, depth)
 
     def find_by_name(self, name: str, dates: DateRange, limit: int) -> Sequence[int]:
@@ -222,21 +180,20 @@ class PostgresReader:
         """See `Reader`."""
         names = {each.id: each.name for each in self._tenants[1:]}
         rows = self._db.execute(
-            f"SELECT c.tenant_id, c.id, n.path, n.source, n.date, c.start_line, c.context, {COLUMNS}, c.units"
+            "SELECT c.tenant_id, c.id, n.path, n.source, n.date, c.start_line, c.context, c.text, c.units"
             " FROM chunks c JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
             " WHERE c.tenant_id = ANY (%(tenants)s) AND n.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s)"
             " AND cardinality(c.units) > 0",
             {"tenants": self._ids, "ids": list(ids)},
         ).fetchall()
         chunks = []
-        for tenant, number, path, source, date, start, context, plain, packed, numbers in rows:
-            text, units = read_text(plain, packed), unpack_units(numbers)
-            self._units[number] = len(units)
+        for tenant, number, path, source, day, start, context, text, numbers in rows:
+            units = unpack_units(numbers)
             if tenant not in names:
-                chunks.append(IndexedChunk(number, path, source, date, start, context, text, units))
-            elif start >= 1 and foreign.has_valid_units(units, text):
-                shown, day = f"{NAME}/{names[tenant]}/{path}", foreign.read_day(date)
-                chunks.append(IndexedChunk(number, shown, source, day, start, context, text, units))
+                chunks.append(IndexedChunk(number, path, source, day, start, context, text, units))
+            elif start >= 1 and _has_valid_units(units, text):
+                shown = f"{NAME}/{names[tenant]}/{path}"
+                chunks.append(IndexedChunk(number, shown, source, _read_day(day), start, context, text, units))
         return chunks
 
     def find_phrase(self, phrase: str, dates: DateRange) -> Collection[int]:
@@ -262,10 +219,7 @@ class PostgresReader:
 
     def find_linking(self) -> Collection[int]:
         """See `Reader`."""
-        rows = self._db.execute(
-            "SELECT id FROM chunks WHERE tenant_id = ANY (%s) AND (links IS NOT FALSE)",  # NULL in rows of older versions
-            (self._ids,),
-        ).fetchall()
+        rows = self._db.execute("SELECT id FROM chunks WHERE tenant_id = ANY (%s) AND links", (self._ids,)).fetchall()
         return [row[0] for row in rows]
 
     def load_texts(self, ids: Collection[int], *, whole: bool) -> Sequence[ChunkText]:
@@ -276,7 +230,7 @@ class PostgresReader:
             " AND id = ANY (%(ids)s))"
         )
         rows = self._db.execute(
-            f"SELECT c.tenant_id, c.id, n.path, n.source, n.date, c.start_line, {COLUMNS} FROM chunks c"
+            f"SELECT c.tenant_id, c.id, n.path, n.source, n.date, c.start_line, c.text FROM chunks c"
             " JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id WHERE c.tenant_id = ANY (%(tenants)s)"
             f" AND n.tenant_id = ANY (%(tenants)s) AND {same if whole else 'c.id = ANY (%(ids)s)'} AND n.source <> 'sessions'"
             ' ORDER BY n.source, n.path COLLATE "C", n.tenant_id, c.start_line, c.id',
@@ -289,52 +243,24 @@ class PostgresReader:
                 source,
                 day,
                 start,
-                read_text(plain, packed),
+                text,
             )
-            for tenant, number, path, source, day, start, plain, packed in rows
+            for tenant, number, path, source, day, start, text in rows
         ]
 
     def compare_windows(
         self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]
     ) -> Sequence[WindowCosine]:
         """See `Reader`."""
-        kept = self._find_kept(space_id)
-        asked = list(chunk_ids)
-        if kept is not None:
-            found: list[WindowCosine] = []
-            for tenant in self._tenants:
-                if tenant.meta.get(SIGNED) != space_id:
-                    found += kept.load(self._db, tenant, space_id, len(vector)).compare_chunks(vector, asked)
-            large = [tenant.id for tenant in self._tenants if tenant.meta.get(SIGNED) == space_id]
-            return [each for each in found if each.last < self._units.get(each.chunk_id, each.last + 1)] + (
-                self._compare_packed(space_id, vector, large, asked) if large else []
-            )
         rows = self._db.execute(
             f"{_ASKED} SELECT a.chunk_id, a.first, a.last, {vectors.COSINE} FROM asked a CROSS JOIN LATERAL (SELECT v, h"
             f" FROM {_OF_ASKED}) e WHERE {vectors.COMPARABLE}",
             {
-                "vector": vectors.write_vector(vector), "space": space_id, "tenants": self._ids, "ids": asked,
+                "vector": vectors.write_vector(vector), "space": space_id, "tenants": self._ids, "ids": list(chunk_ids),
                 "dimensions": len(vector),
             },
         ).fetchall()  # fmt: skip
         return [WindowCosine(*row) for row in rows]
-
-    def _compare_packed(
-        self, space_id: int, vector: NDArray[np.float32], tenants: Sequence[int], chunk_ids: Sequence[int]
-    ) -> list[WindowCosine]:
-        """Compare vectors of int8 of large tenants, which this process does not hold."""
-        rows = self._db.execute(
-            f"{_ASKED} SELECT a.chunk_id, a.first, a.last, e.q, {vectors.WIDE} FROM asked a CROSS JOIN LATERAL"
-            f" (SELECT q, v, h FROM {_OF_ASKED}) e",
-            {"space": space_id, "tenants": tenants, "ids": chunk_ids},
-        ).fetchall()
-        numbers, factors, usable = unpack_rows([row[3:] for row in rows], len(vector))
-        cosines = multiply(numbers, factors, vector).tolist()
-        return [
-            WindowCosine(row[0], row[1], row[2], cosine)
-            for row, cosine, fits in zip(rows, cosines, usable.tolist(), strict=True)
-            if fits
-        ]
 
     def load_tokens(self, space_id: int, chunk_ids: Collection[int]) -> Sequence[WindowTokens] | None:
         """See `Reader`."""
@@ -365,13 +291,13 @@ class PostgresReader:
         """Return a note's text from its chunks, blank lines as blank as they may be; None if no tenant holds it."""
         tenant, own = self._find_tenant(path)
         rows = self._db.execute(
-            f"SELECT c.start_line, {COLUMNS} FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id"
+            "SELECT c.start_line, c.text FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id"
             " WHERE n.tenant_id = %s AND n.path = %s AND n.source <> 'sessions' AND n.hash <> ''",
             (tenant.id, own),
         ).fetchall()
         lines: dict[int, str] = {}
-        for start, plain, packed in rows:
-            lines.update(enumerate(read_text(plain, packed).split("\n"), start))
+        for start, text in rows:
+            lines.update(enumerate(text.split("\n"), start))
         return "\n".join(lines.get(number, "") for number in range(1, max(lines) + 1)) if lines else None
 
     def _find_tenant(self, path: str) -> tuple[Tenant, str]:
@@ -402,3 +328,18 @@ def unpack_units(numbers: Sequence[int]) -> list[Unit]:
 
 def _to_days(dates: DateRange) -> tuple[str | None, str | None]:
     return dates.first.isoformat() if dates.first else None, dates.last.isoformat() if dates.last else None
+
+
+def _has_valid_units(units: Sequence[Unit], text: str) -> bool:
+    """Return True if a chunk has units, all lie in its text, and their lines count up from 0."""
+    return bool(units) and all(
+        0 <= unit.start <= unit.end <= len(text) and 0 <= unit.first_line <= unit.last_line for unit in units
+    )
+
+
+def _read_day(day: str | None) -> str | None:
+    """Return an ISO date; None for none, and for what is no date."""
+    try:
+        return None if day is None else date.fromisoformat(day).isoformat()
+    except ValueError:
+        return None

@@ -6,14 +6,22 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from memory_core.records import Chunk, FileStamp, MemoryFile, Window
+from memory_core.records import Chunk, FileStamp, MemoryFile
 from memory_core.stores.postgres.connections import renew
 from memory_core.stores.postgres.reader import unpack_units
-from memory_core.stores.postgres.state import Cursor
 from memory_core.stores.postgres.stems import clean, make_vector
-from memory_core.stores.postgres.texts import COLUMNS, read_text, write_text
-from memory_core.stores.values import IndexedFile, PreparedChunk, PreparedFile, digest, slice_units
+from memory_core.stores.postgres.tenants import Cursor
+from memory_core.stores.values import (
+    ChunkRow,
+    IndexedFile,
+    PreparedChunk,
+    PreparedFile,
+    digest,
+    pair_chunks,
+    restore_chunk,
+)
 from memory_core.text.languages import stem_text
+from memory_core.text.markdown import may_hold_links
 
 _STEP = 50  # notes that one statement writes
 _CHUNK_STEP = 500
@@ -46,30 +54,27 @@ class NoteRows:
     def _put(self, several: Sequence[PreparedFile]) -> dict[int, PreparedChunk]:
         notes = self._put_notes(several)
         rows = self._db.execute(
-            "SELECT note_id, hash, id, start_line, end_line FROM chunks WHERE tenant_id = %s AND note_id = ANY (%s)"
-            " ORDER BY id DESC",
+            "SELECT note_id, hash, id, start_line, end_line FROM chunks WHERE tenant_id = %s AND note_id = ANY (%s)",
             (self._tenant, list(notes)),
         ).fetchall()
-        old: dict[tuple[int, bytes], list[tuple[int, int, int]]] = {}
-        for note, key, *chunk in rows:
-            old.setdefault((note, key), []).append((chunk[0], chunk[1], chunk[2]))
+        stored: dict[int, list[tuple[bytes, ChunkRow]]] = {}
+        for note, key, *row in rows:
+            stored.setdefault(note, []).append((key, ChunkRow(*row)))
         new: list[tuple[int, PreparedChunk]] = []
-        moved: list[tuple[int, int, int]] = []
+        moved: list[ChunkRow] = []
+        unused: list[int] = []
         for note, prepared in notes.items():
-            for item in prepared.chunks:
-                if kept := old.get((note, item.hash)):
-                    chunk_id, *lines = kept.pop()
-                    if lines != [item.chunk.start_line, item.chunk.end_line]:
-                        moved.append((chunk_id, item.chunk.start_line, item.chunk.end_line))
-                else:
-                    new.append((note, item))
+            changes = pair_chunks(prepared.chunks, stored.get(note, ()))
+            new += [(note, item) for item in changes.new]
+            moved += changes.moved
+            unused += changes.unused
         if moved:
             self._db.execute(
                 "UPDATE chunks c SET start_line = m.first, end_line = m.last FROM unnest(%s::bigint[], %s::int[], %s::int[])"
                 " m (id, first, last) WHERE c.tenant_id = %s AND c.id = m.id",
                 (*_turn(moved, 3), self._tenant),
             )
-        self._delete_chunks([chunk_id for unused in old.values() for chunk_id, _, _ in unused])
+        self._delete_chunks(unused)
         return self._insert_chunks(new)
 
     def drop(self, notes: Iterable[int]) -> None:
@@ -142,23 +147,21 @@ class NoteRows:
             vector, words = make_vector(context, text)
             self.added_words += words
             units = _write_numbers(number for unit in item.units for number in unit)
-            plain, packed, links = write_text(text)
             start = item.chunk.start_line
             rows.append(
-                (note, start, item.chunk.end_line, item.hash, words, context, plain, packed, links, units, vector)
+                (note, start, item.chunk.end_line, item.hash, words, context, text, may_hold_links(text), units, vector)
             )
             waiting.setdefault((note, start, item.hash), []).append(item)
             forms |= {*stem_text(f"{context}\n{text}")}
         self.added_chunks += len(rows)
         numbered = self._db.execute(
-            "INSERT INTO chunks (tenant_id, note_id, start_line, end_line, hash, words, context, plain, packed, links, units,"
-            " tsv)"
-            " SELECT %s, note_id, start_line, end_line, hash, words, context, plain, packed, links, units::int[], tsv::tsvector"
-            " FROM unnest(%s::bigint[], %s::int[], %s::int[], %s::bytea[], %s::int[], %s::text[], %s::text[], %s::bytea[],"
-            " %s::boolean[], %s::text[], %s::text[]) WITH ORDINALITY"
-            " c (note_id, start_line, end_line, hash, words, context, plain, packed, links, units, tsv, place) ORDER BY place"
+            "INSERT INTO chunks (tenant_id, note_id, start_line, end_line, hash, words, context, text, links, units, tsv)"
+            " SELECT %s, note_id, start_line, end_line, hash, words, context, text, links, units::int[], tsv::tsvector"
+            " FROM unnest(%s::bigint[], %s::int[], %s::int[], %s::bytea[], %s::int[], %s::text[], %s::text[], %s::boolean[],"
+            " %s::text[], %s::text[]) WITH ORDINALITY"
+            " c (note_id, start_line, end_line, hash, words, context, text, links, units, tsv, place) ORDER BY place"
             " RETURNING id, note_id, start_line, hash",
-            (self._tenant, *_turn(rows, 11)),
+            (self._tenant, *_turn(rows, 10)),
         ).fetchall()
         inserted = {number: waiting[note, start, key].pop(0) for number, note, start, key in numbered}
         windows = [
@@ -218,27 +221,18 @@ def load_file(cursor: Cursor, tenant: int, file: MemoryFile) -> PreparedFile | N
         return None
     note, content, *stamp, day, lines = row
     chunks = cursor.execute(
-        f"SELECT id, start_line, end_line, context, {COLUMNS}, units FROM chunks c WHERE tenant_id = %s AND note_id = %s"
-        " ORDER BY start_line, id",
+        "SELECT start_line, end_line, context, text, units, ARRAY(SELECT ARRAY[first, last] FROM windows w"
+        " WHERE w.tenant_id = c.tenant_id AND w.chunk_id = c.id ORDER BY first) FROM chunks c"
+        " WHERE tenant_id = %s AND note_id = %s ORDER BY start_line, id",
         (tenant, note),
     ).fetchall()
     return PreparedFile(
         file=file, hash=content, stamp=FileStamp(*stamp), date=day, lines=lines or (),
-        chunks=tuple(_load_chunk(cursor, tenant, chunk) for chunk in chunks),
+        chunks=tuple(
+            restore_chunk(Chunk(start, end, 0, context, text), unpack_units(units), windows)
+            for start, end, context, text, units, windows in chunks
+        ),
     )  # fmt: skip
-
-
-def _load_chunk(cursor: Cursor, tenant: int, row: tuple[Any, ...]) -> PreparedChunk:
-    chunk_id, start, end, context, plain, packed, numbers = row
-    text, units = read_text(plain, packed), unpack_units(numbers)
-    windows = cursor.execute(
-        "SELECT first, last FROM windows WHERE tenant_id = %s AND chunk_id = %s ORDER BY first", (tenant, chunk_id)
-    ).fetchall()
-    return PreparedChunk(
-        Chunk(start, end, 0, context, text),
-        tuple(units),
-        tuple(Window(first, last, "\n".join(slice_units(text, units[first : last + 1]))) for first, last in windows),
-    )
 
 
 def _to_indexed(row: tuple[Any, ...]) -> IndexedFile:

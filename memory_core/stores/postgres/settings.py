@@ -45,7 +45,7 @@ class PostgresConfig(Section):
     vectors: Literal["float32", "halfvec"] = field(
         default="float32",
         metadata=about(
-            'How vectors are stored; "halfvec" halves them. Those of the built-in model always take one byte a number.'
+            'How vectors are stored; "halfvec" halves them. Those of the built-in model always are halfvec.'
         ),
     )
 

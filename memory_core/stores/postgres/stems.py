@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from memory_core.stores.values import Term
 from memory_core.text.messages import replace_surrogates
 from memory_core.text.terms import cut_cjk, is_single_cjk
 
@@ -17,7 +16,6 @@ Stem: TypeAlias = Callable[[str], list[str]]
 MAX_POSITION = 16_383  # of a tsvector; words behind it stand at it
 MAX_LEXEME_BYTES = 2046
 K1, B = 1.2, 0.75  # as in bm25() of FTS5, like the formula below: https://www.sqlite.org/fts5.html#the_bm25_function
-MAX_HITS = 3000  # chunks that a search scores by keyword, about; see builtin's
 
 _LEXEME = re.compile(r"'((?:[^']|'')*)'(?::([\dA-D,]+))?")
 _PLACE = re.compile(r"\d+")
@@ -83,25 +81,6 @@ def _write_phrase(spelling: str) -> str:
     if is_single_cjk(spelling):
         return f"{stems[0]}:*"
     return stems[0] if len(stems) == 1 else f"({' <-> '.join(stems)})"
-
-
-def write_rarest(terms: Sequence[Term], depth: int) -> tuple[str, int]:
-    """Return the tsquery for terms, the rarest first, that finds `depth` chunks if there are as many; see builtin's.
-
-    Returns:
-        The query, and how many of the terms a chunk must hold one of.
-    """
-    hits = count = 0
-    for term in terms:
-        if hits >= depth and hits + term.documents > MAX_HITS:
-            break
-        hits, count = hits + term.documents, count + 1
-    return write_query(spell(terms[:count])), count
-
-
-def spell(terms: Iterable[Term]) -> Iterator[str]:
-    """Yield the words of terms and their other forms."""
-    return (spelling for term in terms for spelling in (term.text, *(form.word for form in term.forms)))
 
 
 class Scorer:

@@ -12,16 +12,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+from memory_core.embeddings.outage import Outage
 from memory_core.errors import StoreReadOnly, SyncBusy
 from memory_core.records import Calibration, FileStamp, MemoryFile, Space
-from memory_core.stores.postgres import held_vectors, lease, rows, state, vectors
-from memory_core.stores.postgres.lease import LEASE_SECONDS
+from memory_core.stores.postgres import rows, tenants, vectors
 from memory_core.stores.postgres.reader import unpack_units
 from memory_core.stores.postgres.rows import NoteRows
 from memory_core.stores.postgres.staged import StagedNotes
-from memory_core.stores.postgres.state import Cursor, Tenant
 from memory_core.stores.postgres.store import PostgresStore
-from memory_core.stores.postgres.texts import COLUMNS, read_text
+from memory_core.stores.postgres.tenants import LEASE_SECONDS, Cursor, Tenant
 from memory_core.stores.values import (
     EmbeddedWindows,
     IndexedFile,
@@ -54,17 +53,34 @@ class PostgresWriter:
     def lock(self, *, wait_seconds: float = 0.0) -> Iterator[None]:
         """See `SyncStore`."""
         until = time.monotonic() + wait_seconds
-        while (taken := lease.take(self._store)) is None:
-            if time.monotonic() >= until:
-                raise SyncBusy(f"{self._store.path}: another process is syncing it", action="try again in a moment")
-            time.sleep(_POLL_SECONDS)
-        self._tenant, self._lease = taken.tenant, taken.number
+        holder = tenants.name_holder()
+        tenants.held_here.add(
+            holder
+        )  # before the row names it: no other thread must take it for one that was left behind
         try:
-            yield
+            while (taken := self._take_lease(holder)) is None:
+                if time.monotonic() >= until:
+                    raise SyncBusy(f"{self._store.path}: another process is syncing it", action="try again in a moment")
+                time.sleep(_POLL_SECONDS)
+            self._tenant, self._lease = taken
+            try:
+                yield
+            finally:
+                self._lease = 0
+                with contextlib.suppress(Exception), self._store.write() as cursor:  # it ends by itself
+                    tenants.end_lease(cursor, *taken)
         finally:
-            with contextlib.suppress(Exception):  # it ends by itself
-                lease.give_back(self._store, taken)
-            self._lease = 0
+            tenants.held_here.discard(holder)
+
+    def _take_lease(self, holder: str) -> tuple[int, int] | None:
+        """Return the tenant's id and the number of the lease; None while another sync holds it."""
+        with self._store.write() as cursor:
+            tenant = self._store.load_own(cursor)
+            lease = tenants.take_lease(cursor, tenant, holder)
+            if lease is None and not tenants.may_write(cursor, tenant.id):
+                reason, action = "this role may only read the tenant", tenants.explain_grant(tenant.name)
+                raise StoreReadOnly(self._store.path, reason, action=action)
+        return None if lease is None else (tenant.id, lease)
 
     @contextlib.contextmanager
     def _push(self, *, content: bool = True) -> Iterator[Cursor]:
@@ -100,8 +116,8 @@ class PostgresWriter:
 
     @contextlib.contextmanager
     def _read(self) -> Iterator[tuple[Cursor, Tenant]]:
-        with self._store.read() as (cursor, tenants):
-            yield cursor, tenants[0]
+        with self._store.read() as (cursor, several):
+            yield cursor, several[0]
 
     def prepare(self) -> None:
         """See `SyncStore`. Refuse a tenant that holds the notes of another workspace, which this one would drop."""
@@ -119,7 +135,7 @@ class PostgresWriter:
 
     def load_state(self) -> SyncState:
         """See `SyncStore`."""
-        return state.read_state(self._store.read_own())
+        return tenants.read_state(self._store.read_own())
 
     def read_generation(self) -> str:
         """See `IndexWriter`."""
@@ -127,7 +143,7 @@ class PostgresWriter:
 
     def set_identity(self, identity: str) -> None:
         """See `SyncStore`."""
-        self._set({state.IDENTITY: identity})
+        self._set({tenants.IDENTITY: identity})
 
     def take_over(self, workspace: str) -> None:
         """See `SyncStore`."""
@@ -140,25 +156,25 @@ class PostgresWriter:
 
     def set_target(self, target: TargetSpace) -> None:
         """See `SyncStore`."""
-        self._set({state.TARGET: target})
+        self._set({tenants.TARGET: target})
 
     def record_destination(self, destination: str) -> bool:
         """See `SyncStore`."""
-        known = self._store.read_own().meta.get(state.DESTINATIONS) or []
+        known = self._store.read_own().meta.get(tenants.DESTINATIONS) or []
         if destination in known:
             return False
-        self._set({state.DESTINATIONS: [*known, destination]})
+        self._set({tenants.DESTINATIONS: [*known, destination]})
         return True
 
     def set_pending_reason(self, reason: str) -> None:
         """See `SyncStore`."""
-        self._set({state.PENDING_REASON: reason})
+        self._set({tenants.PENDING_REASON: reason})
 
     def record_sync(self, at: float, *, digest: str | None) -> None:
         """See `SyncStore`."""
         generation = self._store.read_own().generation
         listed = None if digest is None else [generation, digest]
-        self._set({state.LAST_SYNC: at, state.TIDIED: generation, state.LISTED: listed})
+        self._set({tenants.LAST_SYNC: at, tenants.TIDIED: generation, tenants.LISTED: listed})
 
     def list_files(self) -> list[IndexedFile]:
         """See `SyncStore`."""
@@ -225,7 +241,7 @@ class PostgresWriter:
             notes.put(files)
             for file, reason in errors:
                 notes.set_error(file, reason)
-            state.set_meta(cursor, self._tenant, {state.IDENTITY: identity})
+            tenants.set_meta(cursor, self._tenant, {tenants.IDENTITY: identity})
 
     # Texts that wait for what is computed from them.
 
@@ -237,7 +253,7 @@ class PostgresWriter:
         while True:
             with self._read() as (cursor, tenant):
                 found = cursor.execute(
-                    f"SELECT w.chunk_id, w.first, w.last, w.hash, c.units, {COLUMNS} FROM windows w JOIN chunks c"
+                    "SELECT w.chunk_id, w.first, w.last, w.hash, c.units, c.text FROM windows w JOIN chunks c"
                     " ON c.tenant_id = w.tenant_id AND c.id = w.chunk_id WHERE w.tenant_id = %(tenant)s"
                     f" AND (w.chunk_id, w.first) > (%(chunk)s, %(first)s) AND {rows.find_missing(tokens=tokens)}"
                     " ORDER BY w.chunk_id, w.first LIMIT %(step)s",
@@ -247,8 +263,8 @@ class PostgresWriter:
                 return
             after = found[-1][:2]
             texts = {
-                key: slice_units(read_text(plain, packed), unpack_units(units)[first : last + 1])
-                for _, first, last, key, units, plain, packed in found
+                key: slice_units(text, unpack_units(units)[first : last + 1])
+                for _, first, last, key, units, text in found
             }
             yield [PendingWindow(*each) for each in texts.items()]
 
@@ -266,7 +282,7 @@ class PostgresWriter:
         key = tuple(getattr(space, name) for name in _SPACE)
         number = int.from_bytes(blake2b(repr(key).encode(), digest_size=8).digest(), "big", signed=True)
         with self._read() as (cursor, tenant):
-            if state.load_space(cursor, tenant.id, number) is not None:
+            if tenants.load_space(cursor, tenant.id, number) is not None:
                 return number
         with self._push_or_write() as cursor:
             cursor.execute(
@@ -284,39 +300,32 @@ class PostgresWriter:
                 " AND input_type = %s ORDER BY made DESC LIMIT 1",
                 (tenant.id, *(getattr(space, name) for name in _SPACE[:4])),
             ).fetchone()
-            found = state.load_space(cursor, tenant.id, row[0]) if row else None
+            found = tenants.load_space(cursor, tenant.id, row[0]) if row else None
         return found.space if found else None
 
     def serve(self, space_id: int, *, complete: bool) -> None:
         """See `SyncStore`."""
         generation = self._store.read_own().generation
-        values: dict[str, Any] = {state.SERVING: space_id, state.TARGET: None}
-        values[state.COMPLETE] = [generation, space_id] if complete else None
+        values: dict[str, Any] = {tenants.SERVING: space_id, tenants.TARGET: None}
+        values[tenants.COMPLETE] = [generation, space_id] if complete else None
         if complete:
-            values[state.PENDING_REASON] = None
+            values[tenants.PENDING_REASON] = None
         self._set(values)
         if complete:
-            self._tidy_vectors(space_id)
+            self._sign_vectors(space_id)
 
-    def _tidy_vectors(self, space_id: int) -> None:
-        """Store vectors that fit into int8 as such, and keep the signs of all if the tenant is large; see `vectors`."""
+    def _sign_vectors(self, space_id: int) -> None:
+        """Keep the signs of all vectors once the tenant is large, in steps that are each a push; see vectors.py."""
         with self._read() as (cursor, tenant):
-            held = tenant.meta
-            coarse = held.get(state.PACKED) != space_id and vectors.load_layout(cursor, tenant.id, space_id).coarse
-            large = held.get(state.SIGNED) != space_id and vectors.is_large(cursor, tenant)
-            center = vectors.find_center(cursor, tenant.id, space_id) if large else None
-        after: bytes | None = b"" if coarse else None
-        while after is not None:
+            center = vectors.find_center(cursor, tenant, space_id)
+        after: bytes | None = None if center is None else b""
+        while center is not None and after is not None:
             with self._push(content=False) as cursor:
-                after = vectors.pack(cursor, self._tenant, space_id, after)
-        after = b"" if large else None
-        while after is not None:
-            with self._push(content=False) as cursor:
-                after = vectors.sign(cursor, self._tenant, space_id, after, center)
+                after = vectors.sign(cursor, self._tenant, space_id, center, after)
 
     def stop_serving(self) -> None:
         """See `SyncStore`."""
-        self._set(dict.fromkeys((state.SERVING, state.COMPLETE, state.TARGET, state.PENDING_REASON)))
+        self._set(dict.fromkeys((tenants.SERVING, tenants.COMPLETE, tenants.TARGET, tenants.PENDING_REASON)))
 
     def find_embedded(self, space_id: int, hashes: Collection[bytes], *, tokens: bool = False) -> set[bytes]:
         """See `SyncStore`."""
@@ -334,7 +343,7 @@ class PostgresWriter:
             half = self._store.settings.vectors == "halfvec"
             vectors.insert(cursor, self._tenant, space_id, windows, half=half)
             if serve:
-                state.set_meta(cursor, self._tenant, {state.SERVING: space_id})
+                tenants.set_meta(cursor, self._tenant, {tenants.SERVING: space_id})
 
     def load_calibration(self, space_id: int) -> tuple[Calibration, int] | None:
         """See `SyncStore`."""
@@ -355,14 +364,16 @@ class PostgresWriter:
 
     def sample_embeddings(self, space_id: int, limit: int) -> NDArray[np.float32]:
         """See `SyncStore`."""
+        import numpy as np
+
         with self._read() as (cursor, tenant):
             found = cursor.execute(
-                f"SELECT e.q, {vectors.WIDE} FROM embeddings e WHERE tenant_id = %s AND space_id = %s"
+                "SELECT coalesce(v::real[], h::vector::real[]) FROM embeddings e WHERE tenant_id = %s AND space_id = %s"
                 " AND EXISTS (SELECT 1 FROM windows w WHERE w.tenant_id = e.tenant_id AND w.hash = e.hash)"
                 " ORDER BY hash LIMIT %s",
                 (tenant.id, space_id, limit),
             ).fetchall()
-        return held_vectors.widen(found)
+        return np.array([row[0] for row in found], dtype=np.float32)
 
     # Counts.
 
@@ -403,20 +414,41 @@ class PostgresWriter:
 
     def load_outage(self) -> str | None:
         """Return the record of the provider's outage."""
-        return self._store.read_own().meta.get(state.OUTAGE)
+        return self._store.read_own().meta.get(tenants.OUTAGE)
 
     def set_outage(self, record: str | None) -> None:
         """Replace or remove the record of the provider's outage."""
-        self._set({state.OUTAGE: record})
+        self._set({tenants.OUTAGE: record})
 
     def _set(self, values: Mapping[str, Any]) -> None:
         tenant = self._store.read_own()
         if all(tenant.meta.get(key) == value for key, value in values.items()):
             return  # most syncs before a search write nothing
         with self._push_or_write() as cursor:
-            state.set_meta(cursor, tenant.id, values)
+            tenants.set_meta(cursor, tenant.id, values)
 
     def _count(self, query: str, **values: object) -> int:
         with self._read() as (cursor, tenant):
             row = cursor.execute(query.encode(), {"tenant": tenant.id, **values}).fetchone()
         return int(row[0]) if row else 0
+
+
+class TenantOutage:
+    """Implements `OutageLog` on the row of the tenant."""
+
+    def __init__(self, writer: PostgresWriter) -> None:
+        self._writer = writer
+
+    @property
+    def writable(self) -> bool:
+        """See `OutageLog`."""
+        return self._writer.writable
+
+    def read(self) -> Outage | None:
+        """See `OutageLog`."""
+        record = self._writer.load_outage()
+        return None if record is None else Outage.from_json(record)
+
+    def write(self, outage: Outage | None) -> None:
+        """See `OutageLog`."""
+        self._writer.set_outage(None if outage is None else outage.to_json())

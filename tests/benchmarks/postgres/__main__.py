@@ -70,7 +70,7 @@ class Run:
                 load(database, chunks)
                 if "searches" in self._options.parts:
                     self._show("searches", measure_searches(agents, self._server, database, turn))
-                self._show("sizes", [_measure_size(database, "int8")])
+                self._show("sizes", [_measure_size(database, "built-in")])
             for part in self._options.parts:
                 if part in PARTS[1:]:
                     self._show("sizes" if part == "halfvec" else part, getattr(self, f"_run_{part}")(database))

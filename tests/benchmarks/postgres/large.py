@@ -14,8 +14,8 @@ import psycopg
 from memory_core.backends.postgres import PostgresBackend
 from memory_core.config.settings import SearchSettings, SyncSettings
 from memory_core.records import Query
-from memory_core.stores.postgres import state, vectors
-from memory_core.stores.postgres.held_vectors import KeptVectors
+from memory_core.stores.postgres import vectors
+from memory_core.stores.postgres.tenants import Tenant
 from memory_core.stores.postgres.writer import PostgresWriter
 from tests.benchmarks.daily_notes import questions
 from tests.benchmarks.postgres.load import load_large_tenant
@@ -76,7 +76,7 @@ def _compare(backend: PostgresBackend, asked: Sequence[str]) -> Row:
         cursor.connection.limit_seconds = None  # type: ignore[attr-defined]
         space = tenants[0].serving
         assert space is not None
-        small = [replace(tenants[0], meta={})]
+        small = [replace(tenants[0], signed=())]
         for text in asked:
             vector = provider.embed_query(text, timeout_seconds=10)
             near, began = _find_best(cursor, tenants, space, vector), time.perf_counter()
@@ -86,6 +86,6 @@ def _compare(backend: PostgresBackend, asked: Sequence[str]) -> Row:
     return {"recall_at_10": round(held / total, 3), "exact_ms": round(statistics.median(exact_seconds) * 1000)}
 
 
-def _find_best(cursor: Any, tenants: Sequence[state.Tenant], space: int, vector: Any) -> set[int]:
-    found = vectors.find_nearest(cursor, tenants, space, vector, kept=KeptVectors(), days=(None, None), depth=50)
+def _find_best(cursor: Any, tenants: Sequence[Tenant], space: int, vector: Any) -> set[int]:
+    found = vectors.find_nearest(cursor, tenants, space, vector, days=(None, None), depth=50)
     return {*sorted(found, key=found.__getitem__)[-10:]}

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import psycopg
 
-from memory_core.embeddings.vectors import pack_int8
 from memory_core.stores.postgres.stems import make_vector
-from memory_core.stores.postgres.texts import write_text
+from memory_core.stores.postgres.vectors import write_vector
 from memory_core.stores.values import digest
 from tests.benchmarks.daily_notes import Vocabulary
 from tests.servers.postgres import Database, RealServer
@@ -25,12 +24,12 @@ _COPY = """
 INSERT INTO notes (tenant_id, id, source, path, hash, size, mtime_ns, ctime_ns, inode, date, day, lines)
   OVERRIDING SYSTEM VALUE SELECT k.id, n.id + k.shift, source, path, hash, size, mtime_ns, ctime_ns, inode, date, day, lines
   FROM copies k JOIN notes n ON n.tenant_id = k.origin ORDER BY n.id, k.id;
-INSERT INTO chunks (tenant_id, id, note_id, start_line, end_line, hash, words, context, plain, packed, links, units, tsv)
-  OVERRIDING SYSTEM VALUE SELECT k.id, c.id + k.shift, c.note_id + k.shift, start_line, end_line, hash, words, context, plain,
-  packed, links, units, tsv FROM copies k JOIN chunks c ON c.tenant_id = k.origin ORDER BY c.note_id, k.id, c.id;
+INSERT INTO chunks (tenant_id, id, note_id, start_line, end_line, hash, words, context, text, links, units, tsv)
+  OVERRIDING SYSTEM VALUE SELECT k.id, c.id + k.shift, c.note_id + k.shift, start_line, end_line, hash, words, context, text,
+  links, units, tsv FROM copies k JOIN chunks c ON c.tenant_id = k.origin ORDER BY c.note_id, k.id, c.id;
 INSERT INTO windows SELECT k.id, w.chunk_id + k.shift, first, last, hash FROM copies k JOIN windows w ON w.tenant_id = k.origin
   ORDER BY w.chunk_id, k.id, first;
-INSERT INTO embeddings (tenant_id, space_id, hash, v, h, q, bits) SELECT k.id, space_id, hash, v, h, q, bits
+INSERT INTO embeddings (tenant_id, space_id, hash, v, h, bits) SELECT k.id, space_id, hash, v, h, bits
   FROM copies k JOIN embeddings e ON e.tenant_id = k.origin ORDER BY e.made, k.id;
 INSERT INTO spaces SELECT k.id, s.id, provider, model, endpoint, input_type, dimensions, floor, span, judged
   FROM copies k JOIN spaces s ON s.tenant_id = k.origin;
@@ -127,11 +126,11 @@ def load_large_tenant(database: Database, name: str, chunks: int, provider: Any,
                         at += len(line) + 1
                     rows.append((
                         tenant, _FIRST_ID + number, _FIRST_ID + number - number % _NOTE_CHUNKS, 1, 4, digest(text), count,
-                        "", *write_text(text), units, vector,
+                        "", text, False, units, vector,
                     ))  # fmt: skip
                 _copy(
                     cursor,
-                    "chunks (tenant_id, id, note_id, start_line, end_line, hash, words, context, plain, packed, links,"
+                    "chunks (tenant_id, id, note_id, start_line, end_line, hash, words, context, text, links,"
                     " units, tsv)",
                     rows,
                 )
@@ -155,6 +154,6 @@ def _copy(cursor: psycopg.Cursor[Any], table: str, rows: Any) -> None:
 
 
 def _copy_vectors(cursor: psycopg.Cursor[Any], tenant: int, space: int, hashes: list[bytes], rows: Any) -> None:
-    _copy(cursor, "embeddings (tenant_id, space_id, hash, q)", (
-        (tenant, space, key, packed) for key, packed in zip(hashes, pack_int8(rows), strict=True)
+    _copy(cursor, "embeddings (tenant_id, space_id, hash, h)", (
+        (tenant, space, key, write_vector(row)) for key, row in zip(hashes, rows, strict=True)
     ))  # fmt: skip

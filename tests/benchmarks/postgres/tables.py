@@ -103,7 +103,7 @@ def tell_targets(figures: Figures) -> str:
         ("the same, divided by that of builtin, which only the machine's load makes slower", 1.5, growth / load_growth),
         (f"growth of the server's CPU {since}", 1.5, server_growth),
         ("notes a second of 8 processes", -150, -writers),
-        ("KB a chunk with the built-in model, whatever `vectors` says", 6, kilobytes["int8"]),
+        ("KB a chunk with the built-in model, whatever `vectors` says", 6, kilobytes["built-in"]),
         ("KB a chunk with `halfvec` and another model of 256 numbers", 6, kilobytes["halfvec"]),
         (f"a search in one tenant of {large['chunks']:,} chunks, p95, ms", 250, large["p95_ms"]),
         ("the server is stopped: first search, ms", 150, stopped["first_ms"]),
@@ -128,7 +128,7 @@ def tell_arithmetic(figures: Figures) -> str:
     """Return sentences on 10,000 agents and on more chunks, by what was measured last."""
     rows = figures["simulation"]
     last, rate = rows[-1], AGENTS * 2 / 60
-    size = [row["bytes"] / row["chunks"] for row in figures["sizes"] if row["vectors"] == "int8"][-1]
+    size = [row["bytes"] / row["chunks"] for row in figures["sizes"] if row["vectors"] == "built-in"][-1]
     server, agents = count_cores(rows, AGENTS), rate * last["own_cpu_ms"] / 1000
     held, each = last["connections"] / last["agents"], last["connection_mb"]
     told = (

@@ -1,17 +1,4 @@
-"""Numbered migrations, append only, applied by the owner's role, which no agent has; `migrations` holds those done.
-
-Who may see what is decided by the login role (`session_user`), which no client can change, never by a setting. Agents have
-rights to the partitioned tables alone, not to their partitions, and rows of tenants that they are no members of do not exist for
-them. Row-level security keeps the keyword index from being used, because `@@` is not leakproof; so the functions that search
-by keyword run as the owner, and look only at tenants of which the caller is a member.
-"""
-
-from __future__ import annotations
-
-PARTITIONS = 16
-PARTITIONED = ("notes", "chunks", "windows", "embeddings", "word_forms")
-
-_TABLES = """
+-- The schema as its version 6 was, made by six migrations: what `memory-core postgres init` meets on a server of that time.
 CREATE TABLE tenants (
   id           int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name         text   NOT NULL UNIQUE,
@@ -113,23 +100,40 @@ CREATE TABLE word_forms (
   word      text NOT NULL,
   PRIMARY KEY (tenant_id, language, stem, word)
 ) PARTITION BY HASH (tenant_id);
-"""
 
-_INDEXES = """
+DO $$ BEGIN FOR n IN 0..15 LOOP
+  EXECUTE format('CREATE TABLE notes_%s PARTITION OF notes FOR VALUES WITH (MODULUS 16, REMAINDER %s)', n, n);
+  EXECUTE format('ALTER TABLE notes_%s ENABLE ROW LEVEL SECURITY', n);
+END LOOP; END $$;
+DO $$ BEGIN FOR n IN 0..15 LOOP
+  EXECUTE format('CREATE TABLE chunks_%s PARTITION OF chunks FOR VALUES WITH (MODULUS 16, REMAINDER %s)', n, n);
+  EXECUTE format('ALTER TABLE chunks_%s ENABLE ROW LEVEL SECURITY', n);
+END LOOP; END $$;
+DO $$ BEGIN FOR n IN 0..15 LOOP
+  EXECUTE format('CREATE TABLE windows_%s PARTITION OF windows FOR VALUES WITH (MODULUS 16, REMAINDER %s)', n, n);
+  EXECUTE format('ALTER TABLE windows_%s ENABLE ROW LEVEL SECURITY', n);
+END LOOP; END $$;
+DO $$ BEGIN FOR n IN 0..15 LOOP
+  EXECUTE format('CREATE TABLE embeddings_%s PARTITION OF embeddings FOR VALUES WITH (MODULUS 16, REMAINDER %s)', n, n);
+  EXECUTE format('ALTER TABLE embeddings_%s ENABLE ROW LEVEL SECURITY', n);
+END LOOP; END $$;
+DO $$ BEGIN FOR n IN 0..15 LOOP
+  EXECUTE format('CREATE TABLE word_forms_%s PARTITION OF word_forms FOR VALUES WITH (MODULUS 16, REMAINDER %s)', n, n);
+  EXECUTE format('ALTER TABLE word_forms_%s ENABLE ROW LEVEL SECURITY', n);
+END LOOP; END $$;
+
 CREATE INDEX chunks_note ON chunks (tenant_id, note_id);
 CREATE INDEX chunks_words ON chunks USING gin (tenant_id, tsv);
-"""
 
-_MEMBERSHIP = """
+
 CREATE FUNCTION readable() RETURNS int[] LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS
 $$ SELECT coalesce(array_agg(tenant_id), '{}') FROM members
    WHERE role = (SELECT oid FROM pg_roles WHERE rolname = session_user) $$;
 CREATE FUNCTION writable() RETURNS int[] LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS
 $$ SELECT coalesce(array_agg(tenant_id), '{}') FROM members
    WHERE role = (SELECT oid FROM pg_roles WHERE rolname = session_user) AND may_write $$;
-"""
 
-_FUNCTIONS = """
+
 CREATE FUNCTION match_chunks(asked int[], query tsquery, stems text[], prefixes text[], first_day text, last_day text)
 RETURNS TABLE (id bigint, words int, stem text, positions smallint[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp SET plan_cache_mode = force_custom_plan AS $$
@@ -162,9 +166,8 @@ BEGIN
   RETURN (SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM chunks c, unnest(c.tsv) l
     WHERE c.tenant_id = ANY (mine) AND c.tsv @@ query AND starts_with(l.lexeme, prefix) GROUP BY l.lexeme) counted);
 END $$;
-"""
 
-_RIGHTS = """
+
 GRANT USAGE ON SCHEMA {schema} TO {agent};
 GRANT SELECT ON tenants, spaces, notes, chunks, windows, embeddings, word_forms, migrations TO {agent};
 GRANT DELETE ON spaces, notes, chunks, windows, embeddings, word_forms TO {agent};
@@ -185,66 +188,82 @@ REVOKE ALL ON FUNCTION readable(), writable(), count_matches(int[], text[]), cou
   match_chunks(int[], tsquery, text[], text[], text, text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION readable(), writable(), count_matches(int[], text[]), count_prefix(int[], text, tsquery),
   match_chunks(int[], tsquery, text[], text[], text, text) TO {agent};
-"""
 
-_POLICIES = """
-ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
-CREATE POLICY reads ON {table} FOR SELECT TO {agent} USING (tenant_id = ANY ((SELECT readable())::int[]));
-CREATE POLICY inserts ON {table} FOR INSERT TO {agent} WITH CHECK (tenant_id = ANY ((SELECT writable())::int[]));
-CREATE POLICY updates ON {table} FOR UPDATE TO {agent}
+
+ALTER TABLE spaces ENABLE ROW LEVEL SECURITY;
+CREATE POLICY reads ON spaces FOR SELECT TO {agent} USING (tenant_id = ANY ((SELECT readable())::int[]));
+CREATE POLICY inserts ON spaces FOR INSERT TO {agent} WITH CHECK (tenant_id = ANY ((SELECT writable())::int[]));
+CREATE POLICY updates ON spaces FOR UPDATE TO {agent}
   USING (tenant_id = ANY ((SELECT writable())::int[])) WITH CHECK (tenant_id = ANY ((SELECT writable())::int[]));
-CREATE POLICY deletes ON {table} FOR DELETE TO {agent} USING (tenant_id = ANY ((SELECT writable())::int[]));
-"""
+CREATE POLICY deletes ON spaces FOR DELETE TO {agent} USING (tenant_id = ANY ((SELECT writable())::int[]));
 
 
-# Row-level security hides statistics, but the planner's estimates, which EXPLAIN shows to all, would tell values.
-_STATISTICS = """
+ALTER TABLE notes ENABLE ROW LEVEL SECURITY;
+CREATE POLICY reads ON notes FOR SELECT TO {agent} USING (tenant_id = ANY ((SELECT readable())::int[]));
+CREATE POLICY inserts ON notes FOR INSERT TO {agent} WITH CHECK (tenant_id = ANY ((SELECT writable())::int[]));
+CREATE POLICY updates ON notes FOR UPDATE TO {agent}
+  USING (tenant_id = ANY ((SELECT writable())::int[])) WITH CHECK (tenant_id = ANY ((SELECT writable())::int[]));
+CREATE POLICY deletes ON notes FOR DELETE TO {agent} USING (tenant_id = ANY ((SELECT writable())::int[]));
+
+
+ALTER TABLE chunks ENABLE ROW LEVEL SECURITY;
+CREATE POLICY reads ON chunks FOR SELECT TO {agent} USING (tenant_id = ANY ((SELECT readable())::int[]));
+CREATE POLICY inserts ON chunks FOR INSERT TO {agent} WITH CHECK (tenant_id = ANY ((SELECT writable())::int[]));
+CREATE POLICY updates ON chunks FOR UPDATE TO {agent}
+  USING (tenant_id = ANY ((SELECT writable())::int[])) WITH CHECK (tenant_id = ANY ((SELECT writable())::int[]));
+CREATE POLICY deletes ON chunks FOR DELETE TO {agent} USING (tenant_id = ANY ((SELECT writable())::int[]));
+
+
+ALTER TABLE windows ENABLE ROW LEVEL SECURITY;
+CREATE POLICY reads ON windows FOR SELECT TO {agent} USING (tenant_id = ANY ((SELECT readable())::int[]));
+CREATE POLICY inserts ON windows FOR INSERT TO {agent} WITH CHECK (tenant_id = ANY ((SELECT writable())::int[]));
+CREATE POLICY updates ON windows FOR UPDATE TO {agent}
+  USING (tenant_id = ANY ((SELECT writable())::int[])) WITH CHECK (tenant_id = ANY ((SELECT writable())::int[]));
+CREATE POLICY deletes ON windows FOR DELETE TO {agent} USING (tenant_id = ANY ((SELECT writable())::int[]));
+
+
+ALTER TABLE embeddings ENABLE ROW LEVEL SECURITY;
+CREATE POLICY reads ON embeddings FOR SELECT TO {agent} USING (tenant_id = ANY ((SELECT readable())::int[]));
+CREATE POLICY inserts ON embeddings FOR INSERT TO {agent} WITH CHECK (tenant_id = ANY ((SELECT writable())::int[]));
+CREATE POLICY updates ON embeddings FOR UPDATE TO {agent}
+  USING (tenant_id = ANY ((SELECT writable())::int[])) WITH CHECK (tenant_id = ANY ((SELECT writable())::int[]));
+CREATE POLICY deletes ON embeddings FOR DELETE TO {agent} USING (tenant_id = ANY ((SELECT writable())::int[]));
+
+
+ALTER TABLE word_forms ENABLE ROW LEVEL SECURITY;
+CREATE POLICY reads ON word_forms FOR SELECT TO {agent} USING (tenant_id = ANY ((SELECT readable())::int[]));
+CREATE POLICY inserts ON word_forms FOR INSERT TO {agent} WITH CHECK (tenant_id = ANY ((SELECT writable())::int[]));
+CREATE POLICY updates ON word_forms FOR UPDATE TO {agent}
+  USING (tenant_id = ANY ((SELECT writable())::int[])) WITH CHECK (tenant_id = ANY ((SELECT writable())::int[]));
+CREATE POLICY deletes ON word_forms FOR DELETE TO {agent} USING (tenant_id = ANY ((SELECT writable())::int[]));
+
+
 DO $$ DECLARE each record; BEGIN
   FOR each IN SELECT c.oid::regclass AS held, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
     WHERE c.relnamespace = '{schema}'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped
     AND a.attname NOT IN ('id', 'tenant_id', 'note_id', 'chunk_id')
   LOOP EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS 0', each.held, each.attname); END LOOP;
 END $$;
-"""
 
 
-def _partition(table: str) -> str:
-    parts = [
-        f"CREATE TABLE {table}_{number} PARTITION OF {table} FOR VALUES WITH (MODULUS {PARTITIONS}, REMAINDER {number});"
-        f" ALTER TABLE {table}_{number} ENABLE ROW LEVEL SECURITY;"
-        for number in range(PARTITIONS)
-    ]
-    return "\n".join(parts)
-
-
-_FIRST = "\n".join([
-    _TABLES,
-    *map(_partition, PARTITIONED),
-    _INDEXES,
-    _MEMBERSHIP,
-    _FUNCTIONS,
-    _RIGHTS,
-    *(_POLICIES.replace("{table}", table) for table in ("spaces", *PARTITIONED)),
-    _STATISTICS,
-])  # fmt: skip
-
-_SIGNS = """
 ALTER TABLE embeddings ADD COLUMN signs varbit;  -- of the vector's numbers; NULL unless the tenant is large
 CREATE INDEX embeddings_signs ON embeddings (tenant_id, space_id) INCLUDE (hash, signs) WHERE signs IS NOT NULL;
 CREATE INDEX windows_hash ON windows (tenant_id, hash);
 GRANT UPDATE (signs) ON embeddings TO {agent};
-"""
 
-# Rows of an older version stay what they are until the next sync of their tenant.
-_INT8 = """
+DO $$ DECLARE each record; BEGIN
+  FOR each IN SELECT c.oid::regclass AS held, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+    WHERE c.relnamespace = '{schema}'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped
+    AND a.attname NOT IN ('id', 'tenant_id', 'note_id', 'chunk_id')
+  LOOP EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS 0', each.held, each.attname); END LOOP;
+END $$;
+
+
 ALTER TABLE embeddings ADD COLUMN q bytea;  -- int8 of each number, then a float32 factor, little-endian
 ALTER TABLE embeddings DROP CONSTRAINT embeddings_check;
 ALTER TABLE embeddings ADD CONSTRAINT embeddings_check CHECK (num_nonnulls(v, h, q) = 1);
 GRANT UPDATE (v, h, q) ON embeddings TO {agent};
-"""
 
-# A tsvector of the asked lexemes alone: to unnest the whole one took most of a search. `match_chunks` is for older agents.
-_MATCHES = """
 CREATE FUNCTION find_stems(asked int[], query tsquery, stems text[], prefixes text[], first_day text, last_day text)
 RETURNS TABLE (id bigint, words int, found text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp SET plan_cache_mode = force_custom_plan AS $$
@@ -259,10 +278,15 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION find_stems(int[], tsquery, text[], text[], text, text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION find_stems(int[], tsquery, text[], text[], text, text) TO {agent};
-"""
 
-# Who may delete from a table, or update all of its columns, may lock it against everybody: agents delete by functions instead.
-_DELETES = """
+DO $$ DECLARE each record; BEGIN
+  FOR each IN SELECT c.oid::regclass AS held, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+    WHERE c.relnamespace = '{schema}'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped
+    AND a.attname NOT IN ('id', 'tenant_id', 'note_id', 'chunk_id')
+  LOOP EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS 0', each.held, each.attname); END LOOP;
+END $$;
+
+
 CREATE FUNCTION refuse_others(tenant int) RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
 BEGIN
@@ -309,24 +333,17 @@ REVOKE ALL ON FUNCTION refuse_others(int), delete_chunks(int, bigint[]), delete_
   delete_word_forms(int), evict_embeddings(int, bigint) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION delete_chunks(int, bigint[]), delete_notes(int, bigint[]), delete_word_forms(int),
   evict_embeddings(int, bigint) TO {agent};
-"""
 
-# In rows of older versions, `text` is the text, and nobody knows of links.
-_TEXTS = """
+
 ALTER TABLE chunks ADD COLUMN packed bytea;   -- the text, deflated; NULL where `text` is shorter
 ALTER TABLE chunks ADD COLUMN links boolean;  -- False = it holds neither links nor tags
 GRANT INSERT (packed, links) ON chunks TO {agent};
-"""
 
-# An older agent would take the empty `text` of a deflated one for the text. It is told that the schema is not for its version.
-_PLAIN = "ALTER TABLE chunks RENAME COLUMN text TO plain;"
+DO $$ DECLARE each record; BEGIN
+  FOR each IN SELECT c.oid::regclass AS held, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+    WHERE c.relnamespace = '{schema}'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped
+    AND a.attname NOT IN ('id', 'tenant_id', 'note_id', 'chunk_id')
+  LOOP EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS 0', each.held, each.attname); END LOOP;
+END $$;
 
-MIGRATIONS: tuple[str, ...] = (
-    _FIRST, _SIGNS + _STATISTICS, _INT8 + _MATCHES + _STATISTICS, _DELETES, _TEXTS + _STATISTICS, _PLAIN,
-)  # fmt: skip
-VERSION = len(MIGRATIONS)
-
-
-def render(number: int, *, schema: str, agent: str) -> str:
-    """Return a migration, counted from 1, for a schema and the role of which agents are members, both quoted."""
-    return MIGRATIONS[number - 1].replace("{schema}", schema).replace("{agent}", agent)
+ALTER TABLE chunks RENAME COLUMN text TO plain;

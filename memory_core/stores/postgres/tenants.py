@@ -1,9 +1,19 @@
-"""The row of a tenant: what readers need first, and what a sync remembers for the next."""
+"""The row of a tenant: what readers need first, what a sync remembers for the next, and the lease under which one sync writes.
+
+The number of a lease comes from the server and goes up with every lease. Its holder is named by its machine, its process and a
+random part, so that two containers with equal host names and process ids are two holders.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import os
+import secrets
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -19,10 +29,11 @@ Cursor = psycopg.Cursor[tuple[Any, ...]]
 IDENTITY, LAST_SYNC, TIDIED, SERVING, TARGET = "identity", "last_sync", "tidied", "serving", "target"
 LISTED, COMPLETE, PENDING_REASON, DESTINATIONS = "listed", "complete", "pending_reason", "destinations"
 OUTAGE = "outage"
-SIGNED = "signed"  # the space all of whose vectors have signs, see vectors.py
-CENTER = "center"  # what these signs are counted from
-PACKED = "packed"  # the space all of whose vectors are stored as int8
-UNKNOWN = "unknown"
+
+LEASE_SECONDS = 60  # without a push, after which another process may sync; of one that has ended here, at once
+_BOOT, _NAMESPACE = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
+
+held_here: set[str] = set()  # the holders of this process whose syncs run
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +47,7 @@ class Tenant:
         chunks, words: What BM25 needs.
         workspace: The real path of the folder whose notes it holds; None before the first sync.
         meta: See the constants above.
+        signed: Ids of the spaces in which all vectors have signs, see vectors.py.
     """
 
     id: int
@@ -45,6 +57,7 @@ class Tenant:
     words: int
     workspace: str | None
     meta: Mapping[str, Any]
+    signed: Sequence[int] = ()
 
     @property
     def serving(self) -> int | None:
@@ -59,8 +72,9 @@ def load_tenants(cursor: Cursor, names: Sequence[str]) -> list[Tenant]:
         BackendUnavailable: It is not.
     """
     cursor.execute(
-        "SELECT id, name, generation, greatest(chunks, 0), greatest(words, 0), workspace, meta FROM tenants"
-        " WHERE name = ANY (%s)",
+        "SELECT id, name, generation, greatest(chunks, 0), greatest(words, 0), workspace, meta,"
+        " ARRAY(SELECT s.id FROM spaces s WHERE s.tenant_id = t.id AND s.center IS NOT NULL)"
+        " FROM tenants t WHERE name = ANY (%s)",
         (list(names),),
     )
     found = {row[1]: Tenant(*row) for row in cursor.fetchall()}
@@ -71,7 +85,7 @@ def load_tenants(cursor: Cursor, names: Sequence[str]) -> list[Tenant]:
         raise BackendUnavailable(
             NAME,
             f"there is no tenant {names[0]!r} that the role {role!r} may read",
-            action=f"ask the operator of the server to run: memory-core postgres grant {role} {names[0]} --write",
+            action=explain_grant(names[0], role),
         )
     return [found[name] for name in names if name in found]
 
@@ -114,3 +128,70 @@ def load_space(cursor: Cursor, tenant: int, space_id: int) -> ServingSpace | Non
     number, provider, model, endpoint, input_type, dimensions, floor, span = row
     space = Space(provider=provider, model=model, endpoint=endpoint, input_type=input_type, dimensions=dimensions)
     return ServingSpace(number, space, None if floor is None else Calibration(floor=floor, span=span))
+
+
+def take_lease(cursor: Cursor, tenant: Tenant, holder: str) -> int | None:
+    """Take the lease on a tenant, inside a write transaction; return its number.
+
+    None while another sync holds it, or where this role may not write the tenant.
+    """
+    row = cursor.execute(
+        "SELECT lease_holder FROM tenants WHERE id = %s AND lease_until > now()", (tenant.id,)
+    ).fetchone()
+    before = row[0] if row else None
+    if before is not None and not has_ended(before):
+        return None
+    taken = cursor.execute(
+        "UPDATE tenants SET lease = lease + 1, lease_holder = %s, lease_until = now() + %s * interval '1 second'"
+        " WHERE id = %s AND (lease_holder IS NOT DISTINCT FROM %s OR lease_until < now()) RETURNING lease",
+        (holder, LEASE_SECONDS, tenant.id, before),
+    ).fetchone()
+    return taken[0] if taken else None
+
+
+def end_lease(cursor: Cursor, tenant: int, number: int) -> None:
+    """End a lease, inside a write transaction. Where the server cannot be told, the next sync here takes it over at once."""
+    cursor.execute(
+        "UPDATE tenants SET lease_holder = NULL, lease_until = NULL WHERE id = %s AND lease = %s", (tenant, number)
+    )
+
+
+def name_holder() -> str:
+    """Return a new name for a sync of this process."""
+    return f"{name_machine()}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+def has_ended(holder: str) -> bool:
+    """Return True if the holder of a lease was a sync of this machine that has ended."""
+    at, process, _ = holder.rsplit(":", 2) if holder.count(":") >= 2 else ("", "", "")
+    if at != name_machine() or not process.isdigit():
+        return False
+    if int(process) == os.getpid():
+        return holder not in held_here
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+@functools.cache
+def name_machine() -> str:
+    """Return a name that no other machine or container has: within it, equal process ids are one process."""
+    parts = [socket.gethostname()]
+    with contextlib.suppress(OSError):  # not on Linux
+        parts += [_BOOT.read_text(encoding="ascii").strip(), str(_NAMESPACE.readlink())]
+    return "/".join(parts)
+
+
+def may_write(cursor: Cursor, tenant: int) -> bool:
+    """Return True if this role may write a tenant."""
+    row = cursor.execute("SELECT %s = ANY (writable())", (tenant,)).fetchone()
+    return bool(row and row[0])
+
+
+def explain_grant(tenant: str, role: str = "ROLE") -> str:
+    """Return what an operator does so that a role may write a tenant."""
+    return f"ask the operator of the server to run: memory-core postgres grant {role} {tenant} --write"
