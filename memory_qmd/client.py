@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from memory_core.config.home import expand_home
+from memory_core.config.environment import expand_home
 from memory_core.errors import BackendUnavailable, SyncStopped
 from memory_core.threads import Backoff
 from memory_qmd.home import HomeState, QmdHome

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig, NamedFolder
-from memory_core.config.home import expand_home
+from memory_core.config.environment import expand_home
 from memory_core.config.settings import Source
 from memory_core.sources import files
 from memory_core.sources.files import Listing

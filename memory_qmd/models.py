@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_core.config.home import expand_home
+from memory_core.config.environment import expand_home
 from memory_qmd.config import QmdModels, SearchMode
 from memory_qmd.home import QmdHome
 

@@ -11,7 +11,7 @@ from memory_core.backends.engine import IndexBackend
 from memory_core.backends.past import IndexStates
 from memory_core.backends.recording import HistoryRecorder
 from memory_core.config.agent import AgentConfig
-from memory_core.config.names import BUILTIN
+from memory_core.config.settings import BUILTIN
 from memory_core.history.history import History
 from memory_core.hookspecs import BackendContext, BackendPlugin, hookimpl
 from memory_core.records import Finding, Status

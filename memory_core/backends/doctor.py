@@ -9,8 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from memory_core.backends.syncing import refuse_other_workspace
-from memory_core.config.agent import AgentConfig
-from memory_core.config.switch import explain_off
+from memory_core.config.agent import AgentConfig, explain_off
 from memory_core.embeddings.choice import choose_provider
 from memory_core.embeddings.outage import explain_fallback, fingerprint_settings, may_fall_back
 from memory_core.errors import NotIndexed, OtherWorkspace, StoreError

@@ -11,7 +11,7 @@ import pluggy
 
 from memory_core.backends.breaker import explain_error
 from memory_core.config.agent import AgentConfig
-from memory_core.config.names import SHIPPED_BACKENDS
+from memory_core.config.settings import SHIPPED_BACKENDS
 from memory_core.errors import BackendError, ConfigError, ConfigProblem, MemoryCoreError, refuse_relations
 from memory_core.hookspecs import (
     BACKENDS_GROUP,

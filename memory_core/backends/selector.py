@@ -20,8 +20,7 @@ from memory_core.backends.breaker import (
 )
 from memory_core.backends.loader import RegisteredBackend, add_backend, build_manager, find_plugin, read_section
 from memory_core.config.agent import AgentConfig, NamedFolder
-from memory_core.config.names import BUILTIN
-from memory_core.config.settings import Scope
+from memory_core.config.settings import BUILTIN, Scope
 from memory_core.errors import BackendError, ConfigError, MemoryCoreError
 from memory_core.hookspecs import BackendContext, BackendPlugin
 from memory_core.records import (

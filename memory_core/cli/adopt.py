@@ -21,7 +21,7 @@ ACTIONS: dict[Action, str] = {"copy": "copied", "update": "updated", "same": "un
 
 def run_adopt(options: Options) -> int:
     """Find homes and show them; with `--yes` serve or copy them; with `--undo` give all back."""
-    from memory_core.config.source import ConfigSource
+    from memory_core.config.load import ConfigSource
     from memory_core.hosts.adopt.search import find_homes
 
     if options.dry_run and options.yes:
@@ -70,7 +70,7 @@ def _print_homes(homes: Sequence[Home]) -> None:
 
 def _serve(options: Options, homes: Sequence[Home], config: AgentConfig) -> int:
     from memory_core.config import load_config
-    from memory_core.config.adopted import find_adopted_config
+    from memory_core.config.load import find_adopted_config
     from memory_core.hosts.adopt.homes import shorten_home
     from memory_core.hosts.adopt.record import change_record
     from memory_core.hosts.adopt.serving import add_served, write_config

@@ -9,13 +9,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from memory_core.backends.loader import find_plugin, find_section_problems
 from memory_core.cli import output
 from memory_core.cli.parser import Options
-from memory_core.config.agent import AgentConfig
+from memory_core.config.agent import AgentConfig, explain_off
 from memory_core.config.description import Row, describe, explain_other_spellings
 from memory_core.config.dialects import list_unread
-from memory_core.config.home import expand_home
-from memory_core.config.load import Reading, read_config
-from memory_core.config.source import find_slot_problem
-from memory_core.config.switch import explain_off
+from memory_core.config.environment import expand_home
+from memory_core.config.load import Reading, find_slot_problem, read_config
 from memory_core.embeddings.choice import find_model_file
 from memory_core.embeddings.credentials import resolve_endpoint
 from memory_core.errors import BackendError, ConfigError, ProviderUnavailable

@@ -35,7 +35,7 @@ def _open_history(options: Options) -> Iterator[tuple[AgentConfig, History]]:
         MemoryOff: Memory is off.
         HistoryUnavailable: No history is kept.
     """
-    from memory_core.config.switch import refuse_off
+    from memory_core.config.agent import refuse_off
     from memory_core.history.history import History
 
     with open_notes(options) as memory:
@@ -178,7 +178,7 @@ def _shape_event(event: NoteEvent) -> dict[str, Any]:
 
 def run_import_git(options: Options) -> int:
     """Put the commits of the workspace's repository in front of the first sync."""
-    from memory_core.config.switch import refuse_off
+    from memory_core.config.agent import refuse_off
     from memory_core.history.history import History
     from memory_core.history.importing import import_git
 
@@ -214,8 +214,8 @@ MOST_SHOWN = 20  # notes, and places that still hold the text
 
 def run_purge(options: Options) -> int:
     """Take a text out of all old versions of notes, and overwrite what the files of the state folder keep of it."""
-    from memory_core.config.names import BUILTIN
-    from memory_core.config.switch import refuse_off
+    from memory_core.config.agent import refuse_off
+    from memory_core.config.settings import BUILTIN
     from memory_core.history.history import History
     from memory_core.history.others import find_held
     from memory_core.sources.writer import finish_interrupted

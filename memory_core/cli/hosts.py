@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from memory_core.cli import output
 from memory_core.cli.opening import open_memory
 from memory_core.cli.parser import Options
-from memory_core.config.names import DEFAULT_AGENT
+from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.records import Finding
 

@@ -12,7 +12,7 @@ from memory_core.config.resolution import find_current_folder, make_absolute
 from memory_core.errors import ConfigError, ConfigProblem
 
 if TYPE_CHECKING:
-    from memory_core.config.source import ConfigSource
+    from memory_core.config.load import ConfigSource
     from memory_core.plugin.memory import Memory
 
 MOST_ENTRIES = 20_000  # that are looked at to count Markdown files: a home folder may hold millions
@@ -21,7 +21,7 @@ NAMED_BY = ("MEMORY_CORE_CONFIG", "MEMORY_CORE_WORKSPACE")
 
 def open_source(options: Options) -> ConfigSource:
     """Return the configuration that the options name."""
-    from memory_core.config.source import ConfigSource
+    from memory_core.config.load import ConfigSource
 
     workspace, overrides = options.workspace, {}
     if options.sources:
@@ -34,7 +34,7 @@ def open_source(options: Options) -> ConfigSource:
 
 def open_memory(options: Options) -> Memory:
     """Open the memory that the options name; a command resolves its configuration once."""
-    from memory_core.config.source import FixedConfig
+    from memory_core.config.load import FixedConfig
     from memory_core.plugin.memory import Memory
 
     memory = Memory(FixedConfig(open_source(options).current()), agent=options.agent)

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Self
 
 from memory_core.__about__ import __version__
 from memory_core.cli import output
-from memory_core.config.names import DEFAULT_AGENT
+from memory_core.config.settings import DEFAULT_AGENT
 
 Options = argparse.Namespace
 _CHOICE = re.compile(r"(COMMAND)?: invalid choice: '([^']*)' \(choose from (.*)\)")

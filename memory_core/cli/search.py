@@ -71,7 +71,7 @@ def _split_words(words: Sequence[str]) -> tuple[str, str | None]:
 
 def run_inspect(options: Options) -> int:
     """Serve the page that shows this memory, until interrupted."""
-    from memory_core.config.switch import explain_off
+    from memory_core.config.agent import explain_off
     from memory_core.hosts.inspect.serving import serve
 
     with opening.open_notes(options) as memory:  # says now what is wrong, not in the page

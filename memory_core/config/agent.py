@@ -1,18 +1,43 @@
-"""The configuration of one agent, resolved: the value that the rest of memory-core is given."""
+"""The configuration of one agent, resolved, which the rest of memory-core is given; and why memory is off for it. Pure."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2s
 from pathlib import Path
 from typing import Any
 
-from memory_core.config.names import SLOT_ID
-from memory_core.config.settings import Compaction, MemorySettings, ProviderAccount, SearchSettings, Source
+from memory_core.config.settings import (
+    NO_SLOT,
+    SLOT_ID,
+    Compaction,
+    MemorySettings,
+    ProviderAccount,
+    SearchSettings,
+    Source,
+)
+from memory_core.errors import InvalidArgument, MemoryOff
 
 GET_LINES = 120
+AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.IGNORECASE | re.ASCII)
+
+
+def normalize_agent_id(agent_id: object) -> str:
+    """Return an agent's id in lower case; it is safe in a path.
+
+    Raises:
+        InvalidArgument: It is not `[a-z0-9][a-z0-9_-]{0,63}` after lower-casing.
+    """
+    if not isinstance(agent_id, str) or not AGENT_ID.fullmatch(agent_id):
+        raise InvalidArgument(
+            "agent",
+            "expected at most 64 letters, digits, - and _, the first a letter or digit",
+            action="Use an id such as main.",
+        )
+    return agent_id.lower()
 
 
 def make_workspace_key(workspace: Path) -> str:
@@ -97,3 +122,30 @@ class AgentConfig:
     def sessions_dir(self) -> Path:
         """The folder in which the host keeps this agent's session logs and `sessions.json`."""
         return self.state_dir / "agents" / self.agent / "sessions"
+
+
+def explain_off(config: AgentConfig) -> MemoryOff | None:
+    """Return why memory is off for an agent, and how it is switched on; None when it is on."""
+    if config.enabled:
+        return None
+    if config.slot == SLOT_ID:
+        if config.dialect == "orbit":
+            return MemoryOff("the file has no table [embedding]", action="add [embedding] to the file")
+        return MemoryOff("memorySearch.enabled is false", action="set memorySearch.enabled to true")
+    action = f'set plugins.slots.memory to "{SLOT_ID}"'
+    if not config.search.enabled:
+        action += " and add [embedding]" if config.dialect == "orbit" else " and memorySearch.enabled to true"
+    if config.slot == NO_SLOT:
+        return MemoryOff(f'plugins.slots.memory is "{NO_SLOT}"', action=action)
+    return MemoryOff(f"plugins.slots.memory names another plugin, {config.slot!r}", action=action)
+
+
+def refuse_off(config: AgentConfig) -> None:
+    """Raise unless memory is on for an agent.
+
+    Raises:
+        MemoryOff: It is off.
+    """
+    reason = explain_off(config)
+    if reason is not None:
+        raise reason

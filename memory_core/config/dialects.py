@@ -10,11 +10,21 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields
 from typing import Any, Literal
 
+from memory_core.config.agent import normalize_agent_id
 from memory_core.config.fields import to_camel
-from memory_core.config.foreign import Stray, find_slip, list_sections
-from memory_core.config.located import Node, Origin, annotate, find_clashes, join_key, merge, name_type, wrap_at
-from memory_core.config.normal_form import AgentSections, Sections, normalize_agent_id
-from memory_core.config.problems import HOLDS_NUL, explain_unknown_key
+from memory_core.config.located import (
+    AgentSections,
+    Node,
+    Origin,
+    Sections,
+    annotate,
+    find_clashes,
+    join_key,
+    merge,
+    name_type,
+    wrap_at,
+)
+from memory_core.config.problems import HOLDS_NUL, explain_unknown_key, find_similar, list_sections
 from memory_core.config.settings import SearchSettings
 from memory_core.errors import ConfigProblem, InvalidArgument
 
@@ -86,13 +96,13 @@ class DialectReader:
         if embedding is not None and (syntax == "toml" or (syntax == "mapping" and not ours)):
             table, _ = self._get_object(raw, "embedding", "")
             return Sections("orbit", slot=self._read_slot(raw), defaults=AgentSections(search=self._read_orbit(table)))
-        stray = Stray(raw, places=SEARCH_PLACES)
+        stray = _Stray(raw, places=SEARCH_PLACES)
         self.problems += [ConfigProblem(key, told) for key, told in stray.errors.items()]
         if syntax == "toml" and not ours and not stray.errors and "slots" not in _get_mapping(raw, "plugins"):
             self.problems += [
                 ConfigProblem(name, 'unknown key; did you mean "embedding"?')
                 for name in raw
-                if find_slip(name, ("embedding",))
+                if _find_slip(name, ("embedding",))
             ]
             off = annotate({"enabled": False}, "embedding", "dialect", self.problems)
             return Sections("orbit", defaults=AgentSections(search=off))
@@ -346,3 +356,85 @@ def _is_ours(raw: Raw) -> bool:
 
 def _is_newer(raw: Raw) -> bool:
     return "entries" in _get_mapping(raw, "agents") or "search" in _get_mapping(raw, "memory")
+
+
+# Keys that hosts really have beside ours, however alike they look.
+_HOSTS_OWN = frozenset({"agent", "model", "plugin", "reserveTokens"})
+_AT_THE_TOP = ("agents", "models", "plugins")
+_OF_AGENTS = ("defaults", "list", "entries")
+_OF_AN_AGENT = ("workspace", "compaction")
+
+
+class _Stray:
+    """The keys of a document's host objects that are read nowhere, though they look like ours.
+
+    Attributes:
+        errors: Slips in names that nobody but us has, by key: they would switch a setting off unseen.
+        warnings: Everything else, a sentence each.
+    """
+
+    def __init__(self, raw: Mapping[str, Any], *, places: Mapping[str, str]) -> None:
+        self.errors: dict[str, str] = {}
+        self.warnings: list[str] = []
+        self._check_names(raw, "", ("memory", "memorySearch"), _AT_THE_TOP)
+        self._check_top(raw, places)
+        agents = _get_mapping(raw, "agents")
+        self._check_names(agents, "agents", (), _OF_AGENTS)
+        self._check_agents(agents)
+        plugins = _get_mapping(raw, "plugins")
+        self._check_names(plugins, "plugins", (), ("slots",))
+        self._check_names(_get_mapping(plugins, "slots"), "plugins.slots", (), ("memory",))
+        models = _get_mapping(raw, "models")
+        self._check_names(models, "models", (), ("providers",))
+        for name, account in _get_mapping(models, "providers").items():
+            if isinstance(account, Mapping):
+                key = join_key("models.providers", str(name))
+                self._check_names(account, key, (), ("apiKey", "baseUrl", "headers"))
+
+    def _check_agents(self, agents: Mapping[str, Any]) -> None:
+        self._check_agent(_get_mapping(agents, "defaults"), "agents.defaults")
+        for name, agent in _get_mapping(agents, "entries").items():
+            self._check_agent(agent, join_key("agents.entries", str(name)))
+        listed = agents.get("list")
+        for index, agent in enumerate(listed if isinstance(listed, list | tuple) else ()):
+            self._check_agent(agent, join_key("agents.list", index))
+        for name, agent in agents.items():
+            if name not in _OF_AGENTS and isinstance(agent, Mapping) and {"memorySearch", *_OF_AN_AGENT} & agent.keys():
+                self._warn(join_key("agents", str(name)), f"agents.entries.{name}")
+
+    def _check_agent(self, agent: object, key: str) -> None:
+        if isinstance(agent, Mapping):
+            self._check_names(agent, key, ("memorySearch",), _OF_AN_AGENT)
+            compaction = _get_mapping(agent, "compaction")
+            self._check_names(compaction, f"{key}.compaction", ("memoryFlush",), ("reserveTokensFloor",))
+
+    def _check_top(self, raw: Mapping[str, Any], places: Mapping[str, str]) -> None:
+        """Warn of keys that are read further below, by their own place."""
+        for name, value in raw.items():
+            if name in _OF_AN_AGENT or (name == "memoryFlush" and isinstance(value, Mapping)):
+                self._warn(name, f"agents.defaults.{'compaction.' if name == 'memoryFlush' else ''}{name}")
+            elif name in places:
+                self._warn(name, places[name])
+            elif name == "embedding":
+                self.warnings.append("embedding: it is Orbit's table, which is read from a TOML file; it is left out")
+
+    def _check_names(self, raw: Mapping[str, Any], key: str, ours: Collection[str], shared: Collection[str]) -> None:
+        """Find slips: in `ours`, names that nobody else has, they are errors; in `shared` ones they are warnings."""
+        known = (*ours, *shared)
+        for name in raw:
+            if name in known or name in _HOSTS_OWN or not isinstance(name, str):
+                continue
+            meant, place = _find_slip(name, known), join_key(key, name)
+            if meant in ours:
+                self.errors[place] = f'unknown key; did you mean "{meant}"?'
+            elif meant and meant not in raw:
+                self._warn(place, join_key(key, meant))
+
+    def _warn(self, key: str, meant: str) -> None:
+        self.warnings.append(f"{key}: nothing is read here; did you mean {meant}?")
+
+
+def _find_slip(name: str, ours: Collection[str]) -> str:
+    """Return the key of ours that a host's unknown key is probably meant to be; "" if it is none."""
+    near = [key for key in ours if abs(len(name) - len(key)) <= 2]
+    return find_similar(name, near, likeness=0.81)  # one letter of six is wrong, or two are swapped

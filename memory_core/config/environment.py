@@ -1,14 +1,16 @@
-"""Environment variables: the table of those that are read, and `${NAME}` and secret references in keys, endpoints, headers."""
+"""The environment: the table of variables, `${NAME}` and secret references in keys, endpoints and headers, and `~`."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
 
-from memory_core.config.located import Node, merge, to_plain, wrap_at
-from memory_core.config.normal_form import AgentSections, Sections
+from memory_core.config.located import AgentSections, Node, Sections, merge, to_plain, wrap_at
+from memory_core.errors import ConfigError, ConfigProblem
 
 # As in OpenClaw: `${NAME}`, `${NAME:-default}`, and `$${NAME}` for the text `${NAME}`; `$NAME` if nothing else is written.
 _PLACEHOLDER = re.compile(r"(\$?)\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^${}]*))?\}")
@@ -115,3 +117,33 @@ def _expand_ref(node: Node, variables: Variables, unread: Callable[[Node, str], 
     except UnreadSecret as error:
         unread(node, str(error))
         return replace(node, content=None)
+
+
+def expand_home(path: str | Path, environ: Mapping[str, str] | None = None) -> str:
+    """Replace a leading `~` or `~/` by the home folder; `~name` is taken for a file's name.
+
+    Raises:
+        ConfigError: The path needs a home folder, and there is none.
+    """
+    text = os.fspath(path)
+    return find_home(environ) + text[1:] if text == "~" or text.startswith("~/") else text
+
+
+def find_home(environ: Mapping[str, str] | None = None) -> str:
+    """Return the home folder: the variable HOME, or if it is not set what the system knows of this user.
+
+    Raises:
+        ConfigError: HOME is empty, or is not set and the system knows of no home.
+    """
+    home = (os.environ if environ is None else environ).get("HOME")
+    if home == "":
+        _refuse("is empty")
+    try:
+        return home or str(Path.home())
+    except RuntimeError:
+        _refuse("is not set, and this user has no home folder")
+
+
+def _refuse(problem: str) -> NoReturn:
+    told = f"{problem}; set HOME, or name the folders with --workspace and --state-dir"
+    raise ConfigError([ConfigProblem("HOME", told)], origin="environment")

@@ -1,16 +1,16 @@
-"""Values that remember where they were written: annotate, merge, look up. Pure."""
+"""Values that remember where they were written, and the sections that every layer is read into. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, Literal
 
 from memory_core.errors import ConfigProblem
 
 Origin = Literal["default", "dialect", "file", "environment", "flag"]  # "dialect": a default that the dialect changes
-Path = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 ADD_UP = "extraPaths"  # a later layer extends this list, and replaces all others
 
@@ -114,7 +114,7 @@ def find_clashes(one: Node, other: Node) -> Iterator[tuple[Node, Node]]:
         yield one, other
 
 
-def find(node: Node, path: Path) -> tuple[Node, Path]:
+def find(node: Node, path: KeyPath) -> tuple[Node, KeyPath]:
     """Follow a path as far as it goes; return the last node on it, and the parts that lead nowhere."""
     for step, part in enumerate(path):
         child = _get_child(node, part)
@@ -132,7 +132,7 @@ def _get_child(node: Node, part: str | int) -> Node | None:
     return None
 
 
-def change(node: Node, path: Path, make: Callable[[Node], Node]) -> Node:
+def change(node: Node, path: KeyPath, make: Callable[[Node], Node]) -> Node:
     """Return a tree with `make` applied to the node at a path; unchanged when there is no such node."""
     if not path:
         return make(node)
@@ -149,3 +149,55 @@ def wrap_at(path: Sequence[str], node: Node) -> Node:
         key = key.rpartition(".")[0] or key
         node = Node({name: node}, key, node.origin)
     return node
+
+
+def remove(node: Node, path: KeyPath) -> Node:
+    """Return a tree without the value at a path of keys; unchanged when there is no such value."""
+    if not path or not isinstance(node.content, dict) or path[0] not in node.content:
+        return node
+    head, rest = str(path[0]), path[1:]
+    content = {name: child for name, child in node.content.items() if name != head or rest}
+    if rest:
+        content[head] = remove(content[head], rest)
+    return replace(node, content=content)
+
+
+def make_empty() -> Node:
+    """Make an object in which nothing is given."""
+    return Node({}, "", "default")
+
+
+@dataclass(slots=True)
+class AgentSections:
+    """The sections of one agent, or of the defaults for all; empty objects where nothing is given."""
+
+    workspace: Node | None = None
+    search: Node = field(default_factory=make_empty)
+    compaction: Node = field(default_factory=make_empty)
+
+
+@dataclass(slots=True)
+class Sections:
+    """The normal form of a document, of the environment or of the flags.
+
+    Attributes:
+        dialect: "defaults" when there is no document, else "json5", "json5-entries", "toml" or "orbit".
+        slot: `plugins.slots.memory`.
+        memory: `memory` without `search` and the sections of backends.
+        backends: `memory.<backend name>` by name.
+        providers: `models.providers` by name, our keys only.
+        defaults: For every agent.
+        agents: By agent id, in the order of the document.
+    """
+
+    dialect: str = "defaults"
+    slot: Node | None = None
+    memory: Node = field(default_factory=make_empty)
+    backends: dict[str, Node] = field(default_factory=dict)
+    providers: dict[str, Node] = field(default_factory=dict)
+    defaults: AgentSections = field(default_factory=AgentSections)
+    agents: dict[str, AgentSections] = field(default_factory=dict)
+
+    def agent(self, agent_id: str) -> AgentSections:
+        """Return an agent's own sections; empty ones when the document does not name it."""
+        return self.agents.get(agent_id) or AgentSections()

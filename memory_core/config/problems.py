@@ -8,10 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from memory_core.config.fast_path import construct
 from memory_core.config.fields import WITHOUT_NUL, InvalidField, to_camel
-from memory_core.config.foreign import OWN_PROVIDER, PROVIDERS, leave_out_ignored
-from memory_core.config.located import Node, Path, annotate, find, join_key, name_type, to_plain
+from memory_core.config.located import KeyPath, Node, annotate, find, join_key, name_type, remove, to_plain
 from memory_core.config.settings import ExtraPath
 from memory_core.errors import ConfigError, ConfigProblem
 
@@ -41,13 +39,20 @@ _BOUNDS = {
     "less_than": ("lt", "less than"),
     "less_than_equal": ("le", "at most"),
 }
+# Providers of embeddings in OpenClaw that have no name of their own here, and what serves in their place.
+PROVIDERS: Mapping[str, str] = {
+    "bedrock": 'it is "litellm" here, with the model "bedrock/<model>"',
+    "deepinfra": 'it is "openai-compatible" here, with remote.baseUrl "https://api.deepinfra.com/v1/openai"',
+    "github-copilot": "nothing here speaks to it",
+    "google": 'it is "gemini" here',
+    "lmstudio": 'it is "openai-compatible" here, with remote.baseUrl "http://127.0.0.1:1234/v1"',
+}
+OWN_PROVIDER = 'a provider of models.providers is "openai-compatible" or "ollama" here, with its URL in remote.baseUrl'
 DEEPEST = 6  # levels below a section in which a misplaced key is looked for
 HOLDS_NUL = "holds a NUL character"
 _UNKNOWN = {"unexpected_keyword_argument", "extra_forbidden"}
 
-
 Model = TypeVar("Model")
-
 
 _ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
 
@@ -66,15 +71,13 @@ def validate(
 ) -> Model | None:
     """Make an instance of a model from an annotated object; None after adding its errors to `problems`.
 
-    Keys that the model ignores are left out, with a warning. pydantic is imported only where `fast_path` cannot decide.
+    Keys that the model ignores are left out, with a warning. pydantic is imported only if something is given.
     """
     node, ignored = leave_out_ignored(model, node)
     if warnings is not None:
         warnings += ignored
     if not node.content and _has_defaults(model):
         return model()
-    if (plainly := construct(model, node)) is not None:
-        return plainly
     from pydantic import ValidationError
 
     try:
@@ -85,6 +88,32 @@ def validate(
     return section
 
 
+def leave_out_ignored(model: type[Any], node: Node) -> tuple[Node, list[str]]:
+    """Leave out of a section what its class ignores; return it with a warning for each key."""
+    if not isinstance(node.content, dict) or not is_dataclass(model):
+        return node, []
+    ignored: Mapping[str, str] = getattr(model, "__ignored_keys__", {})
+    warnings = [
+        f"{child.key}: a setting of OpenClaw that means nothing here; it is left out{ignored[name]}"
+        for name, child in node.content.items()
+        if name in ignored
+    ]
+    content = {name: child for name, child in node.content.items() if name not in ignored}
+    for name, part in list_sections(model):
+        if name in content:
+            content[name], more = leave_out_ignored(part, content[name])
+            warnings += more
+    return (replace(node, content=content) if warnings else node), warnings
+
+
+def list_sections(model: type[Any]) -> Iterator[tuple[str, type[Any]]]:
+    """Yield the sections within a section: the key of each, and its class."""
+    for item in fields(model):
+        made_by: object = item.default_factory
+        if isinstance(made_by, type) and is_dataclass(made_by):
+            yield to_camel(item.name), made_by
+
+
 def _explain_all(model: type[Any], node: Node, errors: list[ErrorDetails]) -> Iterator[ConfigProblem]:
     """Yield the problems of a section, and those that pydantic finds only once the first ones are out of its way.
 
@@ -93,7 +122,7 @@ def _explain_all(model: type[Any], node: Node, errors: list[ErrorDetails]) -> It
     """
     from pydantic import ValidationError
 
-    wrong: set[Path] = set()
+    wrong: set[KeyPath] = set()
     while errors:
         fresh = [error for error in errors if _find_member(node, error) not in wrong and not _contradicts(error, wrong)]
         yield from explain(model, node, fresh)
@@ -103,7 +132,7 @@ def _explain_all(model: type[Any], node: Node, errors: list[ErrorDetails]) -> It
         wrong |= found
         kept = node
         for path in wrong:
-            kept = _remove(kept, path)
+            kept = remove(kept, path)
         errors = []
         try:
             get_adapter(model).validate_json(json.dumps(to_plain(kept)))
@@ -111,11 +140,11 @@ def _explain_all(model: type[Any], node: Node, errors: list[ErrorDetails]) -> It
             errors = error.errors(include_url=False)
 
 
-def _find_member(node: Node, error: ErrorDetails) -> Path:
+def _find_member(node: Node, error: ErrorDetails) -> KeyPath:
     """Return the path of the key that is wrong, up to the first list; () if the section itself is."""
     cause = error.get("ctx", {}).get("error")
     loc = (*error["loc"], to_camel(cause.name)) if isinstance(cause, InvalidField) else error["loc"]
-    path: Path = ()
+    path: KeyPath = ()
     for part in loc:
         if not isinstance(part, str) or find(node, (*path, part))[1]:
             break
@@ -123,22 +152,11 @@ def _find_member(node: Node, error: ErrorDetails) -> Path:
     return path
 
 
-def _contradicts(error: ErrorDetails, wrong: Collection[Path]) -> bool:
+def _contradicts(error: ErrorDetails, wrong: Collection[KeyPath]) -> bool:
     """Return True if a value merely contradicts another one that is wrong itself."""
     cause = error.get("ctx", {}).get("error")
     beside = cause.beside if isinstance(cause, InvalidField) else ""
     return bool(beside) and (*error["loc"], to_camel(beside)) in wrong
-
-
-def _remove(node: Node, path: Path) -> Node:
-    """Return an object without the value at a path of keys."""
-    if not path or not isinstance(node.content, dict) or path[0] not in node.content:
-        return node
-    head, rest = str(path[0]), path[1:]
-    content = {name: child for name, child in node.content.items() if name != head or rest}
-    if rest:
-        content[head] = _remove(content[head], rest)
-    return replace(node, content=content)
 
 
 def validate_section(
@@ -227,7 +245,7 @@ def _explain_choice(expected: str, given: object) -> str:
     return text + meant
 
 
-def _explain_unknown(model: type[Any], path: Path) -> str:
+def _explain_unknown(model: type[Any], path: KeyPath) -> str:
     schema = get_adapter(model).json_schema()
     name, known = str(path[-1]), list_keys_at(schema, path[:-1])
     elsewhere = [".".join(way) for way in walk_keys(schema) if _normalize(way[-1]) == _normalize(name)]
@@ -243,11 +261,17 @@ def explain_unknown_key(name: str, known: Collection[str], elsewhere: Collection
 
 
 def _suggest(name: str, known: Collection[str], *, likeness: float = 0.6) -> str:
+    meant = find_similar(name, known, likeness=likeness)
+    return f'; did you mean "{meant}"?' if meant else ""
+
+
+def find_similar(name: str, known: Collection[str], *, likeness: float) -> str:
+    """Return the known key that a name resembles most, whatever its case and hyphens; "" if none is as like as asked."""
     from difflib import get_close_matches
 
     spelled = {_normalize(key): key for key in known}
     close = get_close_matches(_normalize(name), list(spelled), 1, likeness)
-    return f'; did you mean "{spelled[close[0]]}"?' if close else ""
+    return spelled[close[0]] if close else ""
 
 
 def _normalize(name: str) -> str:
@@ -258,7 +282,7 @@ def _quote(names: Collection[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
-def list_keys_at(schema: Mapping[str, Any], path: Path) -> list[str]:
+def list_keys_at(schema: Mapping[str, Any], path: KeyPath) -> list[str]:
     """Return the keys that a JSON Schema knows at a path of keys and list indexes."""
     here = schema
     for part in path:

@@ -1,28 +1,63 @@
-"""Resolution of several layers of sections into the configuration of one agent."""
+"""Resolution of several layers of sections into the configuration of one agent.
+
+Settings of `memorySearch` belong to the provider beside which they were set: another provider takes its own defaults.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig, make_workspace_key
-from memory_core.config.environment import Variables, expand, find_ref_source
+from memory_core.config.environment import Variables, expand, expand_home, find_ref_source
 from memory_core.config.fields import is_framing_header
-from memory_core.config.home import expand_home
-from memory_core.config.located import Node, Origin, change, find, merge, name_type, to_plain
-from memory_core.config.names import DEFAULT_AGENT, SLOT_ID
-from memory_core.config.normal_form import AgentSections, Sections, make_empty
-from memory_core.config.ownership import leave_out_foreign
+from memory_core.config.located import (
+    AgentSections,
+    KeyPath,
+    Node,
+    Origin,
+    Sections,
+    change,
+    find,
+    make_empty,
+    merge,
+    name_type,
+    remove,
+    to_plain,
+)
 from memory_core.config.problems import validate
-from memory_core.config.settings import Compaction, MemorySettings, ProviderAccount, SearchSettings, Secret
+from memory_core.config.settings import (
+    DEFAULT_AGENT,
+    SLOT_ID,
+    Compaction,
+    MemorySettings,
+    ProviderAccount,
+    SearchSettings,
+    Secret,
+)
 from memory_core.errors import ConfigError, ConfigProblem
 
 DEFAULT_WORKSPACE = "~/clawd"
 STORE_PATH = ("store", "path")
 WORKSPACE_MARKS = ("MEMORY.md", "memory")  # a folder that holds one of these is a workspace
+
+_AUTO = "auto"
+# What one provider understands, and what opens its endpoint only.
+_OWNED: tuple[KeyPath, ...] = (
+    ("model",),
+    ("outputDimensionality",),
+    ("inputType",),
+    ("queryInputType",),
+    ("documentInputType",),
+    ("remote", "baseUrl"),
+    ("remote", "apiKey"),
+    ("remote", "headers"),
+)
+# Providers that have no model of their own: one that was set beside no provider is meant for them.
+WITHOUT_MODEL = frozenset({"openai-compatible", "litellm"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,3 +304,54 @@ def _as_objects(extra_paths: Node) -> Node:
         for item in extra_paths.content
     ]
     return replace(extra_paths, content=content)
+
+
+def leave_out_foreign(sections: Sequence[Node]) -> tuple[list[Node], list[str]]:
+    """Leave out of `memorySearch` what was set for another provider than the one that is named last.
+
+    Args:
+        sections: The section as each layer gives it, the last one wins.
+
+    Returns:
+        The sections without those settings, and a warning about each of them that no later layer sets.
+    """
+    serving = list(_list_providers(sections))
+    final, names_it = serving[-1] if serving else (_AUTO, "")
+    kept: list[Node] = []
+    foreign: list[tuple[KeyPath, Node]] = []
+    for section, (provider, _) in zip(sections, serving, strict=True):
+        for path in _list_foreign(provider, final):
+            node, rest = find(section, path)
+            if not rest and not _is_for_any(node, section):
+                foreign.append((path, node))
+                section = remove(section, path)  # noqa: PLW2901 - the section as it is kept
+        kept.append(section)
+    warnings = [
+        f"{node.key} is left out: it belongs to another provider than the one that {names_it} names"
+        for path, node in foreign
+        if all(find(section, path)[1] for section in kept)
+    ]
+    return kept, warnings
+
+
+def _list_providers(sections: Sequence[Node]) -> Iterator[tuple[str, str]]:
+    """Yield for each section the provider that serves once it is laid over those before, and the key that names it."""
+    provider, key = _AUTO, ""
+    for section in sections:
+        node, rest = find(section, ("provider",))
+        if not rest and isinstance(node.content, str):
+            provider, key = node.content, node.key
+        yield provider, key
+
+
+def _list_foreign(provider: str, final: str) -> tuple[KeyPath, ...]:
+    if provider == final:
+        return ()
+    if provider == _AUTO:  # whatever provider that would have been; an endpoint is meant for whoever comes
+        return () if final in WITHOUT_MODEL else (("model",),)
+    return _OWNED
+
+
+def _is_for_any(node: Node, section: Node) -> bool:
+    """Return True for what a variable or a flag sets alone: it is meant for whoever serves in this run."""
+    return node.origin in ("environment", "flag") and bool(find(section, ("provider",))[1])

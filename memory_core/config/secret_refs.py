@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from memory_core.config.home import expand_home
+from memory_core.config.environment import expand_home
 
 MAX_BYTES = 1024 * 1024
 TIMEOUT_MS = 5000

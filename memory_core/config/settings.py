@@ -1,8 +1,7 @@
 """All settings with defaults, meanings and bounds: one frozen dataclass for each section of the configuration.
 
-They are plain dataclasses, so that a command without a configuration file never imports pydantic (100 ms). `config`
-validates documents against them with pydantic, and generates the JSON Schema and the table of settings from them. Attribute
-names are the document's keys in snake case.
+They are dataclasses whose bounds stand in the metadata of their fields: pydantic reads both, and generates the JSON Schema
+from them; a process without a document never imports it. Attribute names are the document's keys in snake case.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from memory_core.config.activity_settings import ActivitySettings
 from memory_core.config.fields import (
     A_PATH,
     STRICT,
@@ -23,9 +21,6 @@ from memory_core.config.fields import (
     parse_size_bytes,
     to_camel,
 )
-from memory_core.config.history_settings import HistorySettings
-from memory_core.config.item_settings import ItemSettings, RecallSettings, Salience
-from memory_core.config.names import BUILTIN
 
 __all__ = [
     "STRICT",
@@ -66,6 +61,21 @@ __all__ = [
     "parse_size_bytes",
     "to_camel",
 ]
+
+SLOT_ID = "memory-core"  # in `plugins.slots.memory`, in plugin.json and among the entry points of SLOTS_GROUP
+SLOTS_GROUP = "memory_core.slots"
+NO_SLOT = "none"
+
+DEFAULT_AGENT = "main"
+
+BUILTIN = "builtin"
+# Entry points by name, so that these are found without a scan of all installed packages (50 ms). A test compares them with
+# pyproject.toml.
+SHIPPED_BACKENDS: Mapping[str, str] = {
+    BUILTIN: "memory_core.backends.builtin:PLUGIN",
+    "qmd": "memory_qmd.plugin:PLUGIN",
+    "postgres": "memory_core.backends.postgres_plugin:PLUGIN",
+}
 
 Source = Literal["memory", "workspace", "sessions"]
 # Bounds of durations: longer ones are slips, and far longer ones overflow the timers of the operating system.
@@ -308,6 +318,117 @@ class Cache(Section):
 
     enabled: bool = field(default=True, metadata=about("Keep embeddings that no chunk refers to any more."))
     max_entries: int = field(default=50_000, metadata=about("Embeddings kept in this way, at most.", ge=0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivitySettings(Section):
+    """The log of uses of the memory."""
+
+    enabled: bool = field(
+        default=True,
+        metadata=about(
+            "Log what sessions store, recall, flush and forget: places and counts, no text; 512 KiB at most."
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistorySettings(Section):
+    """Old versions of notes."""
+
+    enabled: bool = field(default=True, metadata=about("Keep what a sync finds changed, for `asOf`."))
+    retention_days: float | None = field(
+        default=None,
+        metadata=about("Days after which versions that no longer stand are dropped; unset keeps them.", gt=0),
+    )
+    max_bytes: int | str = field(
+        default="200mb", metadata=about("Size of the file from which the oldest versions are dropped; 0 means never.")
+    )
+
+    def __post_init__(self) -> None:
+        try:
+            parse_size_bytes(self.max_bytes)
+        except ValueError as error:
+            raise InvalidField("max_bytes", str(error)) from error
+
+    @property
+    def limit_bytes(self) -> int:
+        """`max_bytes` as a number; 0 is no limit."""
+        return parse_size_bytes(self.max_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Salience(Section):
+    """The worth of an item apart from any question."""
+
+    reinforcement: float = field(
+        default=0.1, metadata=about("Added to 1 for each doubling of the sessions that said it.", ge=0, le=10)
+    )
+    reinforcement_cap: float = field(
+        default=1.3, metadata=about("The factor that no number of repetitions exceeds.", ge=1, le=10)
+    )
+    half_life_days: float = field(
+        default=90, metadata=about("Days since it was last said after which half of its recency is left.", gt=0)
+    )
+    floor: float = field(
+        default=0.8, metadata=about("The share of its worth that an item keeps at any age.", ge=0, le=1)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capture(Section):
+    """Items that are learned from what users say, without anybody asking for it."""
+
+    enabled: bool = field(default=False, metadata=about("Learn items from the turns of main private sessions."))
+    turns: int = field(default=5, metadata=about("Turns after which a session is read.", ge=1, le=100))
+    idle_minutes: float = field(
+        default=5, metadata=about("Minutes without a turn after which a session is read.", gt=0, le=1440)
+    )
+    max_tokens: int = field(
+        default=4000,
+        metadata=about("Tokens that are read at once, at most; more are read earlier.", ge=200, le=100_000),
+    )
+    use_model: bool = field(
+        default=True, metadata=about("Let the host's model find the facts, where the host offers it; else rules do.")
+    )
+    notes: bool = field(
+        default=False,
+        metadata=about("Write what is learned into the daily note, where edited and deleted lines change the items."),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemSettings(Section):
+    """Short facts beside the notes."""
+
+    enabled: bool = field(
+        default=False, metadata=about("Offer the tools for items, and embed items in the background.")
+    )
+    scope: str = field(
+        default="default", metadata=about("Where tools keep and look for items; scopes never meet.", min_length=1)
+    )
+    similarity: Literal["cosine", "inverseDistance"] = field(
+        default="cosine", metadata=about("The formula of similarity: the cosine, or 1 / (1 + distance).")
+    )
+    salience: Salience = field(default_factory=Salience)
+    capture: Capture = field(default_factory=Capture)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallSettings(Section):
+    """Notes and items that a host puts in front of a message, unasked."""
+
+    enabled: bool = field(
+        default=False, metadata=about("Let hosts put what fits a message from notes and items in front of it.")
+    )
+    limit: int = field(default=5, metadata=about("Items for one message, at most.", ge=1, le=100))
+    max_chars: int = field(
+        default=1500, metadata=about("Characters for one message, framing included.", ge=200, le=20_000)
+    )
+    timeout_ms: int = field(
+        default=300,
+        metadata=about("Milliseconds that a message waits; a late answer is an empty one.", gt=0, le=60_000),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

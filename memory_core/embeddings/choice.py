@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memory_core.__about__ import explain_install
 from memory_core.config.agent import AgentConfig
-from memory_core.config.home import expand_home
+from memory_core.config.environment import expand_home
 from memory_core.embeddings.error_mapping import mark_permanent
 from memory_core.errors import ProviderUnavailable
 from memory_core.records import KeySources

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memory_core.config.names import SLOT_ID
+from memory_core.config.settings import SLOT_ID
 
 if TYPE_CHECKING:
     from memory_core.plugin.flush.policy import FlushTurn

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from memory_core.completions import Message
-from memory_core.config.names import SLOT_ID
+from memory_core.config.settings import SLOT_ID
 from memory_core.hosts.messages.chat import write_assistant, write_json
 from memory_core.hosts.openai_client import read_completion
 from memory_core.plugin import MemorySlot

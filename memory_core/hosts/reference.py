@@ -18,8 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from memory_core.config import load_config
-from memory_core.config.names import DEFAULT_AGENT
-from memory_core.config.settings import ProviderAccount, Secret
+from memory_core.config.settings import DEFAULT_AGENT, ProviderAccount, Secret
 from memory_core.hosts.endpoint import ChatEndpoint, EndpointFailed, Message
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext

@@ -11,7 +11,7 @@ from typing import Any
 
 from memory_core.__about__ import __version__
 from memory_core.config import build_config_schema
-from memory_core.config.names import SLOT_ID
+from memory_core.config.settings import SLOT_ID
 from memory_core.tools import schemas
 
 STANDARD = "https://agent-plugins.org/schemas/1.0.0"

@@ -14,10 +14,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 from memory_core.backends.selector import Selector
-from memory_core.config.agent import AgentConfig
-from memory_core.config.names import BUILTIN, DEFAULT_AGENT
-from memory_core.config.source import ConfigSource, FixedConfig, Origin
-from memory_core.config.switch import explain_off, refuse_off
+from memory_core.config.agent import AgentConfig, explain_off, refuse_off
+from memory_core.config.load import ConfigSource, FixedConfig, Origin
+from memory_core.config.settings import BUILTIN, DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryClosed, MemoryCoreError, refuse_past
 from memory_core.plugin import activity
 from memory_core.plugin.capture import SessionCapture

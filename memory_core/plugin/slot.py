@@ -22,10 +22,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast, get_args
 
-from memory_core.config.agent import AgentConfig
-from memory_core.config.names import DEFAULT_AGENT
-from memory_core.config.normal_form import normalize_agent_id
-from memory_core.config.source import ConfigSource, Origin
+from memory_core.config.agent import AgentConfig, normalize_agent_id
+from memory_core.config.load import ConfigSource, Origin
+from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import FileUnreadable, InvalidArgument, MemoryClosed, MemoryCoreError, PathRefused
 from memory_core.hookspecs import hookimpl
 from memory_core.plugin.activity import record_flush

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
-from memory_core.config.home import expand_home
+from memory_core.config.environment import expand_home
 from memory_core.errors import FileUnreadable, PathRefused
 from memory_core.records import Document, MemoryFile
 from memory_core.sources import notes, session_logs

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from memory_core.config.agent import AgentConfig, NamedFolder
-from memory_core.config.home import expand_home
+from memory_core.config.environment import expand_home
 from memory_core.config.settings import ExtraPath
 from memory_core.records import FileStamp, MemoryFile
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import memory_core
-from memory_core.config.item_settings import Salience
+from memory_core.config.settings import Salience
 from memory_core.embeddings.static import StaticProvider
 from memory_core.items.likeness import Fact, corrects, is_same
 from memory_core.items.ranking import measure_salience

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_core.config.names import SHIPPED_BACKENDS
+from memory_core.config.settings import SHIPPED_BACKENDS
 from tests.command import REPOSITORY
 
 

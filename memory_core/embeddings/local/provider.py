@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
-from memory_core.config.home import expand_home
+from memory_core.config.environment import expand_home
 from memory_core.embeddings import packing, vectors
 from memory_core.embeddings.choice import PACKAGE, find_model_file, find_weights, is_package
 from memory_core.embeddings.deadline import Deadline

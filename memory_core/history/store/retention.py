@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_core.config.history_settings import HistorySettings
+from memory_core.config.settings import HistorySettings
 from memory_core.history.store import rows
 from memory_core.stores.sqlite import Connection
 

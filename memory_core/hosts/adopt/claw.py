@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from memory_core.config.agent import normalize_agent_id
 from memory_core.config.documents import read_file
-from memory_core.config.home import expand_home
-from memory_core.config.names import DEFAULT_AGENT
-from memory_core.config.normal_form import normalize_agent_id
+from memory_core.config.environment import expand_home
+from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import ConfigError, InvalidArgument
 from memory_core.hosts.adopt.homes import Home, NoteCollector, shorten_home
 

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from memory_core.config.home import find_home
+from memory_core.config.environment import find_home
 from memory_core.hosts.adopt.homes import FoundNote, Home, NoteCollector, make_fit
 from memory_core.records import MemoryFile
 from memory_core.sources.roots import read_stamp

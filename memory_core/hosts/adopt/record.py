@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_core import atomic
-from memory_core.config.adopted import find_adopted_config
+from memory_core.config.load import find_adopted_config
 from memory_core.errors import ConfigError, ConfigProblem
 
 LOCK_SECONDS = 30.0

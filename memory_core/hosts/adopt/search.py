@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from memory_core.config.home import expand_home, find_home
+from memory_core.config.environment import expand_home, find_home
 from memory_core.config.resolution import find_current_folder, make_absolute
 from memory_core.errors import InvalidArgument
 from memory_core.hosts.adopt import claw, programs

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_core import atomic
-from memory_core.config.adopted import find_adopted_config
+from memory_core.config.load import find_adopted_config
 from memory_core.config.resolution import DEFAULT_WORKSPACE, find_current_folder, make_absolute
 from memory_core.errors import ConfigError, ConfigProblem
 from memory_core.hosts.adopt.homes import Home, shorten_home

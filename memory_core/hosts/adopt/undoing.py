@@ -6,8 +6,8 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_core.config.adopted import find_adopted_config
 from memory_core.config.agent import make_workspace_key
+from memory_core.config.load import find_adopted_config
 from memory_core.hosts.adopt.record import Adoption, hash_file
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memory_core.config.switch import refuse_off
+from memory_core.config.agent import refuse_off
 from memory_core.errors import InvalidArgument, MemoryCoreError, PathRefused
 from memory_core.hosts.inspect import facts, notes, past
 from memory_core.records import Finding, Status

@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from memory_core.__about__ import __version__, explain_install
-from memory_core.config.home import expand_home, find_home
-from memory_core.config.names import SLOT_ID
+from memory_core.config.environment import expand_home, find_home
+from memory_core.config.settings import SLOT_ID
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts.install.changes import Elements, Entry, OwnFile, Part
 

@@ -19,7 +19,7 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.shared.exceptions import MCPError
 
 from memory_core.__about__ import __version__
-from memory_core.config.names import DEFAULT_AGENT, SLOT_ID
+from memory_core.config.settings import DEFAULT_AGENT, SLOT_ID
 from memory_core.hosts.mcp import notes
 from memory_core.hosts.mcp.upkeep import Upkeep
 from memory_core.plugin.slot import MemorySlot

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory_core.config.agent import AgentConfig
-from memory_core.config.names import DEFAULT_AGENT
+from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import SessionsUnusable
 from memory_core.plugin.flush.policy import FlushTurn, Session, WallClock, to_count, utc_now
 from memory_core.records import CallContext

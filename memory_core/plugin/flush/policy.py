@@ -14,8 +14,7 @@ from typing import Any, Literal, Self
 from zoneinfo import ZoneInfo
 
 from memory_core.config.agent import AgentConfig
-from memory_core.config.names import SLOT_ID
-from memory_core.config.settings import Compaction
+from memory_core.config.settings import SLOT_ID, Compaction
 from memory_core.records import Access
 from memory_core.sources.sessions_json import FAILURES_PER_CYCLE, count_failures
 from memory_core.sources.writer import daily_path

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
-from memory_core.config.home import expand_home
+from memory_core.config.environment import expand_home
 from memory_core.errors import InvalidArgument
 from memory_core.plugin.flush import cycles
 from memory_core.plugin.flush.policy import FlushTurn, Session, compute_threshold, plan_flush, should_flush

@@ -8,7 +8,7 @@ import pytest
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.load import load_config
-from memory_core.config.ownership import WITHOUT_MODEL
+from memory_core.config.resolution import WITHOUT_MODEL
 from memory_core.config.settings import SearchSettings
 from memory_core.embeddings.choice import choose_provider
 from memory_core.embeddings.models import PROVIDERS

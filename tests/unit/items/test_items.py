@@ -13,8 +13,15 @@ import numpy as np
 import pytest
 
 from memory_core.config.agent import AgentConfig
-from memory_core.config.item_settings import ItemSettings, RecallSettings, Salience
-from memory_core.config.settings import ProviderId, Remote, SearchSettings, Secret
+from memory_core.config.settings import (
+    ItemSettings,
+    ProviderId,
+    RecallSettings,
+    Remote,
+    Salience,
+    SearchSettings,
+    Secret,
+)
 from memory_core.errors import InvalidArgument, MemoryClosed, StoreReadOnly
 from memory_core.items.items import Items
 from memory_core.items.records import Draft, Provenance

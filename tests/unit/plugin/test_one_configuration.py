@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from memory_core import CallContext, Memory
-from memory_core.config.source import ConfigSource
+from memory_core.config.load import ConfigSource
 from memory_core.hookspecs import BACKENDS_GROUP
 from memory_core.plugin import MemorySlot
 from memory_core.plugin.flush.policy import FlushTurn, Session

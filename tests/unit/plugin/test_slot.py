@@ -14,7 +14,7 @@ import pluggy
 import pytest
 
 from memory_core import CallContext
-from memory_core.config.names import SLOTS_GROUP
+from memory_core.config.settings import SLOTS_GROUP
 from memory_core.hookspecs import PROJECT, HostHooks
 from memory_core.plugin import MemorySlot
 from memory_core.plugin import memory as memory_module
