@@ -22,12 +22,11 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
-
-from memory_core.concurrency import forks
 
 log = logging.getLogger(__name__)
 
@@ -113,6 +112,9 @@ class ServerProcess:
         self._log.close()
 
 
+_owners: weakref.WeakSet[Processes] = weakref.WeakSet()
+
+
 class Processes:
     """The children of one owner. All methods may be called from several threads; `close()` kills all children."""
 
@@ -122,7 +124,7 @@ class Processes:
         self._warden: subprocess.Popen[bytes] | None = None
         self._token = _make_token()
         self._closed = False
-        forks.renew_in_children(self, Processes._disown)
+        _owners.add(self)
 
     @property
     def is_closed(self) -> bool:
@@ -318,3 +320,14 @@ def _poll(process: subprocess.Popen[bytes], timeout_seconds: float) -> bool:
             return False
         time.sleep(_POLL_SECONDS)
     return True
+
+
+def _disown_in_child() -> None:
+    for owner in list(_owners):
+        owner._disown()
+
+
+if hasattr(
+    os, "register_at_fork"
+):  # at once: a child that kept the pipe to the warden would hide its parent's end from it
+    os.register_at_fork(after_in_child=_disown_in_child)

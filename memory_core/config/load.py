@@ -8,14 +8,12 @@ from __future__ import annotations
 import os
 import shlex
 import stat
-import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from memory_core.concurrency import forks
 from memory_core.config.agent import AgentConfig, normalize_agent_id
 from memory_core.config.dialects import DialectReader, Syntax, unflatten
 from memory_core.config.documents import is_toml, read_file
@@ -313,9 +311,7 @@ class ConfigSource:
         self._state_dir = None if state_dir is None else Path(expand_home(state_dir))
         self._other_slots = frozenset(name.lower() for name in other_slots)
         self._overrides = overrides
-        self._lock = threading.Lock()
-        self._held: tuple[object, Config] | None = None
-        forks.renew_in_children(self, ConfigSource._renew)
+        self._held: tuple[object, Config] | None = None  # replaced as a whole: threads need no lock
 
     def current(self) -> Config:
         """Return the configuration as it is now.
@@ -327,12 +323,12 @@ class ConfigSource:
         if document is None:
             document = find_default_config(os.environ, state_dir=self._state_dir, workspace=self._workspace)
         stamp = _stat(document) if isinstance(document, Path) else deepcopy(document)  # the host may change its own
-        with self._lock:
-            if self._held is not None and self._held[0] == stamp:
-                return self._held[1]
-            loaded = self._load(document)
-            self._held = (stamp, loaded)
-            return loaded
+        held = self._held
+        if held is not None and held[0] == stamp:
+            return held[1]
+        loaded = self._load(document)
+        self._held = (stamp, loaded)
+        return loaded
 
     def _call_host(self) -> Document:
         assert callable(self._origin)
@@ -348,9 +344,6 @@ class ConfigSource:
         if problem := find_slot_problem(config.slot, self._other_slots):
             raise ConfigError([problem], origin=config.origin)
         return config
-
-    def _renew(self) -> None:
-        self._lock = threading.Lock()
 
 
 def find_slot_problem(slot: str, other_slots: Collection[str] = ()) -> ConfigProblem | None:

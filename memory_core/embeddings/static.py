@@ -17,7 +17,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from memory_core.concurrency import forks
 from memory_core.concurrency.rest import release_at_rest
 from memory_core.embeddings.safetensors import read_tensors
 from memory_core.embeddings.token_rows import TokenRows, to_float32
@@ -162,8 +161,7 @@ class StaticProvider:
     def _load(self) -> _Loaded:
         with self._lock:
             if self._loaded is None:
-                with forks.finish_before_fork():  # the tokenizer's library is set up with its first use
-                    self._loaded = _Loaded.share()
+                self._loaded = _Loaded.share()
             return self._loaded
 
 

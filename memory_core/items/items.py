@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memory_core.concurrency import forks
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.calibration import DEFAULT
 from memory_core.errors import InvalidArgument, MemoryCoreError, StoreReadOnly
@@ -65,19 +64,10 @@ class Items:
         self._keys = keys or KeySources()
         self._clock = clock
         self._writable = access == "rw"
-        self._prepare()
-        forks.renew_in_children(self, Items._renew)
-
-    def _prepare(self) -> None:
         self._file = ItemsFile(self._config.items_path, writable=self._writable, clock=self._clock)
         self._embedder = ItemEmbedder(self._config, self._keys, self._file.outage_log)
         self._backfill = ItemBackfill(self._file, self._embedder)
         self.mirror = Mirror(self, self._file, self._config)
-
-    def _renew(self) -> None:
-        """Let go of the parent's file and threads in a forked child, without closing anything of theirs."""
-        forks.abandon((self._file, self._embedder, self._backfill))
-        self._prepare()
 
     @property
     def path(self) -> Path:

@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 MAX_SESSIONS = 1024  # whose start is remembered; an older one that starts again costs one more sync
 PASSAGES = 3  # that a message calls to mind
 RECALL_CHARS = 2000  # of a message that is searched for: what makes a question stands at its beginning
-# What a forked process must not close: its parent uses it.
+# What a forked process must not close, since its parent uses it.
 _LEFT_TO_PARENTS: list[object] = []
 _TEXTS = ("agent", "session_key", "chat_type", "channel")
 

@@ -510,6 +510,7 @@ class MemorySlot:
     @never_raises(lambda _: None)
     def start(self) -> None:
         """Start watching and syncing in the background, for every agent that is configured or called, now and later."""
+        self._leave_parent()
         with self._lock:
             if self._closed:
                 raise MemoryClosed
@@ -525,6 +526,7 @@ class MemorySlot:
         Returns:
             A sentence about each backend that is still running; it is left behind in a daemon thread.
         """
+        self._leave_parent()
         with self._lock:
             self._closed = True
             memories, self._memories = list(self._memories.values()), {}
@@ -536,8 +538,7 @@ class MemorySlot:
         Raises:
             MemoryClosed: After `close`.
         """
-        if self._pid != os.getpid():  # another thread of the parent may have held this lock at the fork
-            self._lock, self._pid = threading.Lock(), os.getpid()
+        self._leave_parent()
         with self._lock:
             if self._closed:
                 raise MemoryClosed
@@ -546,6 +547,10 @@ class MemorySlot:
                 memory = Memory(self._source, agent=agent, today=self._today, keys=self._keys, started=self._started)
                 self._memories[agent] = memory
             return memory
+
+    def _leave_parent(self) -> None:
+        if self._pid != os.getpid():  # another thread of the parent may have held this lock at the fork
+            self._lock, self._pid = threading.Lock(), os.getpid()
 
 
 def read_agent(context: CallContext) -> str:

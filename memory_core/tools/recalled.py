@@ -7,8 +7,6 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable
 from typing import Any
 
-from memory_core.concurrency import forks
-
 SESSIONS = 64  # kept: those used last
 FINGERPRINTS = 1024  # of one session, about 200 bytes each; a search brings some 20
 TEXTS_CHARS = 200_000  # of one session that nobody has asked for yet: those of fifty searches
@@ -24,7 +22,6 @@ class Recalled:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._sessions: OrderedDict[str, _ShownTexts] = OrderedDict()
-        forks.renew_in_children(self, Recalled._renew)
 
     def add(self, session_key: str | None, texts: Iterable[str]) -> None:
         """Record that texts have been shown in a session."""
@@ -44,9 +41,6 @@ class Recalled:
         with self._lock:
             shown = self._sessions.get(session_key or "")
             return shown.find_fingerprints() if shown else frozenset()
-
-    def _renew(self) -> None:
-        self._lock = threading.Lock()
 
 
 class _ShownTexts:

@@ -16,7 +16,6 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from memory_core.concurrency import forks
 from memory_core.embeddings.choice import WEIGHTS
 from memory_core.embeddings.local.model import CONTEXT_TOKENS, Computed, count_threads, find_framing, pack, refuse_model
 from memory_core.embeddings.safetensors import read_tensors
@@ -92,8 +91,7 @@ class BertModel:
             ProviderUnavailable: The folder holds no BERT that this can compute.
         """
         try:
-            with forks.finish_before_fork():  # the tokenizer's library is set up with its first use
-                self._read(folder, context_tokens)
+            self._read(folder, context_tokens)
             self.embed([self.tokenize("a")[: self.room]])  # tensors of other shapes than the configuration's fail here
         except ProviderUnavailable:
             raise

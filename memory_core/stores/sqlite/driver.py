@@ -1,64 +1,47 @@
-"""The driver: apsw, and a copy of it for every forked process. The other modules of the room reach apsw through here."""
+"""The driver: apsw, and the check that a forked process may use it. The other modules of the room reach apsw through here."""
 
 from __future__ import annotations
 
 import os
-import threading
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias
 
 import apsw
 
-from memory_core.concurrency import forks
 from memory_core.errors import StoreError
 
-__all__ = ["Connection", "apsw", "claim"]
+__all__ = ["Connection", "apsw", "refuse_inherited"]
 
 Connection: TypeAlias = apsw.Connection
 
-_SPAWN = 'start processes with "spawn" or "forkserver", or open memory only after the fork'
+_SPAWN = 'start processes with "spawn" or "forkserver", or fork while memory is idle'
+
+_process = os.getpid()
+_inherits_open_files = False
 
 
-class _Driver:
-    """The copy of the driver that this process may use.
+def refuse_inherited(path: Path) -> None:
+    """Refuse to open a file in a process that was forked while a connection of its parent was in use.
 
-    A process that was forked from a user of SQLite cannot use the same copy: by its table of open files, the process holds the
-    locks that only the parent holds, so that it would take none, or never get one. Its mutexes may be held by a thread that
-    the child does not have. So the child loads a copy of its own when it first opens a file.
+    SQLite keeps one table of open files and locks for the whole process. In such a child it names locks that only the parent
+    holds, and its mutexes may be held by a thread that the child does not have (https://www.sqlite.org/howtocorrupt.html, 2.6).
+    `pool` closes idle connections before a fork, so that the children of an idle process may open their own.
+
+    Raises:
+        StoreError: This is such a process.
     """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._process: int | None = None
-        forks.renew_in_children(self, _Driver._renew)
-
-    def claim(self, path: Path) -> None:
-        """Make sure that this process may open a file; called before each is opened.
-
-        Raises:
-            StoreError: It is a forked process in which the driver cannot be loaded anew.
-        """
-        if self._process == os.getpid():
-            return
-        with self._lock:
-            if self._process not in (None, os.getpid()):
-                self._replace(path)
-            self._process = os.getpid()
-
-    def _renew(self) -> None:
-        self._lock = threading.Lock()
-
-    def _replace(self, path: Path) -> None:
-        global apsw  # noqa: PLW0603 -- all of this room means the copy of this process
-        try:
-            if not apsw.using_amalgamation:
-                raise ImportError("apsw uses a SQLite that it shares with other programs")
-            copy = forks.load_anew(apsw)
-        except ImportError as error:
-            raise StoreError(path, f"cannot be opened in a forked process: {error}", action=_SPAWN) from error
-        forks.abandon(apsw)
-        apsw = cast("Any", copy)
+    global _process, _inherits_open_files  # noqa: PLW0603 -- they describe the process
+    if _process != os.getpid():
+        _inherits_open_files = any(_may_have_file(connection) for connection in apsw.connections())
+        _process = os.getpid()
+    if _inherits_open_files:
+        raise StoreError(
+            path, "cannot be opened in a process that was forked while its parent used memory", action=_SPAWN
+        )
 
 
-_driver = _Driver()
-claim = _driver.claim
+def _may_have_file(connection: Connection) -> bool:
+    try:
+        return bool(connection.filename)
+    except apsw.ThreadingViolationError:  # a thread of the parent was using it
+        return True

@@ -28,7 +28,7 @@ def load_tokenizer(connection: Connection) -> Tokenize:
 
 def open_tokenizer() -> Tokenize:
     """Return the same stemmer without an index file, for a store that is not SQLite; one for each thread."""
-    driver.claim(Path(":memory:"))
+    driver.refuse_inherited(Path(":memory:"))
     return load_tokenizer(driver.apsw.Connection(":memory:"))
 
 

@@ -85,7 +85,7 @@ def read_header(path: Path) -> bytes:
     it, so that another process may take itself for the last one and delete their journal
     (https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).
     """
-    driver.claim(path)
+    driver.refuse_inherited(path)
     apsw = driver.apsw
     try:
         file = apsw.VFSFile("", os.path.realpath(path), [apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB, 0])

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
-import stat
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from memory_core.errors import StoreCorrupt, StoreReadOnly, SyncBusy
-from memory_core.stores.sqlite import driver
-from memory_core.stores.sqlite.errors import WAIT, translate_errors
+from memory_core.errors import StoreReadOnly, SyncBusy
+from memory_core.stores.sqlite.errors import WAIT
 from memory_core.stores.sqlite.files import make_private
 from memory_core.stores.sqlite.kinds import INDEX
 
@@ -24,11 +20,9 @@ _ELSEWHERE = f"make it writable, or {INDEX.elsewhere}"
 def hold_lock(path: Path, *, wait_seconds: float, clear: bool = False) -> Iterator[None]:
     """Hold a lock file, which is made when missing and stays empty; the system releases the lock when its owner dies.
 
-    The file is an empty database in an exclusive transaction, as SQLite locks files on every platform, also between threads.
-
     Args:
         path: The lock file.
-        wait_seconds: How long to wait for another owner.
+        wait_seconds: How long to wait for another owner, of this process or another.
         clear: The name is ours alone, so that what else stands there is damage: an empty folder or a broken link is removed,
             garbage is cut off.
 
@@ -36,49 +30,25 @@ def hold_lock(path: Path, *, wait_seconds: float, clear: bool = False) -> Iterat
         SyncBusy: Another process or thread holds the lock for longer than `wait_seconds`.
         StoreReadOnly: The file cannot be made or written.
     """
-    until = time.monotonic() + wait_seconds
+    import filelock
 
-    def wait_on(_attempts: int) -> bool:
-        if time.monotonic() >= until:
-            return False
-        time.sleep(POLL_SECONDS)
-        return True
-
-    driver.claim(path)
     if clear:
-        _clear_lock(path)
+        remove_obstacle(path)
+    elif path.is_file() and path.stat().st_size:  # which taking the lock would cut off
+        raise StoreReadOnly(path, "this is no lock of memory-core", action="delete it if nothing else needs it")
+    lock = filelock.FileLock(path, mode=0o600, poll_interval=POLL_SECONDS)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        connection = driver.apsw.Connection(
-            str(path), flags=driver.apsw.SQLITE_OPEN_READWRITE | driver.apsw.SQLITE_OPEN_CREATE
-        )
-    except (OSError, driver.apsw.CantOpenError) as error:
-        raise StoreReadOnly(path, "the lock of the index cannot be made", action=_ELSEWHERE) from error
-    with contextlib.closing(connection):
+        lock.acquire(timeout=wait_seconds)
+    except filelock.Timeout as error:
+        raise SyncBusy(f"{path}: another process is syncing this index", action=WAIT) from error
+    except OSError as error:
+        raise StoreReadOnly(path, "the lock of the index cannot be taken", action=_ELSEWHERE) from error
+    try:
         make_private(path)
-        if connection.readonly("main"):  # SQLite would silently begin a shared transaction
-            raise StoreReadOnly(path, "the lock of the index cannot be taken", action=_ELSEWHERE)
-        connection.set_busy_handler(wait_on)
-        try:
-            with translate_errors(path):
-                connection.pragma("journal_mode", "MEMORY")  # nothing is written, so there is nothing to recover
-                connection.execute("BEGIN EXCLUSIVE")
-        except SyncBusy as error:
-            raise SyncBusy(f"{path}: another process is syncing this index", action=WAIT) from error
-        except StoreCorrupt as error:
-            raise StoreReadOnly(
-                path, "this is no lock of memory-core", action="delete it if nothing else needs it"
-            ) from error
-        yield  # closing the connection rolls back
-
-
-def _clear_lock(path: Path) -> None:
-    """Make way for a lock file; one that is held is empty, and is left as it is."""
-    remove_obstacle(path)
-    with contextlib.suppress(OSError):
-        # Cut in place: whoever holds the lock keeps it, and two who do this at once lock the same file.
-        if stat.S_ISREG(path.lstat().st_mode) and path.lstat().st_size:
-            os.truncate(path, 0)
+        yield
+    finally:
+        lock.release()
 
 
 def remove_obstacle(path: Path) -> str | None:

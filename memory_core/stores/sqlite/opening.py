@@ -31,7 +31,7 @@ def open_writer(path: Path, kind: FileKind = INDEX) -> Connection:
     except OSError as error:
         action = f"make it writable, or {kind.elsewhere}"
         raise StoreReadOnly(path, f"its folder cannot be made ({error.strerror})", action=action) from error
-    driver.claim(path)
+    driver.refuse_inherited(path)
     with translate_errors(path, kind):
         connection = driver.apsw.Connection(
             str(path), flags=driver.apsw.SQLITE_OPEN_READWRITE | driver.apsw.SQLITE_OPEN_CREATE
@@ -81,7 +81,7 @@ def open_reader(path: Path, kind: FileKind = INDEX, *, damaged: bool = False) ->
     Raises:
         StoreError: See `translate_errors`.
     """
-    driver.claim(path)
+    driver.refuse_inherited(path)
     with translate_errors(path, kind):
         # A WAL database needs its -shm file; where it can be neither found nor made, nobody writes the database either.
         for parameters in ("mode=ro", "mode=ro&immutable=1"):

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from memory_core.concurrency.rest import release_at_rest
 from memory_core.errors import NotIndexed, StoreReadOnly
 from memory_core.stores.sqlite import files, opening, schema
-from memory_core.stores.sqlite.driver import Connection
+from memory_core.stores.sqlite.driver import Connection, refuse_inherited
 from memory_core.stores.sqlite.errors import translate_errors
 from memory_core.stores.sqlite.kinds import FileKind
 
 SPARE_SECONDS = 10.0  # after which a reading connection is closed that was seldom needed: each keeps 2 MB of pages
+
+
+_pools: weakref.WeakSet[ConnectionPool] = weakref.WeakSet()
 
 
 def _do_nothing(_connection: Connection) -> None:
@@ -55,15 +60,30 @@ class ConnectionPool:
         self._prepare = prepare
         self._finish = finish
         self._clock = clock
-        self._lock = threading.Lock()
-        self._write_lock = threading.RLock()
         self._closed = False
         self._releases = 0  # a connection that was borrowed before one is closed when it comes back
+        self._begin_anew()
+        _pools.add(self)
+        release_at_rest(self, ConnectionPool._shrink)
+
+    def _begin_anew(self) -> None:
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._write_lock = threading.RLock()
         self._idle: list[tuple[float, Connection]] = []  # with the time when each came back, the last one at the end
         self._writer: Connection | None = None
         self._idle_file: files.FileId | None = None  # that the idle connections have open
         self._writer_file: files.FileId | None = None
-        release_at_rest(self, ConnectionPool._shrink)
+
+    def _leave_parent(self) -> None:
+        """In a forked process, begin anew: threads that it does not have may hold the locks.
+
+        Raises:
+            StoreError: A connection of the parent was in use at the fork.
+        """
+        if self._process != os.getpid():
+            refuse_inherited(self.path)
+            self._begin_anew()
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:
@@ -79,6 +99,7 @@ class ConnectionPool:
     @contextlib.contextmanager
     def read_file(self) -> Iterator[tuple[Connection, files.FileId | None]]:
         """Yield a connection as `read` does, and which file it has open: another one may have taken its place."""
+        self._leave_parent()
         with translate_errors(self.path, self._kind):
             releases = self._releases
             connection, file = self._borrow()
@@ -98,6 +119,7 @@ class ConnectionPool:
         Raises:
             StoreError: The file cannot be used; StoreReadOnly if this pool may not write it.
         """
+        self._leave_parent()
         with self._write_lock, translate_errors(self.path, self._kind):
             yield self._get_writer()
 
@@ -120,6 +142,18 @@ class ConnectionPool:
                 self._write_lock.release()
         return is_used
 
+    def close_unused(self) -> None:
+        """Close all connections of this process but those in use, without waiting for these."""
+        if self._process != os.getpid():
+            return
+        self.close_idle()
+        if self._write_lock.acquire(blocking=False):
+            try:
+                if self._writer is not None and not self._writer.in_transaction:
+                    self._close_writer()
+            finally:
+                self._write_lock.release()
+
     @contextlib.contextmanager
     def closed(self) -> Iterator[None]:
         """Close all connections but those in use, and let no other thread write while the block replaces the file."""
@@ -130,6 +164,8 @@ class ConnectionPool:
 
     def release(self) -> None:
         """Close all connections until one is needed again, those in use when they come back; may be called twice."""
+        if self._process != os.getpid():  # they are the parent's
+            return
         with self._lock:
             self._releases += 1
         with self.closed():
@@ -137,8 +173,7 @@ class ConnectionPool:
 
     def close(self) -> None:
         """Close all connections as `release` does, and keep none open from now on; may be called twice."""
-        with self._lock:
-            self._closed = True
+        self._closed = True
         self.release()
 
     def _close_writer(self) -> None:
@@ -212,3 +247,12 @@ class ConnectionPool:
             connection.close()
             raise
         return connection
+
+
+def _close_unused_before_fork() -> None:
+    for pool in list(_pools):
+        pool.close_unused()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_close_unused_before_fork)
