@@ -56,7 +56,7 @@ class BuiltinBackend(IndexBackend):
             writer,
             StoredOutage(store),
             summarise=summarise,
-            recorder=HistoryRecorder(config, writer, history),
+            recorder=HistoryRecorder(writer, history),
             past=IndexStates(config, store, history),
             file=config.store_path,
             clock=clock,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -53,30 +52,17 @@ class Index(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """The files of an index that may have changed.
-
-    Attributes:
-        since: The generation of the index before.
-        files: Those files by (source, path); None where it holds one no more.
-        read: Some of them as they were read.
-    """
-
-    since: str
-    files: Mapping[tuple[str, str], MemoryFile | None]
-    read: Mapping[tuple[str, str], NoteText]
-
-
 class Recorder(Protocol):
     """Keeps what a sync has changed."""
 
-    def record(self, listed: Sequence[MemoryFile] | None, changed: Changed | None, *, asked: bool) -> tuple[str, ...]:
+    def record(
+        self, listed: Sequence[MemoryFile] | None, read: Mapping[tuple[str, str], NoteText], *, asked: bool
+    ) -> tuple[str, ...]:
         """Record the index as a sync has left it; called under the lock of the syncs, must not fail the sync.
 
         Args:
-            listed: All files as the sync listed them; None if it did not list them.
-            changed: What may have changed; None if that may be every file.
+            listed: Files as the sync listed them, those among them that changed; None if it has listed none.
+            read: Notes as it has read them, as long as they are few.
             asked: Somebody asked for this sync: what is recorded is looked at for damage, and what is too old is dropped.
 
         Returns:

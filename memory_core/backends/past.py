@@ -19,8 +19,7 @@ from memory_core.embeddings.calibration import SAMPLE, estimate
 from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider
 from memory_core.errors import FileUnreadable, PathRefused
 from memory_core.history.history import History
-from memory_core.history.moments import Moment
-from memory_core.history.records import NoteKey, Version
+from memory_core.history.moments import Moment, NoteKey, Version
 from memory_core.records import AsOf, FileStamp, Hit, MemoryFile, Successor
 from memory_core.sources import pages
 from memory_core.sources.notes import read_note
@@ -170,7 +169,7 @@ class IndexStates:
         context.record_fresh(writer.put_files(waiting))
 
     def _compare_now(self, state: _State, hit: Hit) -> Hit:
-        from memory_core.history.comparison import find_edit, find_now
+        from memory_core.history.notes import find_edit, find_now
 
         version = state.versions[NoteKey(hit.source, hit.path)]
         past, now = self._history.load_text(version).text.split("\n"), self._read_lines(hit.path)

@@ -8,10 +8,10 @@ import threading
 import time
 from dataclasses import replace
 
-from memory_core.backends.index import Changed, Index, IndexWriter, Recorder
+from memory_core.backends.index import Index, IndexWriter, Recorder
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import ActiveProvider, Providers
-from memory_core.errors import MemoryCoreError, NotIndexed, OtherWorkspace, StoreError
+from memory_core.errors import MemoryCoreError, OtherWorkspace, StoreError
 from memory_core.records import ProgressCallback, Space, SyncReport
 from memory_core.sync.watcher import Watcher
 
@@ -173,7 +173,6 @@ class SyncRunner:
             embeds=embeds,
             verifies=embeds and stop is None,
         )
-        generation = self._read_generation()
         mark = self._watcher.mark()
         self._sessions_compared |= every_session  # before it runs: a session that begins meanwhile takes it back
         try:
@@ -184,10 +183,7 @@ class SyncRunner:
             raise
         told: tuple[str, ...] = ()
         if self._recorder is not None:
-            changed = (
-                None if generation is None or sync.changed is None else Changed(generation, sync.changed, sync.read)
-            )
-            told = self._recorder.record(sync.files, changed, asked=stop is None)
+            told = self._recorder.record(sync.files, sync.read, asked=stop is None)
         counts = sync.counts
         self._providers.record_result(active, embedded=counts.embedded, problem=active.problem or counts.problem)
         if embeds and report.pending:
@@ -201,12 +197,6 @@ class SyncRunner:
         if told and stop is None:  # the index is sound: a search has nothing to warn of
             report = replace(report, warnings=(*report.warnings, *told))
         return report
-
-    def _read_generation(self) -> str | None:
-        try:
-            return self._writer.read_generation()
-        except NotIndexed:
-            return None
 
     def _may_embed(self, active: ActiveProvider, *, asked: bool) -> bool:
         """Return True if a sync may request embeddings now; one that somebody asked for may at any time."""

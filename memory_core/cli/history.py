@@ -17,10 +17,10 @@ from memory_core.errors import HistoryUnavailable, InvalidArgument, StoreError, 
 
 if TYPE_CHECKING:
     from memory_core.config.agent import AgentConfig
-    from memory_core.history.events import NoteEvent
     from memory_core.history.history import History
-    from memory_core.history.others import Remainder
-    from memory_core.history.records import Version
+    from memory_core.history.holders import Remainder
+    from memory_core.history.moments import Version
+    from memory_core.history.notes import NoteEvent
     from memory_core.plugin.memory import Memory
     from memory_core.text.wording import Wording
 
@@ -66,8 +66,7 @@ def run_history(options: Options) -> int:
         if options.path is None:
             return _list_moments(options, history)
         from memory_core.errors import HistoryUnavailable
-        from memory_core.history.events import list_events
-        from memory_core.history.notes import name_note
+        from memory_core.history.notes import list_events, name_note
 
         path = name_note(config, _read_path(options.path))
         rows = [_shape_event(event) for event in list_events(history, history.list_versions(path))]
@@ -88,7 +87,7 @@ def run_diff(options: Options) -> int:
     """Show what differs in a note between two times."""
     from memory_core.errors import HistoryUnavailable, InvalidArgument
     from memory_core.history.history import show
-    from memory_core.history.instants import parse_instant
+    from memory_core.history.moments import parse_instant
     from memory_core.history.notes import name_note
 
     start = parse_instant(options.start, "--from")
@@ -118,7 +117,7 @@ def run_diff(options: Options) -> int:
 
 def run_restore(options: Options) -> int:
     """Write a copy of a note as it stood beside it."""
-    from memory_core.history.instants import parse_instant
+    from memory_core.history.moments import parse_instant
     from memory_core.history.notes import restore
     from memory_core.sources.files import list_files
 
@@ -217,7 +216,7 @@ def run_purge(options: Options) -> int:
     from memory_core.config.agent import refuse_off
     from memory_core.config.settings import BUILTIN
     from memory_core.history.history import History
-    from memory_core.history.others import find_held
+    from memory_core.history.holders import find_held
     from memory_core.sources.writer import finish_interrupted
     from memory_core.text.wording import Wording
 
@@ -278,7 +277,7 @@ def _drop_activity(config: AgentConfig, wording: Wording) -> None:
 
 def _warn_of_places(options: Options, config: AgentConfig, wording: Wording, text: str) -> bool:
     """Name the places that hold the text, too, and that this command does not change; return True if others have to be purged."""
-    from memory_core.history.others import find_files
+    from memory_core.history.holders import find_files
 
     _warn_of_commits(config, wording)
     others = _list_others(options, config)
@@ -313,7 +312,7 @@ def _warn_of_commits(config: AgentConfig, wording: Wording) -> None:
 
 
 def _list_others(options: Options, config: AgentConfig) -> list[AgentConfig]:
-    from memory_core.history.others import list_others
+    from memory_core.history.holders import list_others
 
     known = open_source(options).current()
     return list_others(config, [known.agent(name) for name in known.agents])
@@ -321,7 +320,7 @@ def _list_others(options: Options, config: AgentConfig) -> list[AgentConfig]:
 
 def _find_others(others: list[AgentConfig], text: str) -> list[Remainder]:
     """Return what other agents on this workspace hold of a text, and print it."""
-    from memory_core.history.others import look_through
+    from memory_core.history.holders import look_through
 
     found = [remainder for other in others for remainder in look_through(other, text)]
     for each in found:
@@ -337,7 +336,7 @@ def _refuse_in_use(memory: Memory, config: AgentConfig, found: list[Version], te
         TextInUse: One does; names them.
     """
     from memory_core.history.holders import find_holders
-    from memory_core.history.store.deletions import EDIT
+    from memory_core.history.store.purging import EDIT
     from memory_core.text.wording import Wording
 
     places = list(find_holders(config, text))

@@ -66,7 +66,7 @@ def open_notes(options: Options) -> Memory:
 def check_as_of(options: Options) -> None:
     """Refuse what is no time by the name of the option; the tools call it asOf."""
     if options.as_of is not None:
-        from memory_core.history.instants import parse_instant
+        from memory_core.history.moments import parse_instant
 
         parse_instant(options.as_of, "--as-of")
 

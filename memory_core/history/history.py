@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -13,16 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import HistoryUnavailable, MemoryCoreError, NotIndexed
-from memory_core.history.moments import Moment, find_moment
-from memory_core.history.records import IndexedNote, NoteKey, Version
-from memory_core.history.store import recording, retention, rows
+from memory_core.errors import FileUnreadable, HistoryUnavailable, MemoryCoreError, NotIndexed
+from memory_core.history.moments import Moment, NoteKey, Version, find_moment
+from memory_core.history.store import rows, store
 from memory_core.history.store.store import HistoryStore
-from memory_core.records import FileStamp
-from memory_core.sources.notes import NoteText, to_text
+from memory_core.records import FileStamp, MemoryFile
+from memory_core.sources.files import list_files
+from memory_core.sources.notes import NoteText, hash_bytes, read_bytes, to_text
 
 if TYPE_CHECKING:
-    from memory_core.history.store.deletions import Deletions
+    from memory_core.history.store.purging import Deletions
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +63,7 @@ class History:
     """
 
     def __init__(self, config: AgentConfig, *, writable: bool = True, clock: Callable[[], float] = time.time) -> None:
+        self._config = config
         self._settings = config.search.history
         self._path = config.history_path
         self._store = HistoryStore(config.history_path, writable=writable)
@@ -72,7 +74,7 @@ class History:
     @cached_property
     def deletions(self) -> Deletions:
         """Its deletions: a text in old versions, and the bytes of what was dropped."""
-        from memory_core.history.store.deletions import Deletions
+        from memory_core.history.store.purging import Deletions
 
         return Deletions(self._store)
 
@@ -108,39 +110,55 @@ class History:
             return None
 
     def record(
-        self, notes: Mapping[NoteKey, IndexedNote], generation: str, *, only: Collection[NoteKey] | None = None
+        self,
+        hashes: Mapping[NoteKey, bytes],
+        generation: str,
+        *,
+        listed: Iterable[MemoryFile] = (),
+        read: Mapping[tuple[str, str], NoteText] | None = None,
     ) -> bool:
         """Record the notes as a sync has left them in the index, as a new moment if any differs from the last one.
 
-        All that changed is one transaction. The caller holds the lock of the syncs.
+        All that changed is one transaction. The caller holds the lock of the syncs. What was deleted before, and is not
+        overwritten yet, is found by the way: see `has_deleted`.
 
         Args:
-            notes: All notes of the index; with `only`, those of them.
+            hashes: Of all notes of the index.
             generation: Of the index; remembered where True is returned.
-            only: Notes that may have changed since the last moment; None is every note.
-
-        What was deleted before, and is not overwritten yet, is found by the way: see `has_deleted`.
+            listed: Files as the sync listed them; the folders are listed again where a note that changed is not among them.
+            read: Notes as the sync has read them, by (source, path).
 
         Returns:
-            False if a note could not be read as it was indexed, or `only` was given before the first moment, so that the next
-            sync has to record all notes.
+            False if a note could not be read as it was indexed, so that the next sync has to record all notes.
 
         Raises:
             MemoryCoreError: The history cannot be written.
         """
+        files = {NoteKey(file.source, file.path): file for file in listed}
+        was_listed = False
+
+        def load(key: NoteKey, content: bytes) -> tuple[bytes, FileStamp, bool] | None:
+            nonlocal was_listed
+            if key not in files and not was_listed:
+                files.update((NoteKey(file.source, file.path), file) for file in list_files(self._config).files)
+                was_listed = True
+            note, file = (read or {}).get(key), files.get(key)
+            if note is not None and note.hash == content:
+                return note.data, note.stamp, file is not None and file.in_vault
+            if file is None:
+                return None
+            with suppress(FileUnreadable):
+                data, stamp = read_bytes(file)
+                if hash_bytes(data) == content:
+                    return data, stamp, file.in_vault
+            return None
+
         with self._store.write() as connection:
             if rows.has_mark(connection):
                 self.deletions.pending = True
-            if only is None:
-                standing = rows.load_standing(connection)
-            elif rows.is_empty(connection):
-                return False
-            else:
-                found = ((key, rows.find_standing(connection, key)) for key in only)
-                standing = {key: version for key, version in found if version is not None}
             now_ms = int(self._clock() * 1000)
-            has_changed, is_whole = recording.record(connection, notes, standing, now_ms=now_ms)
-            if has_changed and retention.drop_old(connection, self._settings, now_ms=now_ms):
+            has_changed, is_whole = store.record(connection, hashes, load, now_ms=now_ms)
+            if has_changed and store.drop_old(connection, self._settings, now_ms=now_ms):
                 self.deletions.mark(connection, "dropped")
             if is_whole:
                 rows.set_recorded(connection, generation)
@@ -164,7 +182,7 @@ class History:
         if self._settings.retention_days is None or (not asked and 0 <= now - self._pruned < LEAST_SECONDS):
             return
         with self._store.write() as connection:
-            if retention.drop_old(connection, self._settings, now_ms=int(now * 1000), asked=True):
+            if store.drop_old(connection, self._settings, now_ms=int(now * 1000), asked=True):
                 self.deletions.mark(connection, "dropped")
         self._pruned = now
 

@@ -11,12 +11,10 @@ from memory_core.config.agent import AgentConfig
 from memory_core.errors import HistoryUnavailable
 from memory_core.history.git_log import Blobs, Commit, CommittedFile, is_shallow, load_commits, open_blobs
 from memory_core.history.history import BEGIN_IT, NONE_YET
-from memory_core.history.moments import repair_times
-from memory_core.history.records import NoteKey
-from memory_core.history.recovering import list_marked_lines, make_tag, purge, recover_texts
-from memory_core.history.store import imports, purging, rows
-from memory_core.history.store.imports import PastNote
-from memory_core.history.store.store import HistoryStore
+from memory_core.history.moments import NoteKey, repair_times
+from memory_core.history.store import rows
+from memory_core.history.store.purging import Purged, list_marked_lines, load_purged, make_tag, purge, recover_texts
+from memory_core.history.store.store import HistoryStore, PastNote, insert
 from memory_core.sources.notes import MAX_NOTE_BYTES
 from memory_core.sources.roots import SUFFIX, UNFIT_NAME, find_roots, make_printable
 from memory_core.text.wording import Wording
@@ -65,13 +63,13 @@ def import_git(config: AgentConfig) -> Imported:
             if not moments:
                 raise HistoryUnavailable(NONE_YET, action=BEGIN_IT)
             naming = _Naming(config)
-            purged = purging.load_purged(connection)
+            purged = load_purged(connection)
             reader = _CommitReader(naming.find, blobs, _find_purged(commits, naming.find, blobs, purged))
             rows.drop_moments(connection, ORIGIN)
             earlier = _select(commits, naming.find, before_ms=moments[0].at_ms)
             first = moments[0].id
             states = reader.read_moments(earlier)
-            versions = imports.insert(connection, states, ORIGIN, first - len(earlier), first)
+            versions = insert(connection, states, ORIGIN, first - len(earlier), first)
     finally:
         store.close()
     left_out = [*reader.describe(), *naming.describe(commits)]
@@ -84,7 +82,7 @@ def import_git(config: AgentConfig) -> Imported:
     return Imported(len(earlier), versions, len(reader.missing) + len(reader.large), reader.purged, tuple(left_out))
 
 
-def _find_purged(commits: list[Commit], name: Name, blobs: Blobs, purged: purging.Purged) -> tuple[Wording, ...]:
+def _find_purged(commits: list[Commit], name: Name, blobs: Blobs, purged: Purged) -> tuple[Wording, ...]:
     """Return the texts that were purged from this history and that stand in commits, the longest first.
 
     Where no content as a whole tells a text, since the notes that held it were never committed as they were recorded, lines do.

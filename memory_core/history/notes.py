@@ -1,19 +1,24 @@
-"""Notes as they stood: their text at an instant, and what stands at their path now."""
+"""Notes as they stood: their text at an instant, the events of their life, and what became of their lines."""
 
 from __future__ import annotations
 
+import difflib
 import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Literal
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable, HistoryUnavailable, NoteNotWritten, PathRefused
 from memory_core.history.history import History, show
-from memory_core.history.records import Version
-from memory_core.records import AsOf, Document
+from memory_core.history.moments import Version
+from memory_core.records import AsOf, Document, Now
 from memory_core.sources import pages
 from memory_core.sources.notes import hash_bytes, read_bytes
+from memory_core.text.succession import is_edit
 
 
 def name_note(config: AgentConfig, path: str) -> str:
@@ -100,3 +105,131 @@ def _find_place(config: AgentConfig, version: Version, day: str) -> Path:
         ) from error
     note = config.workspace / name if file is None else file.real_path
     return note.with_name(f"{note.stem}.as-of-{day}{note.suffix}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteEvent:
+    """One event in the life of a note.
+
+    Attributes:
+        at: The moment.
+        event: "added", "changed" or "gone".
+        version: The version that stood from then on; None of one that is gone.
+        added, removed: Lines, compared with the version before.
+    """
+
+    at: datetime
+    event: Literal["added", "changed", "gone"]
+    version: Version | None = None
+    added: int = 0
+    removed: int = 0
+
+
+def list_events(history: History, versions: Sequence[Version]) -> list[NoteEvent]:
+    """Return what happened to a note, the first event first; equal versions that follow each other are one.
+
+    Args:
+        history: The history that keeps them.
+        versions: All of the note's, or the last ones, the oldest first.
+    """
+    times = {moment.id: moment.at for moment in history.list_moments()}
+    events: list[NoteEvent] = []
+    earlier: Version | None = None
+    lines: list[str] = []
+    for version in versions:
+        stood = earlier is not None and earlier.until == version.since
+        if earlier is not None and not stood:
+            events.append(NoteEvent(at=times[earlier.until or 0], event="gone"))
+            lines = []
+        new = history.load_text(version).text.splitlines()
+        if not (stood and new == lines):
+            added, removed = _count_changes(lines, new)
+            event: Literal["added", "changed"] = "changed" if stood else "added"
+            events.append(
+                NoteEvent(at=times[version.since], event=event, version=version, added=added, removed=removed)
+            )
+        earlier, lines = version, new
+    if earlier is not None and earlier.until is not None:
+        events.append(NoteEvent(at=times[earlier.until], event="gone"))
+    return events
+
+
+def _count_changes(old: list[str], new: list[str]) -> tuple[int, int]:
+    added = removed = 0
+    for line in [*difflib.unified_diff(old, new, n=0)][2:]:  # behind the two names
+        added += line.startswith("+")
+        removed += line.startswith("-")
+    return added, removed
+
+
+MOST_LINES = 5_000  # of a note that is aligned line by line
+
+
+def find_now(past: Sequence[str], now: Sequence[str] | None, first: int, last: int, *, max_chars: int) -> Now:
+    """Return what became of the lines from `first` to `last`, included, of a note.
+
+    Args:
+        past: The lines of the note as it stood.
+        now: Those of the note as it stands; None if there is none.
+        first: From 1.
+        last: Included.
+        max_chars: The most characters of the text that stands there now.
+    """
+    if now is None:
+        return Now(status="gone")
+    block = list(past[first - 1 : last])
+    size = len(block)
+    places = [at for at in range(len(now) - size + 1) if now[at : at + size] == block]
+    if places:
+        nearest = min(places, key=lambda at: abs(at - (first - 1)))
+        return Now(status="unchanged", start_line=nearest + 1, end_line=nearest + size)
+    if len(past) + len(now) > MOST_LINES:
+        return Now(status="changed")
+    begin, end = _align(past, now, first - 1, last)
+    lines = now[begin:end]
+    if not any(line.strip() for line in lines):
+        return Now(status="gone")
+    text = "\n".join(lines)
+    return Now(status="changed", start_line=begin + 1, end_line=end, text=text[:max_chars])
+
+
+def find_edit(past: Sequence[str], now: Sequence[str], first: int, last: int) -> tuple[int, int] | None:
+    """Return the first line among some of a note that was edited, and the line that it became, both from 1.
+
+    Args:
+        past: The lines of the note as it stood.
+        now: Those of the note as it stands.
+        first: From 1.
+        last: Included.
+
+    Returns:
+        None if no line was edited, or too much was changed around it to tell.
+    """
+    if len(past) + len(now) > MOST_LINES:
+        return None
+    for kind, i1, i2, j1, j2 in SequenceMatcher(None, past, now, autojunk=False).get_opcodes():
+        if kind != "replace":
+            continue
+        taken: set[int] = set()
+        for old in range(i1, i2):
+            new = next(
+                (place for place in range(j1, j2) if place not in taken and is_edit(past[old], now[place])), None
+            )
+            if new is None:
+                continue
+            taken.add(new)
+            if first - 1 <= old < last:
+                return old + 1, new + 1
+    return None
+
+
+def _align(past: Sequence[str], now: Sequence[str], begin: int, end: int) -> tuple[int, int]:
+    """Return the lines of `now` that stand in the place of those of `past`; begin from 0, end not included."""
+    found: list[int] = []
+    for kind, i1, i2, j1, j2 in SequenceMatcher(None, past, now, autojunk=False).get_opcodes():
+        low, high = max(i1, begin), min(i2, end)
+        if low < high and kind == "equal":
+            found += [j1 + low - i1, j1 + high - i1]
+        elif low < high and kind == "replace":
+            found += [j1, j2]
+    return (min(found), max(found)) if found else (0, 0)

@@ -253,7 +253,7 @@ class Memory:
         if not as_of:
             return results.shape_document(selector.get(cited.path, first, lines))
         from memory_core.history.history import History
-        from memory_core.history.instants import parse_instant
+        from memory_core.history.moments import parse_instant
         from memory_core.history.notes import get_document
 
         with closing(History(config, writable=False)) as history:

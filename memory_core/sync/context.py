@@ -53,8 +53,7 @@ class SyncContext:
         verifies: The provider is asked for the dimensions of its vectors, even where nothing is pending.
         counts: The result so far.
         may_change_unseen: Something may change, or become readable, without an event in the folders that are watched.
-        files: All files as they were listed, for whoever records what changed; None where not all were.
-        changed: The files that may have changed, by (source, path), None for one that is gone; None where that may be all.
+        files: Those that may have changed as they were listed, for whoever records them; None where none were.
         read: Notes of those as they were read, as long as they are few.
         fresh: Chunks that this sync has inserted, by id: in an index that was complete, only these lack embeddings. None once
             they are too many to be kept, or where more than these may lack some.
@@ -72,7 +71,6 @@ class SyncContext:
     counts: SyncCounts = field(default_factory=SyncCounts)
     may_change_unseen: bool = False
     files: Sequence[MemoryFile] | None = None
-    changed: dict[tuple[str, str], MemoryFile | None] | None = None
     read: dict[tuple[str, str], NoteText] = field(default_factory=dict)
     fresh: dict[int, PreparedChunk] | None = None
 

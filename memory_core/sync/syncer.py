@@ -97,12 +97,9 @@ class Syncer:
         if state.identity != wanted:
             self._store.set_identity(wanted)
         if changes.is_first:
-            self._context.files = changes.changed
             self._context.fresh = {}
         is_whole = self._update(changes, every_session=self._context.every_session or taken_over)
         self._digest = digest if is_whole and not self._counts.failures else None
-        if taken_over:
-            self._context.changed = None
         return False
 
     def _take_over(self, state: SyncState) -> bool:
@@ -126,8 +123,7 @@ class Syncer:
         deltas = self._context.config.search.sync.sessions
         todo = changes.select_files(every_session=every_session, deltas=deltas)
         self._counts.unchanged = changes.count - len(todo)
-        self._context.changed = {(row.source, row.path): None for row in changes.gone}
-        self._context.changed.update(((file.source, file.path), file) for file in todo)
+        self._context.files = todo
         for number, file in enumerate(todo):
             self._context.report_progress(Progress(phase="files", done=number, total=len(todo), path=file.path))
             self._update_file(file, changes.find_indexed(file))

@@ -283,7 +283,7 @@ def _read_name(arguments: Mapping[str, Any], argument: str) -> str | None:
 def _read_instant(arguments: Mapping[str, Any]) -> datetime | None:
     if "asOf" not in arguments:
         return None
-    from memory_core.history.instants import parse_instant
+    from memory_core.history.moments import parse_instant
 
     return parse_instant(arguments["asOf"])
 

@@ -23,7 +23,7 @@ from typing import Any
 
 import memory_core
 from memory_core.history.history import History
-from memory_core.history.records import NoteKey
+from memory_core.history.moments import NoteKey
 from memory_core.plugin.memory import Memory
 from memory_core.records import CallContext, FileStamp, MemoryFile
 from memory_core.sync.cutting import cut

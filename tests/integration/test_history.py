@@ -24,7 +24,7 @@ from memory_core.cli.main import main
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import HistoryUnavailable, InvalidArgument, NoteNotWritten
 from memory_core.history.history import History
-from memory_core.history.instants import parse_instant
+from memory_core.history.moments import parse_instant
 from memory_core.history.store.store import HistoryStore
 from memory_core.plugin.memory import Memory
 from tests.history import Writer, write_notes
@@ -224,14 +224,12 @@ def test_what_could_not_be_recorded_is_recorded_by_the_next_sync(memory: Memory)
 
 def _record(config: AgentConfig, at: float) -> None:
     """Record the notes of a workspace as a sync would at another time."""
-    from memory_core.history.records import IndexedNote, NoteKey
+    from memory_core.history.moments import NoteKey
     from memory_core.sources.files import list_files
     from memory_core.sources.notes import read_note
 
-    notes = {
-        NoteKey(each.source, each.path): IndexedNote(read_note(each).hash, each) for each in list_files(config).files
-    }
-    assert History(config, clock=lambda: at).record(notes, "1")
+    hashes = {NoteKey(each.source, each.path): read_note(each).hash for each in list_files(config).files}
+    assert History(config, clock=lambda: at).record(hashes, "1")
 
 
 def _change_until_killed(workspace: Path, state: Path, ready: object) -> None:

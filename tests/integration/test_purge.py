@@ -19,7 +19,7 @@ from memory_core.cli import commands, history
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, TextInUse
 from memory_core.history.history import History
-from memory_core.history.store.deletions import Deletions
+from memory_core.history.store.purging import Deletions
 from memory_core.history.store.store import HistoryStore
 from memory_core.plugin.memory import Memory
 from memory_core.sources.writer import journal_path

@@ -1,24 +1,109 @@
-"""Takes a text out of old versions, and remembers that the bytes of what was deleted have yet to be overwritten."""
+"""Takes a text out of old versions, and remembers that the bytes of what was deleted have yet to be overwritten.
+
+Of a purged text the history keeps no more than a tag of four bits: however short the text is and however fast somebody
+guesses, this tells no more than four bits of it. What recognises the text later, in a commit that is imported, is the old version
+from which it was taken: a content that is the same but for what stands at the marks holds it there, and the tag leaves out most
+others.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from hashlib import blake2b
+from pathlib import Path
 from typing import Literal, NamedTuple, cast
 
-from memory_core.history.records import NoteKey
-from memory_core.history.recovering import PURGED, make_tag, purge
-from memory_core.history.store import deltas, rows
+from memory_core.errors import NotIndexed, StoreCorrupt, TextInUse
+from memory_core.history.moments import NoteKey, Version
+from memory_core.history.store import rows
+from memory_core.history.store.store import HISTORY, HistoryStore
 from memory_core.sources.notes import hash_bytes
-from memory_core.stores.sqlite import Connection
+from memory_core.stores.sqlite import INDEX, REBUILD, Connection, exists, open_reader, translate_errors
+from memory_core.stores.sqlite.wiping import repeat, rewrite_file
+from memory_core.text.packing import unpack
 from memory_core.text.wording import Wording
+
+PURGED = "[purged]"  # stands in old versions where the text stood
+TAGS = 16
+LEAST_AROUND = 8  # letters and digits of a line that is recognised alone
+EDIT = "take it out of there, then try again"
+
+
+def make_tag(wording: Wording) -> int:
+    """Return the tag of a text: a number below `TAGS`, the same in every history."""
+    return blake2b(wording.folded.encode(errors="surrogatepass"), digest_size=1, person=b"purged").digest()[0] % TAGS
+
+
+def purge(data: bytes, wordings: Sequence[Wording]) -> bytes:
+    """Put `PURGED` in the place of texts in the bytes of a note; a mark stays what it is."""
+    text = data.decode(errors="surrogateescape")
+    for wording in wordings:
+        text = PURGED.join(wording.replace(part, PURGED) for part in text.split(PURGED))
+    return text.encode(errors="surrogateescape")
+
+
+def recover_texts(data: bytes, purged: bytes, is_known: Callable[[Wording], bool]) -> tuple[Wording, ...]:
+    """Return the texts that were purged from some bytes.
+
+    Args:
+        data: The bytes of a content that may hold them.
+        purged: Those of an old version with marks.
+        is_known: Says of a text whether one with its tag was purged.
+
+    Returns:
+        None of them where the content is another one.
+    """
+    content = data.decode(errors="surrogateescape")
+    parts = purged.decode(errors="surrogateescape").split(PURGED)
+    if not (content.startswith(parts[0]) and content.endswith(parts[-1])):
+        return ()
+    for fillings in (_fill_alike(content, parts), _fill_in_turn(content, parts)):
+        texts = {wording.folded: wording for each in fillings if each != PURGED and (wording := Wording(each)).folded}
+        found = tuple(texts.values())
+        if found and all(map(is_known, found)) and purge(data, found) == purged:
+            return found
+    return ()
+
+
+def list_marked_lines(versions: Iterable[bytes]) -> set[bytes]:
+    """Return the lines with marks whose other words are enough to tell them from most lines."""
+    marked = {line for version in versions for line in version.splitlines() if PURGED.encode() in line}
+    return {
+        line
+        for line in marked
+        if sum(map(str.isalnum, line.decode(errors="replace").replace(PURGED, ""))) >= LEAST_AROUND
+    }
+
+
+def _fill_alike(content: str, parts: Sequence[str]) -> Iterator[str]:
+    """Yield what stands between parts of a content if it is of one length everywhere."""
+    marks = len(parts) - 1
+    length, rest = divmod(len(content) - sum(map(len, parts)), marks)
+    at = 0
+    for part in parts[:-1] if length > 0 and not rest else ():
+        at += len(part) + length
+        yield content[at - length : at]
+
+
+def _fill_in_turn(content: str, parts: Sequence[str]) -> Iterator[str]:
+    """Yield what stands between parts of a content, each of which begins where it stands first."""
+    at = len(parts[0])
+    for part in parts[1:-1]:
+        begin = content.find(part, at + 1)
+        if begin < 0:
+            return
+        yield content[at:begin]
+        at = begin + len(part)
+    yield content[at : len(content) - len(parts[-1])]
 
 
 class Purged(NamedTuple):
     """The purges of a history, as far as they are known.
 
     Attributes:
-        tags: Of the texts, as bits; see `recovering.make_tag`.
+        tags: Of the texts, as bits; see `make_tag`.
         notes: True if whole notes were dropped for their paths, so that nothing is left to tell them by.
         versions: The bytes of versions with marks, by note.
     """
@@ -66,47 +151,11 @@ def _walk(
     while waiting:
         number, old_base, new_base = waiting.pop()
         body = cast("bytes", connection.execute("SELECT body FROM versions WHERE id = ?", (number,)).get)
-        old = deltas.unpack(body, old_base)
+        old = rows.unpack(body, old_base)
         new = replace(old)
         is_packed_alike = (old, old_base) == (new, new_base)
-        yield number, old, new, None if is_packed_alike else deltas.pack(new, new_base)
+        yield number, old, new, None if is_packed_alike else rows.pack(new, new_base)
         waiting += [(child, old, new) for child in children[number]]
-
-
-def mark(connection: Connection, kind: Literal["dropped", "purged"]) -> None:
-    """Remember inside a write transaction that it deletes something; a purge is not forgotten for what was merely dropped."""
-    connection.execute(
-        "INSERT INTO meta VALUES ('wipe', ?1 || ':' || hex(randomblob(8))) ON CONFLICT DO UPDATE"
-        " SET value = iif(value LIKE 'purged:%', 'purged', ?1) || ':' || hex(randomblob(8))",
-        (kind,),
-    )
-
-
-def load_mark(connection: Connection) -> Mark | None:
-    """Return what was deleted without its bytes having been overwritten; None if nothing was."""
-    found = connection.execute("SELECT value FROM meta WHERE key = 'wipe'").get
-    return None if found is None else cast("Mark", tuple(str(found).split(":", 1)))
-
-
-def remove_mark(connection: Connection, done: Mark) -> None:
-    """Forget a deletion whose bytes were overwritten; a later one stays."""
-    connection.execute("DELETE FROM meta WHERE key = 'wipe' AND value = ?", (":".join(done),))
-
-
-def drop_notes(connection: Connection, wording: Wording) -> list[str]:
-    """Drop all versions of notes whose path holds a text, inside a write transaction; return those paths."""
-    gone = [version for version in rows.load_all(connection) if wording.stands_in(version.key.path)]
-    rows.drop_versions(connection, [version.id for version in gone])
-    return sorted({version.key.path for version in gone})
-
-
-def remember(connection: Connection, wording: Wording, *, notes: bool) -> None:
-    """Remember inside a write transaction that a text was purged, by its tag, and with `notes` that whole notes were."""
-    for key, value in (("purged_tags", 1 << make_tag(wording)), ("purged_notes", int(notes))):
-        connection.execute(
-            "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) | ?2",
-            (key, str(value)),
-        )
 
 
 def load_purged(connection: Connection) -> Purged:
@@ -124,3 +173,134 @@ def load_purged(connection: Connection) -> Purged:
             if PURGED.encode() in data and data not in versions[keys[number]]:
                 versions[keys[number]].append(data)
     return Purged(tags, bool(int(found.get("purged_notes", 0))), dict(versions))
+
+
+def find_in_rows(path: Path, holds: Callable[[str], bool]) -> bool:
+    """Return True if a text of any table of a database file meets a condition; False where there is no file.
+
+    Raises:
+        StoreError: The file cannot be read.
+    """
+    if not exists(path):
+        return False
+    with closing(open_reader(path)) as connection, translate_errors(path, INDEX):
+        try:
+            return any(map(holds, _iterate_texts(connection)))
+        except ValueError as error:
+            raise StoreCorrupt(path, f"the index is damaged: {error}", action=REBUILD) from error
+
+
+def _iterate_texts(connection: Connection) -> Iterator[str]:
+    """Yield all texts of the tables that are no virtual ones."""
+    columns = connection.execute(
+        "SELECT t.name, group_concat('\"' || c.name || '\"') FROM sqlite_schema t, pragma_table_info(t.name) c"
+        " WHERE t.type = 'table' AND t.rootpage > 0 AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND c.type = 'TEXT' GROUP BY 1"
+    ).fetchall()
+    for table, names in columns:
+        for row in connection.execute(f'SELECT {names} FROM "{table}"'):
+            yield from (text for text in row if isinstance(text, str))
+    yield from _iterate_packed(connection)
+
+
+def _iterate_packed(connection: Connection) -> Iterator[str]:
+    """Yield the texts that an index holds packed, and the words with which they are."""
+    columns = connection.execute(
+        "SELECT t.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table' AND c.name = 'packed'"
+    ).fetchall()
+    for (table,) in columns:
+        words = cast("bytes | None", connection.execute("SELECT entries FROM codebooks WHERE kind = 'words'").get)
+        if words is not None:
+            yield words.decode(errors="replace")
+            for (packed,) in connection.execute(f'SELECT packed FROM "{table}" WHERE packed IS NOT NULL'):
+                yield unpack(packed, words)
+
+
+class Deletions:
+    """Deletes a text from old versions, and overwrites what was deleted. May be used from several threads.
+
+    What was deleted is marked in the file in the same transaction, until its bytes are overwritten there and in the index,
+    so that another process can finish what this one could not.
+
+    Args:
+        store: The history file.
+
+    Attributes:
+        pending: True if this process has deleted something, or found it deleted, that is not overwritten yet.
+    """
+
+    def __init__(self, store: HistoryStore) -> None:
+        self._store = store
+        self.pending = False
+
+    def find_text(self, text: str) -> list[Version]:
+        """Return the versions that hold a text, in any form of its letters, or whose path does; the oldest first.
+
+        Raises:
+            StoreCorrupt: One cannot be unpacked.
+        """
+        wording = Wording(text)
+        try:
+            with self._store.read() as connection:
+                found = set(find_versions(connection, wording))
+                versions = rows.load_all(connection)
+        except NotIndexed:
+            return []
+        return [version for version in versions if version.id in found or wording.stands_in(version.key.path)]
+
+    def purge_text(self, text: str) -> None:
+        """Put a mark in the place of a text in all versions, and drop notes whose path holds it; `wipe` overwrites the bytes.
+
+        Raises:
+            TextInUse: A note that stands holds the text, or its path does; nothing was changed.
+            StoreError: The file cannot be written; nothing was changed.
+        """
+        wording = Wording(text)
+        with self._store.write() as connection:
+            standing = {number: key.path for key, (number, _) in rows.load_standing(connection).items()}
+            changed = rewrite_versions(connection, wording)
+            for path in (standing[number] for number in changed if number in standing):
+                raise TextInUse(f"{path} holds the text", action=EDIT)
+            for path in filter(wording.stands_in, standing.values()):
+                raise TextInUse(f"the path {path} holds the text", action="rename that note, then try again")
+            gone = [version.id for version in rows.load_all(connection) if wording.stands_in(version.key.path)]
+            rows.drop_versions(connection, gone)
+            if changed or gone:
+                for key, value in (("purged_tags", 1 << make_tag(wording)), ("purged_notes", int(bool(gone)))):
+                    connection.execute(
+                        "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) | ?2",
+                        (key, str(value)),
+                    )
+            self.mark(connection, "purged")
+
+    def mark(self, connection: Connection, kind: Literal["dropped", "purged"]) -> None:
+        """Remember inside a write transaction that it deletes something; a purge is not forgotten for what was merely dropped."""
+        connection.execute(
+            "INSERT INTO meta VALUES ('wipe', ?1 || ':' || hex(randomblob(8))) ON CONFLICT DO UPDATE"
+            " SET value = iif(value LIKE 'purged:%', 'purged', ?1) || ':' || hex(randomblob(8))",
+            (kind,),
+        )
+        self.pending = True
+
+    def load_mark(self) -> Mark | None:
+        """Return what was deleted without its bytes having been overwritten; None if nothing was, or without a history."""
+        try:
+            with self._store.read() as connection:
+                found = connection.execute("SELECT value FROM meta WHERE key = 'wipe'").get
+        except NotIndexed:
+            return None
+        return None if found is None else cast("Mark", tuple(str(found).split(":", 1)))
+
+    def wipe(self, *, seconds: float) -> bool:
+        """Overwrite the bytes of what was deleted; return False while another program reads the file.
+
+        Args:
+            seconds: How long to wait for other programs.
+        """
+        with self._store.maintain() as connection:
+            return repeat(lambda: rewrite_file(connection, HISTORY), seconds=seconds)
+
+    def remove_mark(self, done: Mark) -> None:
+        """Forget a deletion whose bytes were overwritten, here and in the index; a later one stays."""
+        with self._store.write() as connection:
+            connection.execute("DELETE FROM meta WHERE key = 'wipe' AND value = ?", (":".join(done),))
+        self.pending = False

@@ -1,14 +1,91 @@
-"""Rows of moments and versions, read and written inside a transaction of the store."""
+"""Rows of moments and versions, read and written inside a transaction of the store, and the packing of their bytes.
+
+A version is packed as what distinguishes it from an earlier one, its base: deflated, with the base around the change as the
+dictionary.
+"""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from memory_core.history.moments import Moment, repair_times
-from memory_core.history.records import NoteKey, Version
-from memory_core.history.store import deltas
+from memory_core.history.moments import Moment, NoteKey, Version, repair_times
 from memory_core.stores.sqlite import Connection
+
+WINDOW = 16_384  # bytes of the base on each side of a change; deflate looks back over 32 kB
+
+
+class DamagedBody(Exception):
+    """A stored version that cannot be unpacked."""
+
+
+def pack(data: bytes, base: bytes = b"") -> bytes:
+    """Pack bytes; `unpack` with the same base gives them back."""
+    first = _count_shared(data, base)
+    last = _count_shared(data[first:][::-1], base[first:][::-1])
+    deflate = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS, 9, zdict=_cut_window(base, first))
+    between = deflate.compress(data[first : len(data) - last]) + deflate.flush()
+    return _pack_number(first) + _pack_number(last) + between
+
+
+def unpack(body: bytes, base: bytes = b"") -> bytes:
+    """Return the bytes that were packed.
+
+    Raises:
+        DamagedBody: It is damaged, or belongs to another base.
+    """
+    first, at = _unpack_number(body, 0)
+    last, at = _unpack_number(body, at)
+    if first + last > len(base):
+        raise DamagedBody("a version does not fit the one that it builds upon")
+    try:
+        inflate = zlib.decompressobj(-zlib.MAX_WBITS, zdict=_cut_window(base, first))
+        between = inflate.decompress(body[at:]) + inflate.flush()
+    except zlib.error as error:
+        raise DamagedBody(f"a version cannot be unpacked: {error}") from error
+    if not inflate.eof:
+        raise DamagedBody("a version is cut short")
+    return base[:first] + between + base[len(base) - last :]
+
+
+def _cut_window(base: bytes, at: int) -> bytes:
+    return base[max(at - WINDOW, 0) : at + WINDOW]
+
+
+def _count_shared(one: bytes, other: bytes) -> int:
+    """Return the number of bytes that two begin with alike."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _pack_number(number: int) -> bytes:
+    """Seven bits a byte, the lowest first; the eighth bit says that more follow."""
+    packed = bytearray()
+    while number > 0x7F:
+        packed.append(number & 0x7F | 0x80)
+        number >>= 7
+    packed.append(number)
+    return bytes(packed)
+
+
+def _unpack_number(body: bytes, at: int) -> tuple[int, int]:
+    number = shift = 0
+    while at < len(body):
+        byte = body[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return number, at
+    raise DamagedBody("a version is cut short")
+
 
 MOST_DEPTH = 64  # versions that are unpacked for one: a few milliseconds
 _COLUMNS = "id, source, path, hash, mtime_ns, in_vault, since, until"
@@ -39,17 +116,6 @@ def load_standing(connection: Connection) -> dict[NoteKey, tuple[int, bytes]]:
     """Return id and hash of the versions that stand, by note."""
     rows = connection.execute("SELECT source, path, id, hash FROM versions WHERE until IS NULL")
     return {NoteKey(source, path): (number, content) for source, path, number, content in rows}
-
-
-def find_standing(connection: Connection, key: NoteKey) -> tuple[int, bytes] | None:
-    """Return id and hash of the version of a note that stands; None if there is none."""
-    query = "SELECT id, hash FROM versions WHERE source = ? AND path = ? AND until IS NULL"
-    return cast("tuple[int, bytes] | None", connection.execute(query, key).fetchone())
-
-
-def is_empty(connection: Connection) -> bool:
-    """Return True before the first moment."""
-    return not connection.execute("SELECT EXISTS (SELECT 1 FROM moments)").get
 
 
 def load_alive(connection: Connection, moment: int) -> list[Version]:
@@ -95,12 +161,12 @@ def load_bytes(connection: Connection, version: int) -> bytes:
     """
     data = b""
     for (body,) in connection.execute(_CHAIN, (version,)):
-        data = deltas.unpack(body, data)
+        data = unpack(body, data)
     return data
 
 
 def has_mark(connection: Connection) -> bool:
-    """Return True if bytes of what was deleted have yet to be overwritten; see `purging.mark`."""
+    """Return True if bytes of what was deleted have yet to be overwritten; see `Deletions.mark`."""
     return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM meta WHERE key = 'wipe')").get)
 
 
@@ -152,7 +218,7 @@ def add_version(
     depth = 0 if base is None else 1 + int(connection.execute("SELECT depth FROM versions WHERE id = ?", (base,)).get)
     body = _pack_upon(connection, base, data) if base is not None and depth <= MOST_DEPTH else None
     if body is None:
-        depth, body = 0, deltas.pack(data)
+        depth, body = 0, pack(data)
     connection.execute(
         "INSERT INTO versions (source, path, hash, mtime_ns, in_vault, since, until, base, depth, body)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -164,8 +230,8 @@ def add_version(
 def _pack_upon(connection: Connection, base: int, data: bytes) -> bytes | None:
     """Pack bytes by what distinguishes them from another version; None if that one is damaged."""
     try:
-        return deltas.pack(data, load_bytes(connection, base))
-    except deltas.DamagedBody:
+        return pack(data, load_bytes(connection, base))
+    except DamagedBody:
         return None
 
 
@@ -217,7 +283,7 @@ def rewrite(connection: Connection, version: int, data: bytes) -> None:
         " UPDATE versions SET depth = depth - ?2 WHERE id IN (SELECT id FROM above)",
         (version, depth),
     )
-    connection.execute("UPDATE versions SET base = NULL, body = ? WHERE id = ?", (deltas.pack(data), version))
+    connection.execute("UPDATE versions SET base = NULL, body = ? WHERE id = ?", (pack(data), version))
 
 
 def count(connection: Connection) -> int:

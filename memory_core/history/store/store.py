@@ -1,4 +1,4 @@
-"""Connections to the history file of one workspace: read and write transactions; a damaged file is set aside."""
+"""The history file of one workspace: its connections, and what is recorded, imported and dropped in a transaction of them."""
 
 from __future__ import annotations
 
@@ -6,21 +6,85 @@ import contextlib
 import glob
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from memory_core.atomic import locked
+from memory_core.config.settings import HistorySettings
 from memory_core.errors import StoreCorrupt
-from memory_core.history.store.deltas import DamagedBody
-from memory_core.history.store.schema import HISTORY, MIGRATIONS
+from memory_core.history.moments import NoteKey
+from memory_core.history.store import rows
+from memory_core.history.store.rows import DamagedBody
+from memory_core.records import FileStamp
+from memory_core.sources.notes import hash_bytes
 from memory_core.stores import sqlite
-from memory_core.stores.sqlite import Connection, ConnectionPool
+from memory_core.stores.sqlite import Connection, ConnectionPool, FileKind
 from memory_core.stores.sqlite.files import QUICK_BYTES, FileId
 
 log = logging.getLogger(__name__)
 
+_FIRST = """
+CREATE TABLE meta (                     -- what was recorded, and when old versions were last looked for
+  key   TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE moments (                  -- a sync that changed something, or a commit that was imported
+  id     INTEGER PRIMARY KEY,           -- in the order of time, whatever the clock said; below 1 for imported ones
+  at_ms  INTEGER NOT NULL,              -- unix milliseconds by the clock of that time
+  origin TEXT    NOT NULL               -- 'sync' | 'git'
+) STRICT;
+
+CREATE TABLE versions (                 -- the bytes of one note from one moment up to another
+  id       INTEGER PRIMARY KEY,
+  source   TEXT    NOT NULL,            -- 'memory' | 'workspace'
+  path     TEXT    NOT NULL,            -- as shown to the agent, POSIX
+  hash     BLOB    NOT NULL,            -- blake2b-16 of the bytes
+  mtime_ns INTEGER NOT NULL,
+  in_vault INTEGER NOT NULL,            -- 1: it lay in an Obsidian vault
+  since    INTEGER NOT NULL,            -- moments.id from which it stood
+  until    INTEGER,                     -- moments.id from which it stood no more; NULL = it stands
+  base     INTEGER REFERENCES versions(id),  -- the version that body builds upon; NULL = body is whole
+  depth    INTEGER NOT NULL,            -- versions to unpack before this one
+  body     BLOB    NOT NULL             -- see rows.py
+) STRICT;
+CREATE INDEX versions_path ON versions (source, path, since);
+CREATE INDEX versions_hash ON versions (hash);
+CREATE INDEX versions_base ON versions (base) WHERE base IS NOT NULL;
+CREATE UNIQUE INDEX versions_standing ON versions (source, path) WHERE until IS NULL;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST,)
+HISTORY = FileKind(
+    noun="history file",
+    application_id=0x4D454D48,  # "MEMH"
+    repair="run: memory-core index (it sets the file aside and begins a new one)",
+    retry="free some space, then run: memory-core index",
+    elsewhere="choose another place: --state-dir or memorySearch.store.path",
+    empty="there is no history yet",
+    fill="run: memory-core index",
+)
+
 CHECK_SECONDS = 24 * 3600  # between two looks at a whole large file
 LOCK_SECONDS = 10.0  # that one process waits for another to set a damaged file aside
+DAY_MS = 86_400_000
+PRUNE_TO = 0.9  # of the largest size, so that not every sync has to drop something
+LEAST_CHECK_MS = DAY_MS // 4  # between two looks at the age of versions
+
+
+class PastNote(NamedTuple):
+    """A note as a moment has left it.
+
+    Attributes:
+        key: Of the note.
+        in_vault: See `Version`.
+        data: Its bytes; None if it is gone, or nobody has them.
+    """
+
+    key: NoteKey
+    in_vault: bool
+    data: bytes | None
 
 
 class HistoryStore:
@@ -154,3 +218,110 @@ class HistoryStore:
 def _prepare(connection: Connection) -> None:
     connection.pragma("secure_delete", True)
     connection.set_busy_timeout(500)  # a sync does not wait for a purge; the next one records what it missed
+
+
+def record(
+    connection: Connection,
+    hashes: Mapping[NoteKey, bytes],
+    load: Callable[[NoteKey, bytes], tuple[bytes, FileStamp, bool] | None],
+    *,
+    now_ms: int,
+) -> tuple[bool, bool]:
+    """Add a moment with the notes that differ from the versions that stand, if any does.
+
+    Args:
+        connection: Inside a write transaction.
+        hashes: Of all notes of the index.
+        load: Returns the bytes of a note that have a hash, their file's stamp, and True if it lies in a vault; None if nobody
+            has them any more.
+        now_ms: The time of the moment, in Unix milliseconds.
+
+    Returns:
+        True if a moment was added; and False if a note could not be read as it was indexed.
+    """
+    standing = rows.load_standing(connection)
+    ended = [number for key, (number, _) in standing.items() if key not in hashes]
+    moment = rows.add_moment(connection, now_ms, "sync") if ended else None
+    if moment is not None:
+        rows.end_versions(connection, ended, moment)
+    is_whole = True
+    for key, content in hashes.items():
+        before, stood = standing.get(key, (None, b""))
+        if stood == content:
+            continue
+        found = load(key, content)
+        if found is None:
+            is_whole = False
+            continue
+        if moment is None:
+            moment = rows.add_moment(connection, now_ms, "sync")
+        if before is not None:
+            rows.end_versions(connection, [before], moment)
+        data, stamp, in_vault = found  # of one note at a time: all of them may be a gigabyte
+        rows.add_version(
+            connection, key, data, content=content, mtime_ns=stamp.mtime_ns, in_vault=in_vault, since=moment,
+            base=before if before is not None else rows.find_base(connection, key, content),
+        )  # fmt: skip
+    return moment is not None, is_whole
+
+
+def drop_old(connection: Connection, settings: HistorySettings, *, now_ms: int, asked: bool = False) -> int:
+    """Drop what is older or more than the settings allow; return the number of versions dropped.
+
+    Versions that stand are never dropped. Ages are looked at every few hours, or when that is asked for.
+    """
+    dropped = 0
+    if settings.retention_days is not None and (asked or _is_due(connection, now_ms)):
+        begin = now_ms - settings.retention_days * DAY_MS
+        earlier = [each.id for each in rows.load_moments(connection) if each.at_ms <= begin]
+        if earlier:  # the last of them is the state in which the days to keep begin
+            dropped += rows.drop_before(connection, earlier[-1])
+    limit = settings.limit_bytes
+    while limit and (size := rows.measure(connection)) > limit:
+        excess, first = size - int(limit * PRUNE_TO), None
+        for first, freed in rows.iterate_sizes(connection):  # noqa: B007 -- the moment up to which is dropped
+            excess -= freed
+            if excess <= 0:
+                break
+        gone = rows.drop_before(connection, first) if first is not None else 0
+        if not gone:
+            break
+        dropped += gone
+    return dropped
+
+
+def _is_due(connection: Connection, now_ms: int) -> bool:
+    last = connection.execute("SELECT value FROM meta WHERE key = 'dropped_at'").get
+    if last is not None and 0 <= now_ms - int(last) < LEAST_CHECK_MS:
+        return False
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('dropped_at', ?)", (str(now_ms),))
+    return True
+
+
+def insert(
+    connection: Connection, moments: Iterable[tuple[int, Iterable[PastNote]]], origin: str, number: int, end: int
+) -> int:
+    """Insert moments with the notes that changed in them; return the number of versions that they brought.
+
+    Args:
+        connection: Inside a write transaction.
+        moments: (unix milliseconds, notes that changed), in order.
+        origin: Theirs.
+        number: The id of the first of them; the others follow.
+        end: The id of the moment behind them, which says itself what stood at it.
+    """
+    standing: dict[NoteKey, int] = {}
+    versions = 0
+    for moment, (at_ms, notes) in enumerate(moments, start=number):
+        rows.add_moment(connection, at_ms, origin, moment)
+        for key, in_vault, data in notes:
+            base = standing.pop(key, None)
+            if base is not None:
+                rows.end_versions(connection, [base], moment)
+            if data is not None:
+                standing[key] = rows.add_version(
+                    connection, key, data, content=hash_bytes(data), mtime_ns=at_ms * 1_000_000, in_vault=in_vault,
+                    since=moment, until=end, base=base,
+                )  # fmt: skip
+                versions += 1
+    return versions

@@ -10,9 +10,8 @@ from typing import Any
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import PathRefused
-from memory_core.history.events import list_events
 from memory_core.history.history import History
-from memory_core.history.notes import name_note
+from memory_core.history.notes import list_events, name_note
 from memory_core.hosts.inspect import notes
 from memory_core.records import FileStamp, MemoryFile
 from memory_core.sources import pages

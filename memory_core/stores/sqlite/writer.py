@@ -122,12 +122,6 @@ class StoreWriter(_Text):
         with self._store.read() as connection:
             return meta.read_generation(connection)
 
-    def find_hashes(self, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], bytes]:
-        """Return the hashes of files by (source, path), without those that the index has never read."""
-        with self._store.read() as connection:
-            found = ((key, rows.find_file(connection, *key)) for key in keys)
-            return {key: row.hash for key, row in found if row is not None and row.hash}
-
     def list_hashes(self) -> Iterator[tuple[tuple[str, str], bytes]]:
         """Yield ((source, path), hash) of all files, without those that the index has never read."""
         with self._store.read() as connection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_core.history.comparison import find_now
+from memory_core.history.notes import find_now
 from memory_core.records import Now
 
 PAST = ["# Trip", "", "- train at 9", "- hotel Astor", "- return on Sunday"]

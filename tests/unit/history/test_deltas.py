@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.history.store.deltas import DamagedBody, pack, unpack
+from memory_core.history.store.rows import DamagedBody, pack, unpack
 
 BYTES = st.binary(max_size=200)
 

@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from memory_core.errors import InvalidArgument
-from memory_core.history.instants import parse_instant
+from memory_core.history.moments import parse_instant
 
 
 @pytest.mark.parametrize(

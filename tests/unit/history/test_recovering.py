@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.history.recovering import PURGED, TAGS, make_tag, purge, recover_texts
+from memory_core.history.store.purging import PURGED, TAGS, make_tag, purge, recover_texts
 from memory_core.text.wording import Wording
 
 TEXT = st.text("ab c\n", max_size=20)
