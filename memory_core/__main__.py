@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from memory_core.cli.main import run_process
+from memory_core.cli.main import main
 
-sys.exit(run_process())
+sys.exit(main())

@@ -1,12 +1,12 @@
-"""Values that travel between the rooms: frozen, small, without behaviour of their own."""
+"""Values that travel between the rooms: frozen, small, without behaviour of their own; and their form as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 Mode = Literal["hybrid", "vector", "keyword"]
 Access = Literal["rw", "ro", "none"]
@@ -837,3 +837,24 @@ class Explanation:
     stale: bool = False
     warning: str | None = None
     action: str | None = None
+
+
+def to_camel(name: str) -> str:
+    """Return an attribute's name as documents spell it: `watch_debounce_ms` becomes `watchDebounceMs`."""
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+def to_json(value: Any) -> Any:
+    """Return a value for JSON: records become objects with camelCase keys, paths become text.
+
+    >>> to_json(Probe(ok=True, provider="static"))["provider"]
+    'static'
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        return {to_camel(each.name): to_json(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(item) for item in value]
+    return str(value) if isinstance(value, Path) else value

@@ -17,11 +17,12 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import click
+
 import memory_core
 from memory_core import errors
-from memory_core.cli import commands, parser
+from memory_core.cli import app
 from memory_core.config import render_environment_table, render_settings_table
-from memory_core.config.fields import to_camel
 from memory_core.hookspecs import (
     BackendContext,
     BackendPlugin,
@@ -31,7 +32,7 @@ from memory_core.hookspecs import (
     SearchExplainer,
     SessionFollower,
 )
-from memory_core.records import CallContext
+from memory_core.records import CallContext, to_camel
 from memory_core.stores.postgres.settings import PostgresConfig
 from memory_core.tools import items
 from memory_qmd.config import QmdConfig
@@ -49,9 +50,9 @@ def example(command: str) -> str:
 
 
 def commands_help() -> str:
-    """Return the help of the program, then the usage and the arguments of each command."""
+    """Return the help of the program, then what each command does, its arguments and its options."""
     parts = [f"```console\n$ memory-core --help\n{_output('memory-core --help')}```\n"]
-    parts += [_command_section(command) for command in commands.COMMANDS]
+    parts += [_command_section(name, command) for name, command in list_commands()]
     return "\n".join(parts)
 
 
@@ -229,14 +230,37 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in (head, ["---"] * len(head), *rows))
 
 
-def _command_section(command: parser.Command) -> str:
-    names = " or ".join(f"`{name}`" for name in (command.name, *command.aliases))
-    rows = [f"- `{_spelling(each)}`: {each.details['help']}" for each in command.arguments]
-    return "\n".join([f"**{names}**: {command.help}", "", *rows, *([""] if rows else [])])
+def list_commands() -> list[tuple[str, click.Command]]:
+    """Return all commands by their whole names, those of groups included."""
+
+    def walk(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None, name
+            if isinstance(command, click.Group):
+                yield from walk(command, f"{path}{name} ")
+            else:
+                yield f"{path}{name}", command
+
+    return list(walk(app.APP, ""))
 
 
-def _spelling(each: parser.Argument) -> str:
-    return " ".join(filter(None, [each.names[0] if each.names[0].startswith("-") else "", each.details.get("metavar")]))
+def _command_section(name: str, command: click.Command) -> str:
+    names = [name, *(alias for alias, meant in app.ALIASES.items() if meant == name)]
+    own = [each for each in command.params if each not in app.COMMON]
+    rows = [f"- `{_spelling(each)}`: {getattr(each, 'help', '')}" for each in own]
+    title = " or ".join(f"`{each}`" for each in names)
+    return "\n".join([f"**{title}**: {command.help}", "", *rows, *([""] if rows else [])])
+
+
+def _spelling(each: click.Parameter) -> str:
+    context = click.Context(app.APP)
+    if isinstance(each, click.Option) and each.is_flag:
+        return each.opts[0]
+    return (
+        f"{each.opts[0]} {each.make_metavar(context)}" if isinstance(each, click.Option) else each.make_metavar(context)
+    )
 
 
 def _output(command: str) -> str:

@@ -18,7 +18,7 @@ from sybil.parsers.markdown import PythonCodeBlockParser
 import memory_core
 from memory_core import errors
 from memory_core.backends.loader import add_backend, build_manager
-from memory_core.cli import commands, parser
+from memory_core.cli import app
 from memory_core.config import ENVIRONMENT, load_config
 from memory_core.config.settings import FallbackId, ProviderId
 from memory_core.hookspecs import (
@@ -111,7 +111,7 @@ def test_every_example_of_a_configuration_passes_the_check(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
-    assert commands.run(["config", "check", str(path), "--workspace", str(SAMPLE)]) == 0
+    assert app.run(["config", "check", str(path), "--workspace", str(SAMPLE)]) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
     assert "not read" not in shown.out
@@ -159,9 +159,12 @@ def hooks(*specifications: type) -> list[str]:
 
 DOCUMENTED: dict[str, Iterable[str]] = {
     "docs/command-line.md": [
-        *(command.name for command in commands.COMMANDS),
-        *(name for command in commands.COMMANDS for argument in command.arguments for name in argument.names[:1]),
-        *(name for argument in parser.COMMON for name in argument.names),
+        *(name for name, _ in generated.list_commands()),
+        *(
+            (each.metavar or each.opts[0]).strip("[].") if isinstance(each, app.Argument) else each.opts[0]
+            for _, command in generated.list_commands()
+            for each in command.params
+        ),
     ],
     "docs/errors.md": [
         *(name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from memory_core.cli import output
-from memory_core.cli.parser import Options
+from memory_core.cli.app import Options, argument, command
 from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument
 
 if TYPE_CHECKING:
@@ -19,25 +22,32 @@ if TYPE_CHECKING:
 ACTIONS: dict[Action, str] = {"copy": "copied", "update": "updated", "same": "unchanged", "leave": "left as they are"}
 
 
-def run_adopt(options: Options) -> int:
-    """Find homes and show them; with `--yes` serve or copy them; with `--undo` give all back."""
+@command("adopt")
+@argument("path", required=False, type=click.Path(readable=False), help="a folder or file; the usual places without it")
+@click.option("--copy", is_flag=True, help="copy into memory/imports of the workspace")
+@click.option("--yes", is_flag=True, help="do it; without it, nothing is changed")
+@click.option("--dry-run", is_flag=True, help="only show what would be done, as without --yes")
+@click.option("--undo", is_flag=True, help="remove all that adopt has written")
+@click.pass_obj
+def adopt(options: Options, *, path: str | None, copy: bool, yes: bool, dry_run: bool, undo: bool) -> int:
+    """Find notes of other programs, and search them where they lie, or copy them."""
     from memory_core.config.load import ConfigSource
     from memory_core.hosts.adopt.search import find_homes
 
-    if options.dry_run and options.yes:
+    if dry_run and yes:
         raise InvalidArgument("--dry-run", "and --yes exclude each other")
-    if options.undo:
+    if undo:
         return _undo(options, _find_state_dir(options))
-    homes = find_homes(options.path)
+    homes = find_homes(path)
     if not homes:
         return _report_nothing(options)
     source = ConfigSource(options.config, workspace=options.workspace, state_dir=options.state_dir)
     config = source.current().agent(options.agent)
     if not options.json:
         _print_homes(homes)
-    if options.copy:
-        return _copy(options, homes, config)
-    return _serve(options, homes, config)
+    if copy:
+        return _copy(options, path, homes, config, yes=yes)
+    return _serve(options, path, homes, config, yes=yes)
 
 
 def _find_state_dir(options: Options) -> Path:
@@ -68,7 +78,7 @@ def _print_homes(homes: Sequence[Home]) -> None:
         output.complain(output.describe_failure(failure))
 
 
-def _serve(options: Options, homes: Sequence[Home], config: AgentConfig) -> int:
+def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: AgentConfig, *, yes: bool) -> int:
     from memory_core.config import load_config
     from memory_core.config.load import find_adopted_config
     from memory_core.hosts.adopt.homes import shorten_home
@@ -77,14 +87,14 @@ def _serve(options: Options, homes: Sequence[Home], config: AgentConfig) -> int:
 
     unserved = [home.title for home in homes if not home.served]
     path = find_adopted_config(config.state_dir)
-    if not options.yes:
+    if not yes:
         if options.json:
             output.print_json({"homes": [_to_plain(home) for home in homes], "config": path, "changed": False})
             return 0
         print("\nNothing has been changed.")
         if len(unserved) < len(homes):
-            print(f"To search these notes where they lie:  {_command(options)} --yes")
-        print(f"To copy them into a workspace:         {_command(options)} --copy")
+            print(f"To search these notes where they lie:  {_format_command(asked)} --yes")
+        print(f"To copy them into a workspace:         {_format_command(asked)} --copy")
         return 0
     if len(unserved) == len(homes):
         raise InvalidArgument("PATH", f"a {unserved[0]} is no Markdown; add --copy, which writes it as Markdown")
@@ -107,7 +117,7 @@ def _serve(options: Options, homes: Sequence[Home], config: AgentConfig) -> int:
     return 0
 
 
-def _copy(options: Options, homes: Sequence[Home], config: AgentConfig) -> int:
+def _copy(options: Options, asked: str | None, homes: Sequence[Home], config: AgentConfig, *, yes: bool) -> int:
     from memory_core.hosts.adopt.copying import IMPORTS, copy_notes, plan_copies
     from memory_core.hosts.adopt.record import change_record, load_record
 
@@ -115,23 +125,23 @@ def _copy(options: Options, homes: Sequence[Home], config: AgentConfig) -> int:
     if not workspace.is_dir():
         problem = ConfigProblem("", "there is no such workspace to copy into")
         raise ConfigError([problem], origin=str(workspace), action="make that folder, or name another with --workspace")
-    if options.yes:
+    if yes:
         with change_record(config.state_dir) as adoption:
             steps = plan_copies(adoption, homes, workspace)
             copy_notes(adoption, steps)
     else:
         steps = plan_copies(load_record(config.state_dir), homes, workspace)
     if options.json:
-        output.print_json({"steps": [_describe(step) for step in steps], "changed": bool(options.yes)})
+        output.print_json({"steps": [_describe(step) for step in steps], "changed": yes})
         return 0
     _print_steps(steps, workspace)
     counts = Counter(step.action for step in steps)
     done = ", ".join(f"{counts[action]} {words}" for action, words in ACTIONS.items() if counts[action])
-    if options.yes:
+    if yes:
         print(f"\n{workspace / IMPORTS}: {done or 'nothing to copy'}.")
         print("Next: memory-core index" if counts["copy"] + counts["update"] else "")
     else:
-        print(f"\nNothing has been changed. To copy:  {_command(options)} --copy --yes")
+        print(f"\nNothing has been changed. To copy:  {_format_command(asked)} --copy --yes")
     return 0
 
 
@@ -160,10 +170,8 @@ def _to_plain(home: Home) -> dict[str, object]:
     }
 
 
-def _command(options: Options) -> str:
-    import shlex
-
-    return " ".join(["memory-core adopt", *([shlex.quote(options.path)] if options.path else [])])
+def _format_command(path: str | None) -> str:
+    return " ".join(["memory-core adopt", *([shlex.quote(path)] if path else [])])
 
 
 def _undo(options: Options, state_dir: Path) -> int:

@@ -1,4 +1,4 @@
-"""`memory-core config check`: every error of a configuration at once, or what it resolves to."""
+"""The commands that check a configuration, with every error at once, and that set up a shell."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import logging
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+import click
+from click.shell_completion import get_completion_class
+
 from memory_core.backends.loader import find_plugin, find_section_problems
 from memory_core.cli import output
-from memory_core.cli.parser import Options
+from memory_core.cli.app import APP, COMPLETION_VARIABLE, PROGRAM, Group, Options, argument, command
 from memory_core.config.agent import AgentConfig, explain_off
 from memory_core.config.description import Row, describe, explain_other_spellings
 from memory_core.config.dialects import list_unread
@@ -23,30 +26,50 @@ from memory_core.tools import schemas
 log = logging.getLogger(__name__)
 
 
-def run(options: Options) -> int:
-    """Explain a configuration, or list every error in it; return the exit code."""
+config = Group("config", help="Explain a configuration file, or list every error in it.")
+
+
+@config.command("check")
+@argument(
+    "file", required=False, type=click.Path(readable=False), help="the file, instead of the one that --config names"
+)
+@click.pass_obj
+def check(options: Options, *, file: str | None) -> int:
+    """Explain a configuration file, or list every error in it."""
     try:
-        reading = read_config(options.file or options.config, workspace=options.workspace, state_dir=options.state_dir)
+        reading = read_config(file or options.config, workspace=options.workspace, state_dir=options.state_dir)
     except ConfigError as error:
         return _print_problems(error, options)
     try:
         warnings = _check(reading, options.agent)
     except ConfigError as error:
         return _print_problems(error, options, [*_find_backend_doubts(_read_backend(reading))])
-    config = reading.config
+    settings = reading.config
     unused = {warning.partition(":")[0] for warning in warnings}
-    rows = [row for row in describe(config, options.agent) if not _is_below(row.key, unused)]
-    rows = _add_tools(rows, config.agent(options.agent))
-    warnings = [*warnings, *explain_other_spellings(config, options.agent)]
-    if unread := list_unread(reading.document, config.dialect):
+    rows = [row for row in describe(settings, options.agent) if not _is_below(row.key, unused)]
+    rows = _add_tools(rows, settings.agent(options.agent))
+    warnings = [*warnings, *explain_other_spellings(settings, options.agent)]
+    if unread := list_unread(reading.document, settings.dialect):
         rows.insert(1, Row("not read", unread, "file"))
     if options.json:
         output.print_json({"settings": [row._asdict() for row in rows], "warnings": warnings})
     else:
-        output.print_settings(rows)
+        _print_settings(rows)
         for warning in warnings:
             output.complain(warning)
     return 0
+
+
+def _print_settings(rows: Sequence[Row]) -> None:
+    """Print a resolved configuration: document and places, then the settings that are not the default."""
+    changed = [row for row in rows if row.origin != "default" or "." not in row.key]
+    output.print_pairs({row.key: _format_setting(row) for row in changed})
+    print(f"\n{len(rows) - len(changed)} other settings keep their defaults; --json lists them.")
+
+
+def _format_setting(row: Row) -> str:
+    spelling = f": {row.spelling}" if row.spelling else ""
+    return f"{output.format_value(row.value)}  ({row.origin}{spelling})"
 
 
 def _is_below(key: str, unused: Collection[str]) -> bool:
@@ -128,3 +151,14 @@ def _add_tools(rows: list[Row], agent: AgentConfig) -> list[Row]:
     names = [schema["name"] for schema in schemas.list_tools(agent, "rw")]
     place = next(index for index, row in enumerate(rows) if row.key == "dialect") + 1
     return [*rows[:place], Row("tools", names, "dialect" if agent.dialect == "orbit" else "default"), *rows[place:]]
+
+
+@command("completion")
+@argument("shell", type=click.Choice(["bash", "zsh", "fish"]), metavar="SHELL", help="bash, zsh or fish")
+@click.pass_obj
+def completion(options: Options, *, shell: str) -> int:  # noqa: ARG001
+    """Print a script that completes commands in a shell."""
+    kind = get_completion_class(shell)
+    assert kind is not None  # click knows all three
+    print(kind(APP, {}, PROGRAM, COMPLETION_VARIABLE).source())
+    return 0

@@ -10,9 +10,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+from click.shell_completion import CompletionItem
+
 from memory_core.cli import output
-from memory_core.cli.opening import open_notes, open_source
-from memory_core.cli.parser import Options
+from memory_core.cli.app import Options, argument, command, open_notes, open_source
 from memory_core.errors import HistoryUnavailable, InvalidArgument, StoreError, TextInUse
 
 if TYPE_CHECKING:
@@ -60,15 +62,24 @@ def _read_path(text: str) -> str:
     return read_citation(text).path
 
 
-def run_history(options: Options) -> int:
-    """List the versions of a note, or the last moments."""
+def _complete_path(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
+    """Offer the commands that begin with `history`, beside files."""
+    words = [CompletionItem(word) for word in ("import-git", "purge") if word.startswith(incomplete)]
+    return [*words, CompletionItem(incomplete, type="file")]
+
+
+@command("history")
+@argument("path", required=False, shell_complete=_complete_path, help="path of the note; it may be gone by now")
+@click.pass_obj
+def list_versions(options: Options, *, path: str | None) -> int:
+    """List the versions of a note, or what changed last."""
     with _open_history(options) as (config, history):
-        if options.path is None:
+        if path is None:
             return _list_moments(options, history)
         from memory_core.errors import HistoryUnavailable
         from memory_core.history.notes import list_events, name_note
 
-        path = name_note(config, _read_path(options.path))
+        path = name_note(config, _read_path(path))
         rows = [_shape_event(event) for event in list_events(history, history.list_versions(path))]
     if not rows:
         raise HistoryUnavailable(
@@ -83,19 +94,24 @@ def run_history(options: Options) -> int:
     return 0
 
 
-def run_diff(options: Options) -> int:
+@command("diff")
+@argument("path", help="path of the note; it may be gone by now")
+@click.option("--from", "begin", metavar="TIME", required=True, help="the earlier time, as of get --as-of")
+@click.option("--to", "until", metavar="TIME", help="the later time (the last sync)")
+@click.pass_obj
+def diff(options: Options, *, path: str, begin: str, until: str | None) -> int:
     """Show what differs in a note between two times."""
     from memory_core.errors import HistoryUnavailable, InvalidArgument
     from memory_core.history.history import show
     from memory_core.history.moments import parse_instant
     from memory_core.history.notes import name_note
 
-    start = parse_instant(options.start, "--from")
-    end = parse_instant(options.end, "--to") if options.end else None
+    start = parse_instant(begin, "--from")
+    end = parse_instant(until, "--to") if until else None
     if end is not None and start > end:
         raise InvalidArgument("--from", f"is later than --to: {show(start)} and {show(end)}", action="swap the two")
     with _open_history(options) as (config, history):
-        path = name_note(config, _read_path(options.path))
+        path = name_note(config, _read_path(path))
         first = history.find_moment(start)
         last = history.list_moments()[-1] if end is None else history.find_moment(end)
         versions = [history.find_version(path, moment) for moment in (first, last)]
@@ -115,15 +131,19 @@ def run_diff(options: Options) -> int:
     return 0
 
 
-def run_restore(options: Options) -> int:
-    """Write a copy of a note as it stood beside it."""
+@command("restore")
+@argument("path", help="path of the note; it may be gone by now")
+@click.option("--as-of", metavar="TIME", required=True, help="YYYY-MM-DD (its end), or a date and time")
+@click.pass_obj
+def restore(options: Options, *, path: str, as_of: str) -> int:
+    """Write a copy of a note as it stood beside it; the note itself is left alone."""
+    from memory_core.history import notes
     from memory_core.history.moments import parse_instant
-    from memory_core.history.notes import restore
     from memory_core.sources.files import list_files
 
-    instant = parse_instant(options.as_of, "--as-of")
+    instant = parse_instant(as_of, "--as-of")
     with _open_history(options) as (config, history):
-        file = restore(config, history, _read_path(options.path), instant)
+        file = notes.restore(config, history, _read_path(path), instant)
     if options.json:
         output.print_json({"path": str(file)})
     else:
@@ -175,11 +195,13 @@ def _shape_event(event: NoteEvent) -> dict[str, Any]:
     return shaped if event.version is None else {**shaped, "added": event.added, "removed": event.removed}
 
 
-def run_import_git(options: Options) -> int:
-    """Put the commits of the workspace's repository in front of the first sync."""
+@command("history import-git")
+@click.pass_obj
+def import_git(options: Options) -> int:
+    """Let the history of a workspace under git begin with its commits; may be repeated."""
     from memory_core.config.agent import refuse_off
+    from memory_core.history import importing
     from memory_core.history.history import History
-    from memory_core.history.importing import import_git
 
     with open_notes(options) as memory:
         config = memory.config()
@@ -187,7 +209,7 @@ def run_import_git(options: Options) -> int:
         with closing(History(config)) as history:
             history.refuse_disabled()
         memory.sync()
-        done = import_git(config)
+        done = importing.import_git(config)
     if options.json:
         output.print_json(done)
         return 0
@@ -211,8 +233,13 @@ _LATE = "not all were looked through in time"
 MOST_SHOWN = 20  # notes, and places that still hold the text
 
 
-def run_purge(options: Options) -> int:
-    """Take a text out of all old versions of notes, and overwrite what the files of the state folder keep of it."""
+@command("history purge")
+@click.option("--match", "text", metavar="TEXT", required=True, help="the text, in any case and with any white space")
+@click.option("--dry-run", is_flag=True, help="only show which versions hold it")
+@click.option("--yes", is_flag=True, help="do not ask")
+@click.pass_obj
+def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
+    """Take a text out of all old versions for good, such as a secret that was pasted by mistake."""
     from memory_core.config.agent import refuse_off
     from memory_core.config.settings import BUILTIN
     from memory_core.history.history import History
@@ -220,7 +247,6 @@ def run_purge(options: Options) -> int:
     from memory_core.sources.writer import finish_interrupted
     from memory_core.text.wording import Wording
 
-    text: str = options.match
     wording = Wording(text)
     if len(wording.folded) < LEAST_CHARS:
         raise InvalidArgument("--match", f"expected a text of at least {LEAST_CHARS} characters")
@@ -242,11 +268,11 @@ def run_purge(options: Options) -> int:
             asides = _list_set_aside(config, history)
             if not options.json:
                 _show(history, found, asides)
-            if options.dry_run:
+            if dry_run:
                 code = _report(options, found, asides, done=None)
                 _warn_of_places(options, config, wording, text)
                 return code
-            if not (options.yes or _confirm()):
+            if not (yes or _confirm()):
                 output.complain("nothing was changed")
                 return 1
             # The history last: once it is marked, a later index finishes what a kill has left, but only there.

@@ -1,4 +1,4 @@
-"""The commands that put memory-core into other hosts and answer their hooks; and what `doctor` says of them."""
+"""The commands for hosts: serve them, put memory-core into them, answer their hooks, and be one; what `doctor` says of them."""
 
 from __future__ import annotations
 
@@ -8,82 +8,81 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from memory_core.cli import output
-from memory_core.cli.opening import open_memory
-from memory_core.cli.parser import Options
+from memory_core.cli.app import Options, argument, command, open_memory
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryCoreError
-from memory_core.records import Finding
+from memory_core.records import CallContext, Finding
 
 if TYPE_CHECKING:
     from memory_core.hosts.install.changes import FileChange
     from memory_core.hosts.install.programs import Program
+    from memory_core.plugin.flush.preview import Preview
 
 
-def run_install(options: Options) -> int:
-    """Put memory-core into a host's configuration; without a host, list them."""
+@command("mcp")
+@click.option(
+    "--http",
+    metavar="HOST:PORT",
+    is_flag=False,
+    flag_value="127.0.0.1",
+    help="serve at http://HOST:PORT/mcp (127.0.0.1:8765); elsewhere only with MEMORY_CORE_MCP_TOKEN set",
+)
+@click.pass_obj
+def mcp(options: Options, *, http: str | None) -> int:
+    """Serve the memory tools to an MCP client over standard input and output, or HTTP."""
+    from memory_core.hosts import mcp as serving
+    from memory_core.hosts.saving import CopySlot, is_saving
+    from memory_core.plugin.slot import MemorySlot
+
+    saving = is_saving()
+    kind = CopySlot if saving else MemorySlot
+    slot = kind(options.config, workspace=options.workspace, state_dir=options.state_dir)
+    # A copy of a session that saves before a compaction writes the note of the day, never MEMORY.md.
+    context = CallContext(agent=options.agent, main=False if saving else None)
+    serving.serve(slot, context, http=http)
+    return 0
+
+
+@command("install")
+@argument("host", required=False, help="the host; without it, all hosts are listed")
+@click.option("--dry-run", is_flag=True, help="only show what would be changed")
+@click.pass_obj
+def install(options: Options, *, host: str | None, dry_run: bool) -> int:
+    """Put memory-core into the configuration of another host, such as codex."""
     from memory_core.hosts.install import changes, programs
 
-    if options.host is None:
+    if host is None:
         return _list_programs(options)
-    program = _find_program(options.host)
+    program = _find_program(host)
     if program.serves:
         programs.check_server()
     parts = program.plan(program.find_home(), programs.find_start(list_options(options)))
     planned = changes.plan_install(parts)
-    if not options.dry_run:
+    if not dry_run:
         changes.make_changes(planned, parts)
-    return _report(options, planned, f"memory-core is in place in {program.title}.", program.note)
+    return _report(options, planned, f"memory-core is in place in {program.title}.", program.note, dry_run=dry_run)
 
 
-def run_uninstall(options: Options) -> int:
-    """Take memory-core out of a host's configuration."""
+@command("uninstall")
+@argument("host", help="the host")
+@click.option("--dry-run", is_flag=True, help="only show what would be changed")
+@click.pass_obj
+def uninstall(options: Options, *, host: str, dry_run: bool) -> int:
+    """Take memory-core out of the configuration of another host."""
     from memory_core.hosts.install import changes, programs
 
-    program = _find_program(options.host)
+    program = _find_program(host)
     parts = program.plan(program.find_home(), programs.find_start())
     planned = changes.plan_uninstall(parts)
-    if not options.dry_run:
+    if not dry_run:
         changes.make_changes(planned, parts)
     done = f"{program.title} is without memory-core."
-    if planned and not options.dry_run and changes.are_in_place(parts):
+    if planned and not dry_run and changes.are_in_place(parts):
         done = f"{program.title} has the entry for memory-core that it had before; to remove it, uninstall again."
-    return _report(options, planned, done, "Your notes and their index stay.")
-
-
-def diagnose_hosts() -> list[Finding]:
-    """Return a finding about each host of this user: if memory-core is in place there, and works."""
-    from memory_core.hosts.install import changes, programs
-
-    findings = []
-    for name, program in programs.PROGRAMS.items():
-        if program.find_home == Path.cwd:
-            continue  # its entry holds in the current folder alone, where any `mcp.json` may lie
-        home = program.find_home()
-        parts = program.plan(home, programs.find_start())
-        missing = changes.find_missing(parts)
-        if len(missing) < len(parts):
-            problem = (
-                f"{missing[0].path} lacks what memory-core needs there"
-                if missing
-                else programs.find_problem(name, home)
-            )
-            findings.append(
-                Finding(
-                    subject="hosts",
-                    level="warn",
-                    message=f"{program.title}: {problem}",
-                    action=f"memory-core install {name}",
-                )
-                if problem
-                else Finding(
-                    subject="hosts", level="ok", message=f"memory-core is in place in {program.title}", action=""
-                )
-            )
-        elif home.is_dir():
-            message = f"memory-core is not in {program.title}; to change that: memory-core install {name}"
-            findings.append(Finding(subject="hosts", level="ok", message=message, action=""))
-    return findings
+    return _report(options, planned, done, "Your notes and their index stay.", dry_run=dry_run)
 
 
 def _find_program(name: str) -> Program:
@@ -119,14 +118,14 @@ def _list_programs(options: Options) -> int:
     return 0
 
 
-def _report(options: Options, planned: Sequence[FileChange], done: str, note: str) -> int:
+def _report(options: Options, planned: Sequence[FileChange], done: str, note: str, *, dry_run: bool) -> int:
     from memory_core.hosts.install.changes import show_change
 
     if options.json:
         files = [{"path": change.path, "change": change.verb} for change in planned]  # their text may hold keys
-        output.print_json({"changed": bool(planned) and not options.dry_run, "files": files})
+        output.print_json({"changed": bool(planned) and not dry_run, "files": files})
         return 0
-    if options.dry_run:
+    if dry_run:
         for change in planned:
             print(
                 f"kept for uninstall: {change.path}\n" if change.is_copy and change.after else show_change(change),
@@ -142,31 +141,68 @@ def _report(options: Options, planned: Sequence[FileChange], done: str, note: st
     return 0
 
 
-def run_hook(options: Options) -> int:
-    """Answer one hook. Returns 1 where it failed: to the hosts, 2 means that the prompt or the compaction is forbidden."""
-    from memory_core.hosts.claude_code import hook
+def diagnose_hosts() -> list[Finding]:
+    """Return a finding about each host of this user: if memory-core is in place there, and works."""
+    from memory_core.hosts.install import changes, programs
+
+    findings = []
+    for name, program in programs.PROGRAMS.items():
+        if program.find_home == Path.cwd:
+            continue  # its entry holds in the current folder alone, where any `mcp.json` may lie
+        home = program.find_home()
+        parts = program.plan(home, programs.find_start())
+        missing = changes.find_missing(parts)
+        if len(missing) < len(parts):
+            problem = (
+                f"{missing[0].path} lacks what memory-core needs there"
+                if missing
+                else programs.find_problem(name, home)
+            )
+            if problem:
+                message, action = f"{program.title}: {problem}", f"memory-core install {name}"
+                findings.append(Finding(subject="hosts", level="warn", message=message, action=action))
+            else:
+                message = f"memory-core is in place in {program.title}"
+                findings.append(Finding(subject="hosts", level="ok", message=message, action=""))
+        elif home.is_dir():
+            message = f"memory-core is not in {program.title}; to change that: memory-core install {name}"
+            findings.append(Finding(subject="hosts", level="ok", message=message, action=""))
+    return findings
+
+
+@command("hook")
+@argument(
+    "host",
+    required=False,
+    default="claude-code",
+    type=click.Choice(["claude-code", "codex", "opencode"]),
+    metavar="[HOST]",
+    help="whose hook it is: claude-code, codex or opencode (claude-code)",
+)
+@click.pass_obj
+def hook(options: Options, *, host: str) -> int:
+    """Answer a hook of another host, whose event is read from standard input."""
+    from memory_core.hosts.claude_code import hook as answering
     from memory_core.plugin.slot import MemorySlot
 
-    hook.prepare_process()
+    answering.prepare_process()
     try:
-        with open_memory(
-            options
-        ) as memory:  # raises where the configuration is wrong, of which a slot only writes to the log
+        with open_memory(options) as memory:  # raises for a wrong configuration, which a slot would only log
             config = memory.config()
         shown = config.state_dir / "memory-core" / f"{config.agent}.shown"
         with closing(MemorySlot(options.config, workspace=options.workspace, state_dir=options.state_dir)) as slot:
-            hook.answer_hook(
+            answering.answer_hook(
                 sys.stdin,
                 sys.stdout,
                 slot,
                 options.agent,
-                host=options.host,
+                host=host,
                 shown=shown,
                 index=lambda: _start_index(options),
             )
     except MemoryCoreError as error:
         output.complain(str(error), error.action)
-        return 1
+        return 1  # to the hosts, 2 means that the prompt or the compaction is forbidden
     return 0
 
 
@@ -176,11 +212,89 @@ def _start_index(options: Options) -> None:
 
     from memory_core.hosts.install.programs import find_start
 
+    command_line = find_start(list_options(options)).write("index")
     nothing = subprocess.DEVNULL
-    subprocess.Popen(  # noqa: S603  # memory-core itself
-        find_start(list_options(options)).write("index"),
-        stdin=nothing,
-        stdout=nothing,
-        stderr=nothing,
-        start_new_session=True,
+    subprocess.Popen(command_line, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)  # noqa: S603  # memory-core itself
+
+
+@command("chat")
+@click.option("--base-url", metavar="URL", help="an OpenAI-compatible endpoint, without /chat/completions")
+@click.option("--model", metavar="ID", required=True, help="the chat model's id at that endpoint")
+@click.option("--context-window", type=int, default=128_000, metavar="N", help="tokens of the model's context (128000)")
+@click.option(
+    "--script",
+    type=click.Path(readable=False, path_type=Path),
+    metavar="FILE",
+    help="say the lines of a file instead of reading the terminal",
+)
+@click.pass_obj
+def chat(options: Options, *, base_url: str | None, model: str, context_window: int, script: Path | None) -> int:
+    """Chat with a model that has this memory (the reference host)."""
+    from memory_core.hosts import reference
+
+    lines = None if script is None else _read_script(script)
+    host = reference.open_host(
+        options.config,
+        agent=options.agent,
+        workspace=options.workspace,
+        state_dir=options.state_dir,
+        base_url=base_url,
+        model=model,
+        context_window=context_window,
     )
+    with host:
+        if lines is not None:
+            reference.play(host, lines)
+        else:
+            reference.converse(host)
+    return 0
+
+
+def _read_script(script: Path) -> list[str]:
+    from memory_core.sources.roots import describe_os_error
+
+    try:
+        return script.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise InvalidArgument("--script", f"{script} is not UTF-8 text") from error
+    except OSError as error:
+        raise InvalidArgument("--script", f"{script} cannot be read: {describe_os_error(error)}") from error
+
+
+@command("flush")
+@click.option(
+    "--session", metavar="FILE|KEY", required=True, help="the session's transcript, or its key in sessions.json"
+)
+@click.option("--dry-run", is_flag=True, help="changes nothing: the command only shows the turn, which hosts run")
+@click.pass_obj
+def flush(options: Options, *, session: str, dry_run: bool) -> int:  # noqa: ARG001
+    """Show if a session would be asked to save notes before its compaction, and why."""
+    from memory_core.plugin.flush.preview import preview
+
+    with open_memory(options) as memory:
+        shown = preview(memory.config(), session)
+    output.print_record(shown, _print_preview, as_json=options.json)
+    return 0
+
+
+def _print_preview(preview: Preview) -> None:
+    """Print if a flush turn is due and why, then its prompts."""
+    output.print_pairs(
+        {
+            "session": preview.session,
+            "transcript": preview.transcript,
+            "transcript bytes": preview.transcript_bytes,
+            "total tokens": preview.total_tokens,
+            "context tokens": preview.context_tokens,
+            "due from": None if preview.threshold_tokens is None else f"{preview.threshold_tokens} tokens",
+            "compactions": preview.compaction_count,
+            "compactions at last flush": preview.flushed_compaction_count,
+            "flush due": preview.due,
+            "because": preview.reason,
+            "target": preview.target,
+            "tools": preview.tools,
+        }
+    )
+    for title, text in (("system prompt", preview.system_prompt), ("prompt", preview.prompt)):
+        if text:
+            output.write(f"\n{title}:\n" + "\n".join(f"    {line}".rstrip() for line in text.splitlines()))

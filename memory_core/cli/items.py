@@ -4,240 +4,219 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from memory_core.cli import output
-from memory_core.cli.parser import Argument, Command, Options
-from memory_core.config.fields import to_camel
+from memory_core.cli.app import Group, Options, argument, open_notes
 from memory_core.errors import InvalidArgument
-from memory_core.records import ITEM_KINDS
+from memory_core.records import ITEM_KINDS, to_camel, to_json
 from memory_core.text.messages import quote_safely
 
 if TYPE_CHECKING:
     from memory_core.config.agent import AgentConfig
     from memory_core.items.items import Items
     from memory_core.items.records import Item
-    from memory_core.plugin.memory import Memory
 
-Opener = Callable[[Options], "Memory"]
+items = Group("items", help="List, show, add, promote, forget, export or import items: short facts beside the notes.")
+_with_scope = click.option("--scope", metavar="NAME", help="only items of this scope")
+_with_tags = click.option("--tag", "tags", multiple=True, metavar="TAG", help="a tag; may be given several times")
 
 
-class ItemCommands:
-    """The commands, over the memory that their options name.
+@contextmanager
+def _open(options: Options) -> Iterator[Items]:
+    with open_notes(options) as memory:
+        held = memory.items
+        yield held
+        if held.warning:
+            output.complain(held.warning)
 
-    Args:
-        open_memory: Opens it.
-    """
 
-    def __init__(self, open_memory: Opener) -> None:
-        self._open_memory = open_memory
-
-    @property
-    def rows(self) -> tuple[Command, ...]:
-        """The rows of the table of commands."""
-        scope = Argument.of("--scope", metavar="NAME", help="only items of this scope")
-        tag = Argument.of(
-            "--tag", dest="tags", action="append", metavar="TAG", help="a tag; may be given several times"
-        )
-        return (
-            Command(
-                name="items list",
-                group="List, show, add, promote, forget, export or import items: short facts beside the notes.",
-                help="List items, the one said last first; or those that answer a question, the best first.",
-                run=self._run_list,
-                arguments=(
-                    Argument.of("query", metavar="QUERY", nargs="*", help="question or words to look for"),
-                    scope,
-                    tag,
-                    Argument.of("--limit", type=int, default=20, metavar="N", help="at most N items (20)"),
-                ),
-            ),
-            Command(
-                name="items show",
-                help="Show one item with its origin.",
-                run=self._run_show,
-                arguments=(Argument.of("id", metavar="ID", help="id as the list shows it"),),
-            ),
-            Command(
-                name="items add",
-                help="Keep a short fact; the same fact is kept once.",
-                run=self._run_add,
-                arguments=(
-                    Argument.of("text", metavar="TEXT", nargs="+", help="the fact, one or two sentences"),
-                    Argument.of("--scope", metavar="NAME", help="where it belongs (memorySearch.items.scope)"),
-                    tag,
-                    Argument.of("--kind", choices=ITEM_KINDS, default="fact", help="fact, preference or decision"),
-                    Argument.of(
-                        "--corrects", action="store_true", help="it takes the place of the fact that it corrects"
-                    ),
-                ),
-            ),
-            Command(
-                name="items promote",
-                help="Let pending items count as facts, so that they are found and recalled.",
-                run=self._run_promote,
-                arguments=(Argument.of("ids", metavar="ID", nargs="+", help="ids as the list shows them"),),
-            ),
-            Command(
-                name="items forget",
-                help="Delete items for good: all that meet every condition given.",
-                run=self._run_forget,
-                arguments=(
-                    Argument.of("ids", metavar="ID", nargs="*", help="ids as the list shows them"),
-                    Argument.of("--query", metavar="WORDS", help="items that hold all of these words"),
-                    Argument.of("--session", metavar="KEY", help="what only this session has said"),
-                    Argument.of("--after", metavar="DATE", help="last said on this day or later, YYYY-MM-DD"),
-                    Argument.of("--before", metavar="DATE", help="last said before this day"),
-                    scope,
-                    Argument.of("--dry-run", action="store_true", help="only show what would be deleted"),
-                ),
-            ),
-            Command(name="items export", help="Print all items as JSON lines.", run=self._run_export),
-            Command(
-                name="items import",
-                help="Add exported items; those that are there already are left as they are.",
-                run=self._run_import,
-                arguments=(
-                    Argument.of(
-                        "file", metavar="FILE", help="JSON lines as `items export` prints them; - is standard input"
-                    ),
-                ),
-            ),
-        )
-
-    @contextmanager
-    def _open(self, options: Options) -> Iterator[Items]:
-        with self._open_memory(options) as memory:
-            items = memory.items
-            yield items
-            if items.warning:
-                output.complain(items.warning)
-
-    def _run_list(self, options: Options) -> int:
-        tags = options.tags or []
-        with self._open(options) as items:
-            if not options.query:
-                found = list(items.list(scope=options.scope, tags=tags, limit=options.limit))
-                total = items.count(scope=options.scope)
-                if options.json:
-                    output.print_json({"items": found, "total": total})
-                else:
-                    _print_items(found)
-                    if not found:
-                        print("No items yet.")
-                    if len(found) < total and not tags:
-                        output.print_aside(f"{len(found)} of {total} items; --limit shows more.")
-                return 0
-            answer = items.query(" ".join(options.query), scope=options.scope, tags=tags, limit=options.limit)
-        if options.json:
-            output.print_json(answer)
-            return 0
-        if answer.warning:
-            output.complain(f"keywords answer alone: {answer.warning}")
-        for hit in answer.hits:
-            output.write(f"{hit.item.id}  {hit.score:.2f}  {_describe(hit.item)}")
-        if not answer.hits:
-            print("No matches.")
-        return 0
-
-    def _run_show(self, options: Options) -> int:
-        with self._open(options) as items:
-            item = items.get(options.id)
-        if item is None:
-            error, action = f"there is no item {options.id!r}", "`memory-core items list` shows the ids."
+@items.command("list")
+@argument("query", nargs=-1, help="question or words to look for")
+@_with_scope
+@_with_tags
+@click.option("--limit", type=int, default=20, metavar="N", help="at most N items (20)")
+@click.pass_obj
+def list_items(
+    options: Options, *, query: tuple[str, ...], scope: str | None, tags: tuple[str, ...], limit: int
+) -> int:
+    """List items, the one said last first; or those that answer a question, the best first."""
+    with _open(options) as held:
+        if not query:
+            found = list(held.list(scope=scope, tags=tags, limit=limit))
+            total = held.count(scope=scope)
             if options.json:
-                output.print_json({"error": error, "action": action})
-            output.complain(error, action)
-            return 1
-        if options.json:
-            output.print_json(item)
+                output.print_json({"items": found, "total": total})
+            else:
+                _print_items(found)
+                if not found:
+                    print("No items yet.")
+                if len(found) < total and not tags:
+                    output.print_aside(f"{len(found)} of {total} items; --limit shows more.")
             return 0
-        output.write(quote_safely(item.content))
-        times = {name: output.format_time(getattr(item, name)) for name in ("created", "updated", "said", "recalled")}
-        facts = {name: getattr(item, name) for name in ("id", "scope", "tags", "kind", "agent", "session", "speaker")}
-        output.print_pairs(
-            facts | times
-            | {"said by other sessions": item.reinforced, "pending": item.pending or None, "superseded by": item.superseded_by}
+        answer = held.query(" ".join(query), scope=scope, tags=tags, limit=limit)
+    if options.json:
+        output.print_json(answer)
+        return 0
+    if answer.warning:
+        output.complain(f"keywords answer alone: {answer.warning}")
+    for hit in answer.hits:
+        output.write(f"{hit.item.id}  {hit.score:.2f}  {_describe(hit.item)}")
+    if not answer.hits:
+        print("No matches.")
+    return 0
+
+
+@items.command("show")
+@argument("item_id", metavar="ID", help="id as the list shows it")
+@click.pass_obj
+def show(options: Options, *, item_id: str) -> int:
+    """Show one item with its origin."""
+    with _open(options) as held:
+        item = held.get(item_id)
+    if item is None:
+        error, action = f"there is no item {item_id!r}", "`memory-core items list` shows the ids."
+        if options.json:
+            output.print_json({"error": error, "action": action})
+        output.complain(error, action)
+        return 1
+    if options.json:
+        output.print_json(item)
+        return 0
+    output.write(quote_safely(item.content))
+    times = {name: output.format_time(getattr(item, name)) for name in ("created", "updated", "said", "recalled")}
+    facts = {name: getattr(item, name) for name in ("id", "scope", "tags", "kind", "agent", "session", "speaker")}
+    output.print_pairs(
+        facts | times
+        | {"said by other sessions": item.reinforced, "pending": item.pending or None, "superseded by": item.superseded_by}
+    )  # fmt: skip
+    return 0
+
+
+@items.command("add")
+@argument("text", nargs=-1, required=True, help="the fact, one or two sentences")
+@click.option("--scope", metavar="NAME", help="where it belongs (memorySearch.items.scope)")
+@_with_tags
+@click.option("--kind", type=click.Choice(ITEM_KINDS), default="fact", help="fact, preference or decision")
+@click.option("--corrects", is_flag=True, help="it takes the place of the fact that it corrects")
+@click.pass_obj
+def add(
+    options: Options, *, text: tuple[str, ...], scope: str | None, tags: tuple[str, ...], kind: str, corrects: bool
+) -> int:
+    """Keep a short fact; the same fact is kept once."""
+    from memory_core.items.records import Provenance
+
+    with _open(options) as held:
+        done = held.write(
+            " ".join(text), scope=scope, tags=tags, kind=kind,
+            corrects=corrects, provenance=Provenance(speaker="user"),
         )  # fmt: skip
+    if options.json:
+        output.print_json(done)
         return 0
+    verb = "Known already, said once more" if done.outcome == "reinforced" else "Kept"
+    output.write(f"{verb}: {done.item.id}  {_describe(done.item)}")
+    if done.superseded:
+        print(f"It takes the place of {', '.join(done.superseded)}.")
+    elif corrects:
+        output.complain("no fact was found that it corrects", "`memory-core items list` shows the facts.")
+    if done.warning:
+        output.complain(f"it has no embedding yet: {done.warning}")
+    return 0
 
-    def _run_add(self, options: Options) -> int:
-        from memory_core.items.records import Provenance
 
-        with self._open(options) as items:
-            done = items.write(
-                " ".join(options.text), scope=options.scope, tags=options.tags or [], kind=options.kind,
-                corrects=options.corrects, provenance=Provenance(speaker="user"),
-            )  # fmt: skip
-        if options.json:
-            output.print_json(done)
-            return 0
-        verb = "Known already, said once more" if done.outcome == "reinforced" else "Kept"
-        output.write(f"{verb}: {done.item.id}  {_describe(done.item)}")
-        if done.superseded:
-            print(f"It takes the place of {', '.join(done.superseded)}.")
-        elif options.corrects:
-            output.complain("no fact was found that it corrects", "`memory-core items list` shows the facts.")
-        if done.warning:
-            output.complain(f"it has no embedding yet: {done.warning}")
-        return 0
+@items.command("promote")
+@argument("ids", nargs=-1, required=True, metavar="ID...", help="ids as the list shows them")
+@click.pass_obj
+def promote(options: Options, *, ids: tuple[str, ...]) -> int:
+    """Let pending items count as facts, so that they are found and recalled."""
+    ids = tuple(dict.fromkeys(ids))
+    with _open(options) as held:
+        promoted = held.promote(ids)
+        found = held.get_many(ids)
+    if options.json:
+        output.print_json({"promoted": promoted, "items": found})
+    else:
+        _print_items(found)
+        print(f"{output.count(promoted, 'item')} promoted.")
+    missing = sorted(set(ids) - {item.id for item in found})
+    if missing:
+        output.complain(f"there is no such item: {', '.join(missing)}")
+    return 1 if missing else 0
 
-    def _run_promote(self, options: Options) -> int:
-        ids = list(dict.fromkeys(options.ids))
-        with self._open(options) as items:
-            promoted = items.promote(ids)
-            found = items.get_many(ids)
-        if options.json:
-            output.print_json({"promoted": promoted, "items": found})
-        else:
-            _print_items(found)
-            print(f"{promoted} {'item' if promoted == 1 else 'items'} promoted.")
-        missing = sorted(set(ids) - {item.id for item in found})
-        if missing:
-            output.complain(f"there is no such item: {', '.join(missing)}")
-        return 1 if missing else 0
 
-    def _run_forget(self, options: Options) -> int:
-        with self._open_memory(options) as memory:
-            done = memory.items.forget(
-                ids=options.ids, query=options.query, session=options.session, scope=options.scope,
-                after=_read_day("--after", options.after), before=_read_day("--before", options.before),
-                dry_run=options.dry_run,
-            )  # fmt: skip
-            told = _find_in_past(memory.config(), done.items)
-        if options.json:
-            output.print_json({**output.to_plain(done), "remains": [*done.remains, *told]})
-        else:
-            _print_items(done.items)
-            verb = "would be deleted" if done.dry_run else "deleted"
-            print(f"{len(done.items)} {'item' if len(done.items) == 1 else 'items'} {verb}.")
-            for sentence in (*done.remains, *told):
-                output.complain(sentence)
-        missing = sorted(set(options.ids) - {item.id for item in done.items})
-        if missing:
-            output.complain(f"there is no such item: {', '.join(missing)}")
-        return 1 if missing else 0
+@items.command("forget")
+@argument("ids", nargs=-1, metavar="[ID]...", help="ids as the list shows them")
+@click.option("--query", metavar="WORDS", help="items that hold all of these words")
+@click.option("--session", metavar="KEY", help="what only this session has said")
+@click.option("--after", metavar="DATE", help="last said on this day or later, YYYY-MM-DD")
+@click.option("--before", metavar="DATE", help="last said before this day")
+@_with_scope
+@click.option("--dry-run", is_flag=True, help="only show what would be deleted")
+@click.pass_obj
+def forget(
+    options: Options,
+    *,
+    ids: tuple[str, ...],
+    query: str | None,
+    session: str | None,
+    after: str | None,
+    before: str | None,
+    scope: str | None,
+    dry_run: bool,
+) -> int:
+    """Delete items for good: all that meet every condition given."""
+    with open_notes(options) as memory:
+        done = memory.items.forget(
+            ids=ids, query=query, session=session, scope=scope,
+            after=_read_day("--after", after), before=_read_day("--before", before),
+            dry_run=dry_run,
+        )  # fmt: skip
+        told = _find_in_past(memory.config(), done.items)
+    if options.json:
+        output.print_json({**to_json(done), "remains": [*done.remains, *told]})
+    else:
+        _print_items(done.items)
+        verb = "would be deleted" if done.dry_run else "deleted"
+        print(f"{output.count(len(done.items), 'item')} {verb}.")
+        for sentence in (*done.remains, *told):
+            output.complain(sentence)
+    missing = sorted(set(ids) - {item.id for item in done.items})
+    if missing:
+        output.complain(f"there is no such item: {', '.join(missing)}")
+    return 1 if missing else 0
 
-    def _run_export(self, options: Options) -> int:
-        with self._open(options) as items:
-            for item in items.export():
-                print(json.dumps(output.to_plain(item), ensure_ascii=False))
-        return 0
 
-    def _run_import(self, options: Options) -> int:
-        read = list(_read_items(options.file))
-        with self._open(options) as items:
-            new = items.restore(read)
-        if options.json:
-            output.print_json({"read": len(read), "new": new})
-        else:
-            print(f"{new} of {len(read)} items were new.")
-        return 0
+@items.command("export")
+@click.pass_obj
+def export(options: Options) -> int:
+    """Print all items as JSON lines."""
+    with _open(options) as held:
+        for item in held.export():
+            print(json.dumps(to_json(item), ensure_ascii=False))
+    return 0
+
+
+@items.command("import")
+@argument("file", type=click.Path(readable=False), help="JSON lines as `items export` prints them; - is standard input")
+@click.pass_obj
+def restore(options: Options, *, file: str) -> int:
+    """Add exported items; those that are there already are left as they are."""
+    read = list(_read_items(file))
+    with _open(options) as held:
+        new = held.restore(read)
+    if options.json:
+        output.print_json({"read": len(read), "new": new})
+    else:
+        print(f"{new} of {len(read)} items were new.")
+    return 0
 
 
 def _print_items(items: Sequence[Item]) -> None:

@@ -5,39 +5,13 @@ Exit codes: 0: success, also with no hits. 1: failure. 2: wrong usage or configu
 
 from __future__ import annotations
 
-import gc
 import io
 import os
 import sys
 from collections.abc import Sequence
-from types import ModuleType
 from typing import TextIO, cast
 
 from memory_core.__about__ import __version__
-
-YOUNG_OBJECTS = 50_000  # before Python looks for cycles among them; imports make that many, and none of it is garbage
-
-
-def run_process() -> int:
-    """Run the command of this process, and spare it what costs up to a quarter of a search's time each.
-
-    That is the search for garbage, which ends with the process; the threads that OpenBLAS starts with numpy and lets spin,
-    as nothing here multiplies matrices; and the command line of httpx, for which that imports rich and pygments if they are
-    there, and does without if it is told that they are not.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        SystemExit: See `main`.
-    """
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    sys.modules.setdefault("httpx._main", cast("ModuleType", None))
-    gc.set_threshold(YOUNG_OBJECTS, *gc.get_threshold()[1:])
-    try:
-        return main()
-    finally:
-        gc.freeze()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,18 +22,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit code.
-
-    Raises:
-        SystemExit: After the help, and after wrong usage.
     """
+    # The threads that OpenBLAS starts with numpy and lets spin cost a command .1 s; nothing here multiplies matrices.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if not _open_streams():
         return _complain_of_output("is closed")
-    try:
-        code = _run(list(sys.argv[1:] if arguments is None else arguments))
-    except SystemExit:
-        if (lost := _flush()) is not None:
-            return _complain_of_output(lost)
-        raise
+    code = _run(list(sys.argv[1:] if arguments is None else arguments))
     lost = _flush()
     return code if lost is None else _complain_of_output(lost)
 
@@ -116,16 +84,18 @@ def _run(arguments: list[str]) -> int:
 
     output.prepare_streams(debug="--debug" in arguments)
     try:
-        from memory_core.cli import commands
+        from memory_core.cli import app
 
-        return commands.run(arguments)
+        return app.run(arguments)
     except KeyboardInterrupt:
         output.complain("interrupted", "What is indexed is kept; the next index or search goes on from there.")
         return 130
     except Exception as error:
+        import click
+
         if isinstance(error, OSError) and not _takes_output():
             return 1  # `main` says so
-        if "--debug" in arguments:
+        if "--debug" in arguments and not isinstance(error, click.UsageError):
             raise
         return _explain(error, as_json="--json" in arguments)
 
@@ -140,9 +110,19 @@ def _takes_output() -> bool:
 
 def _explain(error: Exception, *, as_json: bool) -> int:
     """Print an error as one line, and as JSON if that is asked for; return its exit code."""
-    from memory_core.cli import output
+    import click
+
+    from memory_core.cli import app, output
     from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, MemoryOff
 
+    if isinstance(error, click.UsageError):
+        message = " ".join(error.format_message().split()).rstrip(".")
+        message = message[:1].lower() + message[1:]
+        action = f"Try: {error.ctx.command_path if error.ctx else app.PROGRAM} --help"
+        if as_json:
+            output.print_json({"error": message, "action": action})
+        output.complain(message, action)
+        return 2
     if as_json and isinstance(error, (MemoryCoreError, OSError)):
         output.print_json({"error": str(error), "action": getattr(error, "action", None)})
     if isinstance(error, ConfigError):

@@ -1,4 +1,4 @@
-"""Commands that a person uses beside a search: write a note, open one in an editor, keep the index up to date."""
+"""The commands that read, write and index notes, and those that tell how their index is."""
 
 from __future__ import annotations
 
@@ -10,26 +10,86 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from memory_core.atomic import locked, replace_file
-from memory_core.cli import opening, output
-from memory_core.cli.output import describe_failure
-from memory_core.cli.parser import Options, build_parser
+from memory_core.cli import output
+from memory_core.cli.app import (
+    Options,
+    argument,
+    check_as_of,
+    command,
+    explain_empty,
+    open_memory,
+    open_notes,
+    with_sources,
+)
 from memory_core.errors import InvalidArgument, MemoryOff
-from memory_core.records import Finding, ProgressCallback, SyncReport
+from memory_core.records import Finding, ProgressCallback, SyncReport, to_json
+from memory_core.tools.arguments import read_citation
 
 if TYPE_CHECKING:
     from memory_core.config.agent import AgentConfig
     from memory_core.plugin.memory import Memory
 
 WATCH_SECONDS = 1.0  # between two looks at what the background has done
+AGAIN = "run `memory-core index`"
+LOCK_SECONDS = 5.0
+MESSAGE_CHARS = 500
+
+log = logging.getLogger(__name__)
 
 
-def run_add(options: Options) -> int:
-    """Append a text, or what standard input holds, to the note of the day or to MEMORY.md."""
-    text = _read_input() if options.text == ["-"] else " ".join(options.text)
-    with opening.open_notes(options) as memory:
-        target = "longterm" if options.longterm else "daily"
-        result = memory.call_tool("memory_append", {"text": text, "target": target})
+@command("get")
+@argument("path", help="path as a hit names it, such as memory/2026-01-05.md")
+@click.option("--from", "start", type=int, metavar="N", help="begin at line N")
+@click.option("--lines", type=int, metavar="N", help="print at most N lines")
+@click.option("--as-of", metavar="TIME", help="as it stood then: YYYY-MM-DD (its end), or a date and time")
+@with_sources
+@click.pass_obj
+def get(options: Options, *, path: str, start: int | None, lines: int | None, as_of: str | None) -> int:
+    """Print a note, or some lines of it."""
+    check_as_of(as_of)
+    with open_notes(options) as memory:
+        result = memory.call_tool("memory_get", {"path": path, "from": start, "lines": lines, "asOf": as_of})
+    whole = lines is None and read_citation(path).lines is None
+    return output.print_result(result, lambda found: output.print_document(found, whole=whole), as_json=options.json)
+
+
+@command("open")
+@argument("place", help="place as a hit names it: memory/2026-01-05.md:L3-L9")
+@with_sources
+@click.pass_obj
+def open_place(options: Options, *, place: str) -> int:
+    """Print the file and line of a place, as editors take them."""
+    from memory_core.sources import pages
+
+    with open_notes(options) as memory:
+        result = memory.call_tool("memory_get", {"path": place, "lines": 1})
+        config = memory.config()
+    if code := output.find_code(result):
+        if options.json:
+            output.print_json(result)
+        output.complain(result.get("error") or f"{place}: there is no such note", result.get("action"))
+        return code
+    file = pages.resolve(config, result["path"])
+    path = str(file.real_path) if file else result["path"]
+    if options.json:
+        output.print_json({"path": path, "line": result["from"]})
+    else:
+        print(f"{path}:{result['from']}")
+    return 0
+
+
+@command("add")
+@argument("text", nargs=-1, required=True, help="what to remember; Markdown; - is standard input")
+@click.option("--longterm", is_flag=True, help="into MEMORY.md instead")
+@click.pass_obj
+def add(options: Options, *, text: tuple[str, ...], longterm: bool) -> int:
+    """Write a text into the note of the day."""
+    said = _read_input() if text == ("-",) else " ".join(text)
+    with open_notes(options) as memory:
+        result = memory.call_tool("memory_append", {"text": said, "target": "longterm" if longterm else "daily"})
     if options.json:
         output.print_json(result)
     if "error" in result:
@@ -47,30 +107,26 @@ def _read_input() -> str:
         raise InvalidArgument("TEXT", "standard input is not UTF-8 text") from error
 
 
-def run_open(options: Options) -> int:
-    """Print the file and line of a place as editors take them."""
-    from memory_core.sources import pages
-
-    with opening.open_notes(options) as memory:
-        result = memory.call_tool("memory_get", {"path": options.place, "lines": 1})
-        config = memory.config()
-    if code := output.find_code(result):
-        if options.json:
-            output.print_json(result)
-        output.complain(result.get("error") or f"{options.place}: there is no such note", result.get("action"))
-        return code
-    file = pages.resolve(config, result["path"])
-    path = str(file.real_path) if file else result["path"]
-    if options.json:
-        output.print_json({"path": path, "line": result["from"]})
-    else:
-        print(f"{path}:{result['from']}")
+@command("index")
+@click.option("--force", is_flag=True, help="rebuild the whole index")
+@with_sources
+@click.pass_obj
+def index(options: Options, *, force: bool) -> int:
+    """Index what has changed in the notes; `reindex` is another name for it."""
+    with open_notes(options) as memory, output.SyncProgress() as progress:
+        report = sync_notes(memory, force=force, progress=progress)
+        output.print_record(report, output.print_report, as_json=options.json)
+        if not report.files:
+            explain_empty(memory)
     return 0
 
 
-def run_watch(options: Options) -> int:
-    """Index what changes in the notes, until somebody interrupts."""
-    with opening.open_notes(options) as memory, output.SyncProgress() as progress:
+@command("watch")
+@with_sources
+@click.pass_obj
+def watch(options: Options) -> int:
+    """Index what changes in the notes, until interrupted."""
+    with open_notes(options) as memory, output.SyncProgress() as progress:
         output.print_report(memory.sync(progress=progress))
         sys.stdout.flush()  # a pipe would keep it back
         memory.start()
@@ -91,21 +147,73 @@ def run_watch(options: Options) -> int:
     return 0
 
 
-def run_completion(options: Options) -> int:
-    """Print a script that completes commands and options in a shell."""
-    import shtab
+@command("status")
+@click.option("--deep", is_flag=True, help="also try to embed a text")
+@with_sources
+@click.pass_obj
+def show_status(options: Options, *, deep: bool) -> int:
+    """Show the state of the index, the provider of embeddings, and problems."""
+    with open_notes(options) as memory:
+        status = memory.status()
+        probed = memory.probe() if deep else None
+    if options.json:
+        output.print_json(status if probed is None else {**to_json(status), "probe": probed})
+    else:
+        output.print_status(status)
+        if probed is not None:
+            output.print_probe(probed)
+    return 0 if probed is None or probed.ok else 1
 
-    from memory_core.cli.commands import COMMANDS
 
-    print(shtab.complete(build_parser(COMMANDS), shell=options.shell))
+@command("probe")
+@click.pass_obj
+def probe(options: Options) -> int:
+    """Try to embed a text with the configured provider."""
+    with open_memory(options) as memory:
+        found = memory.probe()
+    output.print_record(found, output.print_probe, as_json=options.json)
+    return 0 if found.ok else 1
+
+
+@command("doctor")
+@click.pass_obj
+def doctor(options: Options) -> int:
+    """Check everything that a search needs, and say what to do about problems."""
+    from memory_core.cli.hosts import diagnose_hosts
+
+    with open_memory(options) as memory:
+        findings = [*memory.diagnose(), *diagnose_index(memory.config()), *diagnose_hosts()]
+    healthy = all(finding.level != "fail" for finding in findings)
+    if options.json:
+        output.print_json({"ok": healthy, "findings": findings})
+    else:
+        output.print_findings(findings)
+    return 0 if healthy else 1
+
+
+@command("activity")
+@click.option("--session", metavar="KEY", help="only what this session did")
+@click.option("--limit", type=int, default=20, metavar="N", help="at most N lines (20)")
+@click.pass_obj
+def list_activity(options: Options, *, session: str | None, limit: int) -> int:
+    """List what sessions stored, recalled, flushed and forgot, the latest first."""
+    if limit < 1:
+        raise InvalidArgument("--limit", f"expected 1 or more, not {limit}")
+    with open_notes(options) as memory:
+        found = memory.list_activity(limit=limit, session=session)
+        enabled = memory.config().search.activity.enabled
+    if options.json:
+        output.print_json({"enabled": enabled, "activity": found})
+        return 0
+    for entry in found:
+        facts = [entry.by, *([entry.outcome] if entry.outcome else []), *([entry.session] if entry.session else [])]
+        places = ", ".join(entry.places) + (" ..." if entry.count > len(entry.places) else "")
+        output.write(f"{output.format_time(entry.at)}  {entry.action:<8}  {places or 'nothing'}  ({', '.join(facts)})")
+    if not enabled:
+        output.print_aside("The log is off; memorySearch.activity.enabled turns it on.")
+    elif not found:
+        output.print_aside("No activity yet." if session is None else f"No activity of session {session}.")
     return 0
-
-
-AGAIN = "run `memory-core index`"
-LOCK_SECONDS = 5.0
-MESSAGE_CHARS = 500
-
-log = logging.getLogger(__name__)
 
 
 def sync_notes(memory: Memory, *, force: bool, progress: ProgressCallback | None) -> SyncReport:
@@ -122,7 +230,7 @@ def sync_notes(memory: Memory, *, force: bool, progress: ProgressCallback | None
     except Exception as error:
         _keep(config, f"{error}" or type(error).__name__)
         raise
-    complaints = [*map(describe_failure, report.failures), *report.warnings]
+    complaints = [*map(output.describe_failure, report.failures), *report.warnings]
     _keep(config, "; ".join(complaints))
     return report
 

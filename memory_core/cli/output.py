@@ -13,19 +13,17 @@ import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import fields, is_dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
-from memory_core.config.fields import to_camel
+from memory_core.records import to_json
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
-    from memory_core.config import Row
-    from memory_core.plugin.flush.preview import Preview
     from memory_core.records import FileFailure, Finding, Probe, Progress, Status, SyncReport
+
+Record = TypeVar("Record")
 
 NOTICES = "memory_core.embeddings.destination"  # what goes there is always shown, as where notes are sent
 INDEX_IT = "run: memory-core index"
@@ -70,25 +68,9 @@ def print_aside(line: str, stream: TextIO | None = None) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def to_plain(value: Any) -> Any:
-    """Return a value for JSON: records become objects with camelCase keys, paths become text.
-
-    >>> from memory_core.records import Probe
-    >>> plain(Probe(ok=True, provider="static"))["provider"]
-    'static'
-    """
-    if is_dataclass(value) and not isinstance(value, type):
-        return {to_camel(each.name): to_plain(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): to_plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [to_plain(item) for item in value]
-    return str(value) if isinstance(value, Path) else value
-
-
 def print_json(value: Any) -> None:
     """Print a record or a mapping as JSON; text in any script stays readable."""
-    print(json.dumps(to_plain(value), ensure_ascii=False, indent=2))
+    print(json.dumps(to_json(value), ensure_ascii=False, indent=2))
 
 
 def write(text: str) -> None:
@@ -185,6 +167,33 @@ def print_document(result: Mapping[str, Any], *, whole: bool) -> None:
         print_aside(f"Line {last} is cut: it is longer than a page. `memory-core open` names the file.")
 
 
+def print_record(record: Record, show: Callable[[Record], None], *, as_json: bool) -> None:
+    """Print a record as JSON, or for a person with `show`."""
+    if as_json:
+        print_json(record)
+    else:
+        show(record)
+
+
+def print_result(result: Mapping[str, Any], show: Callable[[Mapping[str, Any]], None], *, as_json: bool) -> int:
+    """Print the result of a tool as JSON, or for a person with `show`; return the exit code."""
+    if as_json:
+        print_json(result)
+    elif "error" not in result:
+        show(result)
+    if "error" in result:
+        complain(result["error"], result.get("action"))
+    elif result.get("status") == "not_found":
+        if "asOf" in result:
+            complain(
+                f"{result['path']}: there was no such note at {result['asOf']['moment']}",
+                f"See its versions: memory-core history {result['path']}",
+            )
+        else:
+            complain(f"{result['path']}: there is no such note", "`memory-core status` names the workspace.")
+    return find_code(result)
+
+
 def find_code(result: Mapping[str, Any]) -> int:
     """Return the exit code for the result of a tool: 2 for a wrong argument, and where the configuration has memory off."""
     if "error" not in result:
@@ -192,24 +201,12 @@ def find_code(result: Mapping[str, Any]) -> int:
     return 2 if "code" in result or "disabled" in result else 1
 
 
-def print_settings(rows: Sequence[Row]) -> None:
-    """Print a resolved configuration: document and places, then the settings that are not the default."""
-    changed = [row for row in rows if row.origin != "default" or "." not in row.key]
-    print_pairs({row.key: _format_setting(row) for row in changed})
-    print(f"\n{len(rows) - len(changed)} other settings keep their defaults; --json lists them.")
-
-
-def _format_setting(row: Row) -> str:
-    spelling = f": {row.spelling}" if row.spelling else ""
-    return f"{_format_value(row.value)}  ({row.origin}{spelling})"
-
-
 def print_pairs(pairs: Mapping[str, object]) -> None:
     """Print names and values in two columns; None and empty values are left out."""
     shown = {name: value for name, value in pairs.items() if value not in (None, "", (), [], {})}
     width = max(map(len, shown), default=0)
     for name, value in shown.items():
-        print(hang(f"{name:<{width}}  ", _format_value(value)))
+        print(hang(f"{name:<{width}}  ", format_value(value)))
 
 
 def hang(label: str, text: str) -> str:
@@ -239,13 +236,14 @@ def print_table(rows: Sequence[Sequence[str]]) -> None:
         write("  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _format_value(value: object) -> str:
+def format_value(value: object) -> str:
+    """Return a value for a person: yes or no, names with their values, parts with commas between them."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_format_value(item)}" for name, item in value.items())
+        return ", ".join(f"{name} {format_value(item)}" for name, item in value.items())
     if isinstance(value, list | tuple):
-        return ", ".join(map(_format_value, value))
+        return ", ".join(map(format_value, value))
     return str(value)
 
 
@@ -326,29 +324,6 @@ def print_probe(probe: Probe) -> None:
         print(f"{who} works: {probe.dimensions} dimensions in {probe.seconds:.2f} s")
     if probe.warning:
         complain(probe.warning, probe.action)
-
-
-def print_flush(preview: Preview) -> None:
-    """Print if a flush turn is due and why, then its prompts."""
-    print_pairs(
-        {
-            "session": preview.session,
-            "transcript": preview.transcript,
-            "transcript bytes": preview.transcript_bytes,
-            "total tokens": preview.total_tokens,
-            "context tokens": preview.context_tokens,
-            "due from": None if preview.threshold_tokens is None else f"{preview.threshold_tokens} tokens",
-            "compactions": preview.compaction_count,
-            "compactions at last flush": preview.flushed_compaction_count,
-            "flush due": preview.due,
-            "because": preview.reason,
-            "target": preview.target,
-            "tools": preview.tools,
-        }
-    )
-    for title, text in (("system prompt", preview.system_prompt), ("prompt", preview.prompt)):
-        if text:
-            write(f"\n{title}:\n" + "\n".join(f"    {line}".rstrip() for line in text.splitlines()))
 
 
 class SyncProgress:

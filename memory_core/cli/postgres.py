@@ -5,14 +5,20 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from memory_core.cli import output
-from memory_core.cli.parser import Argument, Command, Options
+from memory_core.cli.app import Group, Options, argument
 
 if TYPE_CHECKING:
     from memory_core.stores.postgres.operator import Operator, ServerSummary
 
+postgres = Group("postgres", help="Operate a shared index on PostgreSQL.")
+_with_dsn = click.option("--dsn", metavar="DSN", help='the operator\'s connection string, "${NAME}" or "file:PATH"')
+_with_schema = click.option("--schema", metavar="NAME", help="the schema (memory_core)")
 
-def _open(options: Options) -> Operator:
+
+def _open(options: Options, dsn: str | None, schema: str | None) -> Operator:
     """Open the server that --dsn names, else the one of the configuration."""
     from memory_core.backends.loader import find_plugin, read_section
     from memory_core.backends.postgres_plugin import check_driver
@@ -26,12 +32,16 @@ def _open(options: Options) -> Operator:
     config = load_config(options.config, state_dir=options.state_dir, workspace=options.workspace)
     settings: Any = read_section(config.agent(options.agent), "postgres", find_plugin("postgres"))
     assert isinstance(settings, PostgresConfig)
-    dsn = Secret(options.dsn) if options.dsn else settings.dsn
-    return Operator(read_dsn(dsn), options.schema or settings.schema)
+    return Operator(read_dsn(Secret(dsn) if dsn else settings.dsn), schema or settings.schema)
 
 
-def _run_init(options: Options) -> int:
-    with closing(_open(options)) as operator:
+@postgres.command("init")
+@_with_dsn
+@_with_schema
+@click.pass_obj
+def init(options: Options, *, dsn: str | None, schema: str | None) -> int:
+    """Make the schema and its roles on the server, or migrate them."""
+    with closing(_open(options, dsn, schema)) as operator:
         applied = operator.init()
     if options.json:
         output.print_json({"migrations": applied})
@@ -40,28 +50,48 @@ def _run_init(options: Options) -> int:
     return 0
 
 
-def _run_grant(options: Options) -> int:
-    with closing(_open(options)) as operator:
-        operator.grant(options.role, options.tenant, write=options.write)
+@postgres.command("grant")
+@argument("role", help="a login role of the server")
+@argument("tenant", help="the tenant, by default an agent's id")
+@click.option("--write", is_flag=True, help="let it write, too")
+@_with_dsn
+@_with_schema
+@click.pass_obj
+def grant(options: Options, *, role: str, tenant: str, write: bool, dsn: str | None, schema: str | None) -> int:
+    """Let a role read a tenant; the tenant is made when it is new."""
+    with closing(_open(options, dsn, schema)) as operator:
+        operator.grant(role, tenant, write=write)
     if options.json:
-        output.print_json({"role": options.role, "tenant": options.tenant, "write": options.write})
+        output.print_json({"role": role, "tenant": tenant, "write": write})
     else:
-        print(f"{options.role} may {'read and write' if options.write else 'read'} {options.tenant}")
+        print(f"{role} may {'read and write' if write else 'read'} {tenant}")
     return 0
 
 
-def _run_revoke(options: Options) -> int:
-    with closing(_open(options)) as operator:
-        ended = operator.revoke(options.role, options.tenant)
+@postgres.command("revoke")
+@argument("role", help="a login role of the server")
+@argument("tenant", help="the tenant, by default an agent's id")
+@_with_dsn
+@_with_schema
+@click.pass_obj
+def revoke(options: Options, *, role: str, tenant: str, dsn: str | None, schema: str | None) -> int:
+    """End a role's right to a tenant."""
+    with closing(_open(options, dsn, schema)) as operator:
+        ended = operator.revoke(role, tenant)
     if options.json:
-        output.print_json({"role": options.role, "tenant": options.tenant, "revoked": ended})
+        output.print_json({"role": role, "tenant": tenant, "revoked": ended})
     else:
-        print(f"{options.role} {'may no longer see' if ended else 'was no member of'} {options.tenant}")
+        print(f"{role} {'may no longer see' if ended else 'was no member of'} {tenant}")
     return 0
 
 
-def _run_status(options: Options) -> int:
-    with closing(_open(options)) as operator:
+@postgres.command("status")
+@_with_dsn
+@_with_schema
+@click.pass_obj
+def show_status(options: Options, *, dsn: str | None, schema: str | None) -> int:
+    """Show the tenants on the server, their sizes and members."""
+    with closing(_open(options, dsn, schema)) as operator:
         summary = operator.summarise()
     if options.json:
         output.print_json(summary)
@@ -77,40 +107,3 @@ def _print_summary(summary: ServerSummary) -> None:
         held = f"{output.count(tenant.notes, 'note')}, {output.count(tenant.chunks, 'chunk')}"
         print(f"{tenant.name}: {held} of {tenant.workspace or 'nobody yet'}")
         print(f"  writers: {', '.join(tenant.writers) or 'none'}; readers: {', '.join(tenant.readers) or 'none'}")
-
-
-_SERVER = (
-    Argument.of("--dsn", metavar="DSN", help='the operator\'s connection string, "${NAME}" or "file:PATH"'),
-    Argument.of("--schema", metavar="NAME", help="the schema (memory_core)"),
-)
-_MEMBER = (
-    Argument.of("role", metavar="ROLE", help="a login role of the server"),
-    Argument.of("tenant", metavar="TENANT", help="the tenant, by default an agent's id"),
-)
-COMMANDS = (
-    Command(
-        name="postgres init",
-        group="Operate a shared index on PostgreSQL.",
-        help="Make the schema and its roles on the server, or migrate them.",
-        run=_run_init,
-        arguments=_SERVER,
-    ),
-    Command(
-        name="postgres grant",
-        help="Let a role read a tenant; the tenant is made when it is new.",
-        run=_run_grant,
-        arguments=(*_MEMBER, Argument.of("--write", action="store_true", help="let it write, too"), *_SERVER),
-    ),
-    Command(
-        name="postgres revoke",
-        help="End a role's right to a tenant.",
-        run=_run_revoke,
-        arguments=(*_MEMBER, *_SERVER),
-    ),
-    Command(
-        name="postgres status",
-        help="Show the tenants on the server, their sizes and members.",
-        run=_run_status,
-        arguments=_SERVER,
-    ),
-)

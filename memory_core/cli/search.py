@@ -1,7 +1,8 @@
-"""The commands that explain what a search finds, show it on a page, and tell what notes say of a name."""
+"""The commands that search: hits, the reasons for them, a page that shows both, and what notes say of a name."""
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -9,13 +10,16 @@ from contextlib import suppress
 from datetime import date
 from typing import TYPE_CHECKING
 
-from memory_core.cli import opening, output
-from memory_core.cli.parser import Options
-from memory_core.errors import InvalidArgument
+import click
+
+from memory_core.cli import output
+from memory_core.cli.app import Options, argument, check_as_of, command, explain_empty, open_notes, with_sources
+from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.records import NOTHING_INDEXED
 from memory_core.sources.roots import quote_name
 
 if TYPE_CHECKING:
+    from memory_core.plugin.memory import Memory
     from memory_core.records import (
         AskedQuestion,
         AskedTerm,
@@ -31,29 +35,109 @@ SHOWN = 8  # passages that are listed; --json lists all
 LINE = 60  # characters of the passage that are quoted
 BAR = 10  # characters of a full bar
 _FILE = re.compile(r"/|\.(md|jsonl)\b")  # in a word that names a note or a session log
+NAMES = 30  # that are listed where no number is asked for
+KINDS = {"note": "note", "tag": "tag", "link": "linked, without a note", "found": "looks like a name"}
 
 
-def run_explain(options: Options) -> int:
-    """Explain a search, and why a place is not in it."""
-    query, place = _split_words(options.query)
-    with opening.open_notes(options) as memory:
+@command("search")
+@argument("query", nargs=-1, required=True, help="question or words to look for")
+@click.option("--max-results", type=int, metavar="N", help="show at most N hits, 1 to 100")
+@click.option("--min-score", type=float, metavar="X", help="leave out hits below X, 0 to 1")
+@click.option("--after", metavar="DATE", help="only notes of this date or later, YYYY-MM-DD")
+@click.option("--before", metavar="DATE", help="only notes of this date or earlier")
+@click.option("--as-of", metavar="TIME", help="as notes stood then: YYYY-MM-DD (its end), or a date and time")
+@click.option("--about", metavar="NAME", help="only what mentions this name, or an alias of it")
+@with_sources
+@click.pass_obj
+def search(
+    options: Options,
+    *,
+    query: tuple[str, ...],
+    max_results: int | None,
+    min_score: float | None,
+    after: str | None,
+    before: str | None,
+    as_of: str | None,
+    about: str | None,
+) -> int:
+    """Search the notes by meaning and by keyword."""
+    check_as_of(as_of)
+    words = os.fsencode(" ".join(query)).decode("utf-8", "replace")
+    asked: dict[str, object] = {
+        "query": words,
+        "maxResults": max_results,
+        "minScore": min_score,
+        "after": after,
+        "before": before,
+        "asOf": as_of,
+        "about": about,
+    }
+    with open_notes(options) as memory:
+        result = memory.call_tool("memory_search", asked)
+        unfinished = result.get("stale") and not (result["results"] and "warning" in result)
+        if unfinished and _finish_sync(memory, result["backend"]):
+            result = {**memory.call_tool("memory_search", asked), "stale": False}
+        if NOTHING_INDEXED in result.get("warning", ""):
+            explain_empty(memory)
+    return output.print_result(result, lambda found: output.print_hits(found, words), as_json=options.json)
+
+
+def _finish_sync(memory: Memory, backend: str) -> bool:
+    """Finish the sync that a search left to the background, since a command has none. Return False if that is no use."""
+    if "provider out" in memory.status().details:
+        return False
+    with output.SyncProgress() as progress:
+        try:
+            return memory.finish_sync(backend, progress=progress)
+        except MemoryCoreError:
+            return False  # the first answer says why, in its warning
+
+
+@command("explain")
+@argument(
+    "query",
+    nargs=-1,
+    required=True,
+    metavar="QUERY... [PLACE]",
+    help="question or words that were looked for; last the note or line that was missed, MEMORY.md or MEMORY.md#L3",
+)
+@click.option("--max-results", type=int, metavar="N", help="as if N hits were asked for, 1 to 100")
+@click.option("--min-score", type=float, metavar="X", help="as if the gate were X, 0 to 1")
+@click.option("--after", metavar="DATE", help="only notes of this date or later, YYYY-MM-DD")
+@click.option("--before", metavar="DATE", help="only notes of this date or earlier")
+@click.option("--about", metavar="NAME", help="only what mentions this name, or an alias of it")
+@with_sources
+@click.pass_obj
+def explain(
+    options: Options,
+    *,
+    query: tuple[str, ...],
+    max_results: int | None,
+    min_score: float | None,
+    after: str | None,
+    before: str | None,
+    about: str | None,
+) -> int:
+    """Tell why a search finds what it finds, and why it does not find one note or line."""
+    question, place = _split_words(query)
+    with open_notes(options) as memory:
         found = memory.explain(
-            query,
+            question,
             place,
-            max_results=options.max_results,
-            min_score=options.min_score,
-            after=_read_day("--after", options.after),
-            before=_read_day("--before", options.before),
-            about=options.about,
+            max_results=max_results,
+            min_score=min_score,
+            after=_read_day("--after", after),
+            before=_read_day("--before", before),
+            about=about,
         )
         if not found.asked.chunks:
-            opening.explain_empty(memory)
+            explain_empty(memory)
     if options.json:
         output.print_json(found)
         return 0
     if found.warning:
         output.complain(found.warning, found.action)
-    output.write(describe(found))
+    output.write(describe_search(found))
     return 0
 
 
@@ -69,12 +153,16 @@ def _split_words(words: Sequence[str]) -> tuple[str, str | None]:
     return " ".join(words), None
 
 
-def run_inspect(options: Options) -> int:
-    """Serve the page that shows this memory, until interrupted."""
+@command("inspect")
+@click.option("--port", type=int, default=0, metavar="N", help="port to serve on; a free one without it")
+@with_sources
+@click.pass_obj
+def inspect(options: Options, *, port: int) -> int:
+    """Serve a page on this machine that shows searches, their reasons, notes and the index."""
     from memory_core.config.agent import explain_off
     from memory_core.hosts.inspect.serving import serve
 
-    with opening.open_notes(options) as memory:  # says now what is wrong, not in the page
+    with open_notes(options) as memory:  # says now what is wrong, not in the page
         off = explain_off(memory.config())
 
     def announce(link: str) -> None:
@@ -87,11 +175,11 @@ def run_inspect(options: Options) -> int:
             output.complain(f"{off}, and the page shows nothing", off.action)
 
     with suppress(KeyboardInterrupt):
-        serve(lambda: opening.open_notes(options), options.port, announce)
+        serve(lambda: open_notes(options), port, announce)
     return 0
 
 
-def describe(found: Explanation) -> str:
+def describe_search(found: Explanation) -> str:
     """Return an explanation as text for a person."""
     verdict, lines = found.verdict, [output.hang("", _begin(found))]
     if verdict.action:
@@ -208,22 +296,23 @@ def _read_day(option: str, value: str | None) -> date | None:
         raise InvalidArgument(option, f"expected a date as YYYY-MM-DD, not {value!r}") from error
 
 
-NAMES = 30  # that are listed where no number is asked for
-KINDS = {"note": "note", "tag": "tag", "link": "linked, without a note", "found": "looks like a name"}
-
-
-def run_related(options: Options) -> int:
-    """Print what is related to a name, or the names that there are."""
-    name = " ".join(options.name).strip() if options.name else None
-    if name == "":
+@command("related")
+@argument("name", nargs=-1, help="name, alias or tag; without it, list the names")
+@click.option("--max-results", type=int, metavar="N", help="show at most N entries of each list, 1 to 100")
+@with_sources
+@click.pass_obj
+def related(options: Options, *, name: tuple[str, ...], max_results: int | None) -> int:
+    """Tell where notes link to a name and mention it, and what stands beside it."""
+    asked = " ".join(name).strip() if name else None
+    if asked == "":
         raise InvalidArgument(
             "NAME", "is empty", action="name a person, a project or a thing; without it, list the names"
         )
-    most = options.max_results if options.max_results is not None or name else NAMES
-    with opening.open_notes(options) as memory:
-        found = memory.related(name, max_results=most)
+    most = max_results if max_results is not None or asked else NAMES
+    with open_notes(options) as memory:
+        found = memory.related(asked, max_results=most)
         if NOTHING_INDEXED in (found.warning or ""):
-            opening.explain_empty(memory)
+            explain_empty(memory)
     if options.json:
         output.print_json(found)
         return 0

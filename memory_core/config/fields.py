@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
+from memory_core.records import to_camel as to_camel  # noqa: PLC0414  # for those who declare settings
+
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
     from pydantic_core import CoreSchema
@@ -29,12 +31,6 @@ _FRAMING_HEADERS = frozenset({
 def is_framing_header(name: str) -> bool:
     """Return True if a header belongs to the connection, so that a configuration may not set it."""
     return name.strip().lower() in _FRAMING_HEADERS
-
-
-def to_camel(name: str) -> str:
-    """Return an attribute's name as documents spell it: `watch_debounce_ms` becomes `watchDebounceMs`."""
-    head, *rest = name.split("_")
-    return head + "".join(word.capitalize() for word in rest)
 
 
 # Configures pydantic for these classes: camelCase keys, unknown keys refused, no coercion ("5" is not a number).

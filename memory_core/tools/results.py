@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from memory_core.config.fields import to_camel
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, PathRefused
+from memory_core.records import to_json
 from memory_core.text.messages import replace_surrogates
 
 if TYPE_CHECKING:
@@ -166,13 +165,14 @@ def _shape_now(now: Now) -> dict[str, Any]:
 
 def shape_explanation(found: Explanation) -> dict[str, Any]:
     """Return the result of memory_explain; a warning and its action stand in it where there are any."""
-    shaped = {to_camel(name): _to_plain(value) for name, value in asdict(found).items()}
-    return {key: value for key, value in shaped.items() if value is not None or key not in ("warning", "action")}
+    return {
+        key: value for key, value in to_json(found).items() if value is not None or key not in ("warning", "action")
+    }
 
 
 def shape_related(found: Related, *, cite_places: bool) -> dict[str, Any]:
     """Return the result of memory_related; every place in it has a citation where they are wanted."""
-    shaped: dict[str, Any] = asdict(found)
+    shaped: dict[str, Any] = to_json(found)
     for key in ("stale", "warning", "action"):
         if not shaped[key]:
             del shaped[key]
@@ -180,13 +180,7 @@ def shape_related(found: Related, *, cite_places: bool) -> dict[str, Any]:
         for places in (shaped["backlinks"], shaped["mentions"], *(each["places"] for each in shaped["beside"])):
             for place in places:
                 place["citation"] = f"{place['path']}#L{place['line']}"
-    return {key: _to_plain(value) for key, value in shaped.items()}
-
-
-def _to_plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {to_camel(key): _to_plain(child) for key, child in value.items()}
-    return [_to_plain(child) for child in value] if isinstance(value, list | tuple) else value
+    return shaped
 
 
 def shape_disabled(reason: str, action: str) -> dict[str, Any]:

@@ -29,10 +29,7 @@ class Cli:
         self._capsys = capsys
 
     def __call__(self, *arguments: str) -> Shown:
-        try:
-            code = main(arguments)
-        except SystemExit as stop:
-            code = int(stop.code or 0)
+        code = main(arguments)
         shown = self._capsys.readouterr()
         return code, shown.out, shown.err
 
@@ -148,15 +145,22 @@ def test_a_question_of_several_words_is_explained(cli: Cli, here: Path, words: t
     assert (code, err, out.startswith(verdict)) == (0, "", True)
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
-def test_a_shell_completes_the_commands(cli: Cli, shell: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_is_given_a_script_that_asks_for_completions(cli: Cli, shell: str, tmp_path: Path) -> None:
     code, out, err = cli("completion", shell)
     assert (code, err) == (0, "")
-    assert "adopt" in out
-    assert "--max-results" in out
+    assert f"_MEMORY_CORE_COMPLETE={shell}_complete" in out
     if shell == "bash":
         script = write(tmp_path / "complete.sh", out)
         assert subprocess.run(["bash", "-n", str(script)], check=False, timeout=30).returncode == 0
+
+
+def test_bash_completes_commands_and_options(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_MEMORY_CORE_COMPLETE", "bash_complete")
+    for line, expected in (("memory-core ado", "adopt"), ("memory-core search --max-r", "--max-results")):
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+        assert cli() == (0, f"plain,{expected}\n", "")
 
 
 def test_watch_indexes_what_changes_until_interrupted(tmp_path: Path) -> None:

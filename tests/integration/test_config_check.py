@@ -13,7 +13,7 @@ import jsonschema
 import pyjson5
 import pytest
 
-from memory_core.cli import commands
+from memory_core.cli import app
 from memory_core.config import build_config_schema, load_config
 from memory_core.errors import ConfigError
 from memory_qmd.config import QmdConfig
@@ -401,7 +401,7 @@ def check(folder: Path, text: str) -> tuple[list[str], list[str]]:
     (folder / "workspace").mkdir(exist_ok=True)
     shown = io.StringIO()
     with redirect_stdout(shown), redirect_stderr(io.StringIO()):
-        commands.run(["config", "check", str(path), "--json", "--workspace", str(folder / "workspace")])
+        app.run(["config", "check", str(path), "--json", "--workspace", str(folder / "workspace")])
     told = json.loads(shown.getvalue())
     return told.get("problems", []), told.get("warnings", [])
 

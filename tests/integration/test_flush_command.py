@@ -1,4 +1,4 @@
-"""`memory-core flush --dry-run`: what would happen with a session, and why."""
+"""`memory-core flush`: what would happen with a session, and why."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def record(folder: Path, **entry: Any) -> bytes:
 def test_a_session_that_is_due(command: Command, sessions: Path, by_file: bool) -> None:
     before = record(sessions)
     named = str(sessions / "s1.jsonl") if by_file else KEY
-    shown = command("flush", "--dry-run", "--session", named)
+    shown = command("flush", "--session", named)
 
     assert (shown.code, shown.err) == (0, "")
     rows = dict(line.split("  ", 1) for line in shown.out.split("\n\n")[0].splitlines())
@@ -107,9 +107,6 @@ def test_mistakes_are_one_line(command: Command, sessions: Path) -> None:
     unknown = command("flush", "--dry-run", "--session", "agent:main:mian")
     assert unknown.code == 2
     assert f"known are {KEY}, agent:main:cron:x" in unknown.error
-    for_real = command("flush", "--session", KEY)
-    assert for_real.code == 2
-    assert "--dry-run: is required" in for_real.error
     (sessions / "sessions.json").write_text("{oops")
     broken = command("flush", "--dry-run", "--session", KEY)
     assert broken.code == 1

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 import memory_core
-from memory_core.cli import commands
+from memory_core.cli import app
 from memory_core.cli.main import main
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import HistoryUnavailable, InvalidArgument, NoteNotWritten
@@ -314,7 +314,7 @@ def test_another_backend_refuses(tmp_path: Path) -> None:
 def _run(memory: Memory, *arguments: str) -> tuple[int, str]:
     config, out = memory.config(), io.StringIO()
     with contextlib.redirect_stdout(out):
-        code = commands.run([*arguments, "--workspace", str(config.workspace), "--state-dir", str(config.state_dir)])
+        code = app.run([*arguments, "--workspace", str(config.workspace), "--state-dir", str(config.state_dir)])
     return code, out.getvalue()
 
 

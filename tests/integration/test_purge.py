@@ -15,7 +15,7 @@ import pytest
 
 import memory_core
 from memory_core.backends import recording
-from memory_core.cli import commands, history
+from memory_core.cli import app, history
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, TextInUse
 from memory_core.history.history import History
@@ -83,7 +83,7 @@ def _purge(memory: Memory, *arguments: str, text: str = SECRET) -> tuple[int, st
     place.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
     names = ["--workspace", str(config.workspace), "--state-dir", str(config.state_dir), "--config", str(place)]
     with redirect_stdout(out):
-        code = commands.run(["history", "purge", "--match", text, *arguments, *names])
+        code = app.run(["history", "purge", "--match", text, *arguments, *names])
     return code, out.getvalue()
 
 
@@ -186,7 +186,7 @@ def test_forgetting_an_item_tells_what_the_past_holds(memory: Memory, capsys: py
     memory.sync()
     item = memory.items.write("The safe opens with 7788.", scope=None, tags=[]).item
     names = ["--workspace", str(config.workspace), "--state-dir", str(config.state_dir)]
-    commands.run(["items", "forget", item.id, *names])
+    app.run(["items", "forget", item.id, *names])
     assert "history purge --match 'The safe opens with 7788'" in capsys.readouterr().err
 
 

@@ -95,6 +95,7 @@ def test_a_fresh_environment_gets_no_vendors_library(wheel: zipfile.ZipFile) -> 
         *(
             "annotated-types",
             "apsw",
+            "click",
             "filelock",
             "httpx",
             "jsonschema",
@@ -105,6 +106,6 @@ def test_a_fresh_environment_gets_no_vendors_library(wheel: zipfile.ZipFile) -> 
             "pystemmer",
             "pyyaml",
         ),
-        *("rich", "shtab", "sqlite-vec", "tenacity", "threadpoolctl", "tokenizers", "watchdog", "wordllama"),
+        *("rich", "sqlite-vec", "tenacity", "threadpoolctl", "tokenizers", "watchdog", "wordllama"),
     }
     assert set(about.get_all("Provides-Extra", [])) == {"all", "inspect", "litellm", "local", "mcp", "postgres"}

@@ -18,7 +18,7 @@ import importlib.util
 real = importlib.util.find_spec
 importlib.util.find_spec = lambda name, package=None: None if name == "psycopg" else real(name, package)
 sys.meta_path.insert(0, NoDriver())
-import memory_core, memory_core.cli.commands
+import memory_core, memory_core.cli.app, memory_core.cli.postgres
 from memory_core.plugin import MemorySlot
 memory = memory_core.open_memory({"memory": {"backend": "postgres"}}, workspace=sys.argv[1], state_dir=sys.argv[2])
 answer = memory.call_tool("memory_search", {"query": "fence"})

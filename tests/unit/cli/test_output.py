@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_core.cli import output
-from memory_core.records import FileFailure, Probe, Progress, SyncReport
+from memory_core.records import FileFailure, Probe, Progress, SyncReport, to_json
 
 
 class Terminal(io.StringIO):
@@ -91,7 +91,7 @@ def test_values_hang_under_each_other_on_a_terminal(monkeypatch: pytest.MonkeyPa
 
 def test_records_become_objects_with_camel_case_keys() -> None:
     report = SyncReport(failures=(FileFailure(path="a.md", reason="gone"),))
-    plain = output.to_plain({"asGiven_": report, "path": Path("/tmp/x")})
+    plain = to_json({"asGiven_": report, "path": Path("/tmp/x")})
     assert plain["asGiven_"]["failures"] == [{"path": "a.md", "reason": "gone"}]
     assert plain["path"] == "/tmp/x"
 

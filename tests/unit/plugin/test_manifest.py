@@ -159,5 +159,5 @@ def test_what_it_points_to_is_in_the_package() -> None:
         "command": "memory-core",
         "args": ["mcp", "--state-dir", "${PLUGIN_DATA}"],
     }
-    assert project["scripts"]["memory-core"] == "memory_core.cli.main:run_process"
+    assert project["scripts"]["memory-core"] == "memory_core.cli.main:main"
     assert not re.search(r"\$\{", json.dumps(MCP["mcpServers"]["memory-core"]["command"]))

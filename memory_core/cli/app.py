@@ -1,0 +1,359 @@
+"""The click application: its commands, the options that each of them takes, and the memory that these name."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import click
+
+from memory_core.__about__ import __version__
+from memory_core.cli import output
+from memory_core.config.resolution import find_current_folder, make_absolute
+from memory_core.config.settings import DEFAULT_AGENT
+from memory_core.errors import ConfigError, ConfigProblem
+
+if TYPE_CHECKING:
+    from memory_core.config.load import ConfigSource
+    from memory_core.plugin.memory import Memory
+
+PROGRAM = "memory-core"
+COMPLETION_VARIABLE = "_MEMORY_CORE_COMPLETE"  # set by the script that `completion` prints
+MOST_ENTRIES = 20_000  # that are looked at to count Markdown files: a home folder may hold millions
+NAMED_BY = ("MEMORY_CORE_CONFIG", "MEMORY_CORE_WORKSPACE")
+
+# Where each command is, below `memory_core.cli`; its module is imported when it is run or its help is shown.
+COMMANDS = {
+    "status": "notes:show_status",
+    "index": "notes:index",
+    "search": "search:search",
+    "explain": "search:explain",
+    "related": "search:related",
+    "inspect": "search:inspect",
+    "get": "notes:get",
+    "activity": "notes:list_activity",
+    "history": "history:list_versions",
+    "history purge": "history:purge",
+    "history import-git": "history:import_git",
+    "diff": "history:diff",
+    "restore": "history:restore",
+    "add": "notes:add",
+    "open": "notes:open_place",
+    "watch": "notes:watch",
+    "adopt": "adopt:adopt",
+    "probe": "notes:probe",
+    "doctor": "notes:doctor",
+    "mcp": "hosts:mcp",
+    "install": "hosts:install",
+    "uninstall": "hosts:uninstall",
+    "hook": "hosts:hook",
+    "chat": "hosts:chat",
+    "flush": "hosts:flush",
+    "items": "items:items",
+    "postgres": "postgres:postgres",
+    "completion": "config:completion",
+    "config": "config:config",
+}
+ALIASES = {"reindex": "index"}
+# Names that people try, and the commands that do it.
+_MEANT = {
+    "append": "add", "write": "add", "remember": "add", "find": "search", "query": "search", "ask": "search",
+    "show": "get", "read": "get", "cat": "get", "why": "explain", "log": "activity", "check": "doctor",
+    "sync": "index", "web": "inspect", "ui": "inspect", "facts": "items",
+}  # fmt: skip
+# A word that begins like an option and is text: a negative number, or a line such as "- buy milk".
+_TEXT = re.compile(r"-\d+(\.\d+)?|-[^=\s]*\s.*", re.DOTALL)
+_MARK = "\0"  # before such a word while click reads the others; no argument of a process can hold it
+
+
+@dataclass(slots=True)
+class Options:
+    """The options of every command, and `sources`, which those that read notes take."""
+
+    agent: str = DEFAULT_AGENT
+    workspace: str | None = None
+    config: str | None = None
+    state_dir: str | None = None
+    json: bool = False
+    debug: bool = False
+    sources: str | None = None
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    """Put an option into `Options`; one that is not given here keeps its value from before the command."""
+    options = context.ensure_object(Options)
+    name = parameter.name or ""
+    if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+        setattr(options, name, value)
+
+
+def _make_common(name: str, **details: Any) -> click.Option:
+    return click.Option([name], expose_value=False, callback=_keep, **details)
+
+
+COMMON: tuple[click.Parameter, ...] = (
+    _make_common("--agent", metavar="ID", help=f"id of the agent ({DEFAULT_AGENT})"),
+    _make_common("--workspace", metavar="FOLDER", type=click.Path(readable=False), help="folder of the notes"),
+    _make_common(
+        "--config", metavar="FILE", type=click.Path(readable=False), help="configuration of the host, JSON5 or TOML"
+    ),
+    _make_common("--state-dir", metavar="FOLDER", type=click.Path(readable=False), help="folder of the index"),
+    _make_common("--json", is_flag=True, help="print the result as JSON"),
+    _make_common("--debug", is_flag=True, help="show the traceback of an error"),
+)
+with_sources = click.option(
+    "--sources",
+    metavar="NAMES",
+    expose_value=False,
+    callback=_keep,
+    help="what is searched, with commas: memory, workspace (all its .md files), sessions",
+)
+
+
+class Argument(click.Argument):
+    """An argument with a help, which click itself knows since 8.5 only."""
+
+    def __init__(self, names: Sequence[str], help: str = "", **details: Any) -> None:  # noqa: A002  # as in click
+        super().__init__(names, **details)
+        self.help = help
+
+
+class Command(click.Command):
+    """A command that takes the options of every command, too, and lines of text that begin with a hyphen."""
+
+    def __init__(self, *arguments: Any, **details: Any) -> None:
+        super().__init__(*arguments, **details)
+        self.params += COMMON
+        self.short_help = self.short_help or self.help  # click would cut the help in the list of commands
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words after the command's name into `ctx.params`."""
+        options = [each for each in self.params if isinstance(each, click.Option) and not each.is_flag]
+        ask_for_value = {name for each in options for name in each.opts}
+        marked = [
+            f"{_MARK}{word}" if _TEXT.fullmatch(word) and before not in ask_for_value else word
+            for before, word in pairwise(["", *args])
+        ]
+        rest = super().parse_args(ctx, marked)
+        ctx.params = {name: _remove_mark(value) for name, value in ctx.params.items()}
+        return rest
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the arguments, the options, and the options of every command, each under its title."""
+        rows: dict[str, list[tuple[str, str]]] = {}
+        for each in self.get_params(ctx):
+            if isinstance(each, Argument):
+                usage = " ".join(each.get_usage_pieces(ctx))
+                rows.setdefault("Arguments", []).append((usage, each.help or ""))
+            elif record := each.get_help_record(ctx):
+                rows.setdefault("Options of every command" if each in COMMON else "Options", []).append(record)
+        for title, records in rows.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+    def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write nothing, since `format_options` writes the arguments; only click 8.5 and later call this."""
+
+
+def _remove_mark(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_remove_mark, value))
+    return value.removeprefix(_MARK) if isinstance(value, str) else value
+
+
+class Group(click.Group):
+    """Commands with a name in common, such as `items list`."""
+
+    command_class = Command
+    aliases: ClassVar[Mapping[str, str]] = {}  # other names of its commands
+
+    def __init__(self, *arguments: Any, **details: Any) -> None:
+        details.setdefault("no_args_is_help", False)  # wrong usage, not a help
+        super().__init__(*arguments, **details)
+        self.params += COMMON
+        self.short_help = self.short_help or self.help
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the name of the command that `args` begin with, the command, and the words after it.
+
+        Raises:
+            click.UsageError: There is none; names one that may be meant.
+        """
+        name = args[0]
+        if self.get_command(ctx, name) is None and not ctx.resilient_parsing:
+            known = [*self.list_commands(ctx), *self.aliases]
+            near = [each for each in (_MEANT.get(name),) if each in known] or difflib.get_close_matches(
+                name, known, n=1
+            )
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise click.UsageError(f"there is no command {name!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+class App(Group):
+    """The program; imports the module of a command when that is asked for."""
+
+    aliases = ALIASES
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # as in click
+        """Return the names of all commands, those of two words included."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import a command; None if there is none of this name."""
+        place = COMMANDS.get(self.aliases.get(cmd_name, cmd_name))
+        if place is None:
+            return None
+        module, _, attribute = place.partition(":")
+        command: click.Command = getattr(import_module(f"memory_core.cli.{module}"), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Take two words for one name where they are, as `history purge` is: `history` alone takes a path."""
+        both = " ".join(args[:2])
+        return super().resolve_command(ctx, [both, *args[2:]] if both in COMMANDS else args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Return the commands and options that begin so, without names of two words, which a shell would cut."""
+        return [each for each in super().shell_complete(ctx, incomplete) if " " not in each.value]
+
+
+APP = App(
+    PROGRAM,
+    help="Memory for AI agents: plain Markdown notes, searched by meaning and by keyword.",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+click.version_option(__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")(APP)
+
+
+def command(name: str) -> Callable[[Callable[..., int]], Command]:
+    """Make a function a command, whose help is the function's docstring and which returns the exit code."""
+    return click.command(name, cls=Command)
+
+
+def argument(name: str, *, help: str, **details: Any) -> Callable[[Callable[..., int]], Callable[..., int]]:  # noqa: A002
+    """Add an argument to a command; see `click.argument`."""
+    return click.argument(name, cls=Argument, help=help, **details)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command that a command line names.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        click.UsageError: The command line is wrong.
+        MemoryCoreError: The command failed.
+    """
+    if instruction := os.environ.get(COMPLETION_VARIABLE):
+        from click.shell_completion import shell_complete
+
+        return shell_complete(APP, {}, PROGRAM, COMPLETION_VARIABLE, instruction)
+    try:
+        with APP.make_context(PROGRAM, list(arguments)) as context:
+            code: int = APP.invoke(context)
+            return code
+    except click.exceptions.Exit as end:  # of --help and --version
+        return end.exit_code
+
+
+def open_source(options: Options) -> ConfigSource:
+    """Return the configuration that the options name."""
+    from memory_core.config.load import ConfigSource
+
+    workspace: str | Path | None = options.workspace
+    overrides = {}
+    if options.sources:
+        overrides["memorySearch.sources"] = [name.strip() for name in options.sources.split(",")]
+        if "workspace" in overrides["memorySearch.sources"] and not _is_named(options):
+            # "These files here": without notes of its own, no folder is taken for a workspace.
+            workspace = make_absolute(".", find_current_folder(), os.environ)
+    return ConfigSource(options.config, workspace=workspace, state_dir=options.state_dir, overrides=overrides)
+
+
+def open_memory(options: Options) -> Memory:
+    """Open the memory that the options name; a command resolves its configuration once."""
+    from memory_core.config.load import FixedConfig
+    from memory_core.plugin.memory import Memory
+
+    memory = Memory(FixedConfig(open_source(options).current()), agent=options.agent)
+    memory.check()
+    return memory
+
+
+def open_notes(options: Options) -> Memory:
+    """Open the memory of an existing workspace; to a backend, a missing one would only be empty.
+
+    Raises:
+        ConfigError: There is no such workspace.
+    """
+    memory = open_memory(options)
+    workspace = memory.config().workspace
+    if not workspace.is_dir():
+        problem = "this is a file, and a workspace is a folder" if workspace.exists() else "there is no such workspace"
+        action = "make that folder, or name another with --workspace"
+        if not _is_named(options):
+            problem += ", and the current folder holds no MEMORY.md and no memory/"
+            folder = find_current_folder()
+            here = count_markdown(folder) if folder else 0
+            other = f"{_describe_files(here)} here: --sources workspace" if here else action
+            action = f"{other}; or take over what other programs keep: memory-core adopt"
+        raise ConfigError([ConfigProblem("", problem)], origin=str(workspace), action=action)
+    return memory
+
+
+def check_as_of(text: str | None) -> None:
+    """Refuse what is no time by the name of the option; the tools call it asOf."""
+    if text is not None:
+        from memory_core.history.moments import parse_instant
+
+        parse_instant(text, "--as-of")
+
+
+def explain_empty(memory: Memory) -> None:
+    """Say where a note goes in a workspace without any, and how many other Markdown files it holds."""
+    from memory_core.sources.files import list_files
+
+    config = memory.config()
+    found = 0 if "workspace" in config.search.sources else count_markdown(config.workspace)
+    if found:
+        output.complain(f"0 notes; {_describe_files(found)} here: --sources workspace")
+    elif not list_files(config).files:
+        output.complain(
+            f"0 notes in {config.workspace}",
+            "Write MEMORY.md or memory/YYYY-MM-DD.md there, or run: memory-core add TEXT",
+        )
+
+
+def count_markdown(folder: Path) -> int:
+    """Return the number of Markdown files in a folder, hidden ones and those of packages left out."""
+    from memory_core.sources.roots import PACKAGE_TREES, SUFFIX
+
+    found = seen = 0
+    for _, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in PACKAGE_TREES]
+        found += sum(1 for name in files if name.endswith(SUFFIX) and not name.startswith("."))
+        seen += len(folders) + len(files)
+        if seen > MOST_ENTRIES:
+            break
+    return found
+
+
+def _describe_files(number: int) -> str:
+    return f"{number} other .md {'file' if number == 1 else 'files'}"
+
+
+def _is_named(options: Options) -> bool:
+    return bool(options.workspace or options.config or any(os.environ.get(name) for name in NAMED_BY))
