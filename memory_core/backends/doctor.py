@@ -10,8 +10,8 @@ from pathlib import Path
 
 from memory_core.backends.syncing import refuse_other_workspace
 from memory_core.config.agent import AgentConfig, explain_off
-from memory_core.embeddings.choice import choose_provider
 from memory_core.embeddings.outage import explain_fallback, fingerprint_settings, may_fall_back
+from memory_core.embeddings.registry import choose_provider
 from memory_core.errors import NotIndexed, OtherWorkspace, StoreError
 from memory_core.history.history import History
 from memory_core.records import Finding, KeySources, Probe, Status

@@ -17,8 +17,8 @@ from memory_core.config.description import Row, describe, explain_other_spelling
 from memory_core.config.dialects import list_unread
 from memory_core.config.environment import expand_home
 from memory_core.config.load import Reading, find_slot_problem, read_config
-from memory_core.embeddings.choice import find_model_file
 from memory_core.embeddings.credentials import resolve_endpoint
+from memory_core.embeddings.local.model import find_model_file
 from memory_core.errors import BackendError, ConfigError, ProviderUnavailable
 from memory_core.sources.roots import MAKE_IT, find_workspace_problem
 from memory_core.tools import schemas

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Record = TypeVar("Record")
 
-NOTICES = "memory_core.embeddings.destination"  # what goes there is always shown, as where notes are sent
+NOTICES = "memory_core.embeddings.credentials"  # what goes there is always shown, as where notes are sent
 INDEX_IT = "run: memory-core index"
 BAR_SECONDS = 0.5  # shorter work shows no bar
 LINE_SECONDS = 5.0  # before and between lines, where there is no terminal

@@ -7,9 +7,11 @@ Keys and header values stay inside `Secret` until the request that needs them.
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from memory_core.config.agent import AgentConfig
@@ -17,7 +19,7 @@ from memory_core.config.settings import ProviderAccount, Secret
 from memory_core.embeddings.error_mapping import mark_permanent
 from memory_core.embeddings.models import PROVIDERS, ProviderRow
 from memory_core.errors import ProviderUnavailable
-from memory_core.records import ResolveApiKey
+from memory_core.records import ResolveApiKey, Space
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 # Headers whose values are no credentials, and may be as common as "application/json".
@@ -240,3 +242,28 @@ def _missing_key(provider: str, row: ProviderRow) -> ProviderUnavailable:
 
 def _unusable(provider: str, message: str, action: str) -> ProviderUnavailable:
     return mark_permanent(ProviderUnavailable(provider, message, action=action))
+
+
+log = logging.getLogger(__name__)
+
+
+def find_destination(space: Space) -> str | None:
+    """Return the place to which texts for a space are sent, for people; None if they stay on this machine."""
+    from memory_core.embeddings.models import PROVIDERS
+
+    row = PROVIDERS.get(space.provider)
+    if row is None or row.route == "local":
+        return None
+    if not space.endpoint:
+        return f"{space.provider} ({space.model})"
+    return None if is_on_this_machine(space.endpoint) else f"{space.provider} at {find_origin(space.endpoint)}"
+
+
+def announce(destination: str, workspace: Path) -> None:
+    """Say where the notes of a workspace go from now on, and how they stay here."""
+    log.warning(
+        'the notes in %s are sent to %s to be embedded; to keep them on this machine, set memorySearch.provider to "static"'
+        " (in the environment: MEMORY_CORE_PROVIDER=static)",
+        workspace,
+        destination,
+    )

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings import registry
-from memory_core.embeddings.choice import Choice, choose_provider
 from memory_core.embeddings.outage import OutageLog, Outages, explain_fallback, may_fall_back
 from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder, TokenEmbedding
+from memory_core.embeddings.registry import Choice, choose_provider
 from memory_core.errors import ProviderError
 from memory_core.records import Fallback, KeySources, Space
 from memory_core.threads import Clock

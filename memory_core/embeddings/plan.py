@@ -1,29 +1,24 @@
-"""The plan of a provider: model, space, prefixes, input types and limits, from table and configuration."""
+"""The plan of a provider that has models: space, prefixes and input types, from the tables and the configuration.
+
+Deadlines and outcomes of its calls are here, too, because local and remote providers share them.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SearchSettings
-from memory_core.embeddings.error_mapping import mark_permanent
+from memory_core.embeddings.error_mapping import is_outage, mark_permanent
 from memory_core.embeddings.models import PROVIDERS, ModelRow, ProviderRow, find_model
-from memory_core.embeddings.packing import Limits
 from memory_core.embeddings.protocols import TextKind
-from memory_core.errors import ProviderUnavailable
+from memory_core.errors import ProviderError, ProviderUnavailable
 from memory_core.records import Space
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prefixes:
-    """Text put before documents and queries of an asymmetric model."""
-
-    document: str = ""
-    query: str = ""
-
-    def apply(self, text: str, kind: TextKind) -> str:
-        """Return the text as it is sent."""
-        return (self.document if kind == "document" else self.query) + text
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +31,6 @@ class Plan:
         model: Its row in the table of models.
         dimensions: The configured number; None leaves it to the model.
         document_type, query_type: Values for the input type field; "" sends none.
-        prefixes: Text put before documents and queries.
     """
 
     space: Space
@@ -45,7 +39,6 @@ class Plan:
     dimensions: int | None
     document_type: str
     query_type: str
-    prefixes: Prefixes
 
     @property
     def shortened_dimensions(self) -> int:
@@ -56,13 +49,13 @@ class Plan:
         """Return the value for the input type field; "" sends none."""
         return self.document_type if kind == "document" else self.query_type
 
+    def add_prefix(self, text: str, kind: TextKind) -> str:
+        """Return a text with the prefix that an asymmetric model wants before documents or queries."""
+        return (self.model.document_prefix if kind == "document" else self.model.query_prefix) + text
+
     def without_types(self) -> Plan:
         """Return this plan for an endpoint that takes no input types."""
         return replace(self, document_type="", query_type="", space=replace(self.space, input_type=""))
-
-    def new_limits(self) -> Limits:
-        """Return the limits of one request; a new object, because a provider lowers its own."""
-        return Limits(items=self.provider.max_items, tokens=self.model.max_tokens or self.provider.max_tokens)
 
 
 def make_plan(config: AgentConfig, provider: str, *, endpoint: str) -> Plan:
@@ -96,7 +89,6 @@ def make_plan(config: AgentConfig, provider: str, *, endpoint: str) -> Plan:
         dimensions=search.output_dimensionality,
         document_type=document_type,
         query_type=query_type,
-        prefixes=Prefixes(document=model.document_prefix, query=model.query_prefix),
     )
 
 
@@ -110,3 +102,54 @@ def _choose_types(search: SearchSettings, row: ProviderRow, model: ModelRow) -> 
         search.document_input_type or search.input_type or known[0],
         search.query_input_type or search.input_type or known[1],
     )
+
+
+@dataclass(slots=True)
+class Deadline:
+    """The deadline of one call, with the last error that was met before it.
+
+    Attributes:
+        ends_at: Monotonic seconds; None waits for ever.
+        last: The error of the last attempt.
+    """
+
+    ends_at: float | None = None
+    last: ProviderError | None = None
+
+    @classmethod
+    def until(cls, timeout_seconds: float | None) -> Deadline:
+        """Begin now and end after a timeout; None waits for ever."""
+        return cls(None if timeout_seconds is None else time.monotonic() + timeout_seconds)
+
+    @property
+    def left_seconds(self) -> float | None:
+        """Seconds until the deadline, 0 behind it; None without one."""
+        return None if self.ends_at is None else max(0.0, self.ends_at - time.monotonic())
+
+
+def find_runs(outcomes: Mapping[int, T | ProviderError]) -> Iterator[tuple[int, list[T]]]:
+    """Yield the results of consecutive numbers together, as (first number, results); errors are left out."""
+    first, run = 0, list[T]()
+    for number in sorted(outcomes):
+        outcome = outcomes[number]
+        if isinstance(outcome, ProviderError):
+            continue
+        if run and number != first + len(run):
+            yield first, run
+            run = []
+        first = first if run else number
+        run.append(outcome)
+    if run:
+        yield first, run
+
+
+def list_failures(outcomes: Mapping[int, object]) -> list[ProviderError]:
+    """Return the errors among outcomes."""
+    return [outcome for outcome in outcomes.values() if isinstance(outcome, ProviderError)]
+
+
+def summarise(failures: Sequence[ProviderError], texts: int) -> ProviderError:
+    """Return the error to raise for many: an outage before the error of a single text, with a note that counts them."""
+    error = next(filter(is_outage, failures), failures[0])
+    error.add_note(f"At least {len(failures)} of {texts} texts got no embedding.")
+    return error

@@ -1,32 +1,76 @@
-"""Open providers as the configuration says; a provider's module is imported when it is first opened."""
+"""Choose the provider that the configuration means, and open it. Its module is imported when it is first opened."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Protocol, cast
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, cast
 
+from memory_core.__about__ import explain_install
 from memory_core.config.agent import AgentConfig
-from memory_core.config.settings import ProviderId, Remote, SearchSettings
-from memory_core.embeddings.choice import choose_provider
+from memory_core.config.settings import ProviderId, Remote
 from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.errors import ProviderUnavailable
 from memory_core.records import KeySources, ResolveApiKey, Space
 
+if TYPE_CHECKING:
+    from memory_core.embeddings.remote.batches import BatchSwitch
+    from memory_core.embeddings.remote.loop import Retries
+    from memory_core.embeddings.remote.provider import RequestProvider
 
-class Opener(Protocol):
-    """Opens the provider that `memorySearch.provider` names; loads no model and sends nothing yet."""
+# Order of "auto", after a local model.
+AUTOMATIC = ("openai", "gemini", "voyage", "mistral")
 
-    def __call__(
-        self, config: AgentConfig, *, environ: Mapping[str, str], resolve_api_key: ResolveApiKey | None
-    ) -> EmbeddingProvider:
-        """Open the provider.
 
-        Raises:
-            ProviderUnavailable: It cannot be opened; says why and what to do.
-        """
-        ...
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The provider that serves an agent.
+
+    Attributes:
+        provider: Its id, never "auto"; "none" is keyword search alone.
+        reason: Why, one clause for the status.
+        model: The configured model; None if none is, or if the one that is cannot be meant for this provider.
+        missing: The reason why not the configured provider serves, and the command that mends it; "" if it does.
+    """
+
+    provider: str
+    reason: str
+    model: str | None = None
+    missing: str = ""
+
+
+def choose_provider(config: AgentConfig, keys: KeySources) -> Choice:
+    """Resolve `memorySearch.provider`. Opens nothing: for "auto" a model file is looked for, and keys are looked up."""
+    model = config.search.model
+    if config.search.provider == "litellm" and find_spec("litellm") is None:
+        reason = "the static model answers, because litellm is not installed"
+        return Choice("static", reason, missing=f"{reason}. {explain_install('litellm')}")
+    if config.search.provider != "auto":
+        return Choice(config.search.provider, "memorySearch.provider names it", model)
+    found = _choose_automatically(config, keys)
+    if model is None:
+        return found
+    from memory_core.embeddings.models import may_serve
+
+    if may_serve(found.provider, model):
+        return replace(found, model=model)
+    return replace(found, reason=f"{found.reason}; memorySearch.model is another provider's, so it takes its default")
+
+
+def _choose_automatically(config: AgentConfig, keys: KeySources) -> Choice:
+    from memory_core.embeddings.credentials import find_key
+    from memory_core.embeddings.local.model import find_weights, resolve_model_path
+
+    if (path := resolve_model_path(config)) and find_weights(path).is_file():
+        return Choice("local", "memorySearch.local.modelPath names a model")
+    for provider in AUTOMATIC:
+        found = find_key(config, provider, environ=keys.auto_environ, resolve_api_key=keys.resolve)
+        if found:
+            return Choice(provider, f"a key was found in {found.origin}")
+    where = "" if keys.auto_environ else " in the configuration or offered by the host"
+    return Choice("static", f"no key{where} and no local model file were found")
 
 
 def open_provider(config: AgentConfig, keys: KeySources) -> EmbeddingProvider | None:
@@ -38,7 +82,7 @@ def open_provider(config: AgentConfig, keys: KeySources) -> EmbeddingProvider | 
     chosen = choose_provider(config, keys)
     if chosen.provider == "none":
         return None
-    return _open(config, replace(config.search, model=chosen.model), chosen.provider, keys.resolve)
+    return _open(replace(config, search=replace(config.search, model=chosen.model)), chosen.provider, keys)
 
 
 def open_fallback(config: AgentConfig, keys: KeySources) -> EmbeddingProvider | None:
@@ -62,42 +106,7 @@ def open_fallback(config: AgentConfig, keys: KeySources) -> EmbeddingProvider | 
         document_input_type=None,
         remote=Remote(timeout_seconds=search.remote.timeout_seconds),
     )
-    return _open(config, own, search.fallback, keys.resolve)
-
-
-def _open(
-    config: AgentConfig, search: SearchSettings, provider: str, resolve_api_key: ResolveApiKey | None
-) -> EmbeddingProvider:
-    resolved = replace(config, search=replace(search, provider=cast("ProviderId", provider)))
-    return _find_opener(provider)(resolved, environ=os.environ, resolve_api_key=resolve_api_key)
-
-
-def _find_opener(provider: str) -> Opener:
-    """Return the opener of a provider, from the module of its route."""
-    if provider == "static":
-        return _open_static
-    from memory_core.embeddings.models import PROVIDERS
-
-    if PROVIDERS[provider].route == "local":
-        from memory_core.embeddings.local.provider import open_provider as open_local
-
-        return open_local
-    from memory_core.embeddings.remote.opening import open_provider as open_remote
-
-    return open_remote
-
-
-def _open_static(
-    config: AgentConfig,
-    *,
-    environ: Mapping[str, str],  # noqa: ARG001 -- every provider is opened alike
-    resolve_api_key: ResolveApiKey | None,  # noqa: ARG001
-) -> EmbeddingProvider:
-    from memory_core.embeddings.static import MODEL, StaticProvider
-
-    if config.search.model not in (None, MODEL):
-        raise ProviderUnavailable("static", f"it has no model but {MODEL}", action="leave memorySearch.model out")
-    return StaticProvider()
+    return _open(replace(config, search=own), search.fallback, keys)
 
 
 def open_space(space: Space) -> EmbeddingProvider | None:
@@ -108,3 +117,75 @@ def open_space(space: Space) -> EmbeddingProvider | None:
         provider = StaticProvider()
         return provider if provider.space == space else None
     return None
+
+
+def _open(config: AgentConfig, provider: str, keys: KeySources) -> EmbeddingProvider:
+    """Open a provider by its id, through the module of its route."""
+    config = replace(config, search=replace(config.search, provider=cast("ProviderId", provider)))
+    if provider == "static":
+        from memory_core.embeddings.static import MODEL, StaticProvider
+
+        if config.search.model not in (None, MODEL):
+            raise ProviderUnavailable("static", f"it has no model but {MODEL}", action="leave memorySearch.model out")
+        return StaticProvider()
+    if provider == "local":
+        from memory_core.embeddings.local.provider import open_provider as open_local
+
+        return open_local(config, environ=os.environ)
+    return open_remote(config, environ=os.environ, resolve_api_key=keys.resolve)
+
+
+def open_remote(
+    config: AgentConfig,
+    *,
+    environ: Mapping[str, str],
+    resolve_api_key: ResolveApiKey | None = None,
+    retries: Retries | None = None,
+    switch: BatchSwitch | None = None,
+) -> RequestProvider:
+    """Open the provider that `memorySearch.provider` names, one that is asked over a network. Connects to nothing yet.
+
+    Args:
+        config: Of the agent.
+        environ: Environment variables, which may hold a key.
+        resolve_api_key: The host's source of keys.
+        retries: Of requests; None is the usual patience.
+        switch: Turns batches off after failures; None is the one that holds for the process.
+
+    Raises:
+        ProviderUnavailable: No key, no model or no usable URL is configured.
+    """
+    from memory_core.embeddings.credentials import resolve_endpoint
+    from memory_core.embeddings.models import PROVIDERS
+    from memory_core.embeddings.plan import make_plan
+    from memory_core.embeddings.remote.batches import BatchApi, open_batches
+    from memory_core.embeddings.remote.provider import RequestProvider, Transport
+
+    provider = config.search.provider
+    route, vendor = PROVIDERS[provider].route, ""
+    if route == "litellm":
+        from memory_core.embeddings.remote.litellm_api import find_vendor
+
+        vendor = find_vendor(config.search.model or "")
+    endpoint = resolve_endpoint(config, provider, environ=environ, resolve_api_key=resolve_api_key, vendor=vendor)
+    plan = make_plan(config, provider, endpoint=endpoint.fingerprint)
+    # Google's endpoint of OpenAI's protocol: https://ai.google.dev/gemini-api/docs/openai
+    if route == "gemini" and (endpoint.base_url or "").endswith("/openai"):
+        route, plan = "openai", plan.without_types()
+    transport: Transport
+    batches: BatchApi | None = None
+    if route == "litellm":
+        from memory_core.embeddings.remote.litellm_api import LitellmTransport
+
+        transport = LitellmTransport(endpoint, plan)
+    elif route == "gemini":
+        from memory_core.embeddings.remote.gemini_api import GeminiBatches, GeminiTransport
+
+        transport, batches = GeminiTransport(endpoint, plan), GeminiBatches(endpoint, plan)
+    else:
+        from memory_core.embeddings.remote.openai_api import OpenAIBatches, OpenAITransport
+
+        transport = OpenAITransport(endpoint, plan)
+        batches = OpenAIBatches(endpoint, plan) if provider == "openai" else None
+    bulk = open_batches(config, batches, plan.space, switch) if batches else None
+    return RequestProvider(plan, transport, retries=retries, bulk=bulk)

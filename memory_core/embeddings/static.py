@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from memory_core.concurrency.rest import release_at_rest
-from memory_core.embeddings.safetensors import read_tensors
+from memory_core.embeddings.local.model import read_tensors
 from memory_core.embeddings.token_rows import TokenRows, to_float32
 from memory_core.embeddings.vectors import round_to_int8, widen
 from memory_core.embeddings.word_tokens import MARK, WordTokens, cuts_at_words

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from memory_core.errors import InvalidEmbedding
@@ -10,6 +11,8 @@ from memory_core.errors import InvalidEmbedding
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from memory_core.embeddings.protocols import TokenEmbedding
 
     Row = NDArray[np.float32]
 
@@ -172,3 +175,36 @@ def read_int8(rows: NDArray[np.uint8]) -> NDArray[np.float32]:
     wide: NDArray[np.float32] = numbers.astype(np.float32)
     wide *= factors[:, None]
     return wide
+
+
+END_OF_UNIT = 0xFFFF  # between token ids; no model in use has so large a vocabulary
+MAX_TOKENS = 256  # of a unit whose signs are kept, so that text without white space takes no more
+
+
+def pack_signs(embedding: TokenEmbedding) -> bytes:
+    """Pack the signs of a window whose parts are its units; empty when the model has no vectors of tokens."""
+    import numpy as np
+
+    if embedding.tokens is None:
+        return b""
+    counts = np.array(embedding.counts, dtype=np.int64)
+    within = np.arange(len(embedding.tokens)) - np.repeat(np.cumsum(counts) - counts, counts)
+    signs = np.packbits(embedding.tokens[within < MAX_TOKENS] > 0, axis=1)
+    return np.minimum(counts, MAX_TOKENS).astype("<u2").tobytes() + signs.tobytes()
+
+
+def unpack_signs(packed: bytes, *, units: int, dimensions: int) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
+    """Return the number of tokens of each unit, and the signs as bits, shape (tokens, bytes of one token)."""
+    import numpy as np
+
+    counts = np.frombuffer(packed, dtype="<u2", count=units)
+    return counts, np.frombuffer(packed, dtype=np.uint8, offset=2 * units).reshape(-1, (dimensions + 7) // 8)
+
+
+def pack_ids(units: Iterable[Sequence[int]]) -> bytes:
+    """Pack the token ids of units, an end mark behind each unit."""
+    together: list[int] = []
+    for ids in units:
+        together += ids
+        together.append(END_OF_UNIT)
+    return array("H", together).tobytes()

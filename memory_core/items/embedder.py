@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
-from memory_core.embeddings.destination import announce, find_destination
+from memory_core.embeddings.credentials import announce, find_destination
 from memory_core.embeddings.failover import Providers
 from memory_core.embeddings.outage import OutageLog
 from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from memory_core.embeddings.calibration import SAMPLE, estimate, is_outdated
-from memory_core.embeddings.destination import announce, find_destination
+from memory_core.embeddings.credentials import announce, find_destination
 from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider, TokenEmbedder, UnitEmbedder
 from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable
 from memory_core.records import Progress, Space

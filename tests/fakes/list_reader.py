@@ -16,7 +16,7 @@ import numpy as np
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.calibration import estimate
 from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder
-from memory_core.embeddings.token_blobs import pack_signs, unpack_signs
+from memory_core.embeddings.vectors import pack_signs, unpack_signs
 from memory_core.records import MemoryFile, Space, Window
 from memory_core.sources import files, notes, session_logs
 from memory_core.stores.interface import Reader, best_of

@@ -13,8 +13,8 @@ import pytest
 
 import memory_core
 from memory_core.config.settings import Remote
-from memory_core.embeddings.choice import choose_provider
 from memory_core.embeddings.credentials import resolve_endpoint
+from memory_core.embeddings.registry import choose_provider
 from memory_core.plugin import MemorySlot
 from memory_core.records import KeySources
 from tests.servers.clients import agent_config

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memory_core.config.settings import Batch, Remote, Secret
+from memory_core.embeddings.registry import open_remote
 from memory_core.embeddings.remote.batches import SMALLEST, BatchSwitch
-from memory_core.embeddings.remote.openai_batches import OpenAIBatches
-from memory_core.embeddings.remote.opening import open_provider
+from memory_core.embeddings.remote.openai_api import OpenAIBatches
 from memory_core.errors import ProviderUnavailable
 from tests.servers.clients import KEY, QUICK, agent_config, assert_right, collected, texts_of
 from tests.servers.gemini import GeminiServer
@@ -53,7 +53,7 @@ def opened(tmp_path: Path, switch: BatchSwitch) -> Iterator[Open]:
         settings = Batch(enabled=True, **{"poll_interval_ms": 5, **batch})
         remote = Remote(base_url=url, api_key=Secret(KEY), batch=settings)
         config = agent_config(tmp_path, provider, remote=remote, output_dimensionality=64)
-        providers.append(open_provider(config, environ={}, retries=QUICK, switch=switch))
+        providers.append(open_remote(config, environ={}, retries=QUICK, switch=switch))
         return providers[-1]
 
     yield open_one

@@ -13,7 +13,7 @@ import pytest
 from memory_core.config.settings import Remote, Secret
 from memory_core.embeddings import registry
 from memory_core.embeddings.protocols import EmbeddingProvider
-from memory_core.embeddings.remote.opening import open_provider
+from memory_core.embeddings.registry import open_remote
 from memory_core.errors import (
     AuthenticationFailed,
     InputTooLarge,
@@ -53,7 +53,7 @@ def opened(tmp_path: Path) -> Iterator[Open]:
     def open_one(provider: str, url: str, **search: Any) -> EmbeddingProvider:
         remote = Remote(base_url=url, api_key=Secret(KEY), headers=HEADERS)
         config = agent_config(tmp_path, provider, remote=remote, **search)
-        providers.append(open_provider(config, environ={}, retries=QUICK))
+        providers.append(open_remote(config, environ={}, retries=QUICK))
         return providers[-1]
 
     yield open_one

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memory_core.config.settings import Remote, Secret
-from memory_core.embeddings.remote.opening import open_provider
+from memory_core.embeddings.registry import open_remote
 from memory_core.errors import (
     AuthenticationFailed,
     InputTooLarge,
@@ -65,7 +65,7 @@ def opened(tmp_path: Path) -> Iterator[Open]:
     def open_one(model: str, url: str, *, remote: Remote | None = None, **search: Any) -> RequestProvider:
         remote = remote or Remote(base_url=url, api_key=Secret(KEY), headers=HEADERS)
         config = agent_config(tmp_path, "litellm", model=model, remote=remote, **search)
-        providers.append(open_provider(config, environ={}, retries=QUICK))
+        providers.append(open_remote(config, environ={}, retries=QUICK))
         return providers[-1]
 
     yield open_one
@@ -224,11 +224,11 @@ def test_opening_imports_nothing_heavy(tmp_path: Path) -> None:
     script = f"""
 import sys
 from pathlib import Path
-from memory_core.embeddings.remote.opening import open_provider
+from memory_core.embeddings.registry import open_remote
 from tests.servers.clients import agent_config
 for name in ("gemini", "litellm", "openai"):
     key = {{"GEMINI_API_KEY": "k", "OPENAI_API_KEY": "k"}}
-    open_provider(agent_config(Path({str(tmp_path)!r}), name, model="openai/m"), environ=key).close()
+    open_remote(agent_config(Path({str(tmp_path)!r}), name, model="openai/m"), environ=key).close()
 heavy = {{"litellm", "httpx", "tenacity", "openai"}} & set(sys.modules)
 assert not heavy, heavy
 """

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from memory_core.config.settings import Remote, Secret
-from memory_core.embeddings.packing import Limits
+from memory_core.embeddings.plan import make_plan
 from memory_core.embeddings.protocols import EmbeddingProvider, TextKind
-from memory_core.embeddings.remote.opening import open_provider
+from memory_core.embeddings.registry import open_remote
 from memory_core.embeddings.remote.provider import RequestProvider
 from memory_core.errors import (
     AuthenticationFailed,
@@ -29,7 +29,6 @@ from memory_core.errors import (
     RateLimited,
     RequestTimeout,
 )
-from memory_core.records import Space
 from tests.servers.clients import KEY, QUICK, agent_config, assert_right, collected, texts_of, unit, wait_until
 from tests.servers.loopback import Reply, openai_error
 from tests.servers.openai import OpenAIServer
@@ -56,7 +55,7 @@ def opened(server: OpenAIServer, tmp_path: Path) -> Iterator[Open]:
         search.setdefault("model", "some-model")
         search.setdefault("remote", Remote(base_url=server.url, api_key=Secret(KEY)))
         config = agent_config(tmp_path, provider, **search)
-        providers.append(open_provider(config, environ={}, retries=QUICK))
+        providers.append(open_remote(config, environ={}, retries=QUICK))
         return providers[-1]
 
     yield open_one
@@ -439,9 +438,9 @@ class Loading:
         """Nothing to let go of."""
 
 
-def test_what_has_to_be_loaded_first_does_not_keep_a_question_from_the_provider() -> None:
-    space = Space(provider="litellm", model="m", dimensions=8)
-    provider = RequestProvider(space, Loading(), limits=Limits(items=8, tokens=None), concurrency=1)
+def test_what_has_to_be_loaded_first_does_not_keep_a_question_from_the_provider(tmp_path: Path) -> None:
+    config = agent_config(tmp_path, "litellm", model="m", output_dimensionality=8)
+    provider = RequestProvider(make_plan(config, "litellm", endpoint=""), Loading())
     try:
         np.testing.assert_allclose(provider.embed_query("hello", timeout_seconds=1.0), unit("hello"), atol=1e-5)
     finally:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from memory_core.config.settings import Remote, Secret
-from memory_core.embeddings.remote.opening import open_provider
-from memory_core.embeddings.scrubbing import scrub
+from memory_core.embeddings.error_mapping import scrub
+from memory_core.embeddings.registry import open_remote
 from memory_core.errors import ProviderError
 from tests.servers.clients import agent_config
 from tests.servers.loopback import vector_of
@@ -37,7 +37,7 @@ def well_formed(body: bytes) -> bytes:
 
 def ask(folder: Path, remote: Remote, timeout_seconds: float = TIMEOUT_SECONDS) -> ProviderError | None:
     """Embed one question; the error if there is one. Whatever else is raised fails the test."""
-    provider = open_provider(agent_config(folder, "openai-compatible", model="m", remote=remote), environ={})
+    provider = open_remote(agent_config(folder, "openai-compatible", model="m", remote=remote), environ={})
     try:
         provider.embed_query("Where is the kettle?", timeout_seconds=timeout_seconds)
     except ProviderError as error:

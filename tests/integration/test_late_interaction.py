@@ -18,7 +18,7 @@ from memory_core.config.settings import Cache, Chunking, Hybrid
 from memory_core.embeddings.calibration import DEFAULT
 from memory_core.embeddings.protocols import TokenEmbedder
 from memory_core.embeddings.static import StaticProvider
-from memory_core.embeddings.token_blobs import MAX_TOKENS
+from memory_core.embeddings.vectors import MAX_TOKENS
 from memory_core.records import Hit, Query
 from memory_core.search.candidates import find_candidates, find_nearest
 from memory_core.search.pipeline import search

@@ -21,16 +21,15 @@ import memory_core
 from memory_core.backends.builtin import BuiltinBackend
 from memory_core.config.settings import Chunking, QuerySettings, Remote, SearchSettings, SyncSettings
 from memory_core.embeddings.protocols import EmbeddingProvider
-from memory_core.embeddings.remote.opening import open_provider
-from memory_core.embeddings.remote.retries import Retries
+from memory_core.embeddings.registry import open_remote
+from memory_core.embeddings.remote.loop import Retries
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Query, SearchResult, Status, SyncReport
-from memory_core.threads import Backoff
 from tests.index import Index
 from tests.servers.loopback import Reply, openai_error
 from tests.servers.openai import OpenAIServer
 
-QUICK = Retries(backoff=Backoff(first_seconds=0.01, longest_seconds=0.02))
+QUICK = Retries(first_seconds=0.01, longest_seconds=0.02, jitter_seconds=0)
 PATIENCE_SECONDS = 60.0
 BUSY_SECONDS = 20.0  # on top, where a machine is shared
 MARBLE = "The marble is in the drawer."  # asked with the very words, since the server's vectors mean nothing
@@ -73,7 +72,7 @@ class Notes(Index):
                 query=QuerySettings(embed_timeout_ms=300),
             ),
         )
-        self.provider: EmbeddingProvider = open_provider(self.config, environ={}, retries=QUICK)
+        self.provider: EmbeddingProvider = open_remote(self.config, environ={}, retries=QUICK)
 
     def level(self) -> SyncReport:
         """One sync with the provider."""

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from memory_core.config.settings import Local, SearchSettings, SyncSettings
-from memory_core.embeddings.choice import find_model_file
 from memory_core.embeddings.local import provider as local
-from memory_core.embeddings.safetensors import read_tensors
+from memory_core.embeddings.local.model import find_model_file, read_tensors
 from tests.local.bert import IN_LAYER, TABLES, Bert
 from tests.past_sample import SAMPLE, find_missed, open_sample
 from tests.retrieval_sets import amid_others, searching

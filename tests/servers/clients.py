@@ -11,8 +11,7 @@ import numpy as np
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import ProviderId, SearchSettings
-from memory_core.embeddings.remote.retries import Retries
-from memory_core.threads import Backoff
+from memory_core.embeddings.remote.loop import Retries
 from tests.servers.loopback import vector_of
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from memory_core.embeddings.protocols import EmbeddingProvider
 
 KEY = "sk-planted-7f3a9c1e5b"
-QUICK = Retries(backoff=Backoff(first_seconds=0.01, longest_seconds=0.02, jitter_seconds=0.01), patience_seconds=2)
+QUICK = Retries(first_seconds=0.01, longest_seconds=0.02, jitter_seconds=0.01, patience_seconds=2)
 
 
 def agent_config(folder: Path, provider: str, **search: Any) -> AgentConfig:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_core.atomic import locked, move_into_place, replace_file
-from memory_core.embeddings.remote.job_log import BatchJob, FileJobLog
+from memory_core.embeddings.remote.batches import BatchJob, JobLog
 from memory_core.records import Space
 
 
@@ -81,15 +81,15 @@ def test_a_lock_is_waited_for_as_long_as_said_and_goes_with_its_owner(tmp_path: 
 
 def test_the_job_log_is_replaced_as_all_files_are(tmp_path: Path) -> None:
     path = tmp_path / "state" / "main.batches.json"
-    log = FileJobLog(path)
+    log = JobLog(path)
     jobs = [BatchJob(name, Space(provider="p", model="m", dimensions=4), 1.5, ("a", "b")) for name in ("first", "ü")]
     for job in jobs:
         log.add(job)
-    assert FileJobLog(path).read() == jobs
+    assert JobLog(path).read() == jobs
     assert path.stat().st_mode & 0o777 == 0o600
     assert _names(path.parent) == ["main.batches.json"]
     log.remove("first")
-    assert FileJobLog(path).read() == jobs[1:]
+    assert JobLog(path).read() == jobs[1:]
 
 
 def _names(folder: Path) -> list[str]:

@@ -16,9 +16,16 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from memory_core.embeddings.choice import WEIGHTS
-from memory_core.embeddings.local.model import CONTEXT_TOKENS, Computed, count_threads, find_framing, pack, refuse_model
-from memory_core.embeddings.safetensors import read_tensors
+from memory_core.embeddings.local.model import (
+    CONTEXT_TOKENS,
+    WEIGHTS,
+    Computed,
+    count_threads,
+    find_framing,
+    pack,
+    read_tensors,
+    refuse_model,
+)
 from memory_core.errors import ProviderUnavailable
 
 if TYPE_CHECKING:

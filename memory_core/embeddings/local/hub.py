@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core.atomic import locked, move_into_place
 from memory_core.embeddings.credentials import find_credentials
-from memory_core.embeddings.error_mapping import mark_permanent
+from memory_core.embeddings.error_mapping import mark_permanent, scrub
 from memory_core.embeddings.remote.http import keep_out_of_logs
-from memory_core.embeddings.scrubbing import scrub
 from memory_core.errors import ProviderUnavailable
 
 if TYPE_CHECKING:

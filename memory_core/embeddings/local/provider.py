@@ -18,18 +18,14 @@ from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home
-from memory_core.embeddings import packing, vectors
-from memory_core.embeddings.choice import PACKAGE, find_model_file, find_weights, is_package
-from memory_core.embeddings.deadline import Deadline
+from memory_core.embeddings import vectors
 from memory_core.embeddings.error_mapping import mark_permanent
 from memory_core.embeddings.local.hub import HubFile, fetch
-from memory_core.embeddings.local.model import Computed, Model
-from memory_core.embeddings.local.turns import Turns
-from memory_core.embeddings.outcomes import summarise
-from memory_core.embeddings.plan import Plan, make_plan
+from memory_core.embeddings.local.model import PACKAGE, Computed, Model, find_model_file, find_weights, is_package
+from memory_core.embeddings.plan import Deadline, Plan, find_runs, list_failures, make_plan, summarise
 from memory_core.embeddings.protocols import TextKind, TokenEmbedding
 from memory_core.errors import InvalidEmbedding, ProviderError, ProviderUnavailable, RequestTimeout
-from memory_core.records import ResolveApiKey, Space
+from memory_core.records import Space
 from memory_core.threads import NoAnswer, start_call, wait_for
 
 if TYPE_CHECKING:
@@ -46,12 +42,7 @@ _SAMPLE_BYTES = 1 << 16
 _CLOSE_SECONDS = 30.0
 
 
-def open_provider(
-    config: AgentConfig,
-    *,
-    environ: Mapping[str, str],
-    resolve_api_key: ResolveApiKey | None = None,  # noqa: ARG001 - all modules of providers are opened alike
-) -> LocalProvider:
+def open_provider(config: AgentConfig, *, environ: Mapping[str, str]) -> LocalProvider:
     """Open the provider for `memorySearch.local`. Opens no model and downloads nothing yet.
 
     Raises:
@@ -125,11 +116,8 @@ class LocalProvider:
         few = self._plan.provider.max_items
         for start in range(0, len(texts), few):
             outcomes = dict(enumerate(self._embed(texts[start : start + few], "document", Deadline()), start))
-            failures += (outcome for outcome in outcomes.values() if isinstance(outcome, ProviderError))
-            good = {number: found for number, found in outcomes.items() if isinstance(found, TokenEmbedding)}
-            numbers, found = list(good), list(good.values())
-            for first, last in packing.find_runs(numbers):
-                yield numbers[first], found[first:last]
+            failures += list_failures(outcomes)
+            yield from find_runs(outcomes)
         if failures:
             raise summarise(failures, len(texts))
 
@@ -164,7 +152,7 @@ class LocalProvider:
 
     def _cut(self, model: Model, parts: Sequence[str], kind: TextKind) -> _Cut:
         """Cut a text's tokens where the model's limit demands it; every stretch begins with the prefix."""
-        prefix = self._plan.prefixes.apply("", kind)
+        prefix = self._plan.add_prefix("", kind)
         begin, *rest = [model.tokenize(part) for part in [prefix + parts[0], *parts[1:]]]
         skip = len(model.tokenize(prefix.rstrip())) if prefix else 0  # white space behind it may go with the text
         body = [*begin[skip:], *(token for tokens in rest for token in tokens)]
@@ -220,7 +208,7 @@ class LocalProvider:
             if opening is None or (opening.done() and opening.exception()):
                 opening = self._opening = start_call(self._open, name="memory-core-local")
         try:
-            return wait_for(opening, deadline.wait_seconds)
+            return wait_for(opening, deadline.left_seconds)
         except NoAnswer as error:
             message = "the model is still being opened, or downloaded"
             raise RequestTimeout("local", message, action="Try again in a while.") from error
@@ -256,3 +244,39 @@ class _Cut:
     stretches: Sequence[Sequence[int]]
     skip: int
     counts: Sequence[int]
+
+
+class Turns:
+    """Lets one caller at a time use the model, queries before documents."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._busy = False
+        self._queries = 0
+
+    @contextlib.contextmanager
+    def take(self, kind: TextKind, deadline: Deadline) -> Iterator[None]:
+        """Wait for a turn and hold it.
+
+        Raises:
+            RequestTimeout: The turn did not come in time.
+        """
+        query = kind == "query"
+        with self._condition:
+            self._queries += query
+            try:
+                if not self._condition.wait_for(lambda: self._is_free(query), deadline.left_seconds):
+                    raise RequestTimeout("local", "the model was busy with other texts")
+                self._busy = True
+            finally:
+                self._queries -= query
+                self._condition.notify_all()
+        try:
+            yield
+        finally:
+            with self._condition:
+                self._busy = False
+                self._condition.notify_all()
+
+    def _is_free(self, query: bool) -> bool:
+        return not self._busy and (query or not self._queries)

@@ -8,38 +8,157 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import queue
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
+from dataclasses import asdict, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
+from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import Batch
 from memory_core.embeddings.error_mapping import translate_errors
-from memory_core.embeddings.remote.batch_api import BatchApi, JobState
-from memory_core.embeddings.remote.job_log import BatchJob, FileJobLog, JobLog
-from memory_core.embeddings.remote.loop import BackgroundLoop, LoopClosed
-from memory_core.embeddings.remote.retries import Retries, retry
+from memory_core.embeddings.remote.loop import BackgroundLoop, LoopClosed, Retries
 from memory_core.errors import InvalidEmbedding, ProviderError, ProviderUnavailable
 from memory_core.records import Space
-from memory_core.threads import Backoff
 
 if TYPE_CHECKING:
     from memory_core.embeddings.vectors import Row
+
+    Outcomes = Mapping[int, Row | ProviderError]
 
 T = TypeVar("T")
 
 # Fewer texts are embedded by requests within seconds.
 SMALLEST = 200
 # Of calls that do not submit anything; a job that cannot be looked at now is looked at again by the next sync.
-_RETRIES = Retries(
-    backoff=Backoff(first_seconds=0.1, longest_seconds=8.0, jitter_seconds=0.1),
-    patience_seconds=8.0,
-)
+_RETRIES = Retries(first_seconds=0.1, jitter_seconds=0.1, patience_seconds=8.0)
 _FAILURES_ALLOWED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """The state of a job.
+
+    Attributes:
+        phase: "running"; "done", with results that may be partial; or "failed".
+        results: What the API needs to fetch the results; "" when there are none. A failed job may have some, too.
+        reason: Why it failed.
+    """
+
+    phase: Literal["running", "done", "failed"]
+    results: str = ""
+    reason: str = ""
+
+
+class BatchApi(Protocol):
+    """A vendor's batch protocol. Called in one event loop only; every method raises ProviderError."""
+
+    max_texts: int
+    max_bytes: int
+
+    async def submit(self, texts: Mapping[str, str]) -> str:
+        """Submit texts by key and return the job's name."""
+        ...
+
+    async def fetch_state(self, job: str) -> JobState:
+        """Return the state of a job."""
+        ...
+
+    async def fetch_results(self, state: JobState, texts: int) -> Mapping[str, Row]:
+        """Return raw vectors by key; texts that failed are left out. Refuses more than so many texts can have."""
+        ...
+
+    async def cancel(self, job: str) -> None:
+        """Stop a job, so that no more of it is paid."""
+        ...
+
+    async def close(self) -> None:
+        """Close connections."""
+        ...
+
+
+def parse_object(body: bytes, provider: str) -> dict[str, Any]:
+    """Read a JSON object.
+
+    Raises:
+        InvalidEmbedding: The body is no JSON object.
+    """
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise InvalidEmbedding(provider, "its batch API sent no JSON") from error
+    if not isinstance(found, dict):
+        raise InvalidEmbedding(provider, "its batch API sent no JSON object")
+    return found
+
+
+def parse_lines(body: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects of a results file; a line that is none counts as a text that failed."""
+    for line in body.splitlines():
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            yield found
+
+
+@dataclass(frozen=True, slots=True)
+class BatchJob:
+    """A submitted job.
+
+    Attributes:
+        name: The provider's name for it.
+        space: The space of the vectors it makes.
+        submitted_at: Unix seconds.
+        keys: Of its texts, see `hash_text`.
+    """
+
+    name: str
+    space: Space
+    submitted_at: float
+    keys: tuple[str, ...]
+
+
+class JobLog:
+    """Keeps jobs in a JSON file between submission and collection, so that a restart collects them instead of paying twice.
+
+    Called by one thread at a time. A file that cannot be read counts as empty.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> list[BatchJob]:
+        """Return the jobs, the oldest first."""
+        try:
+            found = json.loads(self._path.read_text(encoding="utf-8"))
+            return [
+                BatchJob(item["name"], Space(**item["space"]), item["submitted_at"], tuple(item["keys"]))
+                for item in found
+            ]
+        except FileNotFoundError:
+            return []
+        except (ValueError, TypeError, KeyError):  # damaged: its jobs are lost, and their texts are embedded anew
+            return []
+
+    def add(self, job: BatchJob) -> None:
+        """Add a job; returns when it would survive a crash."""
+        self._write([*self.read(), job])
+
+    def remove(self, name: str) -> None:
+        """Remove a job; one that is not there is no error."""
+        self._write([job for job in self.read() if job.name != name])
+
+    def _write(self, jobs: list[BatchJob]) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(self._path, json.dumps([asdict(job) for job in jobs]).encode())
 
 
 class BatchSwitch:
@@ -77,7 +196,7 @@ def hash_text(text: str) -> str:
 def open_batches(
     config: AgentConfig, api: BatchApi, space: Space, switch: BatchSwitch | None = None
 ) -> BatchEmbedder | None:
-    """Return a `BulkEmbedder` where the configuration enables batches, else None. Opens nothing.
+    """Return what embeds through batch jobs where the configuration enables them, else None. Opens nothing.
 
     Args:
         config: Says where jobs are remembered: in a file beside the index.
@@ -88,12 +207,12 @@ def open_batches(
     settings = config.search.remote.batch
     if not settings.enabled:
         return None
-    log = FileJobLog(config.store_path.with_suffix(".batches.json"))
+    log = JobLog(config.store_path.with_suffix(".batches.json"))
     return BatchEmbedder(api, space, settings, log, switch)
 
 
 class BatchEmbedder:
-    """A `BulkEmbedder` through batch jobs. The constructor starts nothing."""
+    """Embeds many texts at once through batch jobs, cheaper and slower than requests. The constructor starts nothing."""
 
     def __init__(
         self, api: BatchApi, space: Space, settings: Batch, log: JobLog, switch: BatchSwitch | None = None
@@ -105,8 +224,13 @@ class BatchEmbedder:
         self._switch = switch or find_switch(space)
         self._loop = BackgroundLoop(f"memory-core-{space.provider}-batch")
 
-    def embed(self, texts: Sequence[str]) -> Iterator[Mapping[int, Row | ProviderError]]:
-        """See `BulkEmbedder`: first collects earlier jobs, then submits jobs for the other texts if they are enough."""
+    def embed(self, texts: Sequence[str]) -> Iterator[Outcomes]:
+        """Collect earlier jobs, then submit jobs for the other texts if they are enough.
+
+        Yields:
+            Vectors as they came, by the number of their text, or the error because of which there is none yet. Texts that are
+            left out are to be sent by requests; those with an error are not.
+        """
         wanted = _Wanted(texts)
         earlier = [job for job in self._log.read() if job.space == self._space and wanted.has_any(job.keys)]
         yield from self._run([partial(self._collect, job, wanted) for job in earlier])
@@ -119,11 +243,11 @@ class BatchEmbedder:
         """Stop waiting; jobs that run are collected another time."""
         self._loop.close(self._api.close)
 
-    def _run(self, jobs: Sequence[Callable[[], Awaitable[_Outcomes]]]) -> Iterator[_Outcomes]:
+    def _run(self, jobs: Sequence[Callable[[], Awaitable[Outcomes]]]) -> Iterator[Outcomes]:
         """Run jobs, `concurrency` at a time, and yield the outcomes of each as it ends."""
-        ended: queue.SimpleQueue[Future[_Outcomes]] = queue.SimpleQueue()
+        ended: queue.SimpleQueue[Future[Outcomes]] = queue.SimpleQueue()
         gate = asyncio.Semaphore(self._settings.concurrency)
-        running: list[Future[_Outcomes]] = []
+        running: list[Future[Outcomes]] = []
         try:
             for job in jobs:
                 future = self._loop.submit(partial(_pass_gate, gate, job))
@@ -137,7 +261,7 @@ class BatchEmbedder:
             for future in running:
                 future.cancel()
 
-    async def _submit(self, part: dict[str, str], wanted: _Wanted) -> _Outcomes:
+    async def _submit(self, part: dict[str, str], wanted: _Wanted) -> Outcomes:
         if self._switch.is_off:
             return {}
         try:
@@ -151,7 +275,7 @@ class BatchEmbedder:
             return wanted.take_pending(job)
         return await self._collect(job, wanted)
 
-    async def _collect(self, job: BatchJob, wanted: _Wanted) -> _Outcomes:
+    async def _collect(self, job: BatchJob, wanted: _Wanted) -> Outcomes:
         """Wait for a job until its timeout and return its results. A failure leaves its texts to requests."""
         try:
             state = await self._wait_for_end(job)
@@ -185,7 +309,7 @@ class BatchEmbedder:
         async def once() -> T:
             return await translate_errors(self._space.provider, call)
 
-        return await retry(once, _RETRIES, may_retry=_RETRIES.allow)
+        return await _RETRIES.run(once)
 
     def _cut(self, wanted: _Wanted) -> list[dict[str, str]]:
         """Cut the texts that are left, each different one once, into parts that a job may hold."""
@@ -199,9 +323,6 @@ class BatchEmbedder:
             parts[-1][key] = text
             room -= size
         return parts
-
-
-_Outcomes = Mapping[int, "Row | ProviderError"]
 
 
 class _Wanted:
@@ -220,12 +341,12 @@ class _Wanted:
         for key in keys:
             self.left.pop(key, None)
 
-    def take_rows(self, rows: Mapping[str, Row]) -> _Outcomes:
+    def take_rows(self, rows: Mapping[str, Row]) -> Outcomes:
         """Take the texts that have a row now, and return their rows by number."""
         self.discard(list(rows))
         return {number: row for key, row in rows.items() for number in self._numbers.get(key, ())}
 
-    def take_pending(self, job: BatchJob) -> _Outcomes:
+    def take_pending(self, job: BatchJob) -> Outcomes:
         """Take the texts of a job that still runs, which are not to be sent again, and return an error for each."""
         self.discard(job.keys)
         error = ProviderUnavailable(
@@ -241,6 +362,6 @@ def _is_lost(error: ProviderError) -> bool:
     return isinstance(error, InvalidEmbedding) or (isinstance(error, ProviderUnavailable) and not error.retryable)
 
 
-async def _pass_gate(gate: asyncio.Semaphore, job: Callable[[], Awaitable[_Outcomes]]) -> _Outcomes:
+async def _pass_gate(gate: asyncio.Semaphore, job: Callable[[], Awaitable[Outcomes]]) -> Outcomes:
     async with gate:
         return await job()

@@ -17,14 +17,15 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import httpx
+
 from memory_core.__about__ import explain_install
 from memory_core.embeddings.credentials import Endpoint
-from memory_core.embeddings.error_mapping import ForeignError, extract_message, from_status, mark_permanent
+from memory_core.embeddings.error_mapping import ForeignError, extract_message, from_status, mark_permanent, scrub
 from memory_core.embeddings.plan import Plan
 from memory_core.embeddings.protocols import TextKind
-from memory_core.embeddings.remote.http import keep_out_of_logs
+from memory_core.embeddings.remote.http import ACCEPTED, Body, bound_answer, keep_out_of_logs, read_body_now
 from memory_core.embeddings.remote.loop import run_in_thread
-from memory_core.embeddings.scrubbing import scrub
 from memory_core.embeddings.vectors import decode, shorten
 from memory_core.errors import (
     InvalidEmbedding,
@@ -35,7 +36,6 @@ from memory_core.errors import (
 )
 
 if TYPE_CHECKING:
-    from memory_core.embeddings.remote.blocking_client import BoundedClient
     from memory_core.embeddings.vectors import Row
 
 # Read by litellm while it is imported: no price list from the network, no `.env` of the working folder, no log of its own.
@@ -149,7 +149,6 @@ class LitellmTransport:
         return openai.OpenAI(api_key=api_key, base_url=base_url, timeout=seconds, max_retries=0, http_client=client)
 
     def _new_http_client(self) -> BoundedClient:
-        from memory_core.embeddings.remote.blocking_client import BoundedClient
 
         endpoint = self._endpoint
         return BoundedClient(
@@ -226,3 +225,37 @@ def _import_error(provider: str, error: ImportError) -> ProviderError:
     return mark_permanent(
         ProviderUnavailable(provider, f"litellm cannot be imported: {error}", action=explain_install("litellm"))
     )
+
+
+class BoundedClient(httpx.Client):
+    """Reads answers within bounds and follows no redirect, because a key would go along.
+
+    Args:
+        texts: The most texts in one request, which bounds its answer.
+        timeout_seconds: For connecting, and for each read.
+        headers: Sent with every request.
+    """
+
+    def __init__(self, *, texts: int, timeout_seconds: float, headers: dict[str, str]) -> None:
+        super().__init__(timeout=timeout_seconds, follow_redirects=False, headers=headers)
+        self.headers["Accept-Encoding"] = ACCEPTED
+        self._limit_bytes = bound_answer(texts)
+
+    def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:  # noqa: ARG002
+        """Send a request and read its whole answer, whatever `stream` says.
+
+        Raises:
+            BadBody: The answer is too large or cannot be decompressed.
+        """
+        options["follow_redirects"] = False
+        answer = super().send(request, stream=True, **options)
+        try:
+            body = Body.of(answer.status_code, answer.headers, self._limit_bytes)
+            content = read_body_now(body, answer.iter_raw())
+        finally:
+            answer.close()
+        kept = [(name, value) for name, value in answer.headers.multi_items() if name.lower() not in _OF_THE_WIRE]
+        return httpx.Response(answer.status_code, headers=kept, content=content, request=request)
+
+
+_OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})

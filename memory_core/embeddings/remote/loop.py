@@ -2,6 +2,7 @@
 
 Nothing starts before the first `submit`. The thread is a daemon: a request that hangs never keeps the process alive. Every
 future that `submit` returned is settled at the latest when `close` returns, even where a coroutine blocks the thread.
+What runs in the loop may be tried again; see `Retries`.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
-from contextlib import suppress
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from memory_core.errors import ProviderError, RateLimited
 from memory_core.threads import start_call
 
 T = TypeVar("T")
@@ -43,13 +44,15 @@ class BackgroundLoop:
         Raises:
             LoopClosed: After `close`.
         """
-        future: Future[T] = Future()
         with self._lock:
             if self._closed:
                 raise LoopClosed
-            loop = self._start()
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._run, args=(self._loop,), name=self._name, daemon=True)
+                self._thread.start()
+            future = asyncio.run_coroutine_threadsafe(work(), self._loop)
             self._unsettled.add(future)
-            loop.call_soon_threadsafe(_begin, loop, work, future)
         future.add_done_callback(self._unsettled.discard)
         return future
 
@@ -65,84 +68,109 @@ class BackgroundLoop:
         if loop is None or thread is None:
             return ()
         if first:
-            loop.call_soon_threadsafe(_begin, loop, partial(self._unwind, last), Future())
+            asyncio.run_coroutine_threadsafe(_unwind(last), loop)
         thread.join(UNWIND_SECONDS)
+        if not thread.is_alive():
+            return ()
         self._settle()
-        return (self._name,) if thread.is_alive() else ()
-
-    def _start(self) -> asyncio.AbstractEventLoop:
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=self._run, args=(self._loop,), name=self._name, daemon=True)
-            self._thread.start()
-        return self._loop
+        return (self._name,)
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         try:
             loop.run_forever()
         finally:
-            loop.close()
             self._settle()
+            loop.close()
 
     def _settle(self) -> None:
         """Cancel the futures of coroutines that never began, or that do not end."""
         for future in tuple(self._unsettled):
             future.cancel()
 
-    @staticmethod
-    async def _unwind(last: Callable[[], Awaitable[None]]) -> None:
-        others = _list_others()
-        for task in others:
-            task.cancel()
-        try:
-            async with asyncio.timeout(UNWIND_SECONDS):
-                await asyncio.gather(*others, return_exceptions=True)
-                await last()
-                await asyncio.get_running_loop().shutdown_asyncgens()
-                await asyncio.gather(*_list_others(), return_exceptions=True)  # generators that end themselves
-        except TimeoutError:
-            pass  # a coroutine that does not let itself be cancelled; its future is settled without it
-        finally:
-            asyncio.get_running_loop().stop()
+
+async def _unwind(last: Callable[[], Awaitable[None]]) -> None:
+    """Cancel all other tasks, wait for their end, run `last`, and stop the loop."""
+    loop = asyncio.get_running_loop()
+    others = _list_others()
+    for task in others:
+        task.cancel()
+    try:
+        async with asyncio.timeout(UNWIND_SECONDS):
+            await asyncio.gather(*others, return_exceptions=True)
+            await last()
+            await loop.shutdown_asyncgens()
+            await asyncio.gather(*_list_others(), return_exceptions=True)  # generators that end themselves
+    except TimeoutError:
+        pass  # a coroutine that does not let itself be cancelled; its future is settled without it
+    finally:
+        loop.call_soon(loop.stop)  # behind the callbacks that settle the futures of ended tasks
 
 
 def _list_others() -> set[asyncio.Task[Any]]:
-    this = asyncio.current_task()
-    return {task for task in asyncio.all_tasks() if task is not this}
-
-
-def _begin(loop: asyncio.AbstractEventLoop, work: Callable[[], Coroutine[Any, Any, T]], future: Future[T]) -> None:
-    """Start a coroutine as a task whose cancellation is tied to that of its future."""
-    if future.cancelled():
-        return
-    task = loop.create_task(_run_into(future, work))
-
-    def cancel_task(ended: Future[T]) -> None:
-        if ended.cancelled():
-            with suppress(RuntimeError):  # the loop is closed, and the task with it
-                loop.call_soon_threadsafe(task.cancel)
-
-    future.add_done_callback(cancel_task)
-
-
-async def _run_into(future: Future[T], work: Callable[[], Coroutine[Any, Any, T]]) -> None:
-    """Await a coroutine and settle its future before the task ends.
-
-    A callback of the task would run an iteration later, which a loop that is stopped in this one has no more.
-    """
-    try:
-        result = await work()
-    except asyncio.CancelledError:
-        future.cancel()
-        raise
-    except Exception as error:  # noqa: BLE001 - raised by whoever waits for the future
-        if future.set_running_or_notify_cancel():
-            future.set_exception(error)
-    else:
-        if future.set_running_or_notify_cancel():
-            future.set_result(result)
+    return asyncio.all_tasks() - {asyncio.current_task()}
 
 
 async def run_in_thread(call: Callable[[], T]) -> T:
     """Run a blocking call in a daemon thread of its own; when the waiting task is cancelled, the call is abandoned."""
     return await asyncio.wrap_future(start_call(call, name="memory-core-blocking"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retries:
+    """The limits of trying a request again.
+
+    Attributes:
+        attempts: The most attempts, the first one included.
+        first_seconds: The pause after the first attempt; each pause is twice as long as the one before.
+        longest_seconds: The longest such pause.
+        jitter_seconds: Up to this much is added to every pause at random, so that clients do not come back all at once.
+        patience_seconds: The longest Retry-After that is waited for.
+    """
+
+    attempts: int = 4
+    first_seconds: float = 0.5
+    longest_seconds: float = 8.0
+    jitter_seconds: float = 0.5
+    patience_seconds: float = 60.0
+
+    def allow(self, error: ProviderError, *, left_seconds: float | None = None) -> bool:
+        """Return True if the request may succeed later, and the pause that the provider asks for is short enough."""
+        asked = _asked_seconds(error)
+        longest = self.patience_seconds if left_seconds is None else min(self.patience_seconds, left_seconds)
+        return error.retryable and (asked is None or asked <= longest)
+
+    async def run(
+        self, call: Callable[[], Awaitable[T]], *, may_retry: Callable[[ProviderError], bool] | None = None
+    ) -> T:
+        """Call until it succeeds, an error may not be retried, or the attempts are used up.
+
+        Args:
+            call: Called for each attempt.
+            may_retry: Says after an error if there is another attempt; None asks `allow`.
+
+        Raises:
+            ProviderError: Raised by the last attempt.
+        """
+        import tenacity
+
+        allow = may_retry or self.allow
+        grow = tenacity.wait_exponential(multiplier=self.first_seconds, max=self.longest_seconds)
+
+        def pause(state: tenacity.RetryCallState) -> float:
+            asked = _asked_seconds(state.outcome.exception() if state.outcome else None)
+            return grow(state) if asked is None else asked
+
+        async def attempt() -> T:  # tenacity awaits what it can see is a coroutine function, which a lambda is not
+            return await call()
+
+        return await tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_exception(lambda error: isinstance(error, ProviderError) and allow(error)),
+            stop=tenacity.stop_after_attempt(self.attempts),
+            wait=tenacity.wait_combine(pause, tenacity.wait_random(0, self.jitter_seconds)),
+            reraise=True,
+        )(attempt)
+
+
+def _asked_seconds(error: BaseException | None) -> float | None:
+    """Return the pause that a provider asks for; None if it asks for none."""
+    return error.retry_after_seconds if isinstance(error, RateLimited) else None

@@ -8,21 +8,16 @@ from __future__ import annotations
 import asyncio
 import queue
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from memory_core.embeddings import packing, vectors
-from memory_core.embeddings.deadline import Deadline
+from memory_core.embeddings import vectors
 from memory_core.embeddings.error_mapping import is_outage, mark_permanent, translate_errors
-from memory_core.embeddings.outcomes import RequestOutcomes, summarise
-from memory_core.embeddings.packing import Limits
-from memory_core.embeddings.plan import Plan, Prefixes
+from memory_core.embeddings.plan import Deadline, Plan, find_runs, list_failures, summarise
 from memory_core.embeddings.protocols import TextKind
-from memory_core.embeddings.remote.loop import BackgroundLoop, LoopClosed
-from memory_core.embeddings.remote.retries import Retries, retry
-from memory_core.embeddings.remote.transport import BulkEmbedder, Transport
+from memory_core.embeddings.remote.loop import BackgroundLoop, LoopClosed, Retries
 from memory_core.errors import (
     InputTooLarge,
     InvalidEmbedding,
@@ -35,55 +30,109 @@ from memory_core.records import Space
 from memory_core.text.tokens import estimate_tokens
 
 if TYPE_CHECKING:
-    from memory_core.embeddings.outcomes import Outcome
+    from memory_core.embeddings.remote.batches import BatchEmbedder
     from memory_core.embeddings.vectors import Row
+
+    Outcome = Row | ProviderError
+    Outcomes = Mapping[int, Outcome]
 
 T = TypeVar("T")
 
+# The estimate of tokens is short by up to a quarter on code and tables: packing to four fifths keeps nearly all under the cap.
+FILL = 0.8
 # A text alone is halved down to this many characters; a model that refuses even those takes no text at all.
 SHORTEST_PART = 64
 SHORTEST_WAIT_SECONDS = 1.5  # for the answer to a question, after loading what it takes to ask
+
+
+class Transport(Protocol):
+    """Sends one request. Called in the provider's event loop only."""
+
+    async def send(self, texts: Sequence[str], kind: TextKind) -> Sequence[Row]:
+        """Return the vectors as they came, one a text, in the texts' order.
+
+        Raises:
+            ProviderError: The request failed; its `retryable` says whether to try again.
+        """
+        ...
+
+    async def load(self) -> None:
+        """Load what the first request needs.
+
+        Raises:
+            ProviderError: It cannot be loaded.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Close connections."""
+        ...
+
+
+@dataclass(slots=True)
+class Limits:
+    """The limits of one request.
+
+    Attributes:
+        items: Texts, at least 1; lowered when the provider refuses a size.
+        tokens: Tokens of all texts; None means no limit.
+    """
+
+    items: int
+    tokens: int | None = None
+
+
+def pack_requests(indices: Iterable[int], limits: Limits, tokens: Callable[[int], int]) -> Iterator[list[int]]:
+    """Cut a row of texts into requests, in order, each as full as the limits allow.
+
+    Lazy, and `limits` is read anew for every request, so that a limit learnt from a refusal holds for the requests that follow.
+
+    Args:
+        indices: The texts' numbers.
+        limits: Of one request; a text that exceeds `tokens` alone gets a request of its own.
+        tokens: Returns how many tokens the text of a number has.
+
+    Yields:
+        The numbers of the texts of one request, never empty.
+    """
+    request: list[int] = []
+    load = 0
+    for index in indices:
+        size = tokens(index)
+        room = None if limits.tokens is None else int(limits.tokens * FILL)
+        if request and (len(request) >= limits.items or (room is not None and load + size > room)):
+            yield request
+            request, load = [], 0
+        request.append(index)
+        load += size
+    if request:
+        yield request
+
+
+def halve(text: str) -> tuple[str, str]:
+    """Cut a text near its middle, at white space when there is some in the middle third; nothing is lost."""
+    middle = len(text) // 2
+    third = len(text) // 6
+    cut = text.rfind(" ", middle - third, middle + third)
+    cut = middle if cut < 0 else cut
+    return text[:cut], text[cut:]
 
 
 class RequestProvider:
     """An `EmbeddingProvider` over requests. The constructor starts nothing and opens nothing."""
 
     def __init__(
-        self,
-        space: Space,
-        transport: Transport,
-        *,
-        limits: Limits,
-        concurrency: int,
-        prefixes: Prefixes | None = None,
-        retries: Retries | None = None,
-        bulk: BulkEmbedder | None = None,
+        self, plan: Plan, transport: Transport, *, retries: Retries | None = None, bulk: BatchEmbedder | None = None
     ) -> None:
-        self._space = space
-        self._configured_dimensions = space.dimensions
+        row = plan.provider
+        self._plan = plan
+        self._space = plan.space
         self._transport = transport
-        self._limits = limits
-        self._concurrency = concurrency
-        self._prefixes = prefixes or Prefixes()
+        self._limits = Limits(row.max_items, plan.model.max_tokens or row.max_tokens)
         self._retries = retries or Retries()
         self._bulk = bulk
         self._has_answered = False
-        self._loop = BackgroundLoop(f"memory-core-{space.provider}")
-
-    @classmethod
-    def from_plan(
-        cls, plan: Plan, transport: Transport, *, retries: Retries | None, bulk: BulkEmbedder | None
-    ) -> RequestProvider:
-        """Build the provider for a plan."""
-        return cls(
-            plan.space,
-            transport,
-            limits=plan.new_limits(),
-            concurrency=plan.provider.concurrency,
-            prefixes=plan.prefixes,
-            retries=retries,
-            bulk=bulk,
-        )
+        self._loop = BackgroundLoop(f"memory-core-{plan.space.provider}")
 
     @property
     def space(self) -> Space:
@@ -92,22 +141,21 @@ class RequestProvider:
 
     def embed_documents(self, texts: Sequence[str]) -> Iterator[tuple[int, Row]]:
         """See `EmbeddingProvider`: yields rows as requests return; after an outage no further request is begun."""
-        prefixed = [self._prefixes.apply(text, "document") for text in texts]
-        missing = set(range(len(prefixed)))
+        prefixed = [self._plan.add_prefix(text, "document") for text in texts]
+        left = set(range(len(prefixed)))
         pending: list[ProviderError] = []
         for rows in self._bulk.embed(prefixed) if self._bulk else ():
-            unfinished = {index: row for index, row in rows.items() if isinstance(row, ProviderError)}
-            pending += unfinished.values()
-            found = self._check_bulk(rows)
-            missing.difference_update(unfinished, found.embedded)
-            yield from found.stack_rows()
-        yield from self._request_all(prefixed, sorted(missing))
+            outcomes = self._check_bulk(rows)
+            pending += list_failures(outcomes)
+            left.difference_update(outcomes)
+            yield from _stack_rows(outcomes)
+        yield from self._request_all(prefixed, sorted(left))
         if pending:
             raise summarise(pending, len(texts))
 
     def embed_query(self, text: str, *, timeout_seconds: float | None = None) -> Row:
         """See `EmbeddingProvider`."""
-        prefixed = self._prefixes.apply(text, "query")
+        prefixed = self._plan.add_prefix(text, "query")
         return self._wait_for(self._submit(lambda: self._embed_query(prefixed, timeout_seconds)))
 
     def close(self) -> None:
@@ -118,13 +166,13 @@ class RequestProvider:
 
     def _request_all(self, texts: Sequence[str], indices: Sequence[int]) -> Iterator[tuple[int, Row]]:
         """Embed the texts of these numbers, at most `concurrency` requests at a time."""
-        waiting = packing.pack_requests(indices, self._limits, lambda index: estimate_tokens(texts[index]))
-        ended: queue.SimpleQueue[Future[RequestOutcomes]] = queue.SimpleQueue()
-        running: set[Future[RequestOutcomes]] = set()
+        waiting = pack_requests(indices, self._limits, lambda index: estimate_tokens(texts[index]))
+        ended: queue.SimpleQueue[Future[Outcomes]] = queue.SimpleQueue()
+        running: set[Future[Outcomes]] = set()
         failures: list[ProviderError] = []
         try:
             while True:
-                while len(running) < self._concurrency and not any(map(is_outage, failures)):
+                while len(running) < self._plan.provider.concurrency and not any(map(is_outage, failures)):
                     if (request := next(waiting, None)) is None:
                         break
                     running.add(self._begin_request(request, texts, ended))
@@ -132,9 +180,9 @@ class RequestProvider:
                     break
                 future = ended.get()
                 running.discard(future)
-                found = self._wait_for(future)
-                failures += found.failures
-                yield from found.stack_rows()
+                outcomes = self._wait_for(future)
+                failures += list_failures(outcomes)
+                yield from _stack_rows(outcomes)
         finally:
             for future in running:
                 future.cancel()
@@ -142,8 +190,8 @@ class RequestProvider:
             raise summarise(failures, len(indices))
 
     def _begin_request(
-        self, request: list[int], texts: Sequence[str], ended: queue.SimpleQueue[Future[RequestOutcomes]]
-    ) -> Future[RequestOutcomes]:
+        self, request: list[int], texts: Sequence[str], ended: queue.SimpleQueue[Future[Outcomes]]
+    ) -> Future[Outcomes]:
         future = self._submit(lambda: self._embed_request(request, [texts[index] for index in request]))
         future.add_done_callback(ended.put)
         return future
@@ -163,20 +211,21 @@ class RequestProvider:
     def _closed_error(self) -> ProviderError:
         return mark_permanent(ProviderUnavailable(self._space.provider, "it was closed while it was needed"))
 
-    def _check_bulk(self, rows: Mapping[int, Row | ProviderError]) -> RequestOutcomes:
-        """Check the rows of a job; return none of them when their shape is wrong, so that requests embed the texts."""
-        indices = [index for index in sorted(rows) if not isinstance(rows[index], ProviderError)]
-        raw = [row for index in indices if not isinstance(row := rows[index], ProviderError)]
+    def _check_bulk(self, rows: Outcomes) -> Outcomes:
+        """Check the rows of a job; what is unusable is left out, so that requests embed those texts."""
+        pending = {index: row for index, row in rows.items() if isinstance(row, ProviderError)}
+        raw = {index: row for index, row in rows.items() if not isinstance(row, ProviderError)}
         try:
-            return RequestOutcomes(indices, self._check(raw, len(raw)) if raw else [])
+            checked = dict(zip(raw, self._check([*raw.values()], len(raw)), strict=True)) if raw else {}
         except InvalidEmbedding:
-            return RequestOutcomes([], [])
+            return pending
+        return pending | {index: row for index, row in checked.items() if not isinstance(row, ProviderError)}
 
     # What follows runs in the loop.
 
-    async def _embed_request(self, indices: list[int], texts: Sequence[str]) -> RequestOutcomes:
+    async def _embed_request(self, indices: list[int], texts: Sequence[str]) -> Outcomes:
         outcomes, _ = await self._embed(texts, "document", Deadline())
-        return RequestOutcomes(indices, outcomes)
+        return dict(zip(indices, outcomes, strict=True))
 
     async def _embed_query(self, text: str, timeout_seconds: float | None) -> Row:
         timeout_seconds = await self._load(timeout_seconds)
@@ -227,7 +276,7 @@ class RequestProvider:
 
     async def _embed_parts(self, text: str, kind: TextKind, deadline: Deadline, refusal: InputTooLarge) -> Outcome:
         """Embed a text that is too long alone: the mean of its halves, weighted by their length."""
-        parts = [part for part in packing.halve(text) if part.strip()]
+        parts = [part for part in halve(text) if part.strip()]
         if len(text) <= SHORTEST_PART or len(parts) < 2:
             return refusal
         outcomes = [(await self._embed([part], kind, deadline))[0][0] for part in parts]
@@ -241,7 +290,7 @@ class RequestProvider:
             self._has_answered = True
             return self._check(rows, len(texts))
 
-        return await retry(once, self._retries, may_retry=lambda error: self._may_retry(error, deadline))
+        return await self._retries.run(once, may_retry=lambda error: self._may_retry(error, deadline))
 
     def _may_retry(self, error: ProviderError, deadline: Deadline) -> bool:
         deadline.last = error
@@ -253,7 +302,15 @@ class RequestProvider:
     def _check(self, rows: Sequence[Row], count: int) -> list[Outcome]:
         space, found = self._space, {len(row) for row in rows}
         # A configured number stays: the provider may serve another model under the same name one day.
-        if len(found) == 1 and not self._configured_dimensions:
+        if len(found) == 1 and not self._plan.space.dimensions:
             self._space = replace(space, dimensions=found.pop())
         outcomes = vectors.check(rows, count=count, dimensions=space.dimensions, provider=space.provider)
         return list(outcomes)
+
+
+def _stack_rows(outcomes: Outcomes) -> Iterator[tuple[int, Row]]:
+    """Yield the rows of consecutive texts together, as (first number, rows)."""
+    import numpy as np
+
+    for first, rows in find_runs(outcomes):
+        yield first, np.stack(rows)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
-from memory_core.embeddings.token_blobs import unpack_signs
+from memory_core.embeddings.vectors import unpack_signs
 from memory_core.records import Unit
 from memory_core.stores.interface import best_of
 from memory_core.stores.postgres import vectors

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from memory_core.embeddings.token_blobs import pack_signs
+from memory_core.embeddings.vectors import pack_signs
 from memory_core.stores.postgres.connections import renew
 from memory_core.stores.postgres.tenants import Cursor, Tenant, load_space
 from memory_core.stores.values import EmbeddedWindows

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
-from memory_core.embeddings.token_blobs import unpack_signs
+from memory_core.embeddings.vectors import unpack_signs
 from memory_core.stores.sqlite import Connection
 from memory_core.stores.sqlite.damage import DamagedRow
 from memory_core.stores.values import WindowTokens

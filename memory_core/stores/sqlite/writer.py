@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from memory_core.embeddings.token_blobs import pack_signs
+from memory_core.embeddings.vectors import pack_signs
 from memory_core.records import Calibration, FileStamp, MemoryFile, Space
 from memory_core.stores.sqlite import (
     Connection,

@@ -10,9 +10,8 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.load import load_config
 from memory_core.config.resolution import WITHOUT_MODEL
 from memory_core.config.settings import SearchSettings
-from memory_core.embeddings.choice import choose_provider
 from memory_core.embeddings.models import PROVIDERS
-from memory_core.embeddings.registry import open_provider
+from memory_core.embeddings.registry import choose_provider, open_provider
 from memory_core.records import KeySources
 from tests.servers.clients import agent_config
 

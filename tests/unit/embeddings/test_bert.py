@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from memory_core.config.settings import Local
-from memory_core.embeddings.choice import Choice, choose_provider
 from memory_core.embeddings.local import provider as local
 from memory_core.embeddings.protocols import TokenEmbedder
+from memory_core.embeddings.registry import Choice, choose_provider
 from memory_core.errors import ProviderUnavailable
 from memory_core.records import KeySources
 from tests.local.bert import Bert, tiny_bert, write_folder

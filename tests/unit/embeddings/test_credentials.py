@@ -10,13 +10,13 @@ import pytest
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import Local, ProviderAccount, Remote, Secret
-from memory_core.embeddings.choice import Choice, choose_provider
 from memory_core.embeddings.credentials import (
     Endpoint,
     find_key,
     resolve_endpoint,
 )
-from memory_core.embeddings.scrubbing import scrub
+from memory_core.embeddings.error_mapping import scrub
+from memory_core.embeddings.registry import Choice, choose_provider
 from memory_core.errors import ProviderUnavailable
 from memory_core.records import KeySources
 from tests.servers.clients import KEY, agent_config

@@ -7,7 +7,9 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.embeddings.packing import FILL, Limits, find_runs, halve, pack_requests
+from memory_core.embeddings.plan import find_runs
+from memory_core.embeddings.remote.provider import FILL, Limits, halve, pack_requests
+from memory_core.errors import ProviderUnavailable
 from memory_core.text.tokens import estimate_tokens
 
 sizes = st.lists(st.integers(1, 900), max_size=200)
@@ -42,7 +44,8 @@ def test_a_limit_learnt_meanwhile_holds_for_the_rest() -> None:
 @given(st.sets(st.integers(0, 60)))
 def test_runs_are_the_longest_consecutive_stretches(numbers: set[int]) -> None:
     ordered = sorted(numbers)
-    stretches = [ordered[start:end] for start, end in find_runs(ordered)]
+    outcomes = {number: number if number in numbers else ProviderUnavailable("p", "away") for number in range(62)}
+    stretches = [run for first, run in find_runs(outcomes) if first == run[0]]
 
     assert [number for stretch in stretches for number in stretch] == ordered
     assert all(stretch[-1] - stretch[0] == len(stretch) - 1 for stretch in stretches)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
+from dataclasses import replace
 
 import pytest
 
-from memory_core.embeddings.remote.retries import Retries, retry
+from memory_core.embeddings.remote.loop import Retries
 from memory_core.errors import AuthenticationFailed, ProviderError, ProviderUnavailable, RateLimited
-from memory_core.threads import Backoff
 from tests.waiting import HANG_GUARD_SECONDS
 
-PLAIN = Retries(backoff=Backoff(first_seconds=0.5, longest_seconds=8.0), patience_seconds=60.0)
-QUICK = Retries(attempts=3, backoff=Backoff(first_seconds=0.001, longest_seconds=0.001))
+PLAIN = Retries(jitter_seconds=0)
+QUICK = Retries(attempts=3, first_seconds=0.001, longest_seconds=0.001, jitter_seconds=0)
 AWAY = ProviderUnavailable("p", "away")
 
 
@@ -21,17 +22,51 @@ def limited(seconds: float | None) -> RateLimited:
     return RateLimited("p", "slow down", retry_after_seconds=seconds)
 
 
-def test_pauses_double_and_a_pause_that_was_asked_for_is_kept_as_it_is() -> None:
-    assert [PLAIN.pause(attempt, AWAY) for attempt in range(1, 7)] == [0.5, 1, 2, 4, 8, 8]
-    assert [PLAIN.pause(attempt, limited(0.02)) for attempt in (1, 4)] == [0.02, 0.02]
-    assert PLAIN.pause(1, limited(30)) == 30
-    assert PLAIN.pause(3, limited(None)) == 2
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses between attempts, none of which is waited for."""
+    found: list[float] = []
+    here, sleep = threading.get_ident(), asyncio.sleep
+
+    async def note(seconds: float) -> None:
+        if threading.get_ident() == here:
+            found.append(seconds)
+        else:  # a loop that another test has left behind
+            await sleep(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", note)
+    return found
 
 
-def test_jitter_is_added_to_both() -> None:
-    retries = Retries()
-    assert 0.5 <= retries.pause(1, AWAY) <= 1.0
-    assert 30 <= retries.pause(1, limited(30)) <= 30.5
+def fail(retries: Retries, error: ProviderError) -> None:
+    """Use up all attempts."""
+
+    async def call() -> None:
+        raise error
+
+    with pytest.raises(type(error)):
+        asyncio.run(retries.run(call))
+
+
+def test_pauses_double_and_a_pause_that_was_asked_for_is_kept_as_it_is(pauses: list[float]) -> None:
+    patient = replace(PLAIN, attempts=7)
+    for error, expected in (
+        (AWAY, [0.5, 1, 2, 4, 8, 8]),
+        (limited(0.02), [0.02] * 6),
+        (limited(30), [30] * 6),
+        (limited(None), [0.5, 1, 2, 4, 8, 8]),
+    ):
+        pauses.clear()
+        fail(patient, error)
+        assert pauses == expected
+
+
+def test_jitter_is_added_to_both(pauses: list[float]) -> None:
+    for error, least in ((AWAY, 0.5), (limited(30), 30)):
+        pauses.clear()
+        fail(Retries(attempts=2), error)
+        assert len(pauses) == 1
+        assert least <= pauses[0] <= least + 0.5
 
 
 @pytest.mark.parametrize(
@@ -58,7 +93,7 @@ def calling(outcomes: list[ProviderError | int]) -> int:
             raise outcome
         return outcome
 
-    return asyncio.run(retry(call, QUICK, may_retry=QUICK.allow))
+    return asyncio.run(QUICK.run(call))
 
 
 def test_it_is_called_until_it_succeeds() -> None:
