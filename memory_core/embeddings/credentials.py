@@ -1,7 +1,8 @@
 """Keys, headers and endpoints of remote providers.
 
 A key is looked for in this order: memorySearch.remote, models.providers, the host's `resolve_api_key`, the environment.
-Keys and header values stay inside `Secret` until the request that needs them.
+Keys and header values stay inside `Secret` until the request that needs them. Where notes go to be embedded is said once in the
+log before the first of them leave this machine.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from memory_core.embeddings.error_mapping import mark_permanent
 from memory_core.embeddings.models import PROVIDERS, ProviderRow
 from memory_core.errors import ProviderUnavailable
 from memory_core.records import ResolveApiKey, Space
+
+log = logging.getLogger(__name__)
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 # Headers whose values are no credentials, and may be as common as "application/json".
@@ -244,13 +247,8 @@ def _unusable(provider: str, message: str, action: str) -> ProviderUnavailable:
     return mark_permanent(ProviderUnavailable(provider, message, action=action))
 
 
-log = logging.getLogger(__name__)
-
-
 def find_destination(space: Space) -> str | None:
     """Return the place to which texts for a space are sent, for people; None if they stay on this machine."""
-    from memory_core.embeddings.models import PROVIDERS
-
     row = PROVIDERS.get(space.provider)
     if row is None or row.route == "local":
         return None

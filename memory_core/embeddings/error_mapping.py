@@ -1,4 +1,7 @@
-"""Refusals of providers: HTTP status and words -> the error tree. No other module reads them."""
+"""Refusals of providers: HTTP status and words become errors of our tree, and secrets are struck out of messages.
+
+A server may give a secret back in any spelling: plain, encoded or cut.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,15 @@
-"""Vectors as providers send them: decode, check and normalise. Pure."""
+"""Vectors as providers send them and as stores keep them: decode, check, normalise, pack. Pure.
+
+Late interaction compares tokens. Of each token stores keep the signs of its vector, which order units as well as whole vectors do
+(tests/benchmarks/RETRIEVAL.md): 48 bytes for one of all-MiniLM-L6-v2, 5 kB for a window of 100 tokens.
+
+Signs of a window: for each unit the number of its tokens as uint16, little-endian; then for each token the signs of its
+vector, first dimension in the highest bit, filled up to whole bytes with zeros.
+"""
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from memory_core.errors import InvalidEmbedding
@@ -17,6 +23,7 @@ if TYPE_CHECKING:
     Row = NDArray[np.float32]
 
 _LARGEST_INT8 = 127
+MAX_TOKENS = 256  # of a unit whose signs are kept, so that text without white space takes no more
 
 
 def decode(value: object, *, provider: str) -> Row:
@@ -177,10 +184,6 @@ def read_int8(rows: NDArray[np.uint8]) -> NDArray[np.float32]:
     return wide
 
 
-END_OF_UNIT = 0xFFFF  # between token ids; no model in use has so large a vocabulary
-MAX_TOKENS = 256  # of a unit whose signs are kept, so that text without white space takes no more
-
-
 def pack_signs(embedding: TokenEmbedding) -> bytes:
     """Pack the signs of a window whose parts are its units; empty when the model has no vectors of tokens."""
     import numpy as np
@@ -199,12 +202,3 @@ def unpack_signs(packed: bytes, *, units: int, dimensions: int) -> tuple[NDArray
 
     counts = np.frombuffer(packed, dtype="<u2", count=units)
     return counts, np.frombuffer(packed, dtype=np.uint8, offset=2 * units).reshape(-1, (dimensions + 7) // 8)
-
-
-def pack_ids(units: Iterable[Sequence[int]]) -> bytes:
-    """Pack the token ids of units, an end mark behind each unit."""
-    together: list[int] = []
-    for ids in units:
-        together += ids
-        together.append(END_OF_UNIT)
-    return array("H", together).tobytes()

@@ -440,7 +440,7 @@ class WindowTokens:
         chunk_id: Of its chunk.
         first: Index of its first unit in the chunk.
         counts: For each of its units the number of tokens.
-        signs: Shape (tokens, bytes of one token), uint8; see `embeddings.token_blobs`.
+        signs: Shape (tokens, bytes of one token), uint8; see `embeddings.vectors`.
     """
 
     chunk_id: int

@@ -43,6 +43,7 @@ _QUIET_IMPORT = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUC
 # litellm takes a Gemini text that begins so for the name of a file to fetch.
 _REFERENCES = ("files/", "data:", "gs://", "https://generativelanguage.googleapis.com/")
 _IMPORTING = threading.Lock()
+_OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})  # headers; the answer is unpacked
 
 
 def to_litellm_name(model: str) -> str:
@@ -53,6 +54,39 @@ def to_litellm_name(model: str) -> str:
 def find_vendor(model: str) -> str:
     """Return the vendor in a model's name: "cohere" of `cohere/embed-v4.0`."""
     return to_litellm_name(model).partition("/")[0]
+
+
+class BoundedClient(httpx.Client):
+    """A client for vendors' libraries that call it in a thread. It reads answers within bounds, like `http.Http`.
+
+    It follows no redirect, because a key would go along.
+
+    Args:
+        texts: The most texts in one request, which bounds its answer.
+        timeout_seconds: For connecting, and for each read.
+        headers: Sent with every request.
+    """
+
+    def __init__(self, *, texts: int, timeout_seconds: float, headers: dict[str, str]) -> None:
+        super().__init__(timeout=timeout_seconds, follow_redirects=False, headers=headers)
+        self.headers["Accept-Encoding"] = ACCEPTED
+        self._limit_bytes = bound_answer(texts)
+
+    def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:  # noqa: ARG002
+        """Send a request and read its whole answer, whatever `stream` says.
+
+        Raises:
+            BadBody: The answer is too large or cannot be decompressed.
+        """
+        options["follow_redirects"] = False
+        answer = super().send(request, stream=True, **options)
+        try:
+            body = Body.of(answer.status_code, answer.headers, self._limit_bytes)
+            content = read_body_now(body, answer.iter_raw())
+        finally:
+            answer.close()
+        kept = [(name, value) for name, value in answer.headers.multi_items() if name.lower() not in _OF_THE_WIRE]
+        return httpx.Response(answer.status_code, headers=kept, content=content, request=request)
 
 
 class LitellmTransport:
@@ -213,8 +247,6 @@ def _set_environment(values: Mapping[str, str]) -> Iterator[None]:
 
 def _is_connect_error(error: BaseException) -> bool:
     """Return True if httpx could make no connection: all vendors' code in litellm uses it, and litellm does not tell."""
-    import httpx
-
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, httpx.ConnectError):
         cause = cause.__cause__ or cause.__context__
@@ -225,37 +257,3 @@ def _import_error(provider: str, error: ImportError) -> ProviderError:
     return mark_permanent(
         ProviderUnavailable(provider, f"litellm cannot be imported: {error}", action=explain_install("litellm"))
     )
-
-
-class BoundedClient(httpx.Client):
-    """Reads answers within bounds and follows no redirect, because a key would go along.
-
-    Args:
-        texts: The most texts in one request, which bounds its answer.
-        timeout_seconds: For connecting, and for each read.
-        headers: Sent with every request.
-    """
-
-    def __init__(self, *, texts: int, timeout_seconds: float, headers: dict[str, str]) -> None:
-        super().__init__(timeout=timeout_seconds, follow_redirects=False, headers=headers)
-        self.headers["Accept-Encoding"] = ACCEPTED
-        self._limit_bytes = bound_answer(texts)
-
-    def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:  # noqa: ARG002
-        """Send a request and read its whole answer, whatever `stream` says.
-
-        Raises:
-            BadBody: The answer is too large or cannot be decompressed.
-        """
-        options["follow_redirects"] = False
-        answer = super().send(request, stream=True, **options)
-        try:
-            body = Body.of(answer.status_code, answer.headers, self._limit_bytes)
-            content = read_body_now(body, answer.iter_raw())
-        finally:
-            answer.close()
-        kept = [(name, value) for name, value in answer.headers.multi_items() if name.lower() not in _OF_THE_WIRE]
-        return httpx.Response(answer.status_code, headers=kept, content=content, request=request)
-
-
-_OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})

@@ -1,7 +1,7 @@
 """The signs of the tokens of windows: read for a search, written by a sync, dropped with their windows.
 
 They hang on the embedding of their window and go with it, or when no chunk holds the window any more. Their layout is that of
-`embeddings.token_blobs`.
+`embeddings.vectors`.
 """
 
 from __future__ import annotations
