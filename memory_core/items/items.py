@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.calibration import DEFAULT
 from memory_core.errors import InvalidArgument, MemoryCoreError, StoreReadOnly
-from memory_core.items.backfill import ItemBackfill
-from memory_core.items.drafts import check_draft
-from memory_core.items.embedder import ItemEmbedder
+from memory_core.items.embedder import ItemBackfill, ItemEmbedder
 from memory_core.items.forgetting import Condition, Forgotten, find_items, list_remains, load_all
-from memory_core.items.mirror.mirror import Mirror
+from memory_core.items.mirror import Mirror
 from memory_core.items.ranking import DAY_SECONDS, measure_salience, merge_similarities, weigh_words
-from memory_core.items.records import Draft, Item, ItemAnswer, ItemHit, Memorized, Provenance, Written
+from memory_core.items.records import Draft, Item, ItemAnswer, ItemHit, Memorized, Provenance, Written, check_draft
 from memory_core.items.store.file import Filter, ItemsFile
 from memory_core.items.store.snapshots import UNKNOWN
 from memory_core.records import Access, KeySources, ProgressCallback
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memory_core.completions import AsyncComplete, Complete
-    from memory_core.items.words import Words
+    from memory_core.items.likeness import Words
     from memory_core.records import Calibration
 
     Embedding = Sequence[float] | NDArray[np.float32]

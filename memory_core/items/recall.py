@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from memory_core.errors import StoreError
-from memory_core.items.evidence import Evidence
 from memory_core.items.items import Items
-from memory_core.items.messages import read_message
-from memory_core.items.mirror.section import leave_out_mirrored
+from memory_core.items.messages import Evidence, read_message
+from memory_core.items.mirror_section import leave_out_mirrored
 from memory_core.items.records import ItemHit, Strategy
 from memory_core.records import Calibration, Hit, Query, SearchResult
 from memory_core.search.scores import vector_score

@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
+from memory_core.items import mirror
 from memory_core.items.items import Items
-from memory_core.items.mirror import mirror
-from memory_core.items.mirror.section import END, HEADING
+from memory_core.items.mirror_section import END, HEADING
 from memory_core.items.records import Provenance
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 from memory_core.errors import InvalidArgument
 from memory_core.items.capture.exchange import Exchange, read_exchange
 from memory_core.items.capture.extraction import ask_model
-from memory_core.items.capture.found import FoundFact
+from memory_core.items.capture.found import FoundFact, complete
 from memory_core.items.capture.rules import find_facts
-from memory_core.items.capture.short_corrections import complete
-from memory_core.items.drafts import check_draft
-from memory_core.items.records import Draft, Memorized, Provenance, Reason, RefusedFact
-from memory_core.items.words import list_words, stem
+from memory_core.items.likeness import list_words, stem
+from memory_core.items.records import Draft, Memorized, Provenance, Reason, RefusedFact, check_draft
 from memory_core.sources.redaction import redact
 from memory_core.text.paragraphs import fingerprint_recalled, is_recalled
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_core.items.capture.pieces import compile_one
+from memory_core.items.capture.phrases import compile_one
 
 QUESTION = compile_one(
     r"""\?["')\]]*$|？|^(?:what|who|whom|whose|when(?! (?:you|I|we)\b)|where|which|why|how|is|are|am|was|were|do|does|did

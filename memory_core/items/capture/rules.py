@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from itertools import pairwise
 
 from memory_core.items.capture import noise, phrases
-from memory_core.items.capture.dates import resolve_days
 from memory_core.items.capture.exchange import Turn
-from memory_core.items.capture.found import FoundFact, Tier
+from memory_core.items.capture.found import FoundFact, Tier, read_short_correction
 from memory_core.items.capture.sentences import (
     Sentence,
     begins_with_pronoun,
@@ -22,7 +22,6 @@ from memory_core.items.capture.sentences import (
     split_clauses,
     split_sentences,
 )
-from memory_core.items.capture.short_corrections import read_short_correction
 
 MIN_WORDS = 3  # of a sentence that nobody asked to keep
 _FIRST_NAME = re.compile(r"\A[A-Z][\w'-]++(?= (?:is|was|has|does|runs|lives|works|likes|hates|loves|comes|can)\b)")
@@ -33,6 +32,25 @@ _WORD = re.compile(r"\w+")
 _WISHED = re.compile(r"(?:please |also )?(?:remember|don't forget|keep in mind)\b", re.IGNORECASE)
 _ASKED_POLITELY = re.compile(r"^(?:can|could|would) you\b", re.IGNORECASE)
 _CJK = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
+# Days that a sentence names by their distance from the day on which it is said.
+_DAYS = {
+    "today": 0,
+    "tonight": 0,
+    "tomorrow": 1,
+    "yesterday": -1,
+    "heute": 0,
+    "morgen": 1,
+    "gestern": -1,
+    "mañana": 1,
+    "demain": 1,
+}
+_NEAR = re.compile(rf"\b(?:{'|'.join(_DAYS)})\b", re.IGNORECASE)
+_VAGUE = re.compile(
+    rf"\b(?:(?:next|this|last|coming) (?:week(?:end)?|month|year|spring|summer|autumn|fall|winter|quarter|{phrases.WEEKDAY})"
+    rf"|(?:on|by|until|till|since) {phrases.WEEKDAY}(?!s)|in \w+ (?:days|weeks|months)|\w+ (?:days|weeks|months) ago"
+    r"|(?:nächste|letzte)\w* \w+|la semana que viene|la semaine prochaine)\b",
+    re.IGNORECASE,
+)
 
 
 def find_facts(turns: Sequence[Turn], *, now: float) -> Iterator[FoundFact]:
@@ -223,3 +241,21 @@ def _name_subject(text: str, before: str) -> str | None:
 
 def _end(text: str) -> str:
     return text if text.endswith((".", "!", "。")) else f"{text}."
+
+
+def resolve_days(text: str, said_at: float) -> str:
+    """Return a sentence with the date behind words like "tomorrow", or with the day on which it was said at its end.
+
+    Args:
+        text: A sentence.
+        said_at: Unix seconds.
+    """
+    day = datetime.fromtimestamp(said_at).astimezone().date()
+
+    def put_date(found: re.Match[str]) -> str:
+        return f"{found[0]} ({(day + timedelta(days=_DAYS[found[0].lower()])).isoformat()})"
+
+    dated, count = _NEAR.subn(put_date, text)
+    if count or not _VAGUE.search(text):
+        return dated
+    return f"{dated.rstrip('.')} (said on {day.isoformat()})."

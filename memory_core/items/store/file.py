@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_core.errors import NotIndexed
-from memory_core.items.drafts import take_over_tags
-from memory_core.items.records import Draft, Item, Outcome
-from memory_core.items.store import matching, mirror_rows, rows, vectors
+from memory_core.items.records import Draft, Item, Outcome, take_over_tags
+from memory_core.items.store import matching, mirror_records, rows, vectors
 from memory_core.items.store.mirror_records import MirrorRecords
 from memory_core.items.store.outage_log import ItemOutageLog
+from memory_core.items.store.rows import index_text
 from memory_core.items.store.snapshots import Snapshot, Snapshots
 from memory_core.items.store.store import ItemStore
-from memory_core.items.store.texts import index_text
 from memory_core.records import Space
 from memory_core.stores import sqlite
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memory_core.items.words import Words
+    from memory_core.items.likeness import Words
     from memory_core.stores.sqlite import Connection
 
     Vector = tuple[Space, NDArray[np.float32]]
@@ -140,7 +139,7 @@ class ItemsFile:
                 rows.reinforce(connection, relations.repeated, draft, now=now)
                 same = rows.load_one(connection, relations.repeated)
                 return Change(same, "reinforced", self._supersede(connection, named, same.id))
-            mirror_rows.allow_again(connection, draft.content)
+            mirror_records.allow_again(connection, draft.content)
             corrected = list(dict.fromkeys([*named, *relations.corrected]))
             draft = take_over_tags(draft, rows.load_by_keys(connection, corrected).values())
             item = rows.insert(connection, draft, index_text(draft), agent=agent, now=now)
@@ -162,7 +161,7 @@ class ItemsFile:
             where = Filter().to_condition()
             before = rows.count(connection, *where)
             for item in items:
-                mirror_rows.allow_again(connection, item.content)
+                mirror_records.allow_again(connection, item.content)
                 rows.restore(connection, item, index_text(Draft(content=item.content, tags=item.tags)))
             return rows.count(connection, *where) - before
 
@@ -215,7 +214,7 @@ class ItemsFile:
         """Turn pending items into settled ones; return how many were pending."""
         wanted = list(ids)
         with self._store.write() as connection:
-            mirror_rows.let_go(connection, wanted)  # else the next change of the note would hide them again
+            mirror_records.let_go(connection, wanted)  # else the next change of the note would hide them again
             return rows.promote(connection, wanted, now=self._clock())
 
     def mark_recalled(self, ids: Iterable[str]) -> None:
@@ -235,7 +234,7 @@ class ItemsFile:
         with self._store.write() as connection:
             alone = rows.leave_session(connection, session) if session is not None else []
             gone = rows.delete(connection, [*ids, *alone])
-            mirror_rows.remember_forgotten(connection, [item.content for item in gone], now=self._clock())
+            mirror_records.remember_forgotten(connection, [item.content for item in gone], now=self._clock())
             return gone
 
     def wipe(self) -> bool:

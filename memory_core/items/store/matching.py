@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memory_core.items.likeness import Words
     from memory_core.items.records import Draft
     from memory_core.items.store.snapshots import Snapshot, Snapshots
     from memory_core.items.store.vectors import ItemCosines
-    from memory_core.items.words import Words
 
 LOOK = 24  # items by meaning, and as many by words, that a new fact is compared with
 MAX_WORDS = 32  # of a question

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory_core.embeddings.static import StaticProvider
-from memory_core.items.likeness import Fact, corrects, is_same
-from memory_core.items.words import Words
+from memory_core.items.likeness import Fact, Words, corrects, is_same
 
 
 @pytest.fixture(scope="module")

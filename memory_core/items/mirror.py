@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from memory_core.atomic import locked
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument
-from memory_core.items.mirror.merging import MirrorChanges
-from memory_core.items.mirror.section import MirrorLine, read_section, show, write_section
+from memory_core.items.mirror_section import MirrorChanges, MirrorLine, read_section, show, write_section
 from memory_core.items.records import Item, Provenance
 from memory_core.items.store.file import ItemsFile
 from memory_core.sources import writer
