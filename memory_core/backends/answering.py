@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from memory_core.backends.index import Index
 from memory_core.backends.syncing import REBUILDING, SyncRunner, refuse_other_workspace
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import Providers
@@ -30,6 +29,7 @@ from memory_core.errors import (
     refuse_past,
 )
 from memory_core.records import NOTHING_INDEXED, Fallback, Hit, Mode, Query, Related, RelatedQuery, SearchResult, Space
+from memory_core.stores.interface import Index
 from memory_core.sync.background import BackgroundSync
 from memory_core.text.terms import split_question
 
@@ -233,10 +233,10 @@ class Answerer:
             result = self._search_in(self._store.reading, query, degradation, explainer)
             if len({hit.path for hit in result.hits}) < 2:
                 return result
-            from memory_core.backends.succession import mark_superseded
+            from memory_core.text.succession import mark_superseded
 
             return replace(
-                result, hits=tuple(mark_superseded(result.hits, self._load_lines, datetime.now().astimezone().date()))
+                result, hits=tuple(mark_superseded(result.hits, self._load_note, datetime.now().astimezone().date()))
             )
         if self._past is None:
             raise refuse_past(self._name)
@@ -252,16 +252,17 @@ class Answerer:
             hits = tuple(map(past.compare_now, result.hits))
             return replace(result, hits=hits, as_of=past.as_of)
 
-    def _load_lines(self, path: str) -> list[str] | None:
-        """Return the lines of a note as it stands; None if it cannot be read."""
+    def _load_note(self, path: str) -> tuple[str | None, list[str]] | None:
+        """Return the date and the lines of a note as it stands; None if it cannot be read."""
         from memory_core.sources import pages
-        from memory_core.sources.notes import read_note
+        from memory_core.sources.notes import find_note_date, read_note
 
         try:
             file = pages.resolve(self._config, path)
-            return None if file is None else read_note(file).text.split("\n")
+            text = None if file is None else read_note(file).text
         except (PathRefused, FileUnreadable):
             return None
+        return None if text is None else (find_note_date(path, text), text.split("\n"))
 
     def _search_in(
         self,

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memory_core.backends.engine import IndexBackend
-from memory_core.backends.past import IndexStates
-from memory_core.backends.recording import HistoryRecorder
+from memory_core.backends.past import HistoryRecorder, IndexStates
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import BUILTIN
 from memory_core.history.history import History

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_core.backends.answering import Answerer
-from memory_core.backends.index import Index, IndexWriter, Recorder
 from memory_core.backends.syncing import SyncRunner
 from memory_core.embeddings.failover import Providers
 from memory_core.embeddings.outage import OutageLog
@@ -29,13 +28,14 @@ from memory_core.records import (
     Status,
     SyncReport,
 )
+from memory_core.stores.interface import Index, SyncStore
 from memory_core.sync.background import BackgroundSync
 from memory_core.sync.changes import wants_sync
 from memory_core.sync.watcher import Watcher
 from memory_core.threads import Clock
 
 if TYPE_CHECKING:
-    from memory_core.backends.past import IndexStates
+    from memory_core.backends.past import HistoryRecorder, IndexStates
     from memory_core.stores.values import IndexSummary
 
 OTHER_PROVIDER = "try again in a while, or choose another provider: memorySearch.provider"
@@ -63,11 +63,11 @@ class IndexBackend:
         name: str,
         context: BackendContext,
         store: Index,
-        writer: IndexWriter,
+        writer: SyncStore,
         outages: OutageLog,
         *,
         summarise: Callable[[], IndexSummary],
-        recorder: Recorder | None = None,
+        recorder: HistoryRecorder | None = None,
         past: IndexStates | None = None,
         file: Path | None = None,
         clock: Clock = time.time,

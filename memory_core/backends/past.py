@@ -1,14 +1,15 @@
-"""The index as it would be of the notes as they stood once.
+"""The index and its history: syncs record in it, and questions are answered from the notes as they stood once.
 
-A private copy of the index, in memory, is brought back to that moment by the code that syncs it: notes that stood otherwise are
-cut from their old versions, the others keep their rows, and embeddings are those of the cache where it has them.
+For such a question, a private copy of the index, in memory, is brought back to that moment by the code that syncs it: notes
+that stood otherwise are cut from their old versions, the others keep their rows, and embeddings are those of the cache where
+it has them.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,12 +18,12 @@ from pathlib import Path
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.calibration import SAMPLE, estimate
 from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider
-from memory_core.errors import FileUnreadable, PathRefused
+from memory_core.errors import FileUnreadable, MemoryCoreError, PathRefused
 from memory_core.history.history import History
 from memory_core.history.moments import Moment, NoteKey, Version
 from memory_core.records import AsOf, FileStamp, Hit, MemoryFile, Successor
-from memory_core.sources import pages
-from memory_core.sources.notes import read_note
+from memory_core.sources import pages, session_logs
+from memory_core.sources.notes import NoteText, read_note
 from memory_core.sources.roots import find_roots
 from memory_core.stores.interface import Reader
 from memory_core.stores.sqlite.private_store import PrivateStore
@@ -31,15 +32,113 @@ from memory_core.stores.sqlite.writer import StoreWriter
 from memory_core.stores.values import PreparedFile
 from memory_core.sync.backfill import Backfill
 from memory_core.sync.context import SyncContext
-from memory_core.sync.cutting import cut
-from memory_core.sync.syncer import CHUNKS_STEP, make_identity
+from memory_core.sync.syncer import CHUNKS_STEP, cut, make_identity
 
 log = logging.getLogger(__name__)
 
 MOST_KEPT = 2  # states that are kept for the next question
 MOST_BYTES = 256 * 1024 * 1024  # an index above this size is kept once
+WIPE_SECONDS = 5.0  # that a sync which somebody asked for waits for readers, each of the index and the history
+NOT_WIPED = (
+    "text that was deleted from the past is still in the files, because another program reads them;"
+    " run memory-core index again to overwrite it"
+)
 
 ChooseProvider = Callable[[], EmbeddingProvider | None]
+
+
+class HistoryRecorder:
+    """Records in the history what a sync has changed in the index.
+
+    Args:
+        writer: Of the index.
+        history: Where it is recorded.
+    """
+
+    def __init__(self, writer: StoreWriter, history: History) -> None:
+        self._writer = writer
+        self._history = history
+        self._recorded: str | None = None  # the generation that was recorded last, as far as this process knows
+
+    def record(
+        self, listed: Sequence[MemoryFile] | None, read: Mapping[tuple[str, str], NoteText], *, asked: bool
+    ) -> tuple[str, ...]:
+        """Record the notes of the index if they have changed since the last time, or if there is no history of them.
+
+        Called under the lock of the syncs; never fails the sync.
+
+        Args:
+            listed: Files as the sync listed them, those among them that changed; None if it has listed none.
+            read: Notes as it has read them, as long as they are few.
+            asked: Somebody asked for this sync: the history is looked at for damage, and what is too old is dropped.
+
+        Returns:
+            A sentence on each thing that is wrong with the history.
+        """
+        warnings: list[str] = []
+        looked = self._history.enabled and self._record(listed, read, warnings, asked=asked)
+        try:
+            if ((asked and not looked) or self._history.has_deleted) and not self._wipe(
+                seconds=WIPE_SECONDS if asked else 0.0
+            ):
+                warnings.append(NOT_WIPED)
+        except (MemoryCoreError, OSError) as error:
+            log.warning("deleted text is not overwritten, the next sync tries again: %s", error)
+            if self._history.enabled and not warnings:
+                warnings.append(f"deleted text is not overwritten yet: {error}")
+        return tuple(warnings)
+
+    def _record(
+        self,
+        listed: Sequence[MemoryFile] | None,
+        read: Mapping[tuple[str, str], NoteText],
+        warnings: list[str],
+        *,
+        asked: bool,
+    ) -> bool:
+        """Record, or add to the warnings why that failed; return True if the history file was looked into for deletions."""
+        looked = False
+        try:
+            if asked and (aside := self._history.mend()) is not None:
+                warnings.append(f"the history was damaged: a new one begins, the old file is {aside}")
+            generation = self._writer.read_generation()
+            if generation != self._recorded or not self._history.exists():
+                looked = self._catch_up(generation, listed, read)
+            self._history.prune(asked=asked)
+        except (MemoryCoreError, OSError) as error:
+            log.warning("the history is not recorded, the next sync tries again: %s", error)
+            warnings.append(f"the history is not recorded: {error}; {getattr(error, 'action', '')}".rstrip("; "))
+        return looked
+
+    def _wipe(self, *, seconds: float) -> bool:
+        """Overwrite in the index and the history what was deleted from the past; return False while something reads them."""
+        deletions = self._history.deletions
+        mark = deletions.load_mark()
+        if mark is None:
+            return True
+        if mark[0] == "purged":  # what a vector tells of its text
+            self._writer.evict_embeddings(keep=0)
+        if not (self._writer.wipe(seconds=seconds) and deletions.wipe(seconds=seconds)):
+            return False
+        deletions.remove_mark(mark)
+        return True
+
+    def close(self) -> None:
+        """Close the history until it is needed again."""
+        self._history.close()
+
+    def _catch_up(
+        self, generation: str, listed: Sequence[MemoryFile] | None, read: Mapping[tuple[str, str], NoteText]
+    ) -> bool:
+        """Record the notes of a generation, without session logs; return False if they were recorded before."""
+        is_whole = was_recorded = self._history.read_recorded() == generation
+        if not was_recorded:
+            hashes = {
+                NoteKey(*key): content for key, content in self._writer.list_hashes() if key[0] != session_logs.SOURCE
+            }
+            is_whole = self._history.record(hashes, generation, listed=listed or (), read=read)
+        self._recorded = generation if is_whole else None
+        return not was_recorded
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,27 @@
-"""The postgres backend: an agent's tenant on a server behind the hooks, and notes of other tenants that it may read."""
+"""The postgres backend: an agent's tenant on a server behind the hooks, and notes of other tenants that it may read.
+
+psycopg is an extra of the distribution: only what has checked for it imports the rooms of the store.
+"""
 
 from __future__ import annotations
 
 import os
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from importlib import util
+from typing import TYPE_CHECKING, Any
 
 from memory_core.backends.engine import IndexBackend
-from memory_core.hookspecs import BackendContext, hookimpl
-from memory_core.records import Document, Status
-from memory_core.stores.postgres.settings import NAME
-from memory_core.stores.postgres.store import PostgresStore, summarise
-from memory_core.stores.postgres.writer import PostgresWriter, TenantOutage
+from memory_core.errors import BackendUnavailable, MemoryCoreError
+from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend, hookimpl
+from memory_core.records import Document, Finding, Status
+from memory_core.stores.postgres.settings import NAME, PostgresConfig
 from memory_core.threads import Clock
 
 if TYPE_CHECKING:
     from memory_core.stores.values import IndexSummary
 
+ANSWER_SECONDS = 2.5  # of a search besides its statements: for a sync before it, and the question's embedding
 _PREFIX = f"{NAME}/"
 
 
@@ -30,6 +34,9 @@ class PostgresBackend(IndexBackend):
     """
 
     def __init__(self, context: BackendContext, *, clock: Clock = time.time) -> None:
+        from memory_core.stores.postgres.store import PostgresStore, summarise
+        from memory_core.stores.postgres.writer import PostgresWriter, TenantOutage
+
         self._server = store = PostgresStore(context.config, context.settings, writable=context.access == "rw")
         writer = PostgresWriter(store, os.path.realpath(context.config.workspace))
 
@@ -57,3 +64,88 @@ class PostgresBackend(IndexBackend):
         status: Status = super().memory_status()
         names = self._server.settings.list_tenants(self._config.agent)
         return replace(status, details={**status.details, "tenant": names[0], "tenants": ", ".join(names[1:]) or None})
+
+
+def check_driver() -> None:
+    """Make sure that psycopg is installed.
+
+    Raises:
+        BackendUnavailable: It is not.
+    """
+    if util.find_spec("psycopg") is None:
+        raise BackendUnavailable(NAME, "psycopg is not installed", action="run: pip install 'memory-core-py[postgres]'")
+
+
+def open_backend(context: BackendContext) -> MemoryBackend:
+    """Make the backend of one agent; connects to nothing.
+
+    Raises:
+        BackendUnavailable: psycopg is not installed.
+    """
+    check_driver()
+    return PostgresBackend(context)
+
+
+def read_settings() -> type[Any]:
+    """Return the model of the section `memory.postgres`."""
+    return PostgresConfig
+
+
+def read_search_seconds(section: Any) -> float:
+    """Return the seconds that one search may take."""
+    return float(section.statement_seconds) + ANSWER_SECONDS
+
+
+def diagnose(context: BackendContext) -> list[Finding]:
+    """Check the driver, the server, the schema, and what this role may do."""
+    try:
+        check_driver()
+    except BackendUnavailable as error:
+        return [Finding(subject="driver", level="fail", message=error.reason, action=error.action)]
+    return _examine(context)
+
+
+def _examine(context: BackendContext) -> list[Finding]:
+    """Connect, and look for each tenant of the configuration; writes nothing."""
+    from memory_core.stores.postgres.store import PostgresStore, look_at_server
+
+    store = PostgresStore(context.config, context.settings, writable=False)
+    names = context.settings.list_tenants(context.config.agent)
+    try:
+        version, may, tenants = look_at_server(store)
+    except MemoryCoreError as error:
+        return [Finding(subject="server", level="fail", message=str(error), action=error.action)]
+    finally:
+        store.close()
+    held = {each.name for each in tenants}
+    found = [Finding(subject="server", level="ok", message=f"PostgreSQL {version} answers")]
+    found.append(
+        Finding(
+            subject="tenant",
+            level="ok" if may else "warn",
+            message=f"{names[0]}: {tenants[0].chunks} chunks; this role {'may write it' if may else 'may only read it'}",
+            action="" if may else f"ask the operator to run: memory-core postgres grant ROLE {names[0]} --write",
+        )
+    )
+    found += [
+        Finding(
+            subject="tenant",
+            level="warn",
+            message=f"{name}: there is none that this role may read",
+            action=f"ask the operator to run: memory-core postgres grant ROLE {name}",
+        )
+        for name in names
+        if name not in held
+    ]
+    return found
+
+
+# Callers need no timeout: every statement has a deadline of its own.
+PLUGIN = BackendPlugin(
+    open=open_backend,
+    settings=read_settings,
+    diagnose=diagnose,
+    timeout_seconds=None,
+    search_seconds=read_search_seconds,
+    sync_timeout_seconds=None,
+)

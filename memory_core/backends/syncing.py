@@ -7,13 +7,17 @@ import os
 import threading
 import time
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from memory_core.backends.index import Index, IndexWriter, Recorder
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import ActiveProvider, Providers
 from memory_core.errors import MemoryCoreError, OtherWorkspace, StoreError
 from memory_core.records import ProgressCallback, Space, SyncReport
+from memory_core.stores.interface import Index, SyncStore
 from memory_core.sync.watcher import Watcher
+
+if TYPE_CHECKING:
+    from memory_core.backends.past import HistoryRecorder
 
 log = logging.getLogger(__name__)
 
@@ -55,11 +59,11 @@ class SyncRunner:
         self,
         config: AgentConfig,
         store: Index,
-        writer: IndexWriter,
+        writer: SyncStore,
         providers: Providers,
         watcher: Watcher,
         *,
-        recorder: Recorder | None = None,
+        recorder: HistoryRecorder | None = None,
         standby: bool,
     ) -> None:
         self._config = config

@@ -21,7 +21,7 @@ _with_schema = click.option("--schema", metavar="NAME", help="the schema (memory
 def _open(options: Options, dsn: str | None, schema: str | None) -> Operator:
     """Open the server that --dsn names, else the one of the configuration."""
     from memory_core.backends.loader import find_plugin, read_section
-    from memory_core.backends.postgres_plugin import check_driver
+    from memory_core.backends.postgres import check_driver
     from memory_core.config import load_config
     from memory_core.config.fields import Secret
     from memory_core.stores.postgres.settings import PostgresConfig, read_dsn

@@ -74,7 +74,7 @@ BUILTIN = "builtin"
 SHIPPED_BACKENDS: Mapping[str, str] = {
     BUILTIN: "memory_core.backends.builtin:PLUGIN",
     "qmd": "memory_qmd.plugin:PLUGIN",
-    "postgres": "memory_core.backends.postgres_plugin:PLUGIN",
+    "postgres": "memory_core.backends.postgres:PLUGIN",
 }
 
 Source = Literal["memory", "workspace", "sessions"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from memory_core.records import Calibration, FileStamp, MemoryFile, Space
@@ -195,6 +196,46 @@ def best_of(reader: Reader, values: Mapping[int, float], count: int) -> dict[int
     return {each: values[each] for each in ids[:count]}
 
 
+class Index(Protocol):
+    """One agent's index: hands out readers, and knows its health."""
+
+    @property
+    def writable(self) -> bool:
+        """False if this session may only read."""
+        ...
+
+    @property
+    def path(self) -> Path:
+        """The index as messages name it."""
+        ...
+
+    @property
+    def is_suspect(self) -> bool:
+        """True once something has failed that may be damage, until `repair` has looked."""
+        ...
+
+    def needs_check(self) -> bool:
+        """Return True if `repair` should look although nothing has failed yet."""
+        ...
+
+    def repair(self) -> str | None:
+        """Make way for a new index if this one is damaged; return how it was damaged, None if nothing was done."""
+        ...
+
+    def reading(self) -> AbstractContextManager[Reader]:
+        """Hand out a reader for one search: all of its answers come from one moment of the index.
+
+        Raises:
+            NotIndexed: There is no index yet.
+            MemoryCoreError: It cannot be read.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close all connections; may be called twice."""
+        ...
+
+
 class IndexedText(Protocol):
     """The chunks and windows of one index, for whoever fills in what is computed from them."""
 
@@ -250,6 +291,10 @@ class SyncStore(IndexedText, Protocol):
 
     def load_state(self) -> SyncState:
         """Return what the index remembers."""
+        ...
+
+    def read_generation(self) -> str:
+        """Return what changes whenever files, chunks or embeddings do, in whichever process."""
         ...
 
     def set_identity(self, identity: str) -> None:

@@ -10,17 +10,19 @@ import json
 import logging
 import os
 import time
+from collections.abc import Sequence
 
 from memory_core.config.settings import Chunking
 from memory_core.errors import FileUnreadable
 from memory_core.records import MemoryFile, Progress, SyncReport
-from memory_core.sources.notes import NoteText
-from memory_core.stores.values import IndexedFile, PreparedFile, SyncState
+from memory_core.sources import session_logs
+from memory_core.sources.notes import NoteText, find_note_date, read_note
+from memory_core.stores.values import IndexedFile, PreparedChunk, PreparedFile, StagedFile, SyncState
 from memory_core.sync.backfill import Backfill
 from memory_core.sync.changes import Changes, Sources
 from memory_core.sync.context import SyncContext
-from memory_core.sync.cutting import cut, read_text
-from memory_core.sync.rebuild import Rebuild
+from memory_core.text.chunks import split_chunks
+from memory_core.text.markdown import read_front_matter
 
 log = logging.getLogger(__name__)
 
@@ -30,12 +32,36 @@ CUT_VERSION = (
 RECORD_SECONDS = 60.0  # a sync that changed nothing is recorded this often, so that most searches write nothing
 FILES_STEP = 64  # files that are committed together, unless they are long
 CHUNKS_STEP = 500  # chunks from which on is committed, as other writers wait meanwhile
+REBUILT_FILES_STEP = 16  # files that a rebuild commits together, unless they are long
+REBUILT_CHUNKS_STEP = 1000  # chunks after which it commits: 16,000 at once kept another writer waiting for 1.5 s
 MERGE_FROM = 0.25  # share of the files that is new, from which all of the keyword index is merged
 
 
 def make_identity(chunking: Chunking) -> str:
     """Return what the text of an index depends on; when it changes, every file is cut again."""
     return json.dumps({"cut": CUT_VERSION, "tokens": chunking.tokens, "overlap": chunking.overlap})
+
+
+def read_text(file: MemoryFile) -> NoteText:
+    """Read a note or a session log.
+
+    Raises:
+        FileUnreadable: It cannot be read, or is no text.
+    """
+    return session_logs.read_session(file) if session_logs.is_log(file.path) else read_note(file)
+
+
+def cut(file: MemoryFile, note: NoteText, chunking: Chunking) -> PreparedFile:
+    """Cut the text of one file. Pure."""
+    if isinstance(note, session_logs.SessionText):
+        lines, date, title = note.lines, note.date, ""
+    else:
+        lines, date = (), find_note_date(file.path, note.text)
+        title = ", ".join(read_front_matter(note.text).names)
+    found = split_chunks(note.text, chunking, date=date, title=title)
+    return PreparedFile(
+        file=file, hash=note.hash, stamp=note.stamp, date=date, chunks=tuple(map(PreparedChunk, found)), lines=lines
+    )
 
 
 class Syncer:
@@ -90,7 +116,7 @@ class Syncer:
         changes = Changes.between(sources, self._store)
         if not changes.is_first and (force or state.identity != wanted):
             self._context.files = sources.list()
-            Rebuild(self._context, self._read_and_cut).run(self._context.files, changes.list_hidden_files(), wanted)
+            self._rebuild(self._context.files, changes.list_hidden_files(), wanted)
             self._counts.removed = len(changes.gone)
             self._digest = None if self._counts.failures else digest
             return True
@@ -160,8 +186,37 @@ class Syncer:
             self._waiting = []
             self._backfill.run_at_once()
 
-    def _read_and_cut(self, file: MemoryFile) -> PreparedFile:
-        return self._cut(file, read_text(file))
+    def _rebuild(self, listed: Sequence[MemoryFile], hidden: Sequence[MemoryFile], identity: str) -> None:
+        """Cut every file anew into an index beside the one that serves, embed what it needs, and switch to it.
+
+        When this is stopped, at any point, the new index serves nobody, and the next sync discards it.
+
+        Args:
+            listed: The files to cut; those that cannot be read are taken over, with the reason.
+            hidden: Files that cannot be looked at now; they are taken over from the index that serves.
+            identity: Of the new index.
+        """
+        staged = self._store.begin_rebuild()
+        waiting: list[StagedFile] = []
+        for number, file in enumerate(listed):
+            self._context.report_progress(Progress(phase="files", done=number, total=len(listed), path=file.path))
+            try:
+                waiting.append(StagedFile(file, self._cut(file, read_text(file))))
+                self._counts.changed += 1
+            except FileUnreadable as error:
+                reason = error.reason if self._context.record_failure(file, error) else None
+                waiting.append(StagedFile(file, self._store.load_file(file), reason))
+            chunks = sum(len(each.prepared.chunks) for each in waiting if each.prepared)
+            if len(waiting) >= REBUILT_FILES_STEP or chunks >= REBUILT_CHUNKS_STEP:
+                staged.put_files(waiting)
+                waiting = []
+        staged.put_files(waiting)
+        for file in hidden:
+            staged.put_files([StagedFile(file, self._store.load_file(file))])
+        self._backfill.embed_staged(staged)
+        log.debug("switching to the new tables")
+        staged.switch(identity=identity)
+        self._context.report_progress(Progress(phase="files", done=len(listed), total=len(listed)))
 
     def _cut(self, file: MemoryFile, note: NoteText) -> PreparedFile:
         if note.replaced:

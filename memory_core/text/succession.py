@@ -7,10 +7,14 @@ Where the evidence is thin, no line is said to succeed another: two lines of a l
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import date
 from functools import cache
+from typing import NamedTuple
 
+from memory_core.records import Hit, Successor
 from memory_core.text.languages import STOP_WORDS
 from memory_core.text.markdown import Line, parse_heading, scan
 from memory_core.text.tokens import WORD_CHARACTERS
@@ -18,6 +22,7 @@ from memory_core.text.tokens import WORD_CHARACTERS
 MOST_KEY_CHARS = 40
 MOST_KEY_WORDS = 4
 MOST_VALUE_WORDS = 8  # a longer one is a sentence
+MOST_NOTES = 3  # that hold a key: one that stands in more of them begins the entries of a log
 LEAST_KEPT = 0.5  # of the words of an edited line
 LEAST_KEPT_ALIKE = 0.4  # of one that begins alike
 LEAST_KEPT_OF_MANY = (
@@ -59,6 +64,80 @@ _VERBS = frozenset(
         "will", "would", "shall", "should", "can", "could", "must", "does", "do", "did",
     }
 )  # fmt: skip
+
+
+LoadNote = Callable[[str], tuple[str | None, Sequence[str]] | None]
+
+
+class _Keyed(NamedTuple):
+    """A line of a hit that has a key, and its note's date."""
+
+    date: str
+    hit: int
+    line: int
+    value: str
+    text: str
+
+
+def mark_superseded(hits: Sequence[Hit], load_note: LoadNote, today: date) -> list[Hit]:
+    """Return hits, those that another hit replaces with `superseded_by`.
+
+    Only hits of one answer are compared, since lines with the same key and heading answer the same questions; only dated notes
+    are, since others do not say which is newer.
+
+    Args:
+        hits: Of the notes as they stand.
+        load_note: Returns the date and the lines of a note; None if it cannot be read.
+        today: Notes of later days replace nothing yet.
+    """
+    marked = list(hits)
+    for key, numbers in _find_shared_keys(hits).items():
+        groups: defaultdict[tuple[str, ...], list[_Keyed]] = defaultdict(list)
+        for number in numbers:
+            noted, lines = load_note(hits[number].path) or (None, ())
+            if noted is None:
+                continue
+            for line, value, headings in _find_keyed_lines(lines, key, hits[number]):
+                groups[headings].append(_Keyed(noted, number, line, value, lines[line - 1]))
+        for keyed in groups.values():
+            standing = sorted(each for each in keyed if each.date <= today.isoformat())
+            if not standing:
+                continue
+            *older, newest = standing
+            if {each.value for each in older if each.date == newest.date} - {newest.value}:
+                continue
+            for each in older:
+                if each.date < newest.date and each.value != newest.value:
+                    path = hits[newest.hit].path
+                    successor = Successor(path, newest.line, newest.text.strip(), newest.date)
+                    marked[each.hit] = replace(marked[each.hit], superseded_by=successor)
+    return marked
+
+
+def _find_shared_keys(hits: Sequence[Hit]) -> dict[str, list[int]]:
+    """Return the keys that stand in hits of several notes, but not of many, with those hits."""
+    held: defaultdict[str, dict[int, str]] = defaultdict(dict)
+    for number, hit in enumerate(hits):
+        if hit.source != "sessions":
+            for key, line in list_possible_keys(hit.snippet):
+                held[key][number] = line
+    shared = {}
+    for key, lines in held.items():
+        if len(lines) > 1 and 1 < len({hits[number].path for number in lines}) <= MOST_NOTES:
+            judged = [number for number, line in lines.items() if (found := find_key(line)) and found[0] == key]
+            if len(judged) > 1:
+                shared[key] = judged
+    return shared
+
+
+def _find_keyed_lines(lines: Sequence[str], key: str, hit: Hit) -> Iterator[tuple[int, str, tuple[str, ...]]]:
+    """Yield number, value and headings of the lines of a hit that have a key, unless the note has it there more than once."""
+    for line in range(hit.start_line, min(hit.end_line, len(lines)) + 1):
+        found = find_key(lines[line - 1])
+        if found is not None and found[0] == key:
+            headings = find_headings(lines, line)
+            if headings and find_keyed(lines, key, headings) == [line]:
+                yield line, found[1], headings
 
 
 def list_possible_keys(text: str) -> list[tuple[str, str]]:

@@ -26,7 +26,7 @@ from memory_core.history.history import History
 from memory_core.history.moments import NoteKey
 from memory_core.plugin.memory import Memory
 from memory_core.records import CallContext, FileStamp, MemoryFile
-from memory_core.sync.cutting import cut
+from memory_core.sync.syncer import cut
 from tests.benchmarks.daily_notes import Vocabulary, compose, questions
 
 CALLER = CallContext.local("main")

@@ -146,6 +146,9 @@ class PlainStore(PlainText):
     def load_state(self) -> SyncState:
         return self.remembered
 
+    def read_generation(self) -> str:
+        return ""  # nobody watches it
+
     def set_identity(self, identity: str) -> None:
         self.remember(identity=identity)
 

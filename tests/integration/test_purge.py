@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import memory_core
-from memory_core.backends import recording
+from memory_core.backends import past
 from memory_core.cli import app, history
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, TextInUse
@@ -129,7 +129,7 @@ def test_a_note_that_holds_it_is_named(memory: Memory) -> None:
 
 
 def test_a_reader_is_told_and_a_later_sync_finishes(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording, "WIPE_SECONDS", 0.1)
+    monkeypatch.setattr(past, "WIPE_SECONDS", 0.1)
     config = memory.config()
     write_notes(config.workspace, {"MEMORY.md": f"- the safe opens with {SECRET}\n"})
     memory.sync()

@@ -10,7 +10,7 @@ from memory_core.errors import PathRefused
 from memory_core.records import MemoryFile
 from memory_core.sources import files, notes, pages
 from memory_core.sources.notes import NoteText
-from memory_core.sync.cutting import cut
+from memory_core.sync.syncer import cut
 from memory_core.text.messages import quote_safely
 
 if TYPE_CHECKING:
