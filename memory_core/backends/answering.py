@@ -244,7 +244,7 @@ class Answerer:
         def choose() -> EmbeddingProvider | None:
             return self._providers.choose_for_sync(at_once=False).provider
 
-        from memory_core.search.recorded_time import leave_out_time
+        from memory_core.text.dates import leave_out_time
 
         asked = replace(query, text=leave_out_time(query.text))
         with self._past.reading(query.as_of, choose) as past:

@@ -317,7 +317,7 @@ def open_notes(options: Options) -> Memory:
 def check_as_of(text: str | None) -> None:
     """Refuse what is no time by the name of the option; the tools call it asOf."""
     if text is not None:
-        from memory_core.history.moments import parse_instant
+        from memory_core.text.dates import parse_instant
 
         parse_instant(text, "--as-of")
 

@@ -103,8 +103,8 @@ def diff(options: Options, *, path: str, begin: str, until: str | None) -> int:
     """Show what differs in a note between two times."""
     from memory_core.errors import HistoryUnavailable, InvalidArgument
     from memory_core.history.history import show
-    from memory_core.history.moments import parse_instant
     from memory_core.history.notes import name_note
+    from memory_core.text.dates import parse_instant
 
     start = parse_instant(begin, "--from")
     end = parse_instant(until, "--to") if until else None
@@ -138,8 +138,8 @@ def diff(options: Options, *, path: str, begin: str, until: str | None) -> int:
 def restore(options: Options, *, path: str, as_of: str) -> int:
     """Write a copy of a note as it stood beside it; the note itself is left alone."""
     from memory_core.history import notes
-    from memory_core.history.moments import parse_instant
     from memory_core.sources.files import list_files
+    from memory_core.text.dates import parse_instant
 
     instant = parse_instant(as_of, "--as-of")
     with _open_history(options) as (config, history):

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
-from datetime import datetime
+from datetime import datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from memory_core.cli import output
 from memory_core.cli.app import Group, Options, argument, open_notes
 from memory_core.errors import InvalidArgument
 from memory_core.records import ITEM_KINDS, to_camel, to_json
+from memory_core.text.dates import parse_day
 from memory_core.text.messages import quote_safely
 
 if TYPE_CHECKING:
@@ -240,10 +241,7 @@ def _read_day(option: str, text: str | None) -> float | None:
     """Return the beginning of a local day as Unix seconds; None stays None."""
     if text is None:
         return None
-    try:
-        return datetime.strptime(text, "%Y-%m-%d").astimezone().timestamp()
-    except ValueError as error:
-        raise InvalidArgument(option, f"expected a date as YYYY-MM-DD, not {text!r}") from error
+    return datetime.combine(parse_day(text, option), time.min).astimezone().timestamp()
 
 
 def _read_items(file: str) -> Iterator[Item]:

@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import date
 from typing import TYPE_CHECKING
 
 import click
@@ -17,6 +16,7 @@ from memory_core.cli.app import Options, argument, check_as_of, command, explain
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.records import NOTHING_INDEXED
 from memory_core.sources.roots import quote_name
+from memory_core.text.dates import parse_day
 
 if TYPE_CHECKING:
     from memory_core.plugin.memory import Memory
@@ -126,8 +126,8 @@ def explain(
             place,
             max_results=max_results,
             min_score=min_score,
-            after=_read_day("--after", after),
-            before=_read_day("--before", before),
+            after=None if after is None else parse_day(after, "--after"),
+            before=None if before is None else parse_day(before, "--before"),
             about=about,
         )
         if not found.asked.chunks:
@@ -285,15 +285,6 @@ def _draw(value: float | None) -> str:
 def _ordinal(number: int) -> str:
     ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"
-
-
-def _read_day(option: str, value: str | None) -> date | None:
-    if value is None:
-        return None
-    try:
-        return date.fromisoformat(value)
-    except ValueError as error:
-        raise InvalidArgument(option, f"expected a date as YYYY-MM-DD, not {value!r}") from error
 
 
 @command("related")

@@ -253,8 +253,8 @@ class Memory:
         if not as_of:
             return results.shape_document(selector.get(cited.path, first, lines))
         from memory_core.history.history import History
-        from memory_core.history.moments import parse_instant
         from memory_core.history.notes import get_document
+        from memory_core.text.dates import parse_instant
 
         with closing(History(config, writable=False)) as history:
             found = get_document(config, history, cited.path, parse_instant(as_of), from_line=first, lines=lines)

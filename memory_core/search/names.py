@@ -11,7 +11,7 @@ from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange
 from memory_core.text.markdown import FrontMatter, parse_heading, read_front_matter
-from memory_core.text.names import Spellings, compile_spellings, fold, is_date, make_key, split_phrases
+from memory_core.text.names import Spellings, compile_spellings, fold_name, is_date, make_key, split_phrases
 
 if TYPE_CHECKING:
     from memory_core.stores.values import ChunkText
@@ -92,8 +92,8 @@ class NameBook:
         key = make_key(posixpath.basename(name) if name.endswith(_SUFFIX) or "/" in name else name)
         paths = self._find(key)
         if "/" in name:
-            end = "/" + fold(name).lstrip("./").removesuffix(_SUFFIX)
-            exact = [path for path in paths if ("/" + fold(path).removesuffix(_SUFFIX)).endswith(end)]
+            end = "/" + fold_name(name).lstrip("./").removesuffix(_SUFFIX)
+            exact = [path for path in paths if ("/" + fold_name(path).removesuffix(_SUFFIX)).endswith(end)]
             if not exact and not name.endswith(_SUFFIX):  # a tag in a tag
                 return Entity(make_key(name), name)
             paths = exact or paths

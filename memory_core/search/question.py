@@ -8,9 +8,9 @@ from datetime import date
 from functools import cached_property
 
 from memory_core.search import scores
-from memory_core.search.periods import Period, find_named_period
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import Form, Term
+from memory_core.text.dates import Period, find_named_period
 from memory_core.text.languages import STEMMED
 from memory_core.text.terms import (
     QuestionKind,

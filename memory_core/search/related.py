@@ -21,7 +21,7 @@ from memory_core.text.names import (
     choose_spelling,
     compile_spellings,
     find_names,
-    fold,
+    fold_name,
     is_unspaced,
     make_key,
     suggest_near,
@@ -169,7 +169,7 @@ class _Vocabulary:
             self._keys.pop("", None)
             self._unspaced = [key for key in self._keys if is_unspaced(key)]
             self._starts = frozenset(key.partition(" ")[0] for key in self._keys)
-        folded = fold(text)
+        folded = fold_name(text)
         words = _WORDS.findall(folded)
         at = 0
         while at < len(words):

@@ -16,6 +16,7 @@ from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, NONBLOCK
 from memory_core.errors import FileUnreadable
 from memory_core.records import FileStamp, MemoryFile
 from memory_core.sources.roots import SUFFIX, SYMLINK, describe_os_error, read_stamp, refuse_encoding, refuse_type
+from memory_core.text.dates import find_day
 from memory_core.text.markdown import (
     Line,
     leave_out_comments,
@@ -27,7 +28,6 @@ from memory_core.text.markdown import (
 
 MAX_NOTE_BYTES = 10 * 1024 * 1024
 
-_DATE = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)", re.ASCII)
 _DATED_HEADING = re.compile(r"^ {0,3}#.*\d{4}-\d\d-\d\d", re.MULTILINE)
 
 
@@ -92,7 +92,7 @@ def find_note_date(path: str, text: str) -> str | None:
         The date as YYYY-MM-DD; None if there is none.
     """
     name = path.rsplit("/", 1)[-1].removesuffix(SUFFIX)
-    return _first_date(name) or read_front_matter(text).date or _heading_date(text)
+    return find_day(name) or read_front_matter(text).date or _heading_date(text)
 
 
 def find_note_day(file: MemoryFile, text: str) -> date:
@@ -146,18 +146,9 @@ def _decode(data: bytes) -> tuple[str, bool]:
         return data.decode(errors="replace").replace("\r\n", "\n"), True
 
 
-def _first_date(text: str) -> str | None:
-    for match in _DATE.finditer(text):
-        try:
-            return date.fromisoformat(match[0]).isoformat()
-        except ValueError:
-            continue  # 2026-02-30 is no date
-    return None
-
-
 def _heading_date(text: str) -> str | None:
     if not _DATED_HEADING.search(text):  # most undated notes: spares the scan
         return None
     lines = split_lines(text)
     headings = (line for line, kind in zip(lines, scan(lines), strict=True) if kind is Line.HEADING)
-    return next(filter(None, map(_first_date, headings)), None)
+    return next(filter(None, map(find_day, headings)), None)

@@ -10,11 +10,12 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from enum import IntEnum
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
+
+from memory_core.text.dates import find_day
 
 if TYPE_CHECKING:
     import yaml
@@ -207,7 +208,6 @@ MAX_NAME_CHARS = 100
 MAX_DEPTH = 50  # of lists and mappings, far more than anybody writes
 
 _BLOCK = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE)
-_DATE = re.compile(r"(?<!\d)(\d{4})-(\d\d?)-(\d\d?)(?!\d)", re.ASCII)
 _NOTHING = frozenset({"", "~", "null"})
 
 
@@ -280,11 +280,8 @@ def _is_shallow(events: Iterable[yaml.Event]) -> bool:
 def _find_date(values: Mapping[str, yaml.Node]) -> str | None:
     for key in ("date", "created"):
         for value in _strings(values, key, None):
-            for year, month, day in _DATE.findall(value):
-                try:
-                    return date(int(year), int(month), int(day)).isoformat()
-                except ValueError:
-                    continue  # 2026-02-30 is no date
+            if day := find_day(value, short=True):
+                return day
     return None
 
 

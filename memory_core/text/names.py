@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-import unicodedata
-from calendar import day_abbr, day_name, month_abbr, month_name
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 
+from memory_core.text.dates import MONTHS, WEEKDAYS
 from memory_core.text.languages import STOP_WORDS
 from memory_core.text.terms import extract_identifiers, find_words
 from memory_core.text.tokens import WORD_CHARACTERS
+from memory_core.text.wording import fold
 
 MAX_CHARS = 200  # of a name
 MAX_SPELLINGS = 64  # of one name
@@ -28,11 +28,9 @@ _SENTENCE_START = re.compile(r"(?:\A|[.!?:;|>*#\"“(\[-]\s{0,3})\Z")
 _QUOTED = re.compile(r"[「『《〈“]([^「『《〈“」』》〉”\n]{2,20})[」』》〉”]")
 
 
-def fold(text: str) -> str:
-    """Return a text in the form in which names are compared: compatibility characters, case and apostrophes are one."""
-    if text.isascii():
-        return text.lower()
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).replace("’", "'")
+def fold_name(text: str) -> str:
+    """Return a text in the form in which names are compared: as `fold` returns it, with apostrophes of one kind."""
+    return fold(text).replace("’", "'")
 
 
 def make_key(name: str) -> str:
@@ -41,7 +39,7 @@ def make_key(name: str) -> str:
     Returns:
         "" for what holds no word.
     """
-    key = fold(name[: 2 * MAX_CHARS]).strip().lstrip("#").removesuffix(".md")
+    key = fold_name(name[: 2 * MAX_CHARS]).strip().lstrip("#").removesuffix(".md")
     key = _SEPARATORS.sub(" ", key).strip()
     return key[:MAX_CHARS] if _WORD.search(key) else ""
 
@@ -66,7 +64,7 @@ class Spellings:
     """The spellings of one name, to look for in texts.
 
     Attributes:
-        folded: Matches them in a text that `fold` has made; None if there are none.
+        folded: Matches them in a text that `fold_name` has made; None if there are none.
         exact: Matches those that are common words, such as Will and May, as they are written; None likewise.
     """
 
@@ -76,7 +74,7 @@ class Spellings:
     def find_line(self, text: str) -> int | None:
         """Return the index of the first line of a text in which a spelling begins; None if the text mentions none."""
         lines = []
-        for pattern, searched in ((self.folded, fold), (self.exact, str)):
+        for pattern, searched in ((self.folded, fold_name), (self.exact, str)):
             if pattern is not None and (found := pattern.search(own := searched(text))):
                 lines.append(own.count("\n", 0, found.start()))
         return min(lines, default=None)
@@ -114,8 +112,8 @@ def _compile(spellings: Mapping[str, None]) -> re.Pattern[str] | None:
 @cache
 def _common() -> frozenset[str]:
     """Return words that are no names by themselves: those that build sentences, months and days of the week."""
-    days = (word.lower() for words in (month_name, month_abbr, day_name, day_abbr) for word in words if word)
-    return frozenset(chain(days, *STOP_WORDS.values()))
+    dates = (form for name in (*MONTHS, *WEEKDAYS) for form in (name, name[:3]))
+    return frozenset(chain(dates, *STOP_WORDS.values()))
 
 
 @cache

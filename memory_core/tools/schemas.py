@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.errors import InvalidArgument
+from memory_core.text.dates import parse_day, parse_instant
 from memory_core.text.messages import replace_surrogates
 from memory_core.tools import items
 from memory_core.tools.append import APPEND
@@ -219,7 +220,8 @@ def read_query(arguments: Mapping[str, Any], defaults: QuerySettings, *, deadlin
     """
     from memory_core.records import Query
 
-    after, before = _read_day(arguments, "after"), _read_day(arguments, "before")
+    days = (parse_day(arguments[name], name) if name in arguments else None for name in ("after", "before"))
+    after, before = days
     if after and before and after > before:
         raise InvalidArgument("after", f"{after} is later than before, {before}")
     min_score = float(arguments.get("minScore", defaults.min_score))
@@ -283,16 +285,4 @@ def _read_name(arguments: Mapping[str, Any], argument: str) -> str | None:
 def _read_instant(arguments: Mapping[str, Any]) -> datetime | None:
     if "asOf" not in arguments:
         return None
-    from memory_core.history.moments import parse_instant
-
     return parse_instant(arguments["asOf"])
-
-
-def _read_day(arguments: Mapping[str, Any], name: str) -> date | None:
-    value = arguments.get(name)
-    if value is None:
-        return None
-    try:
-        return date.fromisoformat(value)
-    except ValueError as error:
-        raise InvalidArgument(name, f"expected a date as YYYY-MM-DD, not {value!r}") from error

@@ -24,9 +24,9 @@ from memory_core.cli.main import main
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import HistoryUnavailable, InvalidArgument, NoteNotWritten
 from memory_core.history.history import History
-from memory_core.history.moments import parse_instant
 from memory_core.history.store.store import HistoryStore
 from memory_core.plugin.memory import Memory
+from memory_core.text.dates import parse_instant
 from tests.history import Writer, write_notes
 
 KEYWORDS = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
