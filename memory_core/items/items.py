@@ -15,10 +15,9 @@ from memory_core.errors import InvalidArgument, MemoryCoreError, StoreReadOnly
 from memory_core.items.embedder import ItemBackfill, ItemEmbedder
 from memory_core.items.forgetting import Condition, Forgotten, find_items, list_remains, load_all
 from memory_core.items.mirror import Mirror
-from memory_core.items.ranking import DAY_SECONDS, measure_salience, merge_similarities, weigh_words
+from memory_core.items.ranking import DAY_SECONDS, measure_salience, rank
 from memory_core.items.records import Draft, Item, ItemAnswer, ItemHit, Memorized, Provenance, Written, check_draft
 from memory_core.items.store.file import Filter, ItemsFile
-from memory_core.items.store.snapshots import UNKNOWN
 from memory_core.records import Access, KeySources, ProgressCallback
 
 if TYPE_CHECKING:
@@ -226,8 +225,6 @@ class Items:
         Raises:
             InvalidArgument: There is neither text nor embedding, or the embedding does not fit.
         """
-        import numpy as np
-
         if embedding is None and not (text and text.strip()):
             raise InvalidArgument("query", "expected a question or an embedding")
         _check_limit(limit)
@@ -243,23 +240,21 @@ class Items:
         among = matches.among
         if among is None:
             return ItemAnswer(hits=(), strategy="keyword" if vector is None else "embedding", warning=warning)
-        lacking = vector is not None and bool((matches.cosines == UNKNOWN).any())
-        if lacking and self._writable and self._config.search.items.enabled:
+        settings = self._config.search.items
+        lacking = vector is not None and any(item.key not in matches.cosines for item in among)
+        if lacking and self._writable and settings.enabled:
             self._backfill.start()
-        shares = weigh_words(matches.words, len(among.keys))
         calibration = self._embedder.find_calibration() if vector is not None else None
-        near = merge_similarities(
-            matches.cosines, shares, self._config.search.items.similarity, least_cosine=(calibration or DEFAULT).floor
-        )
-        now, salience = self._clock(), self._config.search.items.salience
-        scores = near * measure_salience(among.reinforced, (now - among.said) / DAY_SECONDS, salience)
-        best = [place for place in np.argsort(-scores, kind="stable")[:limit].tolist() if near[place] > 0]
-        items = self._file.load(among.keys[best].tolist() if best else [])
+        best = rank(
+            among, matches.cosines, matches.words, settings=settings, least_cosine=(calibration or DEFAULT).floor,
+            now=self._clock(), limit=limit,
+        )  # fmt: skip
+        items = self._file.load([key for key, *_ in best])
         return ItemAnswer(
             hits=tuple(
-                ItemHit(item=items[key], score=round(float(scores[place]), 4), similarity=round(float(near[place]), 4))
-                for place in best
-                if (key := int(among.keys[place])) in items
+                ItemHit(item=items[key], score=score, similarity=similarity)
+                for key, score, similarity in best
+                if key in items
             ),
             strategy="keyword" if vector is None else "embedding",
             warning=warning,

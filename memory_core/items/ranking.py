@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from memory_core.config.settings import Salience
+from memory_core.config.settings import ItemSettings, Salience
 from memory_core.search.scores import inverse_document_frequency
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memory_core.items.store.rows import Standing
+
 DAY_SECONDS = 86_400.0
 # A share of the question's words found is worth this share of a cosine: all words found are as good as a clear paraphrase.
 WORD_SIMILARITY = 0.6
+UNKNOWN = -2.0  # the cosine of an item without an embedding in the question's space
 
 
 def measure_salience(
@@ -37,6 +40,38 @@ def measure_salience(
     return np.asarray(said * (settings.floor + (1 - settings.floor) * fresh))
 
 
+def rank(
+    among: Sequence[Standing],
+    cosines: Mapping[int, float],
+    words: Sequence[Sequence[int]],
+    *,
+    settings: ItemSettings,
+    least_cosine: float,
+    now: float,
+    limit: int,
+) -> list[tuple[int, float, float]]:
+    """Return the items that a question finds by meaning or by words, the best first: key, score and similarity.
+
+    Args:
+        among: All items that were asked for.
+        cosines: By key, of those that have an embedding in the question's space.
+        words: See `weigh_words`.
+        settings: How cosines become similarities, and what salience is worth.
+        least_cosine: Cosines below are those of unrelated texts.
+        now: Unix seconds.
+        limit: The most to return.
+    """
+    import numpy as np
+
+    known = np.array([cosines.get(item.key, UNKNOWN) for item in among], dtype=np.float32)
+    near = merge_similarities(known, weigh_words(words, len(among)), settings.similarity, least_cosine=least_cosine)
+    reinforced = np.array([item.reinforced for item in among], dtype=np.int64)
+    age_days = (now - np.array([item.said for item in among])) / DAY_SECONDS
+    scores = near * measure_salience(reinforced, age_days, settings.salience)
+    best = [place for place in np.argsort(-scores, kind="stable")[:limit].tolist() if near[place] > 0]
+    return [(among[place].key, round(float(scores[place]), 4), round(float(near[place]), 4)) for place in best]
+
+
 def measure_similarity(cosines: NDArray[np.float32], formula: str) -> NDArray[np.floating]:
     """Return cosines as similarities in 0..1: themselves, or 1 / (1 + distance) of the two vectors of unit length."""
     import numpy as np
@@ -46,7 +81,7 @@ def measure_similarity(cosines: NDArray[np.float32], formula: str) -> NDArray[np
     return np.clip(cosines, 0, 1)
 
 
-def weigh_words(found: Sequence[NDArray[np.int64]], items: int) -> NDArray[np.float64]:
+def weigh_words(found: Sequence[Sequence[int]], items: int) -> NDArray[np.float64]:
     """Return for each item the share of the weight of a question's words that it holds, 0..1.
 
     Args:
@@ -58,7 +93,7 @@ def weigh_words(found: Sequence[NDArray[np.int64]], items: int) -> NDArray[np.fl
     weights = [inverse_document_frequency(items, len(places)) for places in found]
     shares = np.zeros(items)
     for weight, places in zip(weights, found, strict=True):
-        shares[places] += weight / sum(weights)
+        shares[list(places)] += weight / sum(weights)
     return shares
 
 

@@ -14,7 +14,6 @@ from memory_core.items.store import matching, mirror_records, rows, vectors
 from memory_core.items.store.mirror_records import MirrorRecords
 from memory_core.items.store.outage_log import ItemOutageLog
 from memory_core.items.store.rows import index_text
-from memory_core.items.store.snapshots import Snapshot, Snapshots
 from memory_core.items.store.store import ItemStore
 from memory_core.records import Space
 from memory_core.stores import sqlite
@@ -55,13 +54,13 @@ class Matches:
 
     Attributes:
         among: All items that were asked for; None where there is no file.
-        cosines: For each of them, `snapshots.UNKNOWN` for one without an embedding in the question's space.
-        words: For each word of the question the places of the items that hold it.
+        cosines: By key; none for an item without an embedding in the question's space.
+        words: For each word of the question the places in `among` of the items that hold it.
     """
 
-    among: Snapshot | None
-    cosines: NDArray[np.float32]
-    words: list[NDArray[np.int64]]
+    among: list[rows.Standing] | None
+    cosines: dict[int, float]
+    words: list[list[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,6 @@ class ItemsFile:
     def __init__(self, path: Path, *, writable: bool = True, clock: Callable[[], float] = time.time) -> None:
         self._store = ItemStore(path, writable=writable)
         self._vectors = vectors.ItemVectors()
-        self._snapshots = Snapshots()
         self._clock = clock
         self.outage_log = ItemOutageLog(self._store)
         self.mirror = MirrorRecords(self._store, clock)
@@ -129,7 +127,7 @@ class ItemsFile:
             relations = matching.Relations(key)
             if key is None and words is not None:
                 relations = matching.relate(
-                    connection, self._snapshots, draft, self._vectors.compare(connection, vector), words,
+                    connection, draft, self._vectors.compare(connection, vector), words,
                     look_for_corrections=corrects and not draft.pending,
                 )  # fmt: skip
             if relations.repeated in named:
@@ -167,15 +165,13 @@ class ItemsFile:
 
     def match(self, question: str | None, vector: Vector | None, wanted: Filter) -> Matches:
         """Find the items near a question by meaning and by words."""
-        import numpy as np
-
         try:
             with self._store.read() as connection:
-                among = self._snapshots.load(connection, *wanted.to_condition())
-                cosines = among.align(self._vectors.compare(connection, vector))
+                among = rows.list_standings(connection, *wanted.to_condition())
+                cosines = self._vectors.compare(connection, vector)
                 found = matching.find_by_words(connection, among, question) if question else []
         except NotIndexed:
-            return Matches(None, np.zeros(0, dtype=np.float32), [])
+            return Matches(None, {}, [])
         return Matches(among, cosines, found)
 
     def load(self, keys: Sequence[int]) -> dict[int, Item]:

@@ -7,25 +7,18 @@ from typing import TYPE_CHECKING
 
 from memory_core.items.likeness import Fact, corrects, is_same
 from memory_core.items.store import rows
-from memory_core.items.store.snapshots import UNKNOWN
+from memory_core.items.store.rows import Standing
 from memory_core.stores.sqlite import Connection
 from memory_core.text.terms import cut_cjk, extract_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import numpy as np
-    from numpy.typing import NDArray
+    from collections.abc import Iterable, Mapping, Sequence
 
     from memory_core.items.likeness import Words
     from memory_core.items.records import Draft
-    from memory_core.items.store.snapshots import Snapshot, Snapshots
-    from memory_core.items.store.vectors import ItemCosines
 
 LOOK = 24  # items by meaning, and as many by words, that a new fact is compared with
 MAX_WORDS = 32  # of a question
-# A word that more items hold than this share, or this number, is not looked for within words besides: it tells next to nothing.
-COMMON, MANY = 0.1, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,31 +34,20 @@ class Relations:
     corrected: tuple[int, ...] = ()
 
 
-def find_by_words(connection: Connection, snapshot: Snapshot, question: str) -> list[NDArray[np.int64]]:
-    """Return for each word of a question the places of the items that hold it, in another form of the word or within a word.
-
-    What a search for substrings finds, this finds as well, but for words that many items hold anyway, which say nothing.
-    """
-    words = extract_words(question)[:MAX_WORDS] or question.split()[:MAX_WORDS]
-    return [_find_word(connection, snapshot, word) for word in words]
-
-
-def _find_word(connection: Connection, snapshot: Snapshot, word: str) -> NDArray[np.int64]:
-    import numpy as np
-
-    quoted = cut_cjk(word).replace('"', " ").strip()
-    found = rows.find_words(connection, f'"{quoted}"') if quoted else np.zeros(0, dtype=np.int64)
-    _, places = snapshot.locate(found)
-    if len(places) > max(len(snapshot.keys) * COMMON, MANY):
-        return places
-    return np.union1d(places, snapshot.find_text(word.casefold()))
+def find_by_words(connection: Connection, among: Sequence[Standing], question: str) -> list[list[int]]:
+    """Return for each word of a question the places of the items that hold it, in another form of the word or within a word."""
+    found = []
+    for word in extract_words(question)[:MAX_WORDS] or question.split()[:MAX_WORDS]:
+        quoted, folded = cut_cjk(word).replace('"', " ").strip(), word.casefold()
+        keys = rows.find_words(connection, f'"{quoted}"') if quoted else set()
+        found.append([place for place, item in enumerate(among) if item.key in keys or folded in item.folded])
+    return found
 
 
 def relate(
     connection: Connection,
-    snapshots: Snapshots,
     draft: Draft,
-    cosines: ItemCosines,
+    cosines: Mapping[int, float],
     words: Words,
     *,
     look_for_corrections: bool,
@@ -76,21 +58,16 @@ def relate(
 
     Args:
         connection: Inside the transaction that will write the fact.
-        snapshots: Of the file.
         draft: The fact.
-        cosines: Of the fact with items, in whatever space.
+        cosines: Of the fact with items by key, in whatever space.
         words: The static model, which compares the texts.
         look_for_corrections: Otherwise only repetitions are found.
     """
-    import numpy as np
-
     where, values = rows.make_condition(scope=draft.scope)
-    snapshot = snapshots.load(connection, f"{where} AND superseded_by IS NULL", values)
-    near = snapshot.align(cosines)
-    nearest = [place for place in np.argsort(-near, kind="stable")[:LOOK].tolist() if near[place] > UNKNOWN]
-    by_words = _count_words(find_by_words(connection, snapshot, draft.content))
-    places = list(dict.fromkeys([*nearest, *by_words[:LOOK]]))
-    candidates = rows.load_by_keys(connection, snapshot.keys[places].tolist() if places else [])
+    among = rows.list_standings(connection, f"{where} AND superseded_by IS NULL", values)
+    nearest = sorted((item.key for item in among if item.key in cosines), key=lambda key: -cosines[key])
+    by_words = [among[place].key for place in _count_words(find_by_words(connection, among, draft.content))]
+    candidates = rows.load_by_keys(connection, list(dict.fromkeys([*nearest[:LOOK], *by_words[:LOOK]])))
     fact, vector = Fact(draft.content), words.embed(draft.content)
     cued = draft.kind == "correction" and look_for_corrections
     compared = [
@@ -107,10 +84,10 @@ def relate(
     return Relations(None, tuple(corrected[:1]))  # the nearest: a correction of several facts is a guess
 
 
-def _count_words(found: Iterable[NDArray[np.int64]]) -> list[int]:
+def _count_words(found: Iterable[Sequence[int]]) -> list[int]:
     """Return the places of the items that hold any word, those with the rarer and more words first."""
     counts: dict[int, float] = {}
     for places in found:
-        for place in places.tolist():
+        for place in places:
             counts[place] = counts.get(place, 0.0) + 1 / len(places)
     return sorted(counts, key=lambda place: -counts[place])

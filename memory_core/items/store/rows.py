@@ -8,15 +8,11 @@ import secrets
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from memory_core.items.records import Draft, Item
 from memory_core.stores.sqlite import Connection
 from memory_core.text.terms import cut_cjk
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _FIELDS = (
     "id, content, scope, tags, agent, kind, pending, created, updated, said, recalled, reinforced, session, speaker,"
@@ -55,8 +51,7 @@ def _digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """The facts of an item by which it is found and ranked.
 
     Attributes:
@@ -322,7 +317,7 @@ def list_standings(connection: Connection, where: str, values: Sequence[Any]) ->
     rows = connection.execute(
         f"SELECT key, reinforced, said, folded FROM items WHERE {where} ORDER BY key", tuple(values)
     )
-    return [Standing(*row) for row in rows]
+    return [Standing._make(row) for row in rows]
 
 
 def count(connection: Connection, where: str, values: Sequence[Any]) -> int:
@@ -330,15 +325,11 @@ def count(connection: Connection, where: str, values: Sequence[Any]) -> int:
     return int(str(connection.execute(f"SELECT count(*) FROM items WHERE {where}", tuple(values)).get))
 
 
-def find_words(connection: Connection, match: str) -> NDArray[np.int64]:
-    """Return the keys of the items that match an expression of FTS5, ascending."""
-    import numpy as np
-
-    # One text for all keys: a Python object for each is most of the time of a common word.
-    found = connection.execute(
-        "SELECT group_concat(rowid) FROM (SELECT rowid FROM items_fts WHERE items_fts MATCH ? ORDER BY rowid)", (match,)
-    ).get
-    return np.fromstring(str(found or ""), dtype=np.int64, sep=",")
+def find_words(connection: Connection, match: str) -> set[int]:
+    """Return the keys of the items that match an expression of FTS5."""
+    return {
+        int(str(row[0])) for row in connection.execute("SELECT rowid FROM items_fts WHERE items_fts MATCH ?", (match,))
+    }
 
 
 def load_generation(connection: Connection) -> str:

@@ -78,18 +78,10 @@ HELD_BYTES = 200_000_000  # of vectors in memory: 195,000 items of the static mo
 
 
 @dataclass(frozen=True, slots=True)
-class ItemCosines:
-    """The cosines of items with a question: `values[i]` is that of the item with the number `keys[i]`."""
-
-    keys: NDArray[np.int64]
-    values: NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
 class _ItemMatrix:
     space_id: int
     generation: str
-    keys: NDArray[np.int64]
+    keys: list[int]
     rows: NDArray[np.float32]
 
 
@@ -100,8 +92,8 @@ class ItemVectors:
         self._lock = threading.Lock()
         self._matrix: _ItemMatrix | None = None
 
-    def compare(self, connection: Connection, vector: tuple[Space, NDArray[np.float32]] | None) -> ItemCosines:
-        """Return the cosine of every item that has an embedding in the space of a vector; none without a vector.
+    def compare(self, connection: Connection, vector: tuple[Space, NDArray[np.float32]] | None) -> dict[int, float]:
+        """Return the cosine of every item that has an embedding in the space of a vector, by key; none without a vector.
 
         Of more than fit into `HELD_BYTES`, those said last are compared; words find the others.
         """
@@ -110,13 +102,11 @@ class ItemVectors:
         found = None if vector is None else find_space(connection, vector[0])
         matrix = None if found is None else self._load(connection, found[0])
         if vector is None or matrix is None or not len(matrix.rows):
-            return ItemCosines(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
+            return {}
         # BLAS would wake threads for it, which costs more than the product.
-        return ItemCosines(matrix.keys, np.einsum("ij,j->i", matrix.rows, vector[1]))
+        return dict(zip(matrix.keys, np.einsum("ij,j->i", matrix.rows, vector[1]).tolist(), strict=True))
 
     def _load(self, connection: Connection, space_id: int) -> _ItemMatrix:
-        import numpy as np
-
         generation = load_generation(connection)
         with self._lock:
             held = self._matrix
@@ -127,7 +117,7 @@ class ItemVectors:
             " ORDER BY said DESC LIMIT (SELECT ? / (4 * dimensions) FROM spaces WHERE id = ?)",
             (space_id, HELD_BYTES, space_id),
         ).fetchall()
-        keys = np.array([row[0] for row in found], dtype=np.int64)
+        keys = [int(str(row[0])) for row in found]
         matrix = _ItemMatrix(space_id, generation, keys, as_rows([cast("bytes", row[1]) for row in found]))
         with self._lock:
             self._matrix = matrix

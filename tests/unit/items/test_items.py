@@ -205,6 +205,17 @@ def test_without_a_provider_keywords_answer_as_substrings_would(tmp_path: Path) 
     items.close()
 
 
+def test_a_word_is_found_in_every_item_that_holds_it_also_within_words(tmp_path: Path) -> None:
+    items = Items(configure(tmp_path, provider="none"))
+    texts = [f"Gardener {number} waters the roses." for number in range(6)] + ["The Garden gate is green.", "It rains."]
+    for text in texts:
+        items.write(text)
+    for question in ("garden", "ARDEN", "ardener"):
+        found = {hit.item.content for hit in items.query(question, limit=20).hits}
+        assert found == set(texts[:6] if question == "ardener" else texts[:7])
+    items.close()
+
+
 def test_an_exact_identifier_is_found_though_it_means_nothing(items: Items) -> None:
     for number in range(30):
         items.write(f"Ticket number {number} is about the garden fence and its paint.")
