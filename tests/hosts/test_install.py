@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from memory_core.__about__ import __version__
+from memory_core.config.editing import find_entry, read_document
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts.install import changes, programs
-from memory_core.hosts.install.documents import find_entry, read_document
 from tests.command import Command
 
 FILES = {
@@ -90,11 +90,29 @@ def test_the_entry_starts_the_server_on_the_notes_that_were_named(command: Comma
 def test_a_file_that_cannot_be_changed_is_left_as_it_is(command: Command, home: Path) -> None:
     path = home / ".codex" / "config.toml"
     path.parent.mkdir()
-    path.write_text("mcp_servers = {other = {command = 'y'}}\n", encoding="utf-8")
+    path.write_text("mcp_servers = 7\n", encoding="utf-8")
     done = command("install", "codex")
     assert done.code == 1
     assert "Write it yourself: mcp_servers.memory-core = " in done.error
-    assert path.read_text(encoding="utf-8") == "mcp_servers = {other = {command = 'y'}}\n"
+    assert path.read_text(encoding="utf-8") == "mcp_servers = 7\n"
+
+
+@pytest.mark.parametrize(
+    ("host", "text"),
+    [
+        ("codex", "mcp_servers = {other = {command = 'y'}} # mine\n"),
+        ("hermes", "# mine\nmemory: {provider: honcho, deep: {provider: x}}\n"),
+    ],
+)
+def test_mappings_in_one_line_are_changed_and_given_back(command: Command, home: Path, host: str, text: str) -> None:
+    path = home / FILES[host][0]
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf-8")
+    assert command("install", host).code == 0
+    assert "memory-core" in path.read_text(encoding="utf-8")
+    assert "# mine" in path.read_text(encoding="utf-8")
+    assert command("uninstall", host).code == 0
+    assert path.read_text(encoding="utf-8") == text
 
 
 @pytest.mark.parametrize("host", FILES)
@@ -348,7 +366,7 @@ def test_tables_within_the_entry_stay_and_go_with_it(command: Command, home: Pat
 def test_an_entry_that_cannot_be_taken_out_is_named(command: Command, home: Path) -> None:
     path = home / FILES["codex"][0]
     path.parent.mkdir(parents=True)
-    path.write_text("mcp_servers = {memory-core = {command = 'y'}}\n", encoding="utf-8")
+    path.write_text("mcp_servers.memory-core.command = 'y'\n[z\n", encoding="utf-8")
     assert "Take mcp_servers.memory-core out of it yourself" in command("uninstall", "codex").error
 
 

@@ -90,7 +90,7 @@ def test_a_fresh_environment_gets_no_vendors_library(wheel: zipfile.ZipFile) -> 
     about = message_from_bytes(wheel.read(name))
     assert (about["Name"], about["Requires-Python"]) == ("memory-core-py", ">=3.11")
     needed = about.get_all("Requires-Dist", [])
-    core = {re.split(r"[^\w-]", row)[0] for row in needed if "extra ==" not in row}
+    core = {re.split(r"[^\w.-]", row)[0] for row in needed if "extra ==" not in row}
     assert core == {
         *(
             "annotated-types",
@@ -106,6 +106,16 @@ def test_a_fresh_environment_gets_no_vendors_library(wheel: zipfile.ZipFile) -> 
             "pystemmer",
             "pyyaml",
         ),
-        *("rich", "sqlite-vec", "tenacity", "threadpoolctl", "tokenizers", "watchdog", "wordllama"),
+        *(
+            "rich",
+            "ruamel.yaml",
+            "sqlite-vec",
+            "tenacity",
+            "threadpoolctl",
+            "tokenizers",
+            "tomlkit",
+            "watchdog",
+            "wordllama",
+        ),
     }
     assert set(about.get_all("Provides-Extra", [])) == {"all", "inspect", "litellm", "local", "mcp", "postgres"}

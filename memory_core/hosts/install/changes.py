@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from memory_core.atomic import locked, replace_file
+from memory_core.config.editing import NotEditable, find_entry, put_entry, read_document, take_entry
 from memory_core.errors import MemoryCoreError
-from memory_core.hosts.install.documents import NotEditable, find_entry, put_entry, read_document, take_entry
 
 KEPT = ".before-memory-core"  # behind the name of the copy
 LOCK_SECONDS = 30.0

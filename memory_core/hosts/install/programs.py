@@ -101,7 +101,7 @@ def find_problem(name: str, home: Path) -> str:
 
 
 def _read_command(part: Part, text: str) -> str:
-    from memory_core.hosts.install.documents import find_entry, read_document
+    from memory_core.config.editing import find_entry, read_document
 
     if isinstance(part, Elements):
         return ""

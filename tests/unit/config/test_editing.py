@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from typing import Any
 
 import pyjson5
 import pytest
+import tomlkit
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.hosts.install.documents import NotEditable, put_entry, read_document, take_entry
+from memory_core.config.editing import NotEditable, put_entry, read_document, take_entry
 
 KEYS = ("mcp", "servers", "memory-core")
 ENTRY = {"command": "/usr/bin/memory-core", "args": ["--workspace", '/a "b" c', "mcp"]}
@@ -37,6 +40,9 @@ TOML_DOCUMENTS = [
     '[mcp_servers.other]\ncommand = "y"\n# mine\n\n[profiles.p]\nmodel = "z"\n',
     '[mcp_servers.memory-core]\ncommand = "old"\n\n# about the next\n[mcp_servers.other]\ncommand = "y"\n',
     '[mcp_servers."memory-core"] # ours\ncommand = "old"\n',
+    "mcp_servers = {other = {command = 'y'}} # mine\n",
+    '[mcp_servers.other]\ncommand = "y"\n\n[z]\n\n[mcp_servers.third] # mine\ncommand = "z"\n',
+    'mcp_servers.other.command = "y" # mine\n',
 ]
 YAML_DOCUMENTS = [
     "",
@@ -46,6 +52,10 @@ YAML_DOCUMENTS = [
     "memory:\n  x: 1\n\nz:\n  provider: other\n",
     "memory: # ours\n    x: 1\n",
     "memory:",
+    "\n# ours\n",
+    "memory: {provider: honcho} # old\n",
+    "memory:\n  deep:\n    provider: honcho # who\n",
+    "z:\n    - a\n    - b:  yes # who\nmemory:\n    x: 'q'\n\n# old\ny: {a: 1, b: [2]}\n",
 ]
 
 
@@ -85,14 +95,26 @@ def test_toml_keeps_all_that_is_not_ours(text: str) -> None:
     taken = take_entry(put, ".toml", keys)
     for comment in ("# why", "# mine", "# about the next"):
         assert taken.count(comment) == text.count(comment)
-    if "memory-core" not in text and text.endswith(("\n", "")) and text[-1:] in {"\n", ""}:
+    if "memory-core" not in text and text[-1:] in {"\n", ""}:
         assert taken == text
+
+
+def test_what_is_added_stands_above_the_comments_of_what_follows() -> None:
+    toml = '[mcp_servers.memory-core]\ncommand = "x"\n\n# about the next\n[z]\n'
+    put = put_entry(toml, ".toml", ("mcp_servers", "memory-core"), {"command": "x", "args": []})
+    assert put == toml.replace('"x"\n', '"x"\nargs = []\n')
+    assert take_entry(toml, ".toml", ("mcp_servers", "memory-core")) == "# about the next\n[z]\n"
+    text = "memory:\n  x: 1\n\n# about the next\nz: 2\n"
+    put = put_entry(text, ".yaml", ("memory", "provider"), "memory-core")
+    assert put == text.replace("x: 1\n", "x: 1\n  provider: memory-core\n")
+    assert take_entry(put, ".yaml", ("memory", "provider")) == text
 
 
 @pytest.mark.parametrize("text", YAML_DOCUMENTS)
 def test_yaml_keeps_all_that_is_not_ours(text: str) -> None:
     keys = ("memory", "provider")
-    put = put_entry(text, ".yaml", keys, "memory-core") if text != "memory:" else "memory:\n  provider: memory-core\n"
+    put = put_entry(text, ".yaml", keys, "memory-core")
+    assert put_entry(put, ".yaml", keys, "memory-core") == put
     assert read_document(put, ".yaml")["memory"]["provider"] == "memory-core"
     for comment in ("# who", "# old", "# ours"):
         assert put.count(comment) == text.count(comment)
@@ -105,10 +127,10 @@ def test_yaml_keeps_all_that_is_not_ours(text: str) -> None:
         (".json", '{"mcp": 7}', KEYS),
         (".json", "[]", KEYS),
         (".json", '{"mcp": ', KEYS),
-        (".toml", "mcp_servers = {other = {command = 'y'}}\n", ("mcp_servers", "memory-core")),
+        (".toml", "mcp_servers = 7\n", ("mcp_servers", "memory-core")),
         (".toml", "= 7", ("mcp_servers", "memory-core")),
-        (".yaml", "memory: {provider: honcho}\n", ("memory", "provider")),
-        (".yaml", "memory:\n  deep:\n    provider: honcho\n", ("memory", "provider")),
+        (".yaml", "memory: [provider]\n", ("memory", "provider")),
+        (".yaml", "a: 1\na: 2\n", ("memory", "provider")),
         (".yaml", "a: [", ("memory", "provider")),
     ],
 )
@@ -136,3 +158,26 @@ def test_any_document_comes_back_as_it_was(document: dict[str, Any], indent: int
     put = put_entry(text, ".json", KEYS, ENTRY)
     assert json.loads(put) == {**document, "mcp": {"servers": {"memory-core": ENTRY}}}
     assert json.loads(take_entry(put, ".json", KEYS)) == document
+
+
+@given(document=DOCUMENTS)
+def test_any_yaml_says_the_same_besides(document: dict[str, Any]) -> None:
+    text = yaml.safe_dump(document, allow_unicode=True)
+    put = put_entry(text, ".yaml", ("memory", "provider"), "memory-core")
+    assert yaml.safe_load(put) == {**document, "memory": {"provider": "memory-core"}}
+    assert read_document(take_entry(put, ".yaml", ("memory", "provider")), ".yaml") == document
+
+
+def leave_out_null(value: Any) -> Any:
+    """TOML has no null."""
+    if isinstance(value, dict):
+        return {key: leave_out_null(each) for key, each in value.items() if each is not None}
+    return [leave_out_null(each) for each in value if each is not None] if isinstance(value, list) else value
+
+
+@given(document=DOCUMENTS.map(leave_out_null))
+def test_any_toml_comes_back_as_it_was(document: dict[str, Any]) -> None:
+    text = tomlkit.dumps(document)
+    put = put_entry(text, ".toml", KEYS, ENTRY)
+    assert tomllib.loads(put) == {**document, "mcp": {"servers": {"memory-core": ENTRY}}}
+    assert tomllib.loads(take_entry(put, ".toml", KEYS)) == document
