@@ -2,7 +2,7 @@
 
 It joins memory_core like any backend, by the entry point in `plugin`; memory_core does not know it.
 
-    plugin -> backend -> updates -> indexing -> collections, client -> process, home
-                      -> search -> client, warm_server -> parsing
-                      -> hits -> locating, places -> scoring
+    plugin -> backend -> updates -> indexing -> client -> process, home
+                      -> search -> client, warm_server -> queries
+                      -> hits -> collections, queries, database
 """

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memory_core.errors import BackendIndexEmpty, BackendUnavailable, MemoryCoreError
+from memory_core.errors import BackendIndexEmpty, BackendUnavailable, MemoryCoreError, StoreCorrupt
 from memory_core.hookspecs import BackendContext, hookimpl
 from memory_core.records import (
     NOTHING_INDEXED,
@@ -23,16 +23,14 @@ from memory_core.records import (
     SyncReport,
 )
 from memory_core.sources import pages
-from memory_qmd.client import BACKEND, INDEX
-from memory_qmd.context import QmdContext
-from memory_qmd.database import Contents
+from memory_qmd.client import BACKEND, INDEX, QmdContext
+from memory_qmd.collections import FileLocator
+from memory_qmd.database import NOTHING, Contents
 from memory_qmd.hits import HitBuilder
 from memory_qmd.indexing import Indexer
-from memory_qmd.locating import FileLocator
 from memory_qmd.queries import PreparedQuestion, extract_words, prepare
 from memory_qmd.search import QmdAnswer, Searcher
-from memory_qmd.status import StatusReader
-from memory_qmd.updates import DEFAULT_CHECKS, CheckLimits, Freshness, Updates
+from memory_qmd.updates import Freshness, Updates
 from memory_qmd.warm_server import WarmServer
 
 ROWS_PER_HIT = 4  # rows that are requested for each wanted hit: some score below minScore, are gone, or of another date
@@ -44,12 +42,12 @@ class QmdBackend:
 
     Args:
         context: Whose memory.
-        checks: When comparing the files with the index counts as costly.
     """
 
-    def __init__(self, context: BackendContext, *, checks: CheckLimits = DEFAULT_CHECKS) -> None:
+    def __init__(self, context: BackendContext) -> None:
         qmd = QmdContext.of(context)
         config, settings = qmd.config, qmd.settings
+        self._qmd = qmd
         self._settings = settings
         self._writable = context.access == "rw"
         self._client = qmd.client
@@ -59,10 +57,7 @@ class QmdBackend:
         self._indexer = Indexer(qmd, on_update=locator.forget_slugs, on_rebuild=self._warm.stop)
         self._searcher = Searcher(self._client, self._indexer.models, settings.search_mode, self._warm)
         self._hits = HitBuilder(config, settings, locator, self._indexer.database)
-        self._updates = Updates(config, settings, self._indexer, writable=self._writable, checks=checks)
-        self._status = StatusReader(
-            qmd, indexer=self._indexer, searcher=self._searcher, updates=self._updates, warm=self._warm
-        )
+        self._updates = Updates(config, settings, self._indexer, writable=self._writable)
 
     @hookimpl
     def memory_search(self, query: Query) -> SearchResult:
@@ -114,14 +109,66 @@ class QmdBackend:
         """Read the status from files and the index, without running QMD.
 
         Raises:
-            BackendUnavailable: QMD is not installed.
+            BackendUnavailable: QMD is not installed, so that another backend answers.
         """
-        return self._status.read()
+        self._client.find_program()
+        check, (contents, problem) = self._indexer.check(), self._read_contents()
+        state, database = check.state, self._qmd.home.database
+        by_meaning = self._settings.by_meaning
+        vector_reason = None if by_meaning else 'memory.qmd.searchMode is "search"'
+        if by_meaning and not (contents.embedded and contents.has_vectors):
+            vector_reason = "there are no embeddings yet"
+        return Status(
+            backend=BACKEND,
+            agent=self._qmd.config.agent,
+            workspace=self._qmd.config.workspace,
+            store=database,
+            store_bytes=database.stat().st_size if database.exists() else 0,
+            indexed=contents.total > 0,
+            files=contents.total,
+            chunks=contents.total,
+            embeddings=contents.embedded,
+            pending=contents.without_embeddings if by_meaning else 0,
+            sources=self._count_by_source(contents),
+            dirty=check.due,
+            provider=BACKEND if by_meaning else "none",
+            model=self._find_model(),
+            vector="off" if vector_reason else "vec0",
+            vector_reason=vector_reason,
+            failures=check.listing.failures,
+            warnings=(*problem, *self._list_missing_models()),
+            last_sync=state.updated_at or None,
+            details={
+                "QMD version": state.version or None,
+                "search mode": self._settings.search_mode,
+                "collections": ", ".join(item.name for item in self._collections.planned),
+                "QMD home": str(self._qmd.home.path),
+                "warm server": self._warm.describe(),
+                "demoted": self._searcher.cooldown.reason,
+                "embedding": "running" if self._updates.is_embedding() else None,
+                "embed failures": state.embed_failures,
+            },
+        )
 
     @hookimpl
     def memory_probe(self) -> Probe:
-        """Run QMD and have it open its database."""
-        return self._status.probe()
+        """Run QMD to list the collections, which opens the database; `--version` works even if nothing else does."""
+        began = time.monotonic()
+        try:
+            self._client.run(["collection", "list"], timeout_seconds=self._qmd.command_seconds)
+            typed_lines = self._client.takes_typed_lines()
+            problems = self._indexer.models.find_problems(self._settings.search_mode, typed_lines=typed_lines)
+            error, action = (problems[0].reason, problems[0].action) if problems else (None, None)
+        except BackendUnavailable as failure:
+            error, action = failure.reason, failure.action or None
+        return Probe(
+            ok=error is None,
+            provider=BACKEND,
+            model=self._find_model(),
+            error=error,
+            action=action,
+            seconds=time.monotonic() - began,
+        )
 
     @hookimpl
     def memory_start(self) -> bool:
@@ -173,3 +220,27 @@ class QmdBackend:
             stale=stale,
             warning="; ".join(warnings) or None,
         )
+
+    def _find_model(self) -> str | None:
+        return self._indexer.models.uris["embed"] if self._settings.by_meaning else None
+
+    def _count_by_source(self, contents: Contents) -> dict[str, int]:
+        totals: dict[str, int] = {}
+        for item in self._collections.planned:
+            totals[item.source] = totals.get(item.source, 0) + contents.documents.get(item.name, 0)
+        return totals
+
+    def _read_contents(self) -> tuple[Contents, list[str]]:
+        """Return the size of the index, and the reason why it cannot be read, if it cannot."""
+        try:
+            return self._indexer.database.read_contents(), []
+        except StoreCorrupt:
+            return NOTHING, [f"{self._qmd.home.database} is damaged; to rebuild it, {INDEX}"]
+        except MemoryCoreError as error:
+            return NOTHING, [f"{error}; {error.action}" if error.action else str(error)]
+
+    def _list_missing_models(self) -> list[str]:
+        if not self._settings.by_meaning:
+            return []
+        problems = self._indexer.models.find_problems(self._settings.search_mode, typed_lines=True)
+        return [f"QMD searches for words only: {problem}" for problem in problems]

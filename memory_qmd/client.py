@@ -1,4 +1,4 @@
-"""One QMD command at a time: how it is run, and what its ways of failing mean."""
+"""The client that runs QMD commands in one agent's home, the errors that their failures become, and the parts of one QMD."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import shutil
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
+from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home
 from memory_core.errors import BackendUnavailable, SyncStopped
+from memory_core.hookspecs import BackendContext
 from memory_core.threads import Backoff
+from memory_qmd.collections import Collections
+from memory_qmd.config import QmdConfig
 from memory_qmd.home import HomeState, QmdHome
-from memory_qmd.parsing import QmdRow, UnreadableOutput, decode, parse_rows, parse_version
 from memory_qmd.process import (
     NO_PROGRAM,
     SEGMENTATION_FAULT,
@@ -23,6 +27,7 @@ from memory_qmd.process import (
     ProcessOutcome,
     ServerProcess,
 )
+from memory_qmd.queries import QmdRow, UnreadableOutput, decode, parse_rows, parse_version
 
 BACKEND = "qmd"
 TYPED_SINCE = (2, 1)  # `lex:` and `vec:` lines together with `--no-rerank`; several `-c` in one search
@@ -195,6 +200,44 @@ class QmdClient:
     def close(self) -> None:
         """Kill all children; may be called twice."""
         self._processes.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QmdContext:
+    """The parts of one agent's QMD that the modules of this package share. Making one starts nothing.
+
+    Attributes:
+        config: The agent's configuration.
+        settings: The section `memory.qmd`.
+        home: The folder that QMD is confined to.
+        client: Runs QMD there.
+        collections: The folders to index.
+    """
+
+    config: AgentConfig
+    settings: QmdConfig
+    home: QmdHome
+    client: QmdClient
+    collections: Collections
+
+    @classmethod
+    def of(cls, context: BackendContext) -> Self:
+        """Make the parts for the agent of a backend."""
+        config = context.config
+        settings = context.settings if isinstance(context.settings, QmdConfig) else QmdConfig()
+        home = QmdHome.of(config)
+        return cls(
+            config=config,
+            settings=settings,
+            home=home,
+            client=QmdClient(settings.command, home, probe_timeout_seconds=settings.update.command_timeout_ms / 1000),
+            collections=Collections(config, settings, home),
+        )
+
+    @property
+    def command_seconds(self) -> float:
+        """The time of a command that only asks QMD about itself."""
+        return self.settings.update.command_timeout_ms / 1000
 
 
 def unavailable(reason: str, *, action: str = "") -> BackendUnavailable:

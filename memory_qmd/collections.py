@@ -1,21 +1,29 @@
-"""The collections of one agent: the folders that QMD indexes, and their names."""
+"""The collections of one agent: the folders that QMD indexes, its configuration, and the files that its rows name.
+
+QMD sweeps folders itself; `memory_core.sources.files` alone decides whether a file may be shown.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from pathlib import Path
 
+from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.environment import expand_home
 from memory_core.config.settings import Source
-from memory_core.sources import files
+from memory_core.errors import PathRefused
+from memory_core.records import MemoryFile
+from memory_core.sources import files, pages
 from memory_core.sources.files import Listing
-from memory_core.sources.roots import NOTES_FOLDER, SUFFIX
+from memory_core.sources.roots import NOTES_FOLDER, PACKAGE_TREES, SUFFIX
 from memory_qmd.config import QmdConfig
 from memory_qmd.home import QmdHome
 
@@ -148,6 +156,55 @@ class Collections:
         return [Collection(name=name, root=root, pattern=ALL_NOTES, source="sessions", shown=f"{PREFIX}{name}/")]
 
 
+class FileLocator:
+    """Finds the files of one agent's collections; remembers the slugs of their names."""
+
+    def __init__(self, collections: Collections) -> None:
+        self._collections = collections
+        self._slugs: dict[str, dict[str, tuple[str, ...]]] = {}
+
+    def locate(self, collection: str, path: str, read_hashes: Callable[[str], Mapping[str, str]]) -> MemoryFile | None:
+        """Return the file that a row names; None if it is gone, or may not be shown.
+
+        Args:
+            collection: The collection's name in the row.
+            path: The path in the row; it may be a slug.
+            read_hashes: Reads the SHA-256 of a collection's indexed texts, by path; tells apart files with one slug.
+        """
+        item = next((item for item in self._collections.planned if item.name == collection), None)
+        if item is None:
+            return None
+        literal = self._resolve(item, path)
+        if literal is not None and _is_spelled(literal.real_path, path):
+            return literal
+        slugged = self._find_by_slug(item, path.lower())
+        found = [file for file in (self._resolve(item, other) for other in slugged) if file is not None]
+        if len(found) > 1:
+            indexed = read_hashes(collection).get(path)
+            found = [file for file in found if _hash_file(file.real_path) == indexed] or found
+        return found[0] if found else None
+
+    def forget_slugs(self) -> None:
+        """Read the names of files anew at the next slug."""
+        self._slugs.clear()
+
+    def _find_by_slug(self, item: Collection, slug: str) -> tuple[str, ...]:
+        if item.name not in self._slugs:
+            names: dict[str, tuple[str, ...]] = {}
+            for path in _list_markdown(item.root):
+                for one in list_slugs(path):
+                    names[one] = (*names.get(one, ()), path)
+            self._slugs[item.name] = names
+        return self._slugs[item.name].get(slug, ())
+
+    def _resolve(self, item: Collection, path: str) -> MemoryFile | None:
+        named = str(item.root / path) if item.shown is None else item.shown + path
+        try:
+            return pages.resolve(self._collections.served_config, named)
+        except PathRefused:
+            return None
+
+
 def choose_export_dir(config: AgentConfig, settings: QmdConfig, home: QmdHome) -> Path:
     """Return the folder into which sessions are exported."""
     folder = settings.sessions.export_dir
@@ -181,3 +238,93 @@ def _make_unique(name: str, taken: set[str]) -> str:
 
 def _digest(value: object) -> str:
     return blake2b(json.dumps(value).encode(), digest_size=16).hexdigest()
+
+
+def write_config(home: QmdHome, present: Sequence[Collection], models: Mapping[str, str]) -> bool:
+    """Write `index.yml`, the list of collections and models that QMD reads, as JSON, which is YAML.
+
+    Args:
+        home: The home whose configuration it is.
+        present: The collections.
+        models: "embed", "generate" and "rerank"; with one missing, QMD 2.5 and newer rewrite the file.
+
+    Returns:
+        True if the file was missing, outdated or edited, and was therefore written.
+    """
+    if is_config_current(home, present, models):
+        return False
+    replace_file(home.config_file, _render(present, models))
+    return True
+
+
+def is_config_current(home: QmdHome, present: Sequence[Collection], models: Mapping[str, str]) -> bool:
+    """Return True if `index.yml` is what `write_config` would write."""
+    try:
+        return home.config_file.read_bytes() == _render(present, models)
+    except FileNotFoundError:
+        return False
+
+
+def _render(present: Sequence[Collection], models: Mapping[str, str]) -> bytes:
+    document = {
+        "collections": {item.name: {"path": str(item.root), "pattern": item.pattern} for item in present},
+        "models": dict(models),
+    }
+    return json.dumps(document, ensure_ascii=False, indent=1).encode()
+
+
+def _list_markdown(root: Path) -> list[str]:
+    """List the relative paths of all Markdown files outside hidden folders, whether they may be shown or not."""
+    found: list[str] = []
+    for folder, names, entries in os.walk(root):
+        names[:] = [name for name in names if not name.startswith(".") and name not in PACKAGE_TREES]
+        base = Path(folder).relative_to(root)
+        found += [(base / entry).as_posix() for entry in entries if entry.endswith(SUFFIX)]
+    return sorted(found)
+
+
+def _is_spelled(real: Path, path: str) -> bool:
+    """Return True if the file's own name is spelled like this; some file systems ignore case."""
+    return real.as_posix().endswith(path)
+
+
+def _hash_file(path: Path) -> str:
+    try:
+        return sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def list_slugs(path: str) -> frozenset[str]:
+    """List what versions of QMD before 2.5 may call a file, lower case.
+
+    They lower-case (up to 1.0), turn "___" into "/", every run of anything but letters, digits and "$" into "-", and
+    some of them emoji into their code points; the extension stays. `handelize` in QMD's store.ts.
+    """
+    return frozenset(_slug(spell(path)) for spell in (_spell_symbols, str))
+
+
+def _slug(path: str) -> str:
+    *folders, name = path.replace("___", "/").split("/")
+    stem, dot, extension = name.rpartition(".")
+    if not stem:
+        stem, dot, extension = name, "", ""
+    cleaned = [_dash(part) for part in (*folders, stem)]
+    return ("/".join(part for part in cleaned if part) + dot + extension).lower()
+
+
+def _dash(segment: str) -> str:
+    """Replace runs of anything but letters, digits and "$" by one dash, and strip dashes; JavaScript's \\p{L} and \\p{N}."""
+    kept = "".join(char if char == "$" or unicodedata.category(char)[0] in "LN" else "-" for char in segment)
+    return re.sub("-+", "-", kept).strip("-")
+
+
+def _spell_symbols(path: str) -> str:
+    """Replace every run of symbols (categories So and Sk) by their code points in hexadecimal, joined by dashes."""
+    out: list[str] = []
+    after_symbol = False
+    for char in path:
+        symbol = unicodedata.category(char) in {"So", "Sk"}
+        out.append(("-" if after_symbol else "") + f"{ord(char):x}" if symbol else char)
+        after_symbol = symbol
+    return "".join(out)

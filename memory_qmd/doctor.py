@@ -9,13 +9,12 @@ from typing import Literal
 from memory_core.errors import BackendUnavailable, StoreCorrupt, StoreError, SyncBusy
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Finding
-from memory_qmd.client import DIAGNOSE, INDEX, INSTALL, TYPED_SINCE, find_failure
-from memory_qmd.config_file import is_config_current
-from memory_qmd.context import QmdContext
+from memory_qmd.client import DIAGNOSE, INDEX, INSTALL, TYPED_SINCE, QmdContext, find_failure
+from memory_qmd.collections import is_config_current
 from memory_qmd.database import Database
-from memory_qmd.models import ModelFiles
-from memory_qmd.parsing import parse_version
+from memory_qmd.home import ModelFiles
 from memory_qmd.process import SEGMENTATION_FAULT
+from memory_qmd.queries import parse_version
 
 MIN_NODE = (22, 14)
 

@@ -1,29 +1,36 @@
-"""QMD's index: its configuration, `qmd update` and `qmd embed`, run by one process at a time."""
+"""QMD's index: exported sessions, its configuration, `qmd update` and `qmd embed`, run by one process at a time."""
 
 from __future__ import annotations
 
+import logging
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from memory_core.errors import BackendUnavailable, MemoryCoreError, SyncBusy
-from memory_core.records import SyncReport
+from memory_core.atomic import replace_file
+from memory_core.config.agent import AgentConfig
+from memory_core.errors import BackendUnavailable, FileUnreadable, MemoryCoreError, SyncBusy
+from memory_core.records import MemoryFile, SyncReport
 from memory_core.sources.files import Listing
-from memory_qmd.client import RETRIES, find_failure, quote_end, stopped, unavailable
-from memory_qmd.collections import choose_export_dir, fingerprint_files
-from memory_qmd.config_file import write_config
-from memory_qmd.context import QmdContext
+from memory_core.sources.session_logs import list_sessions, read_session
+from memory_qmd.client import RETRIES, QmdContext, find_failure, quote_end, stopped, unavailable
+from memory_qmd.collections import choose_export_dir, fingerprint_files, write_config
 from memory_qmd.database import NOTHING, Contents, Database
-from memory_qmd.home import HomeState, QmdHome
-from memory_qmd.models import ModelFiles
-from memory_qmd.parsing import UpdateCounts, parse_counts
-from memory_qmd.session_export import export_sessions
+from memory_qmd.home import HomeState, ModelFiles, QmdHome
+from memory_qmd.queries import UpdateCounts, parse_counts
+
+log = logging.getLogger(__name__)
 
 LOCK_STEP_SECONDS = 0.2  # after which a waiter looks if it is still wanted
 # Messages of SQLite about a file that `qmd update` does not heal.
 _DAMAGE = ("database disk image is malformed", "file is not a database", "SQLITE_CORRUPT", "SQLITE_NOTADB")
+_EXPORT_PREFIX = "session-"
+_EXPORT_HEADING = "# Session "
+_DAY_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,3 +317,55 @@ class Indexer:
                 raise unavailable("the new embed model makes no embeddings")
         finally:
             shutil.rmtree(scratch.path, ignore_errors=True)
+
+
+def export_sessions(
+    config: AgentConfig, folder: Path, *, retention_days: float | None, now: float | None = None
+) -> None:
+    """Export the agent's new or changed session logs as Markdown, and remove exports that are too old.
+
+    Exports have neither tool payloads nor secrets.
+
+    An export has the time of its log, which shows whether the log has changed since. The export of a log that is gone is
+    kept until it is too old. Only files that this function wrote are ever removed from the folder.
+
+    Args:
+        config: The agent's configuration; there need not be any logs.
+        folder: Made if it is missing.
+        retention_days: Sessions that have not changed for longer are not exported, and their exports removed; None keeps all.
+        now: Unix seconds; None takes the clock's.
+
+    Raises:
+        OSError: The folder cannot be written.
+    """
+    oldest = 0.0 if retention_days is None else (time.time() if now is None else now) - retention_days * _DAY_SECONDS
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for session in list_sessions(replace(config, search=replace(config.search, sources=("sessions",)))).files:
+        if session.stamp.mtime_ns >= oldest * 1e9:
+            _export(session, folder / f"{_EXPORT_PREFIX}{session.real_path.stem}.md")
+    for target in folder.glob(f"{_EXPORT_PREFIX}*.md"):
+        if target.stat().st_mtime < oldest and _is_export(target):
+            target.unlink()
+
+
+def _export(session: MemoryFile, target: Path) -> None:
+    try:
+        if target.stat().st_mtime_ns == session.stamp.mtime_ns:
+            return
+    except FileNotFoundError:
+        pass
+    try:
+        said = read_session(session)
+    except FileUnreadable as error:
+        log.warning("a session is not exported for QMD: %s", error)
+        return
+    if not said.text:
+        return
+    heading = _EXPORT_HEADING + session.real_path.stem + (f", {said.date}" if said.date else "")
+    replace_file(target, f"{heading}\n\n{said.text}".encode())
+    os.utime(target, ns=(session.stamp.mtime_ns, session.stamp.mtime_ns))
+
+
+def _is_export(target: Path) -> bool:
+    with target.open("rb") as file:
+        return file.read(len(_EXPORT_HEADING)) == _EXPORT_HEADING.encode()

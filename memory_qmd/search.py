@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from memory_core.errors import BackendUnavailable
 from memory_core.records import Mode
@@ -12,32 +11,11 @@ from memory_core.threads import Cooldown
 from memory_qmd.client import INDEX, RETRIES, QmdClient
 from memory_qmd.config import SearchMode
 from memory_qmd.database import Contents
-from memory_qmd.models import ModelFiles, ModelProblem
-from memory_qmd.parsing import QmdRow
-from memory_qmd.queries import PreparedQuestion, build_lines, join_lines
-from memory_qmd.scoring import Scale
+from memory_qmd.home import ModelFiles, ModelProblem
+from memory_qmd.queries import PreparedQuestion, QmdRow, Scale, build_lines, join_lines
+from memory_qmd.warm_server import WarmServer
 
 OLD_WORDS = 3  # an old QMD is asked once for each word and collection
-
-
-class WarmSearch(Protocol):
-    """Searches by a running server. Every method returns None if the command line must be run instead.
-
-    All take the names of collections, the greatest number of rows, and `time.monotonic()` at which the answer is useless.
-    """
-
-    def search_words(
-        self, lines: Sequence[tuple[str, str]], names: Sequence[str], limit: int, deadline: float
-    ) -> list[QmdRow] | None:
-        """Search for typed lines, none of them "vec"."""
-
-    def search_meaning(
-        self, lines: Sequence[tuple[str, str]], names: Sequence[str], limit: int, deadline: float
-    ) -> list[QmdRow] | None:
-        """Search for any typed lines; the rows have cosines."""
-
-    def search_reranked(self, text: str, names: Sequence[str], limit: int, deadline: float) -> list[QmdRow] | None:
-        """Search for a question as it was asked, expanded; the rows have the reranker's judgement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +40,7 @@ class QmdAnswer:
 class Searcher:
     """Searches in one agent's home."""
 
-    def __init__(self, client: QmdClient, models: ModelFiles, mode: SearchMode, warm: WarmSearch) -> None:
+    def __init__(self, client: QmdClient, models: ModelFiles, mode: SearchMode, warm: WarmServer) -> None:
         self._client = client
         self._models = models
         self._mode = mode

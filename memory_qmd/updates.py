@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import BackendUnavailable, MemoryCoreError, SyncBusy, SyncStopped
 from memory_core.records import SyncReport
-from memory_core.threads import NoAnswer, SharedRun, wait_for
+from memory_core.threads import NoAnswer, SharedRun, start_call, wait_for
 from memory_qmd.config import QmdConfig, parse_duration
 from memory_qmd.indexing import IndexCheck, Indexer
-from memory_qmd.schedule import Schedule
 
 log = logging.getLogger(__name__)
 
 UPDATE_SHARE = 0.5  # of the time for a search: the most that it waits for an update
 CLOSE_SECONDS = 5.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckLimits:
-    """When a comparison of the files with the index counts as costly, and how long its outcome is reused then.
-
-    Attributes:
-        costly_seconds: A comparison that takes longer is costly.
-        good_for: It is reused for this many times its duration: at most a twentieth of the time is spent comparing.
-    """
-
-    costly_seconds: float = 0.05
-    good_for: float = 20.0
-
-
-DEFAULT_CHECKS = CheckLimits()
+COSTLY_SECONDS = 0.05  # a comparison of the files with the index that takes longer is reused
+GOOD_FOR = 20.0  # times its duration, so that at most a twentieth of the time is spent comparing
 
 
 @dataclass(slots=True)
@@ -61,16 +49,14 @@ class Updates:
         indexer: Indexer,
         *,
         writable: bool,
-        checks: CheckLimits = DEFAULT_CHECKS,
     ) -> None:
-        self._checks = checks
         self._on_search = config.search.sync
         self._settings = settings.update
         self._indexer = indexer
         self._writable = writable
         self._updating = SharedRun("memory-qmd-update", self._update)
         self._embedding = SharedRun("memory-qmd-embed", self._embed)
-        self._schedule = Schedule()
+        self._schedule = _Schedule()
         self._costly_check: tuple[float, IndexCheck] | None = None
         self._started = False
 
@@ -137,8 +123,8 @@ class Updates:
         began = time.monotonic()
         check = self._indexer.check()
         ended = time.monotonic()
-        costly = ended - began > self._checks.costly_seconds and not check.due
-        self._costly_check = (ended + self._checks.good_for * (ended - began), check) if costly else None
+        costly = ended - began > COSTLY_SECONDS and not check.due
+        self._costly_check = (ended + GOOD_FOR * (ended - began), check) if costly else None
         return check
 
     def _wait_for_update(self, check: IndexCheck, wait_seconds: float, *, needed: bool) -> Freshness:
@@ -181,3 +167,63 @@ class Updates:
     def _embed_if_due(self) -> None:
         if self._indexer.is_embedding_due():
             self._embedding.begin()
+
+
+@dataclass(slots=True)
+class _Task:
+    work: Callable[[], None]
+    interval_seconds: float
+    due: float
+
+
+class _Schedule:
+    """Repeats tasks one after the other, from `start` until `close`. A task handles its own errors."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._tasks: dict[str, _Task] = {}
+        self._loop: Future[None] | None = None
+        self._closed = False
+
+    def add(self, name: str, work: Callable[[], None], *, interval_seconds: float, at_once: bool) -> None:
+        """Add a task before `start`; with an interval of 0 it runs only if `hasten` asks for it."""
+        due = 0.0 if at_once else time.monotonic() + (interval_seconds or float("inf"))
+        self._tasks[name] = _Task(work, interval_seconds, due)
+
+    def hasten(self, name: str, *, delay_seconds: float) -> None:
+        """Run a task no later than after a delay."""
+        with self._changed:
+            task = self._tasks.get(name)
+            if task is not None:
+                task.due = min(task.due, time.monotonic() + delay_seconds)
+                self._changed.notify_all()
+
+    def start(self) -> None:
+        """Start the thread; may be called twice."""
+        with self._changed:
+            if self._loop is None and not self._closed:
+                self._loop = start_call(self._repeat, name="memory-qmd-schedule")
+
+    def close(self, *, timeout_seconds: float) -> bool:
+        """End after the current task, which its owner should have stopped; may be called twice. False if it goes on."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            loop = self._loop
+        return loop is None or bool(wait((loop,), timeout_seconds).done)
+
+    def _repeat(self) -> None:
+        while (task := self._wait_for_task()) is not None:
+            task.work()
+
+    def _wait_for_task(self) -> _Task | None:
+        """Wait until a task is due and return it; None if the schedule is closed."""
+        with self._changed:
+            while not self._closed:
+                now = time.monotonic()
+                task = min(self._tasks.values(), key=lambda task: task.due)
+                if task.due <= now:
+                    task.due = now + (task.interval_seconds or float("inf"))
+                    return task
+                self._changed.wait(min(task.due - now, threading.TIMEOUT_MAX))
+            return None

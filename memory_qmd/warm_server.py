@@ -23,8 +23,8 @@ from memory_core.errors import BackendUnavailable, SyncStopped
 from memory_core.threads import Cooldown
 from memory_qmd.client import RETRIES, QmdClient
 from memory_qmd.config import SearchMode
-from memory_qmd.parsing import QmdRow, UnreadableOutput, parse_server_rows
 from memory_qmd.process import MAX_OUTPUT_BYTES, ServerProcess
+from memory_qmd.queries import QmdRow, UnreadableOutput, parse_server_rows
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,6 @@ from memory_core.hookspecs import BackendContext
 from memory_core.records import Access, Query, SearchResult
 from memory_qmd.backend import QmdBackend
 from memory_qmd.config import QmdConfig, QmdLimits
-from memory_qmd.updates import DEFAULT_CHECKS, CheckLimits
 
 # Read before the fixtures clear these variables.
 REAL = os.environ.get("MEMORY_CORE_QMD_HOME")
@@ -93,13 +92,12 @@ class QmdAgent:
         *,
         access: Access = "rw",
         search: SearchSettings | None = None,
-        checks: CheckLimits = DEFAULT_CHECKS,
         **settings: Any,
     ) -> QmdBackend:
         """Open a backend; keyword arguments replace parts of the section."""
         config = self.config if search is None else replace(self.config, search=search)
         section = replace(self.settings, **settings)
-        backend = QmdBackend(BackendContext(config=config, settings=section, access=access), checks=checks)
+        backend = QmdBackend(BackendContext(config=config, settings=section, access=access))
         self.opened.append(backend)
         return backend
 

@@ -16,9 +16,9 @@ from memory_core.config.settings import ExtraPath, SearchSettings
 from memory_core.errors import BackendIndexEmpty, BackendUnavailable, PathRefused
 from memory_core.hookspecs import BackendContext
 from memory_core.sources.files import list_files
+from memory_qmd import updates
 from memory_qmd.config import QmdDaemon, QmdLimits, QmdPath, QmdUpdate
 from memory_qmd.plugin import folders
-from memory_qmd.updates import CheckLimits
 from tests.qmd.conftest import PATIENT, FakeQmd, QmdAgent, ask, paths
 from tests.waiting import eventually
 
@@ -251,9 +251,11 @@ def test_files_outside_are_listed_under_the_names_of_hits(agent: QmdAgent, tmp_p
     assert whole.memory_get("docs/d.md", 1, 1).text == "fence"
 
 
-def test_many_files_are_not_looked_at_for_every_question(agent: QmdAgent) -> None:
+def test_many_files_are_not_looked_at_for_every_question(agent: QmdAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(updates, "COSTLY_SECONDS", 0)
+    monkeypatch.setattr(updates, "GOOD_FOR", 1e6)
     agent.note("MEMORY.md", "fence")
-    backend = agent.open(update=NO_DEBOUNCE, checks=CheckLimits(costly_seconds=0, good_for=1e6))
+    backend = agent.open(update=NO_DEBOUNCE)
     ask(backend, "fence")
     ask(backend, "fence")  # the first look that found nothing to do
     agent.note("memory/a.md", "gate")

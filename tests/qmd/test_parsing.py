@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_qmd.parsing import (
+from memory_qmd.queries import (
     QmdRow,
     UnreadableOutput,
     UpdateCounts,

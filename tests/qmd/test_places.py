@@ -11,9 +11,8 @@ from memory_core.config.settings import Chunking
 from memory_core.embeddings.calibration import DEFAULT
 from memory_core.records import FileStamp, MemoryFile
 from memory_core.search.passages import GAP, SPAN, Passage
-from memory_qmd.places import Place, PlaceFinder
+from memory_qmd.hits import Judge, Place, PlaceFinder
 from memory_qmd.queries import extract_words, prepare
-from memory_qmd.scoring import Judge
 
 NOTE = "# Garden\n\n## Fence\n\nThe fence is of oak.\n\n## Shed\n\nThe shed is blue. It has a gate.\n"
 FILE = MemoryFile(path="a.md", source="memory", real_path=Path("/notes/a.md"), stamp=FileStamp(0, 0))

@@ -9,8 +9,8 @@ import pytest
 
 from memory_qmd.backend import QmdBackend
 from memory_qmd.config import QmdDaemon, QmdModels, QmdUpdate, SearchMode
+from memory_qmd.hits import AGREEMENT
 from memory_qmd.home import QmdHome
-from memory_qmd.scoring import AGREEMENT
 from tests.benchmarks.nonsense import EVERYDAY_WORDS, SMALL_TALK, nonsense
 from tests.command import SAMPLE
 from tests.qmd.conftest import EMBED_MODEL, PATIENT, WARM_SECONDS, QmdAgent, ask, paths

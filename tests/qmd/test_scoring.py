@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from memory_core.embeddings.calibration import DEFAULT
 from memory_core.records import Chunk
-from memory_qmd.parsing import QmdRow
-from memory_qmd.queries import extract_words, prepare
-from memory_qmd.scoring import AGREEMENT, Judge, Scale, unblend
+from memory_qmd.hits import AGREEMENT, Judge, unblend
+from memory_qmd.queries import QmdRow, Scale, extract_words, prepare
 
 
 def row(value: float, **evidence: float) -> QmdRow:

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from memory_qmd.config import QmdLimits, QmdSessions, QmdUpdate
-from memory_qmd.session_export import export_sessions
+from memory_qmd.indexing import export_sessions
 from tests.qmd.conftest import QmdAgent, ask, log, message, paths
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_qmd.slugs import list_slugs
+from memory_qmd.collections import list_slugs
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ from memory_core.text import (
     units,
     wording,
 )
-from memory_qmd import parsing, queries
+from memory_qmd import queries
 
 ATOMS = (
     "a", "A", "aB", "1", "1a", "a1", "-", "_", ".", "/", " ", "\t", "\n", "#", "`", "~", "|", "*", ":", ",", "!",
@@ -167,7 +167,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "a word": lambda text: [wording.Wording(each).replace(f"é{text}", "-") for each in ("a a", text[:1] * 9, "b")],
     "qmd words": queries.extract_words,
     "qmd text": queries.strip_syntax,
-    "qmd version": lambda text: parsing.parse_version(text.encode()),
+    "qmd version": lambda text: queries.parse_version(text.encode()),
 }
 
 
