@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Protocol
 
+from memory_core.text.dates import MONTHS, WEEKDAYS
 from memory_core.text.languages import STOP_WORDS
 
 if TYPE_CHECKING:
@@ -102,12 +103,7 @@ _NAME = re.compile(r"(?<=[a-z,:] )(?!I\b)[A-Z][\w.]*|^[A-Z]\w+(?= (?:is|runs|has
 _NEGATION = re.compile(
     r"\b(?:not|no|never|n't|don't|doesn't|isn't|no longer|any ?more|quit|stopped)\b|n't\b", re.IGNORECASE
 )
-_DAYS = frozenset(
-    """
-    monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september
-    october november december
-    """.split()  # noqa: SIM905 -- shorter
-)
+_DAYS = frozenset((*WEEKDAYS, *MONTHS))
 # Words of one row exclude each other.
 _OPPOSITES = {
     word: row

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from memory_core.text.dates import MONTHS, WEEKDAYS
+
 Tier = Literal["sure", "pending"]
 KINDS = ("fact", "preference", "decision", "correction")
 
@@ -32,9 +34,9 @@ _VALUE = re.compile(r"[€$£]?\w[\w.:,%'-]*[\w%]|\w")
 _SORTS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?",
+        rf"(?:{'|'.join(WEEKDAYS)})s?",
         r"[€$£]?\d[\w.:,%]*",
-        r"(?:jan|febr)uary|march|april|may|june|july|august|(?:sept|nov|dec)ember|october",
+        "|".join(MONTHS),
         r"blue|red|green|grey|gray|black|white|yellow|orange|purple|pink|brown|silver|gold|golden|beige|turquoise|navy",
         r"(?-i:[A-ZÄÖÜÉ])[\w'-]+",
     )

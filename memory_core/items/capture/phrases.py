@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 
+from memory_core.text.dates import WEEKDAYS
+
 Pattern = re.Pattern[str]
 
 _MONTHS = (
     "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     "|nov(?:ember)?|dec(?:ember)?)"
 )
-WEEKDAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+WEEKDAY = f"(?:{'|'.join(WEEKDAYS)})"
 _PIECES = {
     "MONTH": _MONTHS,
     "DAY": WEEKDAY,
