@@ -19,30 +19,9 @@ if TYPE_CHECKING:
     from memory_core.plugin.memory import Memory, open_memory
     from memory_core.records import CallContext, Hit, Probe, Progress, Query, SearchResult, Status, SyncReport
 
-# The module of each public name. It is imported when the name is first used (PEP 562), so that importing the package takes
-# a few milliseconds and loads nothing heavy.
-_HOMES = {
-    "BackendContext": "hookspecs",
-    "BackendPlugin": "hookspecs",
-    "CallContext": "records",
-    "ConfigError": "errors",
-    "EmbeddingProvider": "embeddings.protocols",
-    "Hit": "records",
-    "HostHooks": "hookspecs",
-    "InvalidArgument": "errors",
-    "Memory": "plugin.memory",
-    "MemoryBackend": "hookspecs",
-    "MemoryCoreError": "errors",
-    "Probe": "records",
-    "Progress": "records",
-    "Query": "records",
-    "SearchResult": "records",
-    "Status": "records",
-    "SyncReport": "records",
-    "hookimpl": "hookspecs",
-    "load_config": "config",
-    "open_memory": "plugin.memory",
-}
+# The modules that hold the public names, the cheapest first. They are imported when such a name is first used (PEP 562), so that
+# importing the package takes a few milliseconds and loads nothing heavy.
+_HOMES = ("errors", "records", "hookspecs", "config", "plugin.memory")
 
 __all__ = [
     "BackendContext",
@@ -69,12 +48,15 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    if name in __all__:
+        from importlib import import_module
 
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    return value
+        for home in _HOMES:
+            module = import_module(f"{__name__}.{home}")
+            if hasattr(module, name):
+                value = globals()[name] = getattr(module, name)
+                return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +19,7 @@ from memory_core.records import CallContext, Finding
 if TYPE_CHECKING:
     from memory_core.hosts.install.changes import FileChange
     from memory_core.hosts.install.programs import Program
-    from memory_core.plugin.flush.preview import Preview
+    from memory_core.plugin.flush.cycles import Preview
 
 
 @command("mcp")
@@ -269,32 +269,55 @@ def _read_script(script: Path) -> list[str]:
 @click.pass_obj
 def flush(options: Options, *, session: str, dry_run: bool) -> int:  # noqa: ARG001
     """Show if a session would be asked to save notes before its compaction, and why."""
-    from memory_core.plugin.flush.preview import preview
+    from memory_core.plugin.flush.cycles import preview
 
     with open_memory(options) as memory:
         shown = preview(memory.config(), session)
-    output.print_record(shown, _print_preview, as_json=options.json)
+    output.print_record(_describe_preview(shown), _print_preview, as_json=options.json)
     return 0
 
 
-def _print_preview(preview: Preview) -> None:
+def _describe_preview(preview: Preview) -> dict[str, Any]:
+    """Return what a preview shows: the session, the decision, and the turn, whose texts are null if none is due."""
+    session, decision, turn = preview.session, preview.decision, preview.turn
+    return {
+        "session": session.key,
+        "transcript": preview.transcript,
+        "transcriptBytes": preview.transcript.stat().st_size if preview.transcript else None,
+        "totalTokens": session.total_tokens,
+        "contextTokens": session.context_window,
+        "thresholdTokens": preview.threshold_tokens,
+        "compactionCount": session.cycle,
+        "flushedCompactionCount": session.flushed_compaction_count,
+        "due": decision.due,
+        "code": decision.code,
+        "reason": decision.reason,
+        "target": turn.target if turn else None,
+        "prompt": turn.prompt if turn else None,
+        "systemPrompt": turn.system_prompt if turn else None,
+        "tools": list(turn.tools) if turn else [],
+    }
+
+
+def _print_preview(facts: Mapping[str, Any]) -> None:
     """Print if a flush turn is due and why, then its prompts."""
+    threshold = facts["thresholdTokens"]
     output.print_pairs(
         {
-            "session": preview.session,
-            "transcript": preview.transcript,
-            "transcript bytes": preview.transcript_bytes,
-            "total tokens": preview.total_tokens,
-            "context tokens": preview.context_tokens,
-            "due from": None if preview.threshold_tokens is None else f"{preview.threshold_tokens} tokens",
-            "compactions": preview.compaction_count,
-            "compactions at last flush": preview.flushed_compaction_count,
-            "flush due": preview.due,
-            "because": preview.reason,
-            "target": preview.target,
-            "tools": preview.tools,
+            "session": facts["session"],
+            "transcript": facts["transcript"],
+            "transcript bytes": facts["transcriptBytes"],
+            "total tokens": facts["totalTokens"],
+            "context tokens": facts["contextTokens"],
+            "due from": None if threshold is None else f"{threshold} tokens",
+            "compactions": facts["compactionCount"],
+            "compactions at last flush": facts["flushedCompactionCount"],
+            "flush due": facts["due"],
+            "because": facts["reason"],
+            "target": facts["target"],
+            "tools": facts["tools"],
         }
     )
-    for title, text in (("system prompt", preview.system_prompt), ("prompt", preview.prompt)):
+    for title, text in (("system prompt", facts["systemPrompt"]), ("prompt", facts["prompt"])):
         if text:
             output.write(f"\n{title}:\n" + "\n".join(f"    {line}".rstrip() for line in text.splitlines()))

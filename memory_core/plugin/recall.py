@@ -149,7 +149,6 @@ class SessionRecall:
         """
         from memory_core.items.recall import Recall, Recaller
         from memory_core.text.paragraphs import is_recalled
-        from memory_core.tools.recall_text import frame
 
         settings, begun = config.search.recall, time.monotonic()
         if not settings.enabled:
@@ -175,7 +174,7 @@ class SessionRecall:
         except NoAnswer:
             return self._report_late(begun)
         pieces = [piece for piece in found.pieces if main or piece.place not in LONGTERM_NAMES]
-        text, kept = frame(pieces, settings.max_chars)
+        text, kept = prompts.frame(pieces, settings.max_chars)
         texts = [piece.text for piece in kept]
         self._shown.add(key, texts)
         self._recalled.add(key, texts)
@@ -198,12 +197,10 @@ class SessionRecall:
 
     def quote_standing(self, config: AgentConfig, context: CallContext) -> str:
         """Return the standing preferences for the context of a main private session; "" elsewhere, and where recall is off."""
-        from memory_core.tools.recall_text import frame_standing
-
         if not config.search.recall.enabled or not scope.is_main(context, config.agent):
             return ""
         preferences = self._items.get(config, context.access).list_salient(kind="preference", limit=20)
-        text = frame_standing(preferences)
+        text = prompts.frame_standing(preferences)
         self._shown.add(context.session_key, [item.content for item in preferences if item.id in text])
         return text
 

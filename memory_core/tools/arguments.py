@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -13,9 +12,8 @@ from memory_core.errors import InvalidArgument
 Schema = Mapping[str, Any]
 
 SHOWN_CHARS = 40  # of a wrong value
-FAR = (
-    10**15
-)  # no count is as large; Python prints no integer of more than 4,300 digits, so that one could not be answered
+# No count is as large. Python prints no integer of more than 4,300 digits, so that one could not be told in an answer.
+FAR = 10**15
 
 
 def make_optional(schema: Schema, description: str) -> dict[str, Any]:
@@ -34,15 +32,13 @@ def check_arguments(schema: Schema, arguments: object, *, name: str = "") -> Map
     Raises:
         InvalidArgument: Names the first wrong argument, and says of every wrong one what was expected.
     """
+    from jsonschema import Draft202012Validator
+
     if not isinstance(arguments, Mapping):
         raise InvalidArgument("arguments", f"expected an object, not {_describe_value(arguments)}")
     parameters = schema["parameters"]
     known, required = parameters["properties"], parameters["required"]
     given = {key: value for key, value in arguments.items() if value is not None or key in required or key not in known}
-    if _are_plainly_right(parameters, given):
-        return given
-    from jsonschema import Draft202012Validator
-
     tool = name or schema["name"]
     faults: dict[str, str] = {}
     for key in (key for key in required if given.get(key) is None):
@@ -66,30 +62,6 @@ def get_plain(schema: Schema) -> Schema:
 
 def _is_far(value: object) -> bool:
     return isinstance(value, int) and abs(value) > FAR
-
-
-def _are_plainly_right(parameters: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
-    """Return True if arguments are valid beyond doubt; only others need jsonschema, whose import costs 80 ms."""
-    known = parameters["properties"]
-    return (
-        given.keys() <= known.keys()
-        and all(name in given for name in parameters["required"])
-        and all(_is_plainly_right(get_plain(known[name]), value) for name, value in given.items())
-    )
-
-
-def _is_plainly_right(schema: Schema, value: Any) -> bool:
-    if type(value) is str:
-        return (
-            schema["type"] == "string"
-            and len(value) >= schema.get("minLength", 0)
-            and ("enum" not in schema or value in schema["enum"])
-        )
-    if type(value) is int or (type(value) is float and schema["type"] == "number"):
-        return schema["type"] != "string" and bool(
-            schema.get("minimum", -math.inf) <= value <= schema.get("maximum", FAR)
-        )
-    return False
 
 
 _TYPES = {"integer": "a whole number", "number": "a number", "string": "a string"}

@@ -1,6 +1,8 @@
-"""JSON Schemas of the results of the tools, for clients that check results or show them in parts.
+"""Descriptions of the tools for MCP clients, beside their arguments: JSON Schemas of results, titles and hints.
 
 A result has either what its tool returns or `error`; see `memory_core.tools.results`. Keys may be added in later versions.
+By the hints a client decides if a call has to be approved; one that finds none may refuse to call a tool, see
+https://modelcontextprotocol.io/specification/2025-11-25/server/tools.
 """
 
 from __future__ import annotations
@@ -75,7 +77,7 @@ _DAY: Output = {"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}
 _PLACES = _list({"path": _TEXT, "line": _LINE, "date": _DAY, "text": _TEXT}, {"citation": _TEXT})
 _FACT: Mapping[str, Output] = {"id": _TEXT, "text": _TEXT, "tags": {"type": "array", "items": _TEXT}, "said": _TEXT}
 
-_SUCCESSOR: dict[str, Any] = {
+_SUCCESSOR: Output = {
     "type": "object",
     "description": "The line that took the place of one of these lines",
     "properties": {"path": _TEXT, "line": _LINE, "text": _TEXT, "since": _TEXT},
@@ -175,3 +177,39 @@ OUTPUTS: Mapping[str, Output] = {
         },
     ),
 }
+
+# Title, and whether it only reads, deletes, and may be called again without another effect.
+_HINTS = {
+    "memory_search": ("Search memory", True, False, True),
+    "memory_get": ("Read a note", True, False, True),
+    "memory_explain": ("Tell why notes were found or not", True, False, True),
+    "memory_related": ("Tell what is related to a name", True, False, True),
+    "memory_append": ("Append to a note", False, False, True),  # what the note holds already is skipped
+    "memory_store": ("Keep a fact", False, False, True),  # the same fact is kept once
+    "memory_recall": ("Look up facts", True, False, True),
+    "memory_forget": ("Forget facts", False, True, True),
+}
+
+
+def describe_tool(name: str) -> dict[str, Any]:
+    """Return a tool's title, the schema of its results, its annotations and metadata.
+
+    Claude Code shows a model the tools of a server only after a search, unless they say that they are always needed.
+
+    Args:
+        name: Our own name of the tool.
+    """
+    title, reads, deletes, repeatable = _HINTS[name]
+    annotations = {
+        "title": title,
+        "readOnlyHint": reads,
+        "destructiveHint": deletes,
+        "idempotentHint": repeatable,
+        "openWorldHint": False,
+    }
+    return {
+        "title": title,
+        "outputSchema": OUTPUTS[name],
+        "annotations": annotations,
+        "_meta": {"anthropic/alwaysLoad": True},
+    }

@@ -16,7 +16,7 @@ from memory_core.items.recall import Piece
 from memory_core.plugin import MemorySlot
 from memory_core.plugin.recall import OpenItems, SessionRecall
 from memory_core.records import CallContext, KeySources, Query, SearchResult
-from memory_core.tools.recall_text import HEAD, frame
+from memory_core.tools.prompts import RECALLED, frame
 from memory_core.tools.recalled import Recalled
 
 MAIN = CallContext.local("agent:main:main")
@@ -50,7 +50,7 @@ def test_a_question_brings_its_notes_and_items_once(slot: MemorySlot) -> None:
     asked = "hey! when is my cousin's wedding again, and what is the present?"
     found = slot.recall_for_message(asked, MAIN)
     assert found.strategy == "embedding"
-    assert found.text.startswith(HEAD)
+    assert found.text.startswith(RECALLED)
     assert "13 June" in found.text
     assert f"> {stored['id']}: The wedding present is a telescope." in found.text
     assert len(found.text) <= 1500

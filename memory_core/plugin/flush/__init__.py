@@ -9,5 +9,5 @@ A host calls, in this order:
 3. `cycles.record` writes the outcome into the host's `sessions.json` or into our own record, so that a cycle is flushed only
    once. `cycles.count` finds the cycle of a session, and `cycles.end` counts a compaction, where the host counts none.
 
-`preview.preview` shows what steps 1 to 3 would do with one session, without running anything.
+`cycles.preview` shows what steps 1 to 3 would do with one session, without running anything.
 """

@@ -1,4 +1,4 @@
-"""Compaction cycles for hosts that count none: when a cycle ends, and which were flushed. Nothing in here raises.
+"""Compaction cycles for hosts that count none: when a cycle ends, and which were flushed. Only `preview` raises.
 
 The host's own `compactionCount` decides wherever there is one. For all other sessions, cycles are counted in a file of the
 same form, `<state dir>/memory-core/<agent>.sessions.json`. A cycle ends there when the host reports a compaction, or when
@@ -9,14 +9,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory_core.config.agent import AgentConfig
+from memory_core.config.environment import expand_home
 from memory_core.config.settings import DEFAULT_AGENT
-from memory_core.errors import SessionsUnusable
-from memory_core.plugin.flush.policy import FlushTurn, Session, WallClock, to_count, utc_now
+from memory_core.errors import InvalidArgument, SessionsUnusable
+from memory_core.plugin.flush.policy import (
+    Decision,
+    FlushTurn,
+    Session,
+    WallClock,
+    compute_threshold,
+    plan_flush,
+    should_flush,
+    to_count,
+    utc_now,
+)
 from memory_core.records import CallContext
 from memory_core.sources import sessions_json
 from memory_core.sources.sessions_json import Entry
@@ -29,6 +40,7 @@ logger = logging.getLogger(__name__)
 # Of the tokens at the last flush turn. Compaction leaves half of a session or less. What takes less than a fifth away is
 # something else: results of tools that the host prunes, or another model's way of counting.
 FALLEN = 0.8
+LISTED = 8  # sessions that an error names
 MAX_SESSIONS = 1000  # the record is read at every turn; one of this size takes 3 ms
 
 _COUNT, _TOKENS, _BY_HOST = "compactionCount", "memoryFlushTokens", "countedByHost"
@@ -218,7 +230,7 @@ def describe(context: CallContext, config: AgentConfig | None, key: str | None =
     """
     key = read_key(context) if key is None else key
     known = {"access": context.access, "chat_type": context.chat_type or "", "channel": context.channel or ""}
-    entry = {} if config is None else _read_entry(config, key)
+    entry = {} if config is None else _read(config.sessions_dir / sessions_json.FILE_NAME, key)
     return Session.from_entry(context.agent or DEFAULT_AGENT, key, entry, **(known | facts))
 
 
@@ -227,9 +239,76 @@ def read_key(context: CallContext) -> str:
     return context.session_key or f"agent:{context.agent or DEFAULT_AGENT}:main"
 
 
-def _read_entry(config: AgentConfig, key: str) -> Mapping[str, Any]:
-    try:
-        return sessions_json.read_entry(config.sessions_dir / sessions_json.FILE_NAME, key)
-    except SessionsUnusable as error:
-        logger.warning("%s", error)
-        return {}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """A session as its host would describe it now, the decision about it, and the turn that it leads to.
+
+    Attributes:
+        session: Its key is the transcript's name if `sessions.json` does not know the session.
+        transcript: The session's JSONL file; None if there is none.
+        threshold_tokens: The number of tokens from which a turn is due; None if the model's window is unknown.
+        decision: Is a turn due, and why.
+        turn: The turn; None if none is due.
+    """
+
+    session: Session
+    transcript: Path | None
+    threshold_tokens: int | None
+    decision: Decision
+    turn: FlushTurn | None
+
+
+def preview(config: AgentConfig, named: str) -> Preview:
+    """Preview the flush of a session as if its host asked now; nothing is run and nothing is written.
+
+    Args:
+        config: The agent's.
+        named: A session key of the agent's `sessions.json` or of our own record, or the path of a transcript. If a
+            `sessions.json` in the transcript's folder names it, that entry counts.
+
+    Raises:
+        InvalidArgument: There is no such session.
+        SessionsUnusable: The `sessions.json` cannot be read.
+    """
+    session = count(_find(config, named), config, write=False)
+    decision = should_flush(session, config)
+    transcript = Path(session.transcript) if session.transcript else None
+    window: object = session.context_window  # as `sessions.json` has it, which may be anything
+    return Preview(
+        session=session,
+        transcript=transcript if transcript and transcript.is_file() else None,
+        threshold_tokens=compute_threshold(window, config.compaction)
+        if isinstance(window, int) and window > 0
+        else None,
+        decision=decision,
+        turn=plan_flush(session, config) if decision.due else None,
+    )
+
+
+def _find(config: AgentConfig, named: str) -> Session:
+    sessions = sessions_json.read(config.sessions_dir / sessions_json.FILE_NAME)
+    if named in sessions:
+        return _load_session(config, config.sessions_dir, named)
+    ours = read(config)
+    if named in ours:
+        return Session(agent=config.agent, key=named)
+    path = Path(expand_home(named))
+    if not path.is_file():
+        known = ", ".join(list(dict.fromkeys([*sessions, *ours]))[:LISTED])
+        raise InvalidArgument(
+            "--session",
+            "names no transcript and no session key; " + (f"known are {known}" if known else "no key is known yet"),
+        )
+    beside = sessions_json.read(path.parent / sessions_json.FILE_NAME)
+    keys = [key for key, entry in beside.items() if isinstance(entry, dict) and entry.get("sessionId") == path.stem]
+    return (
+        _load_session(config, path.parent, keys[0])
+        if keys
+        else Session(agent=config.agent, key=path.stem, transcript=path)
+    )
+
+
+def _load_session(config: AgentConfig, folder: Path, key: str) -> Session:
+    entry = sessions_json.read_entry(folder / sessions_json.FILE_NAME, key)
+    transcript = folder / f"{entry.get('sessionId', '')}.jsonl"
+    return Session.from_entry(config.agent, key, entry, transcript=transcript)
