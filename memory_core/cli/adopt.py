@@ -32,7 +32,7 @@ ACTIONS: dict[Action, str] = {"copy": "copied", "update": "updated", "same": "un
 def adopt(options: Options, *, path: str | None, copy: bool, yes: bool, dry_run: bool, undo: bool) -> int:
     """Find notes of other programs, and search them where they lie, or copy them."""
     from memory_core.config.load import ConfigSource
-    from memory_core.hosts.adopt.search import find_homes
+    from memory_core.hosts.adopt.programs import find_homes
 
     if dry_run and yes:
         raise InvalidArgument("--dry-run", "and --yes exclude each other")
@@ -82,8 +82,7 @@ def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: A
     from memory_core.config import load_config
     from memory_core.config.load import find_adopted_config
     from memory_core.hosts.adopt.homes import shorten_home
-    from memory_core.hosts.adopt.record import change_record
-    from memory_core.hosts.adopt.serving import add_served, write_config
+    from memory_core.hosts.adopt.record import add_served, change_record, write_config
 
     unserved = [home.title for home in homes if not home.served]
     path = find_adopted_config(config.state_dir)
@@ -175,8 +174,7 @@ def _format_command(path: str | None) -> str:
 
 
 def _undo(options: Options, state_dir: Path) -> int:
-    from memory_core.hosts.adopt.record import change_record
-    from memory_core.hosts.adopt.undoing import undo
+    from memory_core.hosts.adopt.record import change_record, undo
 
     with change_record(state_dir) as adoption:
         done = undo(adoption, state_dir)

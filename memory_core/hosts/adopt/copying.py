@@ -1,17 +1,24 @@
-"""Copy the notes of homes into a workspace, below `memory/imports/`. Nothing is merged, and nothing is copied twice."""
+"""Copy the notes of homes into a workspace, below `memory/imports/`, in plain Markdown.
+
+Nothing is merged, and nothing is copied twice. What only the other program understands is left out or written otherwise.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
 from memory_core import atomic
 from memory_core.errors import FileUnreadable, PathRefused
-from memory_core.hosts.adopt.conversion import convert
 from memory_core.hosts.adopt.homes import FoundNote, Home
+from memory_core.hosts.adopt.programs import read_mem0
 from memory_core.hosts.adopt.record import Adoption, CopiedNote, hash_bytes, hash_file
+from memory_core.sources.notes import MAX_NOTE_BYTES, open_file
+from memory_core.text.markdown import SECTION_SIGN, leave_out_comments
 
 IMPORTS = "memory/imports"
 Action = Literal["copy", "update", "same", "leave"]
@@ -67,7 +74,7 @@ def _plan(adoption: Adoption, note: FoundNote, imports: Path) -> CopyStep:
         Path(recorded[str(origin)]) if str(origin) in recorded else _choose(adoption, imports / note.target, origin)
     )
     try:
-        data = convert(note)
+        data = _convert(note)
     except FileUnreadable as error:
         return CopyStep(action="leave", origin=origin, target=target, reason=error.reason)
     known, there = adoption.copies.get(str(target)), hash_file(target)
@@ -79,6 +86,54 @@ def _plan(adoption: Adoption, note: FoundNote, imports: Path) -> CopyStep:
         reason = "the copy was edited since" if known else "another file is there"
         return CopyStep(action="leave", origin=origin, target=target, reason=reason)
     return CopyStep(action="update", origin=origin, target=target, data=data)
+
+
+def _convert(note: FoundNote) -> bytes:
+    """Return the copy of a note; of a plain one, its own bytes.
+
+    Raises:
+        FileUnreadable: The original cannot be read.
+    """
+    if note.layout == "mem0":
+        return _convert_mem0(note).encode()
+    with open_file(note.file, max_bytes=MAX_NOTE_BYTES) as (_, stream):
+        data = stream.read()
+    if note.layout == "plain":
+        return data
+    text = data.removeprefix(b"\xef\xbb\xbf").decode(errors="replace").replace("\r\n", "\n")
+    converted = leave_out_comments(text) if note.layout == "obsidian" else _convert_hermes(note, text)
+    return converted.encode()
+
+
+def _convert_hermes(note: FoundNote, text: str) -> str:
+    """Write every entry as an item of a list; the lines of a long one stay together."""
+    entries = [entry.strip() for entry in SECTION_SIGN.split(text) if entry.strip()]
+    items = ["- " + entry.replace("\n", "\n  ") for entry in entries]
+    about = "the user" if note.file.real_path.name == "USER.md" else "the agent's work"
+    return "\n".join([f"# Hermes: about {about}", "", *items, ""])
+
+
+def _convert_mem0(note: FoundNote) -> str:
+    """Write every memory as one item of a list, with its date, under the name of whom it is about."""
+    sections: defaultdict[str, list[str]] = defaultdict(list)
+    for row in read_mem0(note.file.real_path):
+        owner = next((str(row[name]) for name in ("user_id", "agent_id", "run_id") if row.get(name)), "")
+        date = _read_day(row.get("created_at")) or _read_day(row.get("updated_at"))
+        words = " ".join(row["memory"].split())
+        sections[owner].append(f"- {date}: {words}" if date else f"- {words}")
+    lines = ["# Memories from mem0"]
+    for owner, items in sections.items():
+        lines += ["", *([f"## {owner}", ""] if owner else []), *items]
+    return "\n".join([*lines, ""])
+
+
+def _read_day(value: object) -> str | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        return datetime.fromisoformat(value).date().isoformat()
+    except ValueError:
+        return None
 
 
 def _choose(adoption: Adoption, wanted: Path, origin: Path) -> Path:

@@ -1,6 +1,7 @@
-"""Claude Code, Hermes, Obsidian, basic-memory, mem0, and plain folders: what each keeps where, as their own documentation says.
+"""Programs that keep notes: what each keeps where, as its own documentation or code says, and how it is found.
 
-Claude Code: https://code.claude.com/docs/en/memory. Hermes: `tools/memory_tool.py` of NousResearch/hermes-agent. Obsidian:
+OpenClaw, and Clawdbot and Moltbot as it was called before: `src/config/paths.ts` and `src/agents/agent-scope.ts`. Claude Code:
+https://code.claude.com/docs/en/memory. Hermes: `tools/memory_tool.py` of NousResearch/hermes-agent. Obsidian:
 https://help.obsidian.md. basic-memory: https://docs.basicmemory.com/concepts/knowledge-format. mem0:
 https://docs.mem0.ai/cookbooks/essentials/exporting-memories.
 """
@@ -8,14 +9,21 @@ https://docs.mem0.ai/cookbooks/essentials/exporting-memories.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from memory_core.config.environment import find_home
-from memory_core.hosts.adopt.homes import FoundNote, Home, NoteCollector, make_fit
+from memory_core.config.agent import normalize_agent_id
+from memory_core.config.documents import read_file
+from memory_core.config.environment import expand_home, find_home
+from memory_core.config.resolution import find_current_folder, make_absolute
+from memory_core.config.settings import DEFAULT_AGENT
+from memory_core.errors import ConfigError, InvalidArgument
+from memory_core.hosts.adopt.homes import FoundNote, Home, NoteCollector, make_fit, shorten_home
+from memory_core.hosts.install.programs import PROGRAMS, find_folder_of
 from memory_core.records import MemoryFile
 from memory_core.sources.roots import read_stamp
 from memory_core.text.markdown import SECTION_SIGN
@@ -24,7 +32,52 @@ HERMES_NOTES = ("MEMORY.md", "USER.md")
 HEAD_BYTES = 64 * 1024  # of a file, to see what it is
 MEM0_BYTES = 64 * 1024 * 1024
 SAMPLED = 20  # notes that show if a folder is basic-memory's
+STATE_FOLDERS = {"openclaw": ".openclaw", "moltbot": ".moltbot", "clawdbot": ".clawdbot"}
+TITLES = {"openclaw": "OpenClaw", "moltbot": "Moltbot", "clawdbot": "Clawdbot"}
+CONFIGURATIONS = ("openclaw.json", "moltbot.json", "clawdbot.json")
+SHARED_WORKSPACE = "~/clawd"  # the default of the oldest releases, outside the state folder
+OPENCLAW_NOTES = ("MEMORY.md", "memory.md", "USER.md", "memory")  # what it searches in a workspace
 _PERMALINK = re.compile(r"\A---\n(?:.*\n)*?permalink:", re.MULTILINE)
+
+
+def find_homes(path: str | None) -> list[Home]:
+    """Return the home at a path; without one, all homes in the usual places.
+
+    Raises:
+        InvalidArgument: There is nothing at the path, or nothing that can be taken over.
+        ConfigError: The path is relative, and the current folder was removed.
+    """
+    if path is None:
+        return list(_find_usual())
+    place = make_absolute(path, find_current_folder(), os.environ)
+    if not place.exists():
+        raise InvalidArgument("PATH", f"there is no file or folder {place}")
+    finders = (
+        find_openclaw,
+        find_mem0,
+        find_claude_code,
+        find_hermes,
+        find_obsidian,
+        find_basic_memory,
+        find_folder,
+    )
+    found = next((home for find in finders if (home := find(place)) is not None), None)
+    if found is None:
+        raise InvalidArgument("PATH", f"{place} holds no Markdown, and nothing else that is known")
+    return [found]
+
+
+def _find_usual() -> Iterator[Home]:
+    for name, folder in STATE_FOLDERS.items():
+        if found := find_openclaw(find_folder_of(f"{name.upper()}_STATE_DIR", folder)):
+            yield found
+    others = [
+        find_claude_code(PROGRAMS["claude-code"].find_home()),
+        find_hermes(PROGRAMS["hermes"].find_home()),
+        *(find_obsidian(vault) for vault in list_vaults()),
+        *(find_basic_memory(project) for project in list_basic_memory_projects()),
+    ]
+    yield from (found for found in others if found is not None)
 
 
 def find_claude_code(folder: Path) -> Home | None:
@@ -194,3 +247,89 @@ def _read_json(path: Path) -> Mapping[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return document if isinstance(document, Mapping) else {}
+
+
+def find_openclaw(state_dir: Path) -> Home | None:
+    """Return the home in a state folder; None if no such program keeps its state there."""
+    named = next((state_dir / name for name in CONFIGURATIONS if (state_dir / name).is_file()), None)
+    if named is None and not (state_dir / "agents").is_dir():
+        return None
+    source = _name_program(state_dir, named)
+    remarks = [] if named is None else [named.name]
+    try:
+        document: Mapping[str, Any] = {} if named is None else read_file(named)
+    except ConfigError as error:
+        document = {}
+        remarks.append(f"which cannot be read: {error.problems[0]}")
+    workspaces = dict(_list_workspaces(document, state_dir))
+    collector = NoteCollector(source)
+    for agent, workspace in workspaces.items():
+        for name in OPENCLAW_NOTES:
+            collector.add(workspace / name, agent)
+    if sessions := sum(1 for _ in state_dir.glob("agents/*/sessions/*.jsonl")):
+        remarks.append(f"{sessions} session{'s' if sessions > 1 else ''}")
+    remarks += [f"workspace {shorten_home(path)}" for path in dict.fromkeys(workspaces.values())]
+    return Home(
+        source=source,
+        title=TITLES[source],
+        path=state_dir,
+        notes=tuple(collector.notes),
+        served=tuple(path / name for path in workspaces.values() for name in OPENCLAW_NOTES if _is_there(path, name)),
+        workspaces=workspaces,
+        remarks=tuple(remarks),
+        failures=tuple(collector.failures),
+    )
+
+
+def _name_program(state_dir: Path, configuration: Path | None) -> str:
+    by_folder = {folder: name for name, folder in STATE_FOLDERS.items()}
+    named = by_folder.get(state_dir.name)
+    return named or (configuration.stem if configuration else "openclaw")
+
+
+def _list_workspaces(document: Mapping[str, Any], state_dir: Path) -> Iterator[tuple[str, Path]]:
+    """Yield every agent whose workspace exists, and that workspace."""
+    agents = _get_section(document, "agents")
+    defaults = _get_section(agents, "defaults").get("workspace") or _get_section(document, "agent").get("workspace")
+    entries = dict(_list_entries(agents)) or {DEFAULT_AGENT: {}}
+    marked = next((name for name, entry in entries.items() if entry.get("default") is True), None)
+    main = marked or (DEFAULT_AGENT if DEFAULT_AGENT in entries else next(iter(entries)))
+    for agent, entry in entries.items():
+        own = entry.get("workspace") or (defaults if agent == main else None)
+        places = [_expand_path(own)] if isinstance(own, str) and own.strip() else _guess(agent, main, state_dir)
+        if found := next((place for place in places if place.is_dir()), None):
+            yield agent, found
+
+
+def _list_entries(agents: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    listed = agents.get("list")
+    pairs = (
+        [(entry.get("id"), entry) for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
+    )
+    for name, entry in [*pairs, *_get_section(agents, "entries").items()]:
+        try:
+            yield normalize_agent_id(str(name)), entry if isinstance(entry, Mapping) else {}
+        except InvalidArgument:
+            continue  # an id that none of our paths may hold
+
+
+def _guess(agent: str, main: str, state_dir: Path) -> list[Path]:
+    shared = Path(expand_home(SHARED_WORKSPACE))
+    if agent == main:
+        own = [] if state_dir.name == STATE_FOLDERS["openclaw"] else [shared]
+        return [state_dir / "workspace", *own]
+    return [state_dir / f"workspace-{agent}", shared.with_name(f"{shared.name}-{agent}")]
+
+
+def _expand_path(path: str) -> Path:
+    return Path(os.path.abspath(expand_home(path.strip())))  # noqa: PTH100  # symlinks stay as they are
+
+
+def _get_section(raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = raw.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _is_there(workspace: Path, name: str) -> bool:
+    path = workspace / name
+    return path.exists() and not path.is_symlink()

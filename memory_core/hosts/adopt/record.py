@@ -1,20 +1,24 @@
-"""The record of what was taken over: a file of ours in the state folder, beside the configuration that is made from it."""
+"""The record of what was taken over, a file in the state folder; the configuration that is made from it; and undoing both."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from memory_core import atomic
+from memory_core.config.agent import make_workspace_key
 from memory_core.config.load import find_adopted_config
+from memory_core.config.resolution import DEFAULT_WORKSPACE, find_current_folder, make_absolute
 from memory_core.errors import ConfigError, ConfigProblem
+from memory_core.hosts.adopt.homes import Home, shorten_home
 
 LOCK_SECONDS = 30.0
+OWN_WORKSPACE = "workspace"  # beside our configuration, where there is no other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +65,22 @@ class Adoption:
         return not (self.served or self.copies)
 
 
-def find_record(state_dir: Path) -> Path:
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """The outcome of undoing.
+
+    Attributes:
+        removed: The number of files that were removed, indexes left out.
+        kept: A sentence about each file that stays.
+        indexed: An index that is also of other notes has the words of these until it is synced.
+    """
+
+    removed: int
+    kept: list[str]
+    indexed: bool
+
+
+def _find_record(state_dir: Path) -> Path:
     """Return the path of the record, which need not exist."""
     return find_adopted_config(state_dir).with_name("adopted.json")
 
@@ -69,7 +88,7 @@ def find_record(state_dir: Path) -> Path:
 @contextmanager
 def change_record(state_dir: Path) -> Iterator[Adoption]:
     """Load the record under its lock, and save it afterwards; an empty one is removed, with its lock."""
-    path = find_record(state_dir)
+    path = _find_record(state_dir)
     lock = path.with_suffix(".lock")
     with atomic.locked(lock, timeout_seconds=LOCK_SECONDS):
         adoption = load_record(state_dir)
@@ -90,7 +109,7 @@ def load_record(state_dir: Path) -> Adoption:
     Raises:
         ConfigError: It cannot be read.
     """
-    path = find_record(state_dir)
+    path = _find_record(state_dir)
     try:
         raw: Any = json.loads(path.read_bytes())
         return Adoption(
@@ -118,3 +137,113 @@ def hash_file(path: Path) -> str | None:
         return hash_bytes(path.read_bytes())
     except OSError:
         return None
+
+
+def add_served(adoption: Adoption, homes: Sequence[Home], *, workspace: Path | None) -> None:
+    """Add homes to a record; one that is there already is brought up to date.
+
+    Args:
+        adoption: The record.
+        homes: Those without Markdown are left out.
+        workspace: The one that the user named; None keeps what was named before.
+    """
+    for home in homes:
+        if home.served:
+            adoption.served[str(home.path)] = ServedHome(
+                source=home.source,
+                title=home.title,
+                path=str(home.path),
+                served=tuple(map(str, home.served)),
+                workspaces={agent: str(path) for agent, path in home.workspaces.items()},
+            )
+    adoption.workspace = str(workspace) if workspace else adoption.workspace
+
+
+def write_config(adoption: Adoption, state_dir: Path) -> bool:
+    """Write the configuration that a record stands for, and return True if it differs from what stood there.
+
+    Raises:
+        ConfigError: The file there was changed since, or is somebody else's.
+    """
+    path = find_adopted_config(state_dir)
+    _refuse_foreign(adoption, path)
+    document, made = _build_config(adoption, state_dir)
+    for folder in made:
+        if not folder.is_dir():
+            folder.mkdir(parents=True)
+            adoption.folders.append(str(folder))
+    text = "// Written by `memory-core adopt`; `memory-core adopt --undo` removes it.\n"
+    data = (text + json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode()
+    if hash_file(path) == hash_bytes(data):
+        return False
+    atomic.replace_file(path, data)
+    adoption.config_hash = hash_bytes(data)
+    return True
+
+
+def _refuse_foreign(adoption: Adoption, path: Path) -> None:
+    """Raise if the configuration is not as it was written.
+
+    Raises:
+        ConfigError: It was changed since.
+    """
+    if path.exists() and hash_file(path) != adoption.config_hash:
+        problem = ConfigProblem("", "was changed since `adopt` wrote it, and is left as it is")
+        raise ConfigError([problem], origin=str(path), action="move it away, or name it with --config, and adopt again")
+
+
+def _build_config(adoption: Adoption, state_dir: Path) -> tuple[dict[str, Any], list[Path]]:
+    """Return the configuration, and the folders that it needs."""
+    workspaces: dict[str, str] = {"main": adoption.workspace} if adoption.workspace else {}
+    extra: list[str] = []
+    for home in adoption.served.values():
+        if home.workspaces and not workspaces:
+            workspaces = home.workspaces
+        else:
+            extra += [path for path in home.served if Path(path).exists()]
+    made: list[Path] = []
+    if not workspaces and not make_absolute(DEFAULT_WORKSPACE, find_current_folder(), {}).is_dir():
+        made = [find_adopted_config(state_dir).with_name(OWN_WORKSPACE)]
+        workspaces = {"main": str(made[0])}
+    defaults: dict[str, Any] = {}
+    if workspaces:
+        defaults["workspace"] = workspaces.get("main") or next(iter(workspaces.values()))
+    if extra:
+        defaults["memorySearch"] = {"extraPaths": [shorten_home(Path(path)) for path in dict.fromkeys(extra)]}
+    agents: dict[str, Any] = {"defaults": defaults}
+    if set(workspaces) - {"main"}:
+        agents["list"] = [{"id": agent, "workspace": path} for agent, path in workspaces.items()]
+    return {"agents": agents}, made
+
+
+def undo(adoption: Adoption, state_dir: Path) -> Undone:
+    """Empty a record, and remove what it lists, with the index of a workspace that `adopt` has made."""
+    removed, kept = 0, list[str]()
+    for name, copy in adoption.copies.items():
+        found = hash_file(Path(name))
+        if found == copy.copy_hash:
+            Path(name).unlink()
+            removed += 1
+        elif found is not None:
+            kept.append(f"{name} was edited since, and stays")
+    config = find_adopted_config(state_dir)
+    if config.exists():
+        if hash_file(config) == adoption.config_hash:
+            config.unlink()
+            removed += 1
+        else:
+            kept.append(f"{config} was edited since, and stays")
+    indexed = bool(adoption.copies or adoption.served)
+    for folder in map(Path, sorted(adoption.folders, key=len, reverse=True)):
+        key = make_workspace_key(folder)
+        with suppress(OSError):  # somebody else's file is in it, or it is gone
+            folder.rmdir()
+            if folder.parent == config.parent:
+                indexed = bool(adoption.copies)
+                for file in config.parent.glob(f"*-{key}.*"):  # the index and the history
+                    file.unlink()
+    adoption.served.clear()
+    adoption.copies.clear()
+    adoption.folders.clear()
+    adoption.config_hash, adoption.workspace = "", None
+    return Undone(removed, kept, indexed)

@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -116,12 +117,10 @@ def _read_command(part: Part, text: str) -> str:
     return str(command[0] if isinstance(command, list) else command or "")
 
 
-def _home(variable: str, *usual: str) -> Callable[[], Path]:
-    def find() -> Path:
-        named = os.environ.get(variable)
-        return Path(expand_home(named)) if named else Path(find_home()).joinpath(*usual)
-
-    return find
+def find_folder_of(variable: str, *usual: str) -> Path:
+    """Return the folder that a variable of the environment names, or else the usual one below the user's home."""
+    named = os.environ.get(variable)
+    return Path(expand_home(named)) if named else Path(find_home()).joinpath(*usual)
 
 
 def _serve(start: Start) -> dict[str, object]:
@@ -208,30 +207,26 @@ def _plan_hermes(home: Path, start: Start) -> list[Part]:
     ]
 
 
-def _find_opencode() -> Path:
-    return _home("XDG_CONFIG_HOME", ".config")() / "opencode"
-
-
 PROGRAMS: Mapping[str, Program] = {
-    "claude-code": Program("Claude Code", _home("CLAUDE_CONFIG_DIR", ".claude"), _plan_claude_code),
+    "claude-code": Program("Claude Code", partial(find_folder_of, "CLAUDE_CONFIG_DIR", ".claude"), _plan_claude_code),
     "codex": Program(
         "Codex",
-        _home("CODEX_HOME", ".codex"),
+        partial(find_folder_of, "CODEX_HOME", ".codex"),
         _plan_codex,
         "To have notes shown, recalled, and saved before a compaction, trust the hooks of memory-core in Codex: /hooks.",
     ),
-    "opencode": Program("opencode", _find_opencode, _plan_opencode),
+    "opencode": Program("opencode", lambda: find_folder_of("XDG_CONFIG_HOME", ".config") / "opencode", _plan_opencode),
     "openclaw": Program(
         "OpenClaw",
-        _home("OPENCLAW_STATE_DIR", ".openclaw"),
+        partial(find_folder_of, "OPENCLAW_STATE_DIR", ".openclaw"),
         _plan_openclaw,
         "OpenClaw's own memory plugin stays as it is; a Gateway that is running has to be restarted.",
     ),
-    "nanobot": Program("nanobot", _home("", ".nanobot"), _plan_nanobot),
+    "nanobot": Program("nanobot", partial(find_folder_of, "", ".nanobot"), _plan_nanobot),
     "fastmcp": Program("FastMCP", Path.cwd, _plan_fastmcp, "The entry holds in this folder."),
     "hermes": Program(
         "Hermes",
-        _home("HERMES_HOME", ".hermes"),
+        partial(find_folder_of, "HERMES_HOME", ".hermes"),
         _plan_hermes,
         "Hermes loads memory-core from its own environment: pip install memory-core-py there.",
         serves=False,
