@@ -6,11 +6,12 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import wait
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from memory_core.backends.syncing import REBUILDING, SyncRunner, refuse_other_workspace
+from memory_core.backends.syncing import REBUILDING, IndexLook, SyncRunner, look_at, refuse_other_workspace
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import Providers
 from memory_core.embeddings.protocols import TokenModel
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from memory_core.backends.past import IndexStates
+    from memory_core.embeddings.outage import Outage
     from memory_core.embeddings.protocols import EmbeddingProvider
     from memory_core.search.explaining import Explainer
     from memory_core.search.names import About
@@ -135,10 +137,16 @@ class Answerer:
         damaged = False
         while True:
             degradation = _Degradation(begun=begun)
-            if damaged or (self._syncs_first and not self._syncs.is_fresh()):
+            look = None
+            if self._syncs_first and not damaged and self._syncs.may_be_fresh:
+                # A sync meets an error, too, and tells. This is written out, so that a search is not too deep in calls.
+                with suppress(MemoryCoreError), self._store.reading() as reader:
+                    look = look_at(reader)
+            if damaged or (self._syncs_first and (look is None or not self._syncs.is_fresh(look))):
+                look = None
                 self._sync(until, degradation)
             try:
-                return self._search(query, degradation, explainer)
+                return self._search(query, degradation, explainer, look)
             except OtherWorkspace as error:
                 if self._syncs_first and time.monotonic() < until:
                     time.sleep(RETAKE_SECONDS)  # another process took the file over meanwhile, or is doing so
@@ -164,7 +172,11 @@ class Answerer:
         from memory_core.search.related import find_related, list_names
 
         degradation = _Degradation(begun=time.monotonic())
-        if self._syncs_first and not self._syncs.is_fresh():
+        look = None
+        if self._syncs_first and self._syncs.may_be_fresh:
+            with suppress(MemoryCoreError), self._store.reading() as reader:
+                look = look_at(reader)
+        if self._syncs_first and (look is None or not self._syncs.is_fresh(look)):
             self._sync(degradation.begun + self._sync_seconds(query.deadline), degradation)
         try:
             with self._store.reading() as reader:
@@ -228,9 +240,11 @@ class Answerer:
             seconds = min(seconds, max(deadline - time.monotonic(), 0.0) / 2)
         return seconds
 
-    def _search(self, query: Query, degradation: _Degradation, explainer: Explainer | None) -> SearchResult:
+    def _search(
+        self, query: Query, degradation: _Degradation, explainer: Explainer | None, look: IndexLook | None
+    ) -> SearchResult:
         if query.as_of is None:
-            result = self._search_in(self._store.reading, query, degradation, explainer)
+            result = self._search_in(self._store.reading, query, degradation, explainer, look)
             if len({hit.path for hit in result.hits}) < 2:
                 return result
             from memory_core.text.succession import mark_superseded
@@ -270,23 +284,35 @@ class Answerer:
         query: Query,
         degradation: _Degradation,
         explainer: Explainer | None,
+        look: IndexLook | None = None,
     ) -> SearchResult:
-        """Search the index of the notes as they are, or as they stood."""
+        """Search the index of the notes as they are, or as they stood.
+
+        Args:
+            reading: Hands out a reader.
+            query: The question.
+            degradation: Learns what the answer lacks.
+            explainer: Learns where every passage stood after each stage.
+            look: At that index, if its state has been read.
+        """
         from memory_core.search.pipeline import cite, search
 
-        with reading() as reader:
-            if reader.is_empty():
-                degradation.warn(NOTHING_INDEXED if query.as_of is None else NOTHING_THEN)
-                return self._to_result((), "keyword", None, degradation)
-            workspace = reader.load_workspace()
-            refuse_other_workspace(self._config, workspace)
-            serving = reader.load_serving_space()
+        if look is None:
+            with reading() as reader:
+                look = look_at(reader)
+        if look.is_empty:
+            degradation.warn(NOTHING_INDEXED if query.as_of is None else NOTHING_THEN)
+            return self._to_result((), "keyword", None, degradation)
+        refuse_other_workspace(self._config, look.workspace)
+        serving, outages = look.serving, self._providers.outages
+        # A copy of the index, of which the past is made, may hold an outage that has ended.
+        outage = outages.judge(look.outage) if query.as_of is None else outages.current()
         # While the provider works, the index is not held: its write-ahead log could not be emptied.
         if serving is None and not self._explain_missing(query, degradation):
             self._warn_without_embeddings(degradation)
-        vectors = None if serving is None else self._embed(serving, query, degradation)
+        vectors = None if serving is None else self._embed(serving, query, degradation, outage)
         with reading() as reader:
-            if (held := reader.load_workspace()) != workspace:  # another process has taken the file over meanwhile
+            if (held := reader.load_workspace()) != look.workspace:  # another process has taken the file over meanwhile
                 refuse_other_workspace(self._config, held)
             serves = reader.load_serving_space()
             if vectors is not None and (serves is None or serves.id != vectors.space_id):
@@ -314,7 +340,9 @@ class Answerer:
             )
         return about
 
-    def _embed(self, serving: ServingSpace, query: Query, degradation: _Degradation) -> VectorQuery | None:
+    def _embed(
+        self, serving: ServingSpace, query: Query, degradation: _Degradation, outage: Outage | None
+    ) -> VectorQuery | None:
         """Embed the question for the space that serves; None, with a warning, where that fails."""
         from memory_core.search.scoring import VectorQuery, choose_calibration
 
@@ -322,7 +350,7 @@ class Answerer:
         try:
             parts = [part for part, _ in split_question(query.text)]
             seconds = self._embed_seconds(query, degradation)
-            asked = self._providers.embed_question(space, parts, timeout_seconds=seconds)
+            asked = self._providers.embed_question(space, parts, outage=outage, timeout_seconds=seconds)
         except ProviderError as error:
             log.warning("keyword search answers: %s", error)
             degradation.warn_keywords_only(error)

@@ -6,14 +6,16 @@ import logging
 import os
 import threading
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import ActiveProvider, Providers
+from memory_core.embeddings.outage import Outage
 from memory_core.errors import MemoryCoreError, OtherWorkspace, StoreError
 from memory_core.records import ProgressCallback, Space, SyncReport
-from memory_core.stores.interface import Index, SyncStore
+from memory_core.stores.interface import Index, Reader, SyncStore
+from memory_core.stores.values import ServingSpace
 from memory_core.sync.watcher import Watcher
 
 if TYPE_CHECKING:
@@ -25,6 +27,37 @@ EMBED_SECONDS = 30.0  # until the background requests missing embeddings again, 
 DAMAGED = "the index was damaged and was made anew from the notes"
 REBUILDING = "the index was damaged and is being made anew from the notes"
 FREE = "static"  # the provider that sends nothing anywhere and takes a millisecond a note
+
+
+@dataclass(frozen=True, slots=True)
+class IndexLook:
+    """The state of an index as a search finds it, all from one moment.
+
+    Attributes:
+        generation: Changes with the content.
+        outage: The recorded one, of whichever provider; None when there is none.
+        is_empty: No chunk is indexed.
+        workspace: The real path of the folder whose notes it holds; None if it does not say.
+        serving: The space whose vectors answer; None when keywords answer alone.
+    """
+
+    generation: str
+    outage: Outage | None
+    is_empty: bool
+    workspace: str | None
+    serving: ServingSpace | None
+
+
+def look_at(reader: Reader) -> IndexLook:
+    """Return the state of an index."""
+    record = reader.load_outage()
+    return IndexLook(
+        generation=reader.load_generation(),
+        outage=None if record is None else Outage.from_json(record),
+        is_empty=reader.is_empty(),
+        workspace=reader.load_workspace(),
+        serving=reader.load_serving_space(),
+    )
 
 
 def refuse_other_workspace(config: AgentConfig, held: str | None) -> None:
@@ -91,14 +124,19 @@ class SyncRunner:
         """Let the next sync index session logs however little they have grown, as another session begins."""
         self._sessions_compared = False
 
-    def is_fresh(self) -> bool:
-        """Return True if a sync before a search would change nothing."""
-        if not self._sessions_compared or self._store.is_suspect:
-            return False
-        try:
-            return self._watcher.is_fresh(self._writer.read_generation()) and self._providers.outages.current() is None
-        except MemoryCoreError:  # the sync meets it, too, and tells
-            return False
+    @property
+    def may_be_fresh(self) -> bool:
+        """False if a search has to be preceded by a sync, whatever the index holds."""
+        return self._sessions_compared and not self._store.is_suspect
+
+    def is_fresh(self, look: IndexLook) -> bool:
+        """Return True if a sync before a search would change nothing.
+
+        Args:
+            look: At the index, as the search found it.
+        """
+        has_outage = self._providers.outages.judge(look.outage) is not None
+        return self.may_be_fresh and not has_outage and self._watcher.is_fresh(look.generation)
 
     def follow_dimensions(self, serving: Space, dimensions: int) -> None:
         """Remember that the model of the space that serves gives other dimensions now, so that a sync embeds all notes anew."""

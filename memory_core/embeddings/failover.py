@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings import registry
-from memory_core.embeddings.outage import OutageLog, Outages, explain_fallback, may_fall_back
+from memory_core.embeddings.outage import Outage, OutageLog, Outages, explain_fallback, may_fall_back
 from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder, TokenEmbedding
 from memory_core.embeddings.registry import Choice, choose_provider
 from memory_core.errors import ProviderError
@@ -178,13 +178,23 @@ class Providers:
             if provider is None:
                 return None
             if timeout_seconds is not None:
-                self._embed_with_configured(provider, [text], timeout_seconds=timeout_seconds)
+                self._embed_with_configured(
+                    provider, [text], outage=self.outages.current(), timeout_seconds=timeout_seconds
+                )
         except ProviderError as error:
             return error
         return self.outages.outage_error()
 
-    def embed_question(self, space: Space, parts: Sequence[str], *, timeout_seconds: float) -> EmbeddedQuestion | None:
+    def embed_question(
+        self, space: Space, parts: Sequence[str], *, outage: Outage | None, timeout_seconds: float
+    ) -> EmbeddedQuestion | None:
         """Embed a question, given in its parts, for a space; None when no provider here has that space.
+
+        Args:
+            space: Of the vectors with which the question is compared.
+            parts: Of the question.
+            outage: The current one of the configured provider, see `Outages.current`.
+            timeout_seconds: How long the provider may take.
 
         Raises:
             ProviderError: The provider of that space gave no embedding, or cannot be opened.
@@ -198,7 +208,7 @@ class Providers:
             return None
         role, provider = found
         if role == CONFIGURED:
-            return self._embed_with_configured(provider, parts, timeout_seconds=timeout_seconds)
+            return self._embed_with_configured(provider, parts, outage=outage, timeout_seconds=timeout_seconds)
         embedded = _embed_parts(provider, parts, timeout_seconds)
         if role == FALLBACK:
             return replace(embedded, fallback=self._explain_fallback())
@@ -213,10 +223,9 @@ class Providers:
             provider.close()
 
     def _embed_with_configured(
-        self, provider: EmbeddingProvider, parts: Sequence[str], *, timeout_seconds: float
+        self, provider: EmbeddingProvider, parts: Sequence[str], *, outage: Outage | None, timeout_seconds: float
     ) -> EmbeddedQuestion:
         """Embed a question, unless the provider has a pause, and record the outcome."""
-        outage = self.outages.current()
         if outage is not None and not self.outages.is_due(outage):
             raise self.outages.to_error(outage)
         try:

@@ -159,6 +159,10 @@ class Outages:
             found = self._log.read()
         except MemoryCoreError:  # whoever needs the index is told there
             return self._unwritten
+        return self.judge(found)
+
+    def judge(self, found: Outage | None) -> Outage | None:
+        """Return what `current` does, given the record that its caller has read."""
         return found if found is not None and found.settings == self._settings else self._unwritten
 
     def record_failure(self, error: ProviderError, *, pause: bool = True) -> None:

@@ -159,7 +159,10 @@ class ItemEmbedder:
             return None if active.problem is None else str(active.problem)
         try:
             found = self._providers.embed_question(
-                active.provider.space, [text], timeout_seconds=self.seconds if seconds is None else seconds
+                active.provider.space,
+                [text],
+                outage=self._providers.outages.current(),
+                timeout_seconds=self.seconds if seconds is None else seconds,
             )
         except ProviderError as error:
             return str(error)

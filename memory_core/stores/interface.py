@@ -56,6 +56,14 @@ class Reader(Protocol):
         """Return the real path of the workspace whose notes are indexed; None if the index does not say."""
         ...
 
+    def load_generation(self) -> str:
+        """Return what changes whenever files, chunks or embeddings do, in whichever process."""
+        ...
+
+    def load_outage(self) -> str | None:
+        """Return the record of the provider's outage, as `Outage.to_json` wrote it; None when there is none."""
+        ...
+
     def load_serving_space(self) -> ServingSpace | None:
         """Return the space whose vectors answer; None when keywords answer alone."""
         ...

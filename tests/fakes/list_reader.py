@@ -130,6 +130,12 @@ class ListReader:
     def load_workspace(self) -> str | None:
         return self._workspace
 
+    def load_generation(self) -> str:
+        return "0"
+
+    def load_outage(self) -> str | None:
+        return None
+
     def load_serving_space(self) -> ServingSpace | None:
         if self._space is None:
             return None

@@ -20,7 +20,7 @@ from memory_core.stores.postgres.stems import (
     stem,
     write_query,
 )
-from memory_core.stores.postgres.tenants import Cursor, Tenant, load_space
+from memory_core.stores.postgres.tenants import OUTAGE, Cursor, Tenant, load_space
 from memory_core.stores.values import (
     ChunkText,
     DateRange,
@@ -77,6 +77,14 @@ class PostgresReader:
     def load_workspace(self) -> str | None:
         """See `Reader`. Who may read which tenant is the operator's decision, so nothing is refused here."""
         return self._workspace
+
+    def load_generation(self) -> str:
+        """See `Reader`. Syncs write the agent's own tenant only."""
+        return str(self._own.generation)
+
+    def load_outage(self) -> str | None:
+        """See `Reader`."""
+        return self._own.meta.get(OUTAGE)
 
     def load_serving_space(self) -> ServingSpace | None:
         """See `Reader`. Of the other tenants, those are searched by meaning that have embeddings in the same space."""

@@ -13,7 +13,7 @@ from memory_core.stores.sqlite.damage import check_chunk, check_cosines, check_w
 from memory_core.stores.sqlite.encoding import unpack_embeddings, unpack_lines, unpack_units
 from memory_core.stores.sqlite.files import FileId
 from memory_core.stores.sqlite.kept_rows import KEPT_UP_TO, KeptRows
-from memory_core.stores.sqlite.meta import WORKSPACE, get_value, read_generation
+from memory_core.stores.sqlite.meta import OUTAGE, WORKSPACE, get_value, read_generation
 from memory_core.stores.sqlite.spaces import load_serving_space
 from memory_core.stores.sqlite.stem_counts import StemCounts
 from memory_core.stores.sqlite.token_bits import load_tokens
@@ -83,6 +83,14 @@ class StoreReader:
     def load_workspace(self) -> str | None:
         """See `Reader`."""
         return get_value(self._db, WORKSPACE)
+
+    def load_generation(self) -> str:
+        """See `Reader`."""
+        return read_generation(self._db)
+
+    def load_outage(self) -> str | None:
+        """See `Reader`."""
+        return get_value(self._db, OUTAGE)
 
     def load_serving_space(self) -> ServingSpace | None:
         """See `Reader`."""
