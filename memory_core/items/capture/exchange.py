@@ -24,7 +24,7 @@ _TAGGED = re.compile(
     r".*?(?:</(?P=tag)\s*>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-# The first lines of our own frames: `tools.recall_text` and `tools.prompts`.
+# The first lines of our own frames, as `tools.prompts` makes them.
 _FRAME = re.compile(
     r"^\W*(?:Recalled from memory|Notes from memory follow|Standing preferences of the user, from memory)\b.*$"
 )
