@@ -143,6 +143,7 @@ __all__ = [
     "MemoryBackend",
     "MemoryCoreError",
     "MemoryFile",
+    "MemorySaver",
     "Mention",
     "Mode",
     "NameKind",
@@ -295,6 +296,18 @@ class SessionFollower(Protocol):
     @hookspec(firstresult=True)
     def memory_session_updated(self, session_key: str) -> bool:
         """Index a session's log in the background once it has grown enough. Returns True at once."""
+        raise NotImplementedError
+
+
+class MemorySaver(Protocol):
+    """An optional hook for backends that keep models, files or rows in memory from one call to the next."""
+
+    @hookspec(firstresult=True)
+    def memory_rest(self) -> bool:
+        """Let go of what the next call can read again, and return True; calls and syncs may run meanwhile.
+
+        A host that stays asks for it after a quiet minute.
+        """
         raise NotImplementedError
 
 

@@ -28,6 +28,7 @@ from memory_core.hookspecs import (
     BackendPlugin,
     HostHooks,
     MemoryBackend,
+    MemorySaver,
     RelationTeller,
     SearchExplainer,
     SessionFollower,
@@ -158,7 +159,8 @@ def error_tree() -> str:
 def operations() -> str:
     """Return a table of the hooks that a backend implements."""
     optional = (
-        _hooks(hooks).splitlines(keepends=True)[2:] for hooks in (SessionFollower, SearchExplainer, RelationTeller)
+        _hooks(hooks).splitlines(keepends=True)[2:]
+        for hooks in (MemorySaver, SessionFollower, SearchExplainer, RelationTeller)
     )
     return _hooks(MemoryBackend) + "".join(row for rows in optional for row in rows)
 

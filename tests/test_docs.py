@@ -26,6 +26,7 @@ from memory_core.hookspecs import (
     BackendPlugin,
     HostHooks,
     MemoryBackend,
+    MemorySaver,
     RelationTeller,
     SearchExplainer,
     SessionFollower,
@@ -171,7 +172,7 @@ DOCUMENTED: dict[str, Iterable[str]] = {
         *("invalid_argument", "invalid_agent", "disabled", "denied", "unavailable", "stale", "warning"),
     ],
     "docs/backends.md": [
-        *hooks(MemoryBackend, SearchExplainer, SessionFollower, RelationTeller),
+        *hooks(MemoryBackend, MemorySaver, SearchExplainer, SessionFollower, RelationTeller),
         *(field.name for kind in (BackendPlugin, BackendContext) for field in dataclasses.fields(kind)),
         *("memory_core.hookspecs.hookimpl", "memory_core.backends", "memory_core/hookspecs.py", "builtin", "qmd"),
     ],

@@ -179,6 +179,16 @@ class IndexBackend:
         return True
 
     @hookimpl
+    def memory_rest(self) -> bool:
+        """Let go of the model and of what is kept of the index, of old notes and of the history."""
+        self._providers.rest()
+        self._store.rest()
+        for each in (self._past, self._recorder):
+            if each is not None:
+                each.close()  # until it is needed again
+        return True
+
+    @hookimpl
     def memory_close(self) -> bool:
         """Stop a running sync, close providers and connections; return False if the sync does not end."""
         self._watcher.close()

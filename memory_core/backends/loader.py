@@ -19,6 +19,7 @@ from memory_core.hookspecs import (
     BackendContext,
     BackendPlugin,
     MemoryBackend,
+    MemorySaver,
     RelationTeller,
     SearchExplainer,
     SessionFollower,
@@ -129,6 +130,7 @@ def build_manager() -> pluggy.PluginManager:
     manager = pluggy.PluginManager(PROJECT)
     manager.add_hookspecs(MemoryBackend)
     manager.add_hookspecs(SessionFollower)
+    manager.add_hookspecs(MemorySaver)
     manager.add_hookspecs(SearchExplainer)
     manager.add_hookspecs(RelationTeller)
     return manager
@@ -202,6 +204,10 @@ class RegisteredBackend:
     def memory_close(self) -> bool:
         """See `MemoryBackend`."""
         return self._call("memory_close", bool)
+
+    def memory_rest(self) -> bool:
+        """See `MemorySaver`; False when the backend keeps nothing that it could let go of."""
+        return self._implements("memory_rest") and self._call("memory_rest", bool)
 
     def memory_session_updated(self, session_key: str) -> bool:
         """See `SessionFollower`; False when the backend does not follow sessions."""

@@ -214,6 +214,11 @@ class Selector:
         self._builtin.memory_start()
         self._ask(lambda backend: backend.memory_start())
 
+    def rest(self) -> None:
+        """Let both backends let go of what they can read again."""
+        self._builtin.memory_rest()
+        self._ask(lambda backend: backend.memory_rest(), counted=False)
+
     def close(self) -> tuple[str, ...]:
         """End everything; a backend that hangs is reported, not waited for.
 

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 import click
 
 from memory_core.cli import output
-from memory_core.cli.app import Options, argument, check_as_of, command, explain_empty, open_notes, with_sources
+from memory_core.cli.app import (
+    Options,
+    argument,
+    check_as_of,
+    command,
+    explain_empty,
+    open_notes,
+    open_source,
+    with_sources,
+)
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.records import NOTHING_INDEXED
 from memory_core.sources.roots import quote_name
@@ -160,7 +169,8 @@ def _split_words(words: Sequence[str]) -> tuple[str, str | None]:
 def inspect(options: Options, *, port: int) -> int:
     """Serve a page on this machine that shows searches, their reasons, notes and the index."""
     from memory_core.config.agent import explain_off
-    from memory_core.hosts.inspect.serving import serve
+    from memory_core.hosts.inspect.application import serve
+    from memory_core.plugin.memory import Memory
 
     with open_notes(options) as memory:  # says now what is wrong, not in the page
         off = explain_off(memory.config())
@@ -174,8 +184,8 @@ def inspect(options: Options, *, port: int) -> int:
         if off is not None:
             output.complain(f"{off}, and the page shows nothing", off.action)
 
-    with suppress(KeyboardInterrupt):
-        serve(lambda: open_notes(options), port, announce)
+    with suppress(KeyboardInterrupt), Memory(open_source(options), agent=options.agent) as memory:
+        serve(memory, port, announce)
     return 0
 
 

@@ -214,6 +214,16 @@ class Providers:
             return replace(embedded, fallback=self._explain_fallback())
         return replace(embedded, problem=self._open_role(CONFIGURED).problem or self.outages.outage_error())
 
+    def rest(self) -> None:
+        """Let go of the static model, which is soon read again; other providers stay open."""
+        from memory_core.embeddings.static import StaticProvider
+
+        with self._lock:
+            opened = list(self._opened.values())
+        for provider in opened:
+            if isinstance(provider, StaticProvider):
+                provider.close()
+
     def close(self) -> None:
         """Close all that were opened; may be called twice. Failures are not recorded until one is opened again."""
         with self._lock:

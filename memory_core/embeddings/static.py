@@ -17,7 +17,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from memory_core.concurrency.rest import release_at_rest
 from memory_core.embeddings.local.model import read_tensors
 from memory_core.embeddings.token_rows import TokenRows, to_float32
 from memory_core.embeddings.vectors import round_to_int8, widen
@@ -54,7 +53,6 @@ class StaticProvider:
         self._wide: NDArray[np.generic] | None = None  # the table as float32, between many texts and few, or a question
         self._words: WordTokens | None = None  # None until it is needed, and for a tokenizer that it does not suit
         self._spelling: NDArray[np.bool_] | None = None  # None until it is needed
-        release_at_rest(self, StaticProvider._release)
 
     @property
     def space(self) -> Space:
@@ -109,14 +107,9 @@ class StaticProvider:
         return rows
 
     def close(self) -> None:
-        """Release the table and the tokenizer."""
-        self._release()
-
-    def _release(self) -> bool:
+        """Release the table and the tokenizer until they are needed again."""
         with self._lock:
-            was_loaded = self._loaded is not None
             self._loaded = self._words = self._spelling = self._wide = None
-        return was_loaded
 
     def _choose_rows(self, count: int) -> _Take:
         """Return what takes rows of the table as it costs least for so many texts."""

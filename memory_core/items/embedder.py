@@ -204,6 +204,11 @@ class ItemEmbedder:
             dimensions=len(checked),
         ), checked  # fmt: skip
 
+    def rest(self) -> None:
+        """Let go of the static model and of what it said of words, which is soon read again."""
+        self._providers.rest()
+        self.__dict__.pop("words", None)
+
     def close(self) -> None:
         """Cancel what runs and close the providers; may be called twice."""
         self._providers.close()

@@ -391,6 +391,11 @@ class Items:
         """Embed now what has no embedding yet; return the number of items that still have none."""
         return self._backfill.run(progress)
 
+    def rest(self) -> None:
+        """Let go of the model, of idle connections and their pages, which the next call opens again."""
+        self._embedder.rest()
+        self._file.rest()
+
     def close(self) -> bool:
         """End background work and close the file for good; return False if a request for embeddings still runs.
 

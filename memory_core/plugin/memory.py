@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import threading
@@ -659,6 +660,19 @@ class Memory:
                 self._start(self._selector(config), config)  # it may have been opened before
         except MemoryCoreError as error:
             log.warning("the memory of agent %r does not start: %s", self._agent, error)
+
+    def rest(self) -> None:
+        """Let go of what the next call can read again: the static model, rows, vectors, idle connections and their pages.
+
+        A process that stays calls it after a quiet minute; other calls may run meanwhile.
+        """
+        self._leave_parent()
+        with self._lock:
+            selectors = [selector for _, selector in self._selectors.values()]
+        for selector in selectors:
+            selector.rest()
+        self._items.rest()
+        gc.collect()
 
     def close(self) -> tuple[str, ...]:
         """End background work and close all files, for good; may be called twice.

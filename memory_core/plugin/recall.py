@@ -90,6 +90,13 @@ class OpenItems:
         if config.search.items.enabled:
             self.get(config).start()
 
+    def rest(self) -> None:
+        """Let the open items let go of what they can read again."""
+        with self._lock:
+            opened = [items for _, items in self._open.values()]
+        for items in opened:
+            items.rest()
+
     def close(self) -> tuple[str, ...]:
         """Close the files, for good; may be called twice.
 

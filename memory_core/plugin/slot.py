@@ -520,6 +520,15 @@ class MemorySlot:
         for agent in dict.fromkeys((*config.agents, *called)):
             self._memory(agent).start(config.agent(agent))
 
+    @never_raises(lambda _: None)
+    def rest(self) -> None:
+        """Let every memory let go of what its next call can read again; see `Memory.rest`."""
+        self._leave_parent()
+        with self._lock:
+            memories = list(self._memories.values())
+        for memory in memories:
+            memory.rest()
+
     def close(self) -> tuple[str, ...]:
         """End background work and close all files, for good; may be called twice.
 

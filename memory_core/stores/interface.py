@@ -239,6 +239,10 @@ class Index(Protocol):
         """
         ...
 
+    def rest(self) -> None:
+        """Let go of what the next search can read again."""
+        ...
+
     def close(self) -> None:
         """Close all connections; may be called twice."""
         ...

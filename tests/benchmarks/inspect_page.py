@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import psutil
 
-from memory_core.hosts.inspect.resting import REST_SECONDS
+from memory_core.hosts.serving import REST_SECONDS
 from tests.command import Command
 from tests.waiting import eventually
 from tests.web.page import Server, serve

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 import memory_core
-from memory_core.concurrency.rest import rest
 from memory_core.embeddings.static import _Loaded
+from memory_core.plugin import MemorySlot
 from memory_core.plugin.memory import Memory
-from memory_core.stores.sqlite.vectors import VectorIndex
 from tests.benchmarks.daily_notes import questions, write_daily_notes
 
 QUESTIONS = questions(8)
@@ -45,9 +44,9 @@ def test_a_search_after_rest_finds_the_same(place: Path) -> None:
         before = [ask(memory, question) for question in QUESTIONS]
         assert all(before)
         assert _Loaded._shared() is not None
-        assert rest()
+        memory.rest()
         assert _Loaded._shared() is None  # nobody else keeps the model
-        assert not rest()
+        memory.rest()
         assert [ask(memory, question) for question in QUESTIONS] == before
 
 
@@ -56,7 +55,7 @@ def test_searches_and_syncs_beside_a_process_that_rests_all_the_time(place: Path
 
     def rest_again_and_again() -> None:
         while not over.is_set():
-            rest()
+            memory.rest()
 
     with open_memory(place) as memory:
         expected = [ask(memory, question) for question in QUESTIONS]
@@ -82,13 +81,23 @@ def test_an_index_whose_vectors_are_screened_by_their_signs_rests_too(
     monkeypatch.setattr("memory_core.stores.sqlite.vectors.EXACT_BYTES", 1024)
     with open_memory(place) as memory:
         before = [ask(memory, question) for question in QUESTIONS]
-        (index,) = [each for each in _find_indexes() if each._signs is not None]
-        rest()
-        assert index._signs is None
+        memory.rest()
         assert [ask(memory, question) for question in QUESTIONS] == before
 
 
-def _find_indexes() -> list[VectorIndex]:
-    from memory_core.concurrency import rest as room
+def test_a_slot_lets_the_items_rest_too(place: Path) -> None:
+    config = {"memorySearch": {"provider": "static", "items": {"enabled": True}}}
+    with MemorySlot(config, workspace=place / "notes", state_dir=place / "state") as slot:
+        assert slot.call_tool("memory_store", {"text": "The gate of the sheepfold is green."})["status"] == "added"
+        found = slot.call_tool("memory_recall", {"query": "Which colour has the gate?"})
+        assert found["results"]
+        slot.rest()
+        assert _Loaded._shared() is None
+        again = slot.call_tool("memory_recall", {"query": "Which colour has the gate?"})
+        assert [hit["id"] for hit in again["results"]] == [hit["id"] for hit in found["results"]]
 
-    return [owner for owner in room._owners if isinstance(owner, VectorIndex)]
+
+def test_a_closed_memory_rests_without_a_word(place: Path) -> None:
+    memory = open_memory(place)
+    memory.close()
+    memory.rest()

@@ -12,12 +12,7 @@ from pathlib import Path
 import httpx
 import psutil
 
-import memory_core
-from memory_core.errors import MemoryClosed
-from memory_core.hosts.inspect.resting import RestingMemory
-from memory_core.plugin.memory import Memory
 from tests.command import REPOSITORY
-from tests.waiting import eventually
 from tests.web.page import live, serve
 
 MOST_MB = 90.0
@@ -79,33 +74,3 @@ def test_it_idles_small_and_leaves_nothing_behind(tmp_path: Path) -> None:
     assert read(tmp_path) == before
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", int(server.origin.rpartition(":")[2]))) != 0
-
-
-def test_a_memory_rests_while_nobody_asks_and_never_while_somebody_does(tmp_path: Path) -> None:
-    (tmp_path / "MEMORY.md").write_text("- The boat is green.\n", encoding="utf-8")
-    opened: list[Memory] = []
-
-    def open_memory() -> Memory:
-        document = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
-        opened.append(memory_core.open_memory(document, workspace=tmp_path, state_dir=tmp_path / "state"))
-        return opened[-1]
-
-    def is_closed(memory: Memory) -> bool:
-        try:
-            memory.status()
-        except MemoryClosed:
-            return True
-        return False
-
-    resting = RestingMemory(open_memory, rest_seconds=0.05)
-    with resting.using() as memory:
-        with resting.using() as again:
-            assert again is memory
-        assert not eventually(lambda: is_closed(memory), seconds=0.3)
-    assert eventually(lambda: is_closed(memory))
-    with resting.using() as other:
-        assert other is not memory
-        assert other.explain("boat").passages
-    resting.close()
-    resting.close()
-    assert [is_closed(each) for each in opened] == [True, True]

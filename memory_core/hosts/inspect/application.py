@@ -1,4 +1,4 @@
-"""The application: questions as JSON, and the files of the page."""
+"""The server of the page on 127.0.0.1: questions as JSON, and the files of the page."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from memory_core.config.agent import refuse_off
 from memory_core.errors import InvalidArgument, MemoryCoreError, PathRefused
 from memory_core.hosts.inspect import facts, notes, past
+from memory_core.hosts.inspect.guard import PageGuard
+from memory_core.hosts.serving import RestWhenQuiet, listen
 from memory_core.records import Finding, Status
 from memory_core.tools.results import shape_explanation
 
@@ -18,11 +20,10 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from memory_core.config.agent import AgentConfig
-    from memory_core.hosts.inspect.resting import RestingMemory
     from memory_core.plugin.memory import Memory
 
 STATIC = Path(__file__).parent / "static"
-MAX_RESULTS = 100
+ADDRESS = "127.0.0.1"
 
 
 class Questions:
@@ -82,8 +83,44 @@ class Questions:
         return config
 
 
-def make_application(memory: RestingMemory) -> Starlette:
-    """Return the application for one agent's memory; wrap it in a `PageGuard` before it is served."""
+def serve(memory: Memory, port: int, announce: Callable[[str], None]) -> None:
+    """Serve one agent's memory on 127.0.0.1 until SIGINT or SIGTERM; it rests after a quiet minute.
+
+    Args:
+        memory: The memory, which the caller closes.
+        port: The port; 0 takes a free one.
+        announce: Called with the link that opens the page once, before the first request is answered.
+
+    Raises:
+        MemoryCoreError: The port cannot be had, or a package is missing.
+    """
+    try:
+        import markdown_it  # noqa: F401 -- so that it is missed now, not when the first note is opened
+        import starlette  # noqa: F401 -- as above
+        import uvicorn
+    except ImportError as error:
+        raise MemoryCoreError(
+            f"the page needs the package {error.name}", action='run: pip install "memory-core-py[inspect]"'
+        ) from error
+    quiet = RestWhenQuiet(memory.rest)
+    with listen(ADDRESS, port) as listener, quiet:
+        bound = listener.getsockname()[1]
+        guard = PageGuard(make_application(memory, quiet.note_call), bound)
+        config = uvicorn.Config(
+            guard, log_config=None, access_log=False, ws="none", lifespan="off", server_header=False,
+            timeout_graceful_shutdown=2,
+        )  # fmt: skip
+        announce(f"http://{ADDRESS}:{bound}/?token={guard.token}")
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def make_application(memory: Memory, note_call: Callable[[], None]) -> Starlette:
+    """Return the application for one agent's memory; wrap it in a `PageGuard` before it is served.
+
+    Args:
+        memory: The memory.
+        note_call: Called after each question.
+    """
     from starlette.applications import Starlette
     from starlette.responses import FileResponse
     from starlette.routing import Mount, Route
@@ -92,33 +129,35 @@ def make_application(memory: RestingMemory) -> Starlette:
     def show_page(_: Request) -> Response:
         return FileResponse(STATIC / "index.html")
 
+    asked = Questions(memory)
     questions = {
-        "search": Questions.search, "explain": Questions.explain, "notes": Questions.list_notes, "note": Questions.show_note,
-        "items": Questions.list_items, "activity": Questions.list_activity, "changes": Questions.list_changes,
-        "versions": Questions.list_versions, "version": Questions.show_version, "health": Questions.check_health,
+        "search": asked.search, "explain": asked.explain, "notes": asked.list_notes, "note": asked.show_note,
+        "items": asked.list_items, "activity": asked.list_activity, "changes": asked.list_changes,
+        "versions": asked.list_versions, "version": asked.show_version, "health": asked.check_health,
     }  # fmt: skip
     return Starlette(
         routes=[
             Route("/", show_page),
-            *(Route(f"/api/{name}", _answer(memory, question)) for name, question in questions.items()),
+            *(Route(f"/api/{name}", _answer(question, note_call)) for name, question in questions.items()),
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
     )
 
 
 def _answer(
-    memory: RestingMemory, question: Callable[[Questions, Mapping[str, str]], Any]
+    question: Callable[[Mapping[str, str]], Any], note_call: Callable[[], None]
 ) -> Callable[[Request], Response]:
     """Return an endpoint, which Starlette runs in a thread, that answers a question or says why it cannot."""
     from starlette.responses import JSONResponse
 
     def endpoint(request: Request) -> Response:
         try:
-            with memory.using() as opened:
-                return JSONResponse(question(Questions(opened), request.query_params))
+            return JSONResponse(question(request.query_params))
         except MemoryCoreError as error:
             status = 404 if isinstance(error, PathRefused) else 400 if isinstance(error, InvalidArgument) else 503
             return JSONResponse({"error": str(error), "action": error.action}, status)
+        finally:
+            note_call()
 
     return endpoint
 

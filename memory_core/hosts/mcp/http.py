@@ -20,9 +20,9 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import PlainTextResponse
 
 from memory_core.errors import InvalidArgument, MemoryCoreError
-from memory_core.hosts.listening import listen
 from memory_core.hosts.mcp.notes import MOST_SESSIONS
 from memory_core.hosts.mcp.server import end_process, make_server
+from memory_core.hosts.serving import listen
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
 

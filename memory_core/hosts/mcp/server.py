@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 from memory_core.__about__ import __version__
 from memory_core.config.settings import DEFAULT_AGENT, SLOT_ID
 from memory_core.hosts.mcp import notes
-from memory_core.hosts.mcp.upkeep import Upkeep
+from memory_core.hosts.serving import RestWhenQuiet
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
 from memory_core.sources.roots import MAKE_IT, find_workspace_problem
@@ -58,17 +58,18 @@ class _Server(Server[Any]):
 def make_server(slot: MemorySlot, context: CallContext) -> Server[Any]:
     """Return a server that offers the slot's tools, notes and prompts to one session."""
     notifier = notes.Notifier(slot, context)
-    upkeep = Upkeep()
+    quiet = RestWhenQuiet(slot.rest)
 
     async def call_tool(ctx: ServerRequestContext[Any], params: types.CallToolRequestParams) -> types.CallToolResult:
         result = await _call_tool(slot, context, ctx, params)
-        upkeep.note_call()
+        quiet.note_call()
         return result
 
     @asynccontextmanager
     async def live(_: Server[Any]) -> AsyncIterator[None]:
-        async with notifier.watch(), upkeep.work():
-            yield
+        with quiet:
+            async with notifier.watch():
+                yield
 
     server = _Server(
         SLOT_ID,

@@ -298,6 +298,10 @@ class ItemsFile:
         with self._store.write() as connection:
             vectors.put(connection, space, hashes, embedded)
 
+    def rest(self) -> None:
+        """Close idle connections, and drop pages that are kept in memory."""
+        self._store.rest()
+
     def close(self) -> None:
         """Close all connections until one is needed again; may be called twice."""
         self._store.close()

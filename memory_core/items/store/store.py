@@ -93,6 +93,10 @@ class ItemStore:
 
             return repeat(lambda: _wipe(connection), seconds=CHECKPOINT_SECONDS)
 
+    def rest(self) -> None:
+        """Close idle connections, and drop pages that are kept in memory."""
+        self._pool.rest()
+
     def close(self) -> None:
         """Close all connections until one is needed again; may be called twice."""
         self._pool.release()

@@ -123,6 +123,10 @@ class PostgresStore:
         with self._name_missing(), self._connect().transaction(WRITE) as cursor:
             yield cursor
 
+    def rest(self) -> None:
+        """Close all idle connections, which the next call opens again."""
+        self.close()
+
     def close(self) -> None:
         """Close all connections; may be called twice."""
         with self._lock:

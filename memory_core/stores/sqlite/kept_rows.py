@@ -6,8 +6,6 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Generic, TypeVar
 
-from memory_core.concurrency.rest import release_at_rest
-
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -21,7 +19,6 @@ class KeptRows(Generic[K, V]):
         self._lock = threading.Lock()
         self._generation = ""
         self._values: dict[K, V] = {}
-        release_at_rest(self, KeptRows._release)
 
     def find(self, generation: str, keys: Iterable[K]) -> dict[K, V]:
         """Return those of some values that are kept.
@@ -42,8 +39,3 @@ class KeptRows(Generic[K, V]):
             if self._generation != generation:
                 self._generation, self._values = generation, {}
             self._values.update(values)
-
-    def _release(self) -> bool:
-        with self._lock:
-            held, self._values = self._values, {}
-        return bool(held)

@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from memory_core.concurrency.rest import release_at_rest
 from memory_core.errors import NotIndexed, StoreReadOnly
 from memory_core.stores.sqlite import files, opening, schema
 from memory_core.stores.sqlite.driver import Connection, refuse_inherited
@@ -64,7 +63,6 @@ class ConnectionPool:
         self._releases = 0  # a connection that was borrowed before one is closed when it comes back
         self._begin_anew()
         _pools.add(self)
-        release_at_rest(self, ConnectionPool._shrink)
 
     def _begin_anew(self) -> None:
         self._process = os.getpid()
@@ -130,9 +128,10 @@ class ConnectionPool:
         for _, connection in idle:
             connection.close()
 
-    def _shrink(self) -> bool:
+    def rest(self) -> None:
         """Close the idle reading connections, and drop the pages that an idle writing one keeps in memory."""
-        is_used = bool(self._idle)
+        if self._process != os.getpid():
+            return
         self.close_idle()
         if self._write_lock.acquire(blocking=False):
             try:
@@ -140,7 +139,6 @@ class ConnectionPool:
                     self._writer.execute("PRAGMA shrink_memory")
             finally:
                 self._write_lock.release()
-        return is_used
 
     def close_unused(self) -> None:
         """Close all connections of this process but those in use, without waiting for these."""

@@ -170,6 +170,12 @@ class Store:
                 self._failed = file, error
             raise
 
+    def rest(self) -> None:
+        """Let go of rows, vectors, idle connections and their pages; the next search reads them again."""
+        self._caches = ReaderCaches(self._caches.file)
+        self.vectors.forget_all()
+        self._pool.rest()
+
     def close(self) -> None:
         """Close all connections; may be called twice."""
         self._pool.close()

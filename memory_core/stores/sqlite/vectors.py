@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
-from memory_core.concurrency.rest import release_at_rest
 from memory_core.config.settings import Vector
 from memory_core.stores.sqlite import PAGE_SIZE, Connection, load_vec0, meta
 from memory_core.stores.sqlite.damage import check_cosines
@@ -104,7 +103,6 @@ class VectorIndex:
         self._matrix: _Matrix | None = None
         self._signs: _HeldSigns | None = None
         self._lock = threading.Lock()
-        release_at_rest(self, VectorIndex._release)
 
     def fork(self) -> VectorIndex:
         """Return an index of vectors for a copy of the index file, which begins with what this one keeps in memory."""
@@ -115,13 +113,8 @@ class VectorIndex:
 
     def forget_all(self) -> None:
         """Drop what is kept in memory."""
-        self._release()
-
-    def _release(self) -> bool:
         with self._lock:
-            held = self._matrix or self._signs
             self._matrix = self._signs = None
-        return held is not None
 
     def find_problem(self, connection: Connection) -> str | None:
         """Return why vec0 cannot be used on this connection, with what to do; None when it can."""

@@ -10,7 +10,6 @@ import apsw
 import pytest
 
 import memory_core
-from memory_core.concurrency.rest import rest
 from memory_core.stores.sqlite import retrieval
 from memory_core.stores.sqlite.kept_rows import KeptRows
 
@@ -24,14 +23,6 @@ def test_values_of_one_generation_are_found_and_those_of_another_are_not() -> No
     kept.keep("2", {1: "x"})
     assert kept.find("2", [1, 2]) == {1: "x"}
     assert kept.find("1", [1]) == {}
-
-
-def test_they_are_let_go_of_at_rest() -> None:
-    kept: KeptRows[int, str] = KeptRows()
-    kept.keep("1", {1: "a"})
-    assert rest()
-    assert kept.find("1", [1]) == {}
-    assert not kept._release()
 
 
 @pytest.mark.parametrize("up_to", [0, 2_000])

@@ -9,8 +9,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from memory_core.errors import InvalidArgument
-from memory_core.hosts.listening import listen
 from memory_core.hosts.mcp.http import Address, make_application
+from memory_core.hosts.serving import listen
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
 

@@ -320,7 +320,7 @@ CALLS: Mapping[str, tuple[Callable[[MemorySlot, st.DataObject], Any], Callable[[
     ),
     "status": (lambda slot, draw: slot.status(draw.draw(JUNK)), lambda answer: isinstance(answer, Status)),
 }
-WITHOUT_ARGUMENTS = {"manifest", "start", "close"}
+WITHOUT_ARGUMENTS = {"manifest", "start", "rest", "close"}
 
 
 @pytest.fixture(scope="module")

@@ -114,7 +114,7 @@ SLOT_CALLS: Mapping[str, Callable[[MemorySlot], object]] = {
     "status": lambda slot: slot.status(),
     "start": lambda slot: slot.start(),
 }
-NEVER_ASK = {"session_ended": None, "close": None}
+NEVER_ASK = {"session_ended": None, "rest": None, "close": None}
 
 MEMORY_CALLS: Mapping[str, Callable[[Memory], object]] = {
     "config": lambda memory: memory.config(),
@@ -168,6 +168,7 @@ def test_a_call_of_the_slot_asks_once(name: str, started: bool, oak: Path, tmp_p
     before = host.asked
     slot.manifest()
     slot.session_ended(MAIN)
+    slot.rest()
     assert slot.close() == ()
     assert host.asked == before
 
@@ -184,6 +185,7 @@ def test_a_call_of_a_memory_asks_once(name: str, started: bool, oak: Path, tmp_p
         MEMORY_CALLS[name](memory)
         assert host.asked == before + 1
     before = host.asked
+    memory.rest()
     assert memory.close() == ()
     assert host.asked == before
 

@@ -1,1 +1,0 @@
-"""Time and threads: pauses between attempts, and calls that are waited for no longer than a deadline."""
