@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memory_core.cli import output
-from memory_core.cli.app import Options, argument, command, open_memory
+from memory_core.cli.app import Options, argument, command, open_memory, open_source
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.records import CallContext, Finding
@@ -182,15 +182,18 @@ def diagnose_hosts() -> list[Finding]:
 @click.pass_obj
 def hook(options: Options, *, host: str) -> int:
     """Answer a hook of another host, whose event is read from standard input."""
-    from memory_core.hosts.claude_code import hook as answering
+    from memory_core.hosts import hooks as answering
+    from memory_core.plugin.memory import Memory
     from memory_core.plugin.slot import MemorySlot
 
     answering.prepare_process()
     try:
-        with open_memory(options) as memory:  # raises for a wrong configuration, which a slot would only log
+        source = open_source(options)  # which reads the file once
+        with Memory(source, agent=options.agent) as memory:
+            memory.check()  # raises for a wrong configuration, which a slot would only log
             config = memory.config()
         shown = config.state_dir / "memory-core" / f"{config.agent}.shown"
-        with closing(MemorySlot(options.config, workspace=options.workspace, state_dir=options.state_dir)) as slot:
+        with closing(MemorySlot(source)) as slot:
             answering.answer_hook(
                 sys.stdin,
                 sys.stdout,

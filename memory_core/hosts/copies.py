@@ -55,38 +55,18 @@ class Host:
     variable: str
     copy: Callable[[str, Mapping[str, Any], FlushTurn, Path], Copy]
 
-    def find_process(self) -> int | None:
-        """Return the id of the process that has started this one, also through a shell; None where that cannot be known."""
+    def find_process(self) -> int:
+        """Return the id of the process that has started this one: as the host says, else the parent."""
         number = os.environ.get(self.variable, "") if self.variable else ""
-        if number.isdigit():
-            return int(number)
-        return next((number for number, path in _list_parents() if path.name.startswith(self.program)), None)
+        return int(number) if number.isdigit() else os.getppid()
 
     def find_program(self) -> str | None:
-        """Return the program that has started this process, or else the one on the path."""
-        number = self.find_process()
-        if number is not None:
-            try:
-                running = Path(f"/proc/{number}/exe").resolve(strict=True)
-            except OSError:  # no Linux, or it has ended
-                running = Path()
-            if running.name.startswith(self.program):
-                return str(running)
-        return shutil.which(self.program)
-
-
-def _list_parents() -> list[tuple[int, Path]]:
-    """Return the processes above this one, nearest first, each with its program; [] where there is no /proc."""
-    found: list[tuple[int, Path]] = []
-    number = os.getppid()
-    try:
-        while number > 1:
-            found.append((number, Path(f"/proc/{number}/exe").readlink()))
-            after_name = Path(f"/proc/{number}/stat").read_bytes().rpartition(b")")[2]
-            number = int(after_name.split()[1])
-    except (OSError, ValueError):  # it belongs to another user, or has ended
-        pass
-    return found
+        """Return the program that has started this process, as far as Linux tells it, or else the one on the path."""
+        try:
+            running = Path(f"/proc/{self.find_process()}/exe").resolve(strict=True)
+        except OSError:  # no Linux, or it has ended
+            running = Path()
+        return str(running) if running.name.startswith(self.program) else shutil.which(self.program)
 
 
 def _copy_claude_code(program: str, event: Mapping[str, Any], turn: FlushTurn, file: Path) -> Copy:

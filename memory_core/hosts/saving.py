@@ -114,7 +114,7 @@ def _wait_for(process: subprocess.Popen[str], prompt: str, host: Host) -> str:
             given = None
         if time.monotonic() > end:
             return f"the copy of the session took longer than {MAX_SECONDS:.0f} s"
-        if above is not None and _is_gone(above):
+        if _is_gone(above):
             return f"{host.title} has ended"
     if process.returncode:
         last = said.strip().splitlines()[-1:] or ["it said nothing"]

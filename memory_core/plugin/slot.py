@@ -77,7 +77,8 @@ class MemorySlot:
     answers that memory is unavailable, and nothing is opened again.
 
     Args:
-        config: A file (read again when it changes), a mapping, or a callable (called once at every call).
+        config: A file (read again when it changes), a mapping, a callable (called once at every call), or a source that was
+            made of one before, to which the next two arguments and `other_slots` belong.
         workspace: Overrides the configuration's, for every agent.
         state_dir: The host's state directory; overrides MEMORY_CORE_STATE_DIR and the default.
         other_slots: Ids of memory plugins that the host knows besides ours.
@@ -88,7 +89,7 @@ class MemorySlot:
 
     def __init__(
         self,
-        config: Origin = None,
+        config: Origin | ConfigSource = None,
         *,
         workspace: str | Path | None = None,
         state_dir: str | Path | None = None,
@@ -96,7 +97,11 @@ class MemorySlot:
         today: Callable[[], date] = date.today,
         resolve_api_key: ResolveApiKey | None = None,
     ) -> None:
-        self._source = ConfigSource(config, workspace=workspace, state_dir=state_dir, other_slots=other_slots)
+        self._source = (
+            config
+            if isinstance(config, ConfigSource)
+            else ConfigSource(config, workspace=workspace, state_dir=state_dir, other_slots=other_slots)
+        )
         self._today = today
         self._keys = KeySources(resolve=resolve_api_key)
         self._lock = threading.Lock()

@@ -13,7 +13,7 @@ from tests.frameworks.programs import assert_nothing_is_left, list_processes, ne
 # Each host and what it imports of its framework, which may itself change what it likes. The slot is imported everywhere.
 MODULES = {
     "plugin": (),
-    "hosts.claude_code.hook": (),
+    "hosts.hooks": (),
     "hosts.mcp.server": ("mcp.server.lowlevel", "mcp_types", "jsonschema"),
     "hosts.hermes": ("agent.memory_provider", "agent.auxiliary_client"),
     "hosts.langchain": ("langchain.agents.middleware", "langchain.chat_models", "langgraph.config"),

@@ -14,8 +14,8 @@ import pytest
 
 from memory_core.__about__ import __version__
 from memory_core.hosts import saving
-from memory_core.hosts.claude_code.shown import FINGERPRINTS, SESSIONS, Shown
 from memory_core.hosts.copies import HOSTS, SAVING
+from memory_core.hosts.hooks import FINGERPRINTS, SESSIONS, Shown
 from memory_core.text.paragraphs import is_recalled
 from tests.command import REPOSITORY, Command, Outcome, run
 from tests.hosts.mcp_server import Server
