@@ -726,7 +726,7 @@ class AskedQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shares:
-    """The parts whose sum, times `recency`, is the value by which a unit is ranked. Not comparable between questions.
+    """The parts whose sum is the value by which a unit is ranked. Not comparable between questions.
 
     Attributes:
         words: Of its words, and of those of its chunk.
@@ -734,7 +734,7 @@ class Shares:
         tokens: Of the similarity of its tokens.
         named: Because the question names its note.
         period: Because its note is of the days that the question speaks of.
-        recency: The factor for the age of its note.
+        recency: Always 1: the age of a note does not change its rank.
     """
 
     words: float

@@ -70,3 +70,9 @@ def workspace(tmp_path: Path) -> Path:
 def command(workspace: Path, tmp_path: Path) -> Command:
     """The command line on that workspace, with a state folder of its own."""
     return Command(workspace, tmp_path / "state")
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let capture read turns one by one."""
+    monkeypatch.setattr("memory_core.plugin.capture.READ_AFTER_TURNS", 1)

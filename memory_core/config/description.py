@@ -14,7 +14,7 @@ from memory_core.config.environment import ENVIRONMENT, REF_SOURCES
 from memory_core.config.fields import WITHOUT_NUL, Secret, to_camel
 from memory_core.config.load import Config
 from memory_core.config.located import KeyPath, Node, Origin, find, join_key
-from memory_core.config.problems import get_adapter, list_sections
+from memory_core.config.problems import get_adapter, leave_out_ignored, list_sections
 from memory_core.config.resolution import DEFAULT_WORKSPACE
 from memory_core.config.settings import (
     DEFAULT_AGENT,
@@ -79,7 +79,7 @@ def explain_other_spellings(config: Config, agent: str = DEFAULT_AGENT) -> list[
     Raises:
         InvalidArgument: The agent's id is not valid.
     """
-    merged = config.resolver.merge_search(config.agent(agent).agent)
+    merged, _, _ = leave_out_ignored(SearchSettings, config.resolver.merge_search(config.agent(agent).agent))
     return [
         f"{node.key} is read as {key}"
         for key, node in _walk_values("memorySearch", merged)
@@ -277,6 +277,8 @@ def _allow_ignored(model: type[Any], own: Schema, definitions: Schema) -> None:
     """Allow the keys that a section ignores, and those within it."""
     for name in getattr(model, "__ignored_keys__", {}):
         own["properties"][name] = {"description": "A setting of OpenClaw that means nothing here; it is left out."}
+    for name in getattr(model, "__former_keys__", ()):
+        own["properties"][name] = {"description": "No setting any more; it is left out."}
     if is_dataclass(model):
         for _, part in list_sections(model):
             _allow_ignored(part, definitions[part.__name__], definitions)

@@ -52,11 +52,16 @@ class InvalidField(ValueError):
 
 
 class Section:
-    """Base of all sections: tells pydantic how to read them, and which keys are left out with a warning and a hint or ""."""
+    """Base of all sections: tells pydantic how to read them, and which keys are left out.
+
+    `__ignored_keys__` mean nothing here; each is left out with a warning, which ends with its hint. `__former_keys__` were
+    settings once; one warning names all that are left out.
+    """
 
     __slots__ = ()
     __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
     __ignored_keys__: ClassVar[Mapping[str, str]] = {}
+    __former_keys__: ClassVar[tuple[str, ...]] = ()
 
 
 WITHOUT_NUL = r"^[^\x00]*$"  # no file system takes that character in a path

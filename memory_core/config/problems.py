@@ -73,9 +73,11 @@ def validate(
 
     Keys that the model ignores are left out, with a warning. pydantic is imported only if something is given.
     """
-    node, ignored = leave_out_ignored(model, node)
+    node, ignored, former = leave_out_ignored(model, node)
     if warnings is not None:
         warnings += ignored
+        if former:
+            warnings.append(f"{', '.join(former)}: no longer a setting: the former default always holds; remove it")
     if not node.content and _has_defaults(model):
         return model()
     from pydantic import ValidationError
@@ -88,22 +90,29 @@ def validate(
     return section
 
 
-def leave_out_ignored(model: type[Any], node: Node) -> tuple[Node, list[str]]:
-    """Leave out of a section what its class ignores; return it with a warning for each key."""
+def leave_out_ignored(model: type[Any], node: Node) -> tuple[Node, list[str], list[str]]:
+    """Leave out of a section what its class ignores.
+
+    Returns:
+        The section, a warning for each key of OpenClaw's that was left out, and the keys that once were settings of ours.
+    """
     if not isinstance(node.content, dict) or not is_dataclass(model):
-        return node, []
+        return node, [], []
     ignored: Mapping[str, str] = getattr(model, "__ignored_keys__", {})
+    formerly: tuple[str, ...] = getattr(model, "__former_keys__", ())
     warnings = [
         f"{child.key}: a setting of OpenClaw that means nothing here; it is left out{ignored[name]}"
         for name, child in node.content.items()
         if name in ignored
     ]
-    content = {name: child for name, child in node.content.items() if name not in ignored}
+    former = [child.key for name, child in node.content.items() if name in formerly]
+    content = {name: child for name, child in node.content.items() if name not in ignored and name not in formerly}
     for name, part in list_sections(model):
         if name in content:
-            content[name], more = leave_out_ignored(part, content[name])
-            warnings += more
-    return (replace(node, content=content) if warnings else node), warnings
+            content[name], more_warnings, more_former = leave_out_ignored(part, content[name])
+            warnings += more_warnings
+            former += more_former
+    return (replace(node, content=content) if warnings or former else node), warnings, former
 
 
 def list_sections(model: type[Any]) -> Iterator[tuple[str, type[Any]]]:

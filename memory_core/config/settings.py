@@ -44,7 +44,6 @@ __all__ = [
     "QuerySettings",
     "RecallSettings",
     "Remote",
-    "Salience",
     "Scope",
     "ScopeMatch",
     "ScopeRule",
@@ -55,7 +54,6 @@ __all__ = [
     "Source",
     "StoreSettings",
     "SyncSettings",
-    "TemporalDecay",
     "Vector",
     "about",
     "parse_size_bytes",
@@ -195,8 +193,8 @@ class StoreSettings(Section):
     """The index file."""
 
     __ignored_keys__: ClassVar[Mapping[str, str]] = {"fts": "", "cache": "; memorySearch.cache is ours"}
+    __former_keys__: ClassVar[tuple[str, ...]] = ("driver",)
 
-    driver: Literal["sqlite"] = field(default="sqlite", metadata=about("The kind of index file."))
     path: str | None = field(
         default=None,
         metadata=about(
@@ -258,23 +256,11 @@ class SyncSettings(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TemporalDecay(Section):
-    """Ranking of older notes behind newer ones. `MEMORY.md` and notes without a date keep their rank."""
-
-    enabled: bool = field(
-        default=False, metadata=about("Rank newer notes higher, among the hits that reach `minScore`.")
-    )
-    half_life_days: float = field(
-        default=30, metadata=about("Days after which a dated note keeps half of its rank.", gt=0)
-    )
-    floor: float = field(default=0.5, metadata=about("The share of its rank that a note keeps at any age.", ge=0, le=1))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Hybrid(Section):
     """Keyword and vector evidence together. Weights are normalised to sum 1; both None or both 0 mean the defaults."""
 
     __ignored_keys__: ClassVar[Mapping[str, str]] = {"mmr": ""}
+    __former_keys__: ClassVar[tuple[str, ...]] = ("temporalDecay",)
 
     enabled: bool = field(
         default=True,
@@ -289,7 +275,6 @@ class Hybrid(Section):
     candidate_multiplier: int = field(
         default=4, metadata=about("Candidates taken from each side, as a multiple of `maxResults`.", ge=1, le=20)
     )
-    temporal_decay: TemporalDecay = field(default_factory=TemporalDecay)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -358,32 +343,12 @@ class HistorySettings(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Salience(Section):
-    """The worth of an item apart from any question."""
-
-    reinforcement: float = field(
-        default=0.1, metadata=about("Added to 1 for each doubling of the sessions that said it.", ge=0, le=10)
-    )
-    reinforcement_cap: float = field(
-        default=1.3, metadata=about("The factor that no number of repetitions exceeds.", ge=1, le=10)
-    )
-    half_life_days: float = field(
-        default=90, metadata=about("Days since it was last said after which half of its recency is left.", gt=0)
-    )
-    floor: float = field(
-        default=0.8, metadata=about("The share of its worth that an item keeps at any age.", ge=0, le=1)
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Capture(Section):
     """Items that are learned from what users say, without anybody asking for it."""
 
+    __former_keys__: ClassVar[tuple[str, ...]] = ("turns", "idleMinutes")
+
     enabled: bool = field(default=False, metadata=about("Learn items from the turns of main private sessions."))
-    turns: int = field(default=5, metadata=about("Turns after which a session is read.", ge=1, le=100))
-    idle_minutes: float = field(
-        default=5, metadata=about("Minutes without a turn after which a session is read.", gt=0, le=1440)
-    )
     max_tokens: int = field(
         default=4000,
         metadata=about("Tokens that are read at once, at most; more are read earlier.", ge=200, le=100_000),
@@ -401,6 +366,8 @@ class Capture(Section):
 class ItemSettings(Section):
     """Short facts beside the notes."""
 
+    __former_keys__: ClassVar[tuple[str, ...]] = ("salience",)
+
     enabled: bool = field(
         default=False, metadata=about("Offer the tools for items, and embed items in the background.")
     )
@@ -410,7 +377,6 @@ class ItemSettings(Section):
     similarity: Literal["cosine", "inverseDistance"] = field(
         default="cosine", metadata=about("The formula of similarity: the cosine, or 1 / (1 + distance).")
     )
-    salience: Salience = field(default_factory=Salience)
     capture: Capture = field(default_factory=Capture)
 
 
@@ -418,12 +384,10 @@ class ItemSettings(Section):
 class RecallSettings(Section):
     """Notes and items that a host puts in front of a message, unasked."""
 
+    __former_keys__: ClassVar[tuple[str, ...]] = ("limit", "maxChars")
+
     enabled: bool = field(
         default=False, metadata=about("Let hosts put what fits a message from notes and items in front of it.")
-    )
-    limit: int = field(default=5, metadata=about("Items for one message, at most.", ge=1, le=100))
-    max_chars: int = field(
-        default=1500, metadata=about("Characters for one message, framing included.", ge=200, le=20_000)
     )
     timeout_ms: int = field(
         default=300,

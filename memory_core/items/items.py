@@ -287,10 +287,7 @@ class Items:
         """Return the settled items of a kind in the scope of the tools, the most salient first."""
         scope, now = self._config.search.items.scope, self._clock()
         found = [item for item in load_all(self._file, Filter(scope=scope, settled=True)) if item.kind == kind]
-        salience = self._config.search.items.salience
-        found.sort(
-            key=lambda item: -float(measure_salience(item.reinforced, (now - item.said) / DAY_SECONDS, salience))
-        )
+        found.sort(key=lambda item: -float(measure_salience(item.reinforced, (now - item.said) / DAY_SECONDS)))
         return found[:limit]
 
     def count(self, *, scope: str | None = None) -> int:

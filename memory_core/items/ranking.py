@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from memory_core.config.settings import ItemSettings, Salience
+from memory_core.config.settings import ItemSettings
 from memory_core.search.scores import inverse_document_frequency
 
 if TYPE_CHECKING:
@@ -18,11 +18,14 @@ DAY_SECONDS = 86_400.0
 # A share of the question's words found is worth this share of a cosine: all words found are as good as a clear paraphrase.
 WORD_SIMILARITY = 0.6
 UNKNOWN = -2.0  # the cosine of an item without an embedding in the question's space
+# Of salience. Repetition and age together move an item by less than half of its similarity, so that the better match wins.
+REINFORCEMENT = 0.1  # added to 1 for each doubling of the sessions that said it
+REINFORCEMENT_CAP = 1.3
+HALF_LIFE_DAYS = 90.0  # since it was last said, after which half of the part that ages is left
+AGELESS = 0.8  # the share that does not age
 
 
-def measure_salience(
-    reinforced: NDArray[np.int64] | int, age_days: NDArray[np.float64] | float, settings: Salience
-) -> NDArray[np.float64]:
+def measure_salience(reinforced: NDArray[np.int64] | int, age_days: NDArray[np.float64] | float) -> NDArray[np.float64]:
     """Return the worth of facts apart from any question: min(1 + a log2(1 + r), cap) * (f + (1 - f) * 2 ** (-age / half-life)).
 
     The literal product of similarity, ln(1 + r) and 2 ** (-age / 30) gives a fact that was said once no worth at all, and lets
@@ -31,13 +34,12 @@ def measure_salience(
     Args:
         reinforced: How many other sessions said each, r.
         age_days: Days since each was last said; the future counts as now.
-        settings: a, cap, f and the half-life.
     """
     import numpy as np
 
-    said = np.minimum(1 + settings.reinforcement * np.log2(1 + np.maximum(reinforced, 0)), settings.reinforcement_cap)
-    fresh = np.exp2(-np.maximum(age_days, 0.0) / settings.half_life_days)
-    return np.asarray(said * (settings.floor + (1 - settings.floor) * fresh))
+    said = np.minimum(1 + REINFORCEMENT * np.log2(1 + np.maximum(reinforced, 0)), REINFORCEMENT_CAP)
+    fresh = np.exp2(-np.maximum(age_days, 0.0) / HALF_LIFE_DAYS)
+    return np.asarray(said * (AGELESS + (1 - AGELESS) * fresh))
 
 
 def rank(
@@ -56,7 +58,7 @@ def rank(
         among: All items that were asked for.
         cosines: By key, of those that have an embedding in the question's space.
         words: See `weigh_words`.
-        settings: How cosines become similarities, and what salience is worth.
+        settings: How cosines become similarities.
         least_cosine: Cosines below are those of unrelated texts.
         now: Unix seconds.
         limit: The most to return.
@@ -67,7 +69,7 @@ def rank(
     near = merge_similarities(known, weigh_words(words, len(among)), settings.similarity, least_cosine=least_cosine)
     reinforced = np.array([item.reinforced for item in among], dtype=np.int64)
     age_days = (now - np.array([item.said for item in among])) / DAY_SECONDS
-    scores = near * measure_salience(reinforced, age_days, settings.salience)
+    scores = near * measure_salience(reinforced, age_days)
     best = [place for place in np.argsort(-scores, kind="stable")[:limit].tolist() if near[place] > 0]
     return [(among[place].key, round(float(scores[place]), 4), round(float(near[place]), 4)) for place in best]
 

@@ -29,6 +29,10 @@ MAX_SESSIONS = 64  # that wait to be read; of more, the one that waits longest i
 KEPT_CHARS = 20_000  # of one message
 CONTEXT_MESSAGES = 4  # that were read before and are given again, so that "no, the blue one" can be understood
 MODEL_SECONDS = 60.0
+# A session is read after as many turns, or when nobody has said anything for as long: often enough that what was said is
+# there in the next session, and seldom enough that a model is asked for a conversation, not for every message.
+READ_AFTER_TURNS = 5
+READ_AFTER_SECONDS = 300.0
 # A host that closes waits so long for what is still to be read, and its model gets less of that, so that rules can still answer.
 CLOSE_SECONDS, LAST_MODEL_SECONDS = 10.0, 7.0
 
@@ -61,12 +65,11 @@ class _Waiting:
     @property
     def due_at(self) -> float:
         """The `time.monotonic()` from which it is to be read; infinite without anything to read."""
-        settings = self.config.search.items.capture
         if not self.turns:
             return float("inf")
-        if self.ended or self.turns >= settings.turns or self.tokens >= settings.max_tokens:
+        if self.ended or self.turns >= READ_AFTER_TURNS or self.tokens >= self.config.search.items.capture.max_tokens:
             return 0.0
-        return self.last + 60 * settings.idle_minutes
+        return self.last + READ_AFTER_SECONDS
 
 
 class SessionCapture:

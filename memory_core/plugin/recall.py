@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+MOST_ITEMS = 5  # for one message: it should read a few lines, not a report
+MOST_CHARS = 1500  # for one message, framing included: about 400 tokens of every turn
+
 
 def recall_nothing() -> Recall:
     """Return the answer of a memory that cannot be read."""
@@ -169,7 +172,7 @@ class SessionRecall:
 
         def work() -> Recall:
             return recaller.recall(
-                message, limit=settings.limit, deadline=deadline, is_shown=lambda text: is_recalled(text, shown)
+                message, limit=MOST_ITEMS, deadline=deadline, is_shown=lambda text: is_recalled(text, shown)
             )
 
         with self._lock:
@@ -181,7 +184,7 @@ class SessionRecall:
         except NoAnswer:
             return self._report_late(begun)
         pieces = [piece for piece in found.pieces if main or piece.place not in LONGTERM_NAMES]
-        text, kept = prompts.frame(pieces, settings.max_chars)
+        text, kept = prompts.frame(pieces, MOST_CHARS)
         texts = [piece.text for piece in kept]
         self._shown.add(key, texts)
         self._recalled.add(key, texts)

@@ -305,8 +305,8 @@ class MemorySlot:
     ) -> None:
         """Learn items from what the user said in a turn, in the background, where `memorySearch.items.capture` is on.
 
-        A host calls it after every turn. Several turns of a session are read together: after `capture.turns` of them, when
-        nobody has said anything for `capture.idleMinutes`, and when the session or the slot ends.
+        A host calls it after every turn. Several turns of a session are read together: after five of them, when nobody
+        has said anything for five minutes, and when the session or the slot ends.
 
         Args:
             context: The session, as for a tool call.

@@ -109,7 +109,8 @@ class _View:
     @cached_property
     def order(self) -> list[int]:
         """The numbers of all units, the best first; those that a search about a name leaves out come last."""
-        ranks, counts = self.trace.ranks, self.trace.counts
+        judgement, counts = self.trace.judgement, self.trace.counts
+        ranks = () if judgement is None else judgement.ranks
         order = sorted(range(len(ranks)), key=ranks.__getitem__, reverse=True)
         if self.trace.about is None or counts is None:
             return order
@@ -224,10 +225,9 @@ class _View:
         dated = scores.PERIOD_BONUS * (period is not None and candidate.chunk.date in period)
         window = judgement.window_shares[at] if judgement.window_shares else 0.0
         tokens = judgement.token_shares[at] if judgement.token_shares else 0.0
-        whole = judgement.ranks[at]
         return Shares(
             words=_round(judgement.text_ranks[at] - named - dated), window=_round(window), tokens=_round(tokens),
-            named=named, period=dated, recency=_round(self.trace.ranks[at] / whole) if whole > 0 else 1.0,
+            named=named, period=dated,
         )  # fmt: skip
 
     def _examine_outsiders(self, chunks: Sequence[IndexedChunk], line: int | None) -> Examined:

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from memory_core.config.settings import Hybrid, TemporalDecay
+from memory_core.config.settings import Hybrid
 from memory_core.records import Hit, Mode, Query
 from memory_core.search import scores
 from memory_core.search.candidates import (
@@ -29,10 +29,8 @@ from memory_core.search.candidates import (
 from memory_core.search.passages import SHARED, Mark, Packing, Passage, PlacedUnit, find_marks
 from memory_core.search.question import Question, analyse
 from memory_core.search.scoring import Judgement, Score, VectorQuery, judge, weigh_vectors
-from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.sources.session_logs import SOURCE, is_log
 from memory_core.stores.interface import Reader
-from memory_core.stores.values import IndexedChunk
 from memory_core.text.terms import QuestionKind, cut_cjk
 
 if TYPE_CHECKING:
@@ -57,7 +55,6 @@ class Trace:
         candidates: The chunks whose units were ranked.
         counts: Of their terms.
         judgement: The parts of the ranks of their units, and the scores of the candidates.
-        ranks: For every unit the value by which it was ranked, the age of its note included.
         shown: The passages that became hits, in order.
     """
 
@@ -71,7 +68,6 @@ class Trace:
     candidates: Sequence[Candidate] = ()
     counts: TermCounts | None = None
     judgement: Judgement | None = None
-    ranks: Sequence[float] = ()
     shown: Sequence[Passage] = ()
 
 
@@ -117,9 +113,6 @@ def search(
     counts = TermCounts(question, candidates, reader.stem)
     judgement = judge(reader, question, candidates, counts, weights=weights, vectors=vectors)
     ranks = judgement.ranks
-    if hybrid.temporal_decay.enabled:
-        left = [_recency(candidate.chunk, today, hybrid.temporal_decay) for candidate in candidates]
-        ranks = [rank * left[chunk] for rank, (chunk, _) in zip(ranks, counts.units, strict=True)]
     enough = scores.NEAR_BEST * max(ranks, default=0.0) if vectors is not None else math.inf
 
     def pack_best(numbers: Iterable[int]) -> tuple[list[Hit], list[Passage]]:
@@ -142,7 +135,7 @@ def search(
         hits, shown = pack_best(passing)
     return Trace(
         hits=tuple(hits), mode=mode, question=question, about=about, by_text=by_text, near=near, weights=weights,
-        candidates=candidates, counts=counts, judgement=judgement, ranks=ranks, shown=shown,
+        candidates=candidates, counts=counts, judgement=judgement, shown=shown,
     )  # fmt: skip
 
 
@@ -163,14 +156,6 @@ def _weights(mode: Mode, hybrid: Hybrid) -> scores.Weights:
     if mode == "vector":
         return scores.Weights(1.0, 0.0)
     return scores.Weights.normalised(hybrid.vector_weight, hybrid.text_weight)
-
-
-def _recency(chunk: IndexedChunk, today: date, decay: TemporalDecay) -> float:
-    """The factor on the rank of a note's units; 1 for notes without a date and those kept for long."""
-    if chunk.date is None or chunk.path in LONGTERM_NAMES:
-        return 1.0
-    age = today - date.fromisoformat(chunk.date)
-    return scores.recency(age.days, half_life_days=decay.half_life_days, floor=decay.floor)
 
 
 def _pack(

@@ -219,20 +219,6 @@ def lift(values: Sequence[float], kind: QuestionKind) -> list[float]:
     return list(accumulate(reversed(values), max, initial=least))[:0:-1]
 
 
-def recency(age_days: float, *, half_life_days: float, floor: float) -> float:
-    """Exponential decay with a floor, max(floor, 2 ** (-age / half-life)): the factor on a note's rank.
-
-    Args:
-        age_days: Days since the note's date; a date in the future counts as today.
-        half_life_days: Days after which the factor is a half, positive.
-        floor: The smallest factor, 0..1.
-
-    Returns:
-        A factor in floor..1.
-    """
-    return max(floor, math.exp2(-max(age_days, 0.0) / half_life_days))
-
-
 @dataclass(frozen=True, slots=True)
 class Weights:
     """Shares of the vector side and of the text side; their sum is 1."""

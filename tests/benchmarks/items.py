@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import memory_core
-from memory_core.config.settings import Salience
 from memory_core.embeddings.static import StaticProvider
 from memory_core.items.likeness import Fact, Words, corrects, is_same
 from memory_core.items.ranking import measure_salience
@@ -53,7 +52,7 @@ def compare_salience(folder: Path) -> None:
 
     def rank(facts: Sequence[float]) -> float:
         similarity, sessions, age = facts
-        return similarity * float(measure_salience(int(sessions), age, Salience()))
+        return similarity * float(measure_salience(int(sessions), age))
 
     scenarios = json.loads((folder / "salience.json").read_text(encoding="utf-8"))
     print(f"salience: {sum(rank(first) > rank(second) for _, first, second in scenarios)} of {len(scenarios)}")

@@ -32,9 +32,9 @@ TOLD = "Remember that the oars are kept in the shed."
 
 
 @pytest.fixture
-def capturing(notes: Path, tmp_path: Path) -> Iterator[MemorySlot]:
+def capturing(notes: Path, tmp_path: Path, at_once: None) -> Iterator[MemorySlot]:
     """A slot that learns from every turn."""
-    search = {"provider": "none", "items": {"enabled": True, "capture": {"enabled": True, "turns": 1}}}
+    search = {"provider": "none", "items": {"enabled": True, "capture": {"enabled": True}}}
     with MemorySlot({"memorySearch": search}, workspace=notes, state_dir=tmp_path / "state") as slot:
         yield slot
 

@@ -19,10 +19,12 @@ from memory_core.sources.activity import Activity, append_entry, load_entries
 from tests.command import REPOSITORY, Command
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.usefixtures("at_once")
+
 MAIN = CallContext.local("agent:main:main")
 GROUP = CallContext(session_key="agent:main:telegram:group:42", chat_type="group", channel="telegram")
 SETTINGS: dict[str, Any] = {
-    "provider": "none", "items": {"enabled": True, "capture": {"enabled": True, "turns": 1}},
+    "provider": "none", "items": {"enabled": True, "capture": {"enabled": True}},
     "recall": {"enabled": True, "timeoutMs": 60_000},
 }  # fmt: skip
 

@@ -316,6 +316,30 @@ def test_settings_of_openclaw_that_mean_nothing_here_are_warnings(tmp_path: Path
     jsonschema.validate(pyjson5.decode(OPENCLAW), build_config_schema({"qmd": QmdConfig}))
 
 
+FORMER = """{
+  agents: {
+    defaults: {
+      memorySearch: {
+        store: {driver: "sqlite"}, query: {hybrid: {temporalDecay: {enabled: true, halfLifeDays: 30}}},
+        items: {salience: {floor: 2}, capture: {turns: 2, idleMinutes: 1}}, recall: {limit: 1, maxChars: 300},
+      },
+    },
+  },
+}"""
+
+
+def test_former_settings_are_left_out_and_one_warning_names_them(tmp_path: Path) -> None:
+    problems, warnings = check(tmp_path, FORMER)
+    assert problems == []
+    (warning,) = warnings
+    for key in (
+        "store.driver", "query.hybrid.temporalDecay", "items.salience", "items.capture.turns", "items.capture.idleMinutes",
+        "recall.limit", "recall.maxChars",
+    ):  # fmt: skip
+        assert f"agents.defaults.memorySearch.{key}" in warning
+    jsonschema.validate(pyjson5.decode(FORMER), build_config_schema({"qmd": QmdConfig}))
+
+
 def test_what_is_left_to_the_host_is_listed(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "host.json5"
     path.write_text("{channels: {retentionDays: 3}, memory: {}, gateway: {}}")

@@ -407,8 +407,9 @@ def test_two_hundred_steps_of_people_captures_and_old_editors(desk: Desk, monkey
     assert len(forgotten) > 20
 
 
+@pytest.mark.usefixtures("at_once")
 def test_through_the_slot_a_fact_is_learned_written_corrected_and_recalled(tmp_path: Path) -> None:
-    capture = {"enabled": True, "notes": True, "turns": 1}
+    capture = {"enabled": True, "notes": True}
     search: dict[str, Any] = {
         "provider": "static",
         "items": {"capture": capture},

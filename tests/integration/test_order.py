@@ -24,7 +24,6 @@ EVIDENCE: Mapping[str, Mapping[str, Any]] = {
     "keywords": {"provider": "none"},
     "remote": {"provider": "openai-compatible", "model": "fake"},
     "vectors": {"provider": "static", "query": {"hybrid": {"enabled": False}}},
-    "decay": {"provider": "static", "query": {"hybrid": {"temporalDecay": {"enabled": True, "halfLifeDays": 5}}}},
 }
 
 

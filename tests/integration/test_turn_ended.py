@@ -73,16 +73,18 @@ def test_capture_is_off_by_default(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.items.sqlite"))
 
 
-def test_turns_are_read_after_as_many_as_configured(tmp_path: Path) -> None:
-    with open_slot(tmp_path, turns=2) as slot:
-        slot.turn_ended(MAIN, turn())
+def test_turns_are_read_after_five(tmp_path: Path) -> None:
+    with open_slot(tmp_path) as slot:
+        for said in (SAID, "Thanks!", "Good.", "And now?"):
+            slot.turn_ended(MAIN, turn(said))
         assert contents(tmp_path) == []
         slot.turn_ended(MAIN, turn("Thanks!"))
         assert eventually(lambda: contents(tmp_path) == [LEARNED])
 
 
-def test_turns_are_read_when_nobody_says_anything_more(tmp_path: Path) -> None:
-    with open_slot(tmp_path, turns=100, idleMinutes=0.001) as slot:
+def test_turns_are_read_when_nobody_says_anything_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capturing, "READ_AFTER_SECONDS", 0.05)
+    with open_slot(tmp_path) as slot:
         slot.turn_ended(MAIN, turn())
         assert eventually(lambda: contents(tmp_path) == [LEARNED])
 
@@ -94,7 +96,7 @@ def test_turns_are_read_when_they_are_long_and_none_is_left_out(tmp_path: Path) 
         asked.append(messages[-1]["content"])
         return {"role": "assistant", "content": '{"facts": []}'}
 
-    with open_slot(tmp_path, turns=100, maxTokens=200) as slot:
+    with open_slot(tmp_path, maxTokens=200) as slot:
         slot.turn_ended(MAIN, turn("Short word."), complete)
         slot.turn_ended(MAIN, turn("Long word. " + "So it goes on and on. " * 200), complete)
         slot.turn_ended(MAIN, turn("Last word. " + "So it goes on and on. " * 200), complete)
@@ -105,7 +107,7 @@ def test_turns_are_read_when_they_are_long_and_none_is_left_out(tmp_path: Path) 
 
 
 def test_turns_are_read_when_their_session_ends(tmp_path: Path) -> None:
-    with open_slot(tmp_path, turns=100) as slot:
+    with open_slot(tmp_path) as slot:
         slot.turn_ended(MAIN, turn())
         slot.session_ended(MAIN)
         assert eventually(lambda: contents(tmp_path) == [LEARNED])
@@ -119,7 +121,7 @@ def test_the_last_turn_is_taken_from_a_whole_history(tmp_path: Path) -> None:
         given.append(messages[-1]["content"])
         return {"role": "assistant", "content": '{"facts": []}'}
 
-    with open_slot(tmp_path, turns=2) as slot:
+    with open_slot(tmp_path) as slot:
         for said in ("First word.", "Second word."):
             history += [*turn(said), {"role": "tool", "tool_call_id": "1", "content": "Tool word."}]
             slot.turn_ended(MAIN, history, complete)
@@ -136,6 +138,7 @@ def test_the_model_finds_the_facts_unless_it_must_not_be_used(tmp_path: Path) ->
         assert contents(folder) == expected
 
 
+@pytest.mark.usefixtures("at_once")
 def test_what_was_learned_from_before_is_context_and_not_learned_twice(tmp_path: Path) -> None:
     asked: list[str] = []
 
@@ -143,7 +146,7 @@ def test_what_was_learned_from_before_is_context_and_not_learned_twice(tmp_path:
         asked.append(messages[-1]["content"])
         return {"role": "assistant", "content": '{"facts": []}'}
 
-    with open_slot(tmp_path, turns=1) as slot:
+    with open_slot(tmp_path) as slot:
         slot.turn_ended(MAIN, turn("The red one."), complete)
         assert eventually(lambda: len(asked) == 1)
         slot.turn_ended(MAIN, turn("No, the blue one."), complete)
@@ -160,8 +163,9 @@ def test_what_was_learned_from_before_is_context_and_not_learned_twice(tmp_path:
         CallContext.local("agent:main:main", access="none"),
     ],
 )
+@pytest.mark.usefixtures("at_once")
 def test_only_main_private_sessions_that_may_write_teach_anything(tmp_path: Path, context: CallContext) -> None:
-    with open_slot(tmp_path, turns=1) as slot:
+    with open_slot(tmp_path) as slot:
         slot.turn_ended(context, turn())
     assert contents(tmp_path) == []
 
@@ -203,8 +207,9 @@ def test_a_failing_model_costs_nothing_but_its_facts(tmp_path: Path, caplog: pyt
     assert "no such model" in caplog.text
 
 
+@pytest.mark.usefixtures("at_once")
 def test_a_damaged_items_file_is_logged_and_harmless(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with open_slot(tmp_path, turns=1) as slot:
+    with open_slot(tmp_path) as slot:
         slot.turn_ended(MAIN, turn())
         assert eventually(lambda: contents(tmp_path) == [LEARNED])
         (path,) = tmp_path.rglob("*.items.sqlite")
@@ -241,7 +246,8 @@ def test_a_model_that_hangs_delays_neither_a_turn_nor_the_end_for_long(
     assert slot.close() == ()
     assert contents(tmp_path) == [LEARNED]  # by rules, after the model was given up
     monkeypatch.setattr(capturing, "CLOSE_SECONDS", 0.05)
-    second = open_slot(tmp_path, turns=1)
+    monkeypatch.setattr(capturing, "READ_AFTER_TURNS", 1)
+    second = open_slot(tmp_path)
     second.turn_ended(MAIN, turn(), hang)
     eventually(lambda: any(thread.name == "memory-completion" for thread in threading.enumerate()))
     assert second.close() == ("capture did not end: what the last turns said may not be kept",)
@@ -271,18 +277,19 @@ def test_a_forked_child_leaves_the_turns_to_its_parent(tmp_path: Path) -> None:
 
 def test_many_sessions_are_read_and_none_is_kept_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capturing, "MAX_SESSIONS", 3)
-    with open_slot(tmp_path, turns=100) as slot:
+    with open_slot(tmp_path) as slot:
         for number in range(8):
             slot.turn_ended(CallContext.local(f"thread-{number}"), turn(f"Remember that box {number} is full."))
         assert eventually(lambda: len(contents(tmp_path)) >= 5)
     assert contents(tmp_path) == [f"Box {number} is full." for number in range(8)]
 
 
+@pytest.mark.usefixtures("at_once")
 def test_a_defect_while_notes_are_read_costs_neither_this_batch_nor_the_next(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "memory").mkdir()
-    settings = {"enabled": True, "notes": True, "turns": 1}
+    settings = {"enabled": True, "notes": True}
     search = {"provider": "none", "items": {"enabled": True, "capture": settings}}
     config = load_config({"memorySearch": search}, workspace=tmp_path, state_dir=tmp_path).agent()
     items, days = OpenItems(KeySources(), Recalled()), iter([None])

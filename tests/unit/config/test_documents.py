@@ -37,7 +37,6 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         **OPENAI,
         "search.enabled": True,
         "search.fallback": "openai",
-        "search.store.driver": "sqlite",
         "search.chunking.tokens": 400,
         "search.chunking.overlap": 80,
         "search.sync.on_session_start": True,

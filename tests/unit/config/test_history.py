@@ -21,16 +21,17 @@ HISTORY = {
 def test_they_are_read_as_ours_and_the_others_are_the_hosts() -> None:
     config = load_config({"history": HISTORY})
     search = config.agent().search
-    assert (search.recall.enabled, search.recall.limit, search.items.scope) == (True, 3, "work")
+    assert (search.recall.enabled, search.items.scope) == (True, "work")
     assert (search.model, search.output_dimensionality) == ("text-embedding-3-small", 256)
     told = explain_other_spellings(config)
     assert "history.memory_recall is read as memorySearch.recall.enabled" in told
-    assert len(told) == 5
+    assert len(told) == 4
+    assert any("history.memory_recall_limit: no longer a setting" in warning for warning in config.agent().warnings)
 
 
 def test_an_agents_own_section_wins() -> None:
-    raw = {"history": HISTORY, "agents": {"list": [{"id": "a", "memorySearch": {"recall": {"limit": 9}}}]}}
-    assert load_config(raw).agent("a").search.recall.limit == 9
+    raw = {"history": HISTORY, "agents": {"list": [{"id": "a", "memorySearch": {"items": {"scope": "garden"}}}]}}
+    assert load_config(raw).agent("a").search.items.scope == "garden"
 
 
 @pytest.mark.parametrize(

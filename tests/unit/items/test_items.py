@@ -6,7 +6,7 @@ import contextlib
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import astuple, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +18,12 @@ from memory_core.config.settings import (
     ProviderId,
     RecallSettings,
     Remote,
-    Salience,
     SearchSettings,
     Secret,
 )
 from memory_core.errors import InvalidArgument, MemoryClosed, StoreReadOnly
 from memory_core.items.items import Items
+from memory_core.items.ranking import measure_salience
 from memory_core.items.records import Draft, Provenance
 from memory_core.items.store import vectors
 from memory_core.records import Progress
@@ -351,21 +351,12 @@ def test_items_leave_and_return_as_they_were(items: Items, tmp_path: Path, clock
     other.close()
 
 
-@pytest.mark.parametrize(
-    ("setting", "value", "age_days"),
-    [("reinforcement", 0.0, 0), ("reinforcement_cap", 1.0, 0), ("half_life_days", 1.0, 90), ("floor", 0.1, 90)],
-)
-def test_each_number_of_salience_is_configurable(tmp_path: Path, setting: str, value: float, age_days: int) -> None:
-    scores = []
-    for number, salience in enumerate((Salience(), replace(Salience(), **{setting: value}))):
-        clock = Clock()
-        items = Items(configure(tmp_path / str(number), salience=salience), clock=clock)
-        for session in ("a", "b", "c"):
-            items.write("The tent is in the attic.", provenance=said(session))
-        clock.now += age_days * DAY
-        scores.append(items.query("The tent is in the attic.").hits[0].score)
-        items.close()
-    assert scores[1] < scores[0]
+def test_salience_rises_with_repetition_and_falls_with_age_within_bounds() -> None:
+    assert measure_salience(0, 0) == 1
+    assert measure_salience(3, 0) == pytest.approx(1.2)
+    assert measure_salience(1000, 0) == pytest.approx(1.3)
+    assert measure_salience(0, 90) == pytest.approx(0.9)
+    assert measure_salience(0, 100_000) == pytest.approx(0.8)
 
 
 def test_the_scope_that_is_configured_is_the_default_one(tmp_path: Path) -> None:
@@ -478,5 +469,4 @@ def test_items_are_listed_with_the_one_said_last_first(items: Items, clock: Cloc
 def test_items_recall_and_capture_are_off_by_default_and_their_numbers_documented() -> None:
     items, recall = ItemSettings(), RecallSettings()
     assert (items.enabled, items.scope, items.similarity, items.capture.enabled) == (False, "default", "cosine", False)
-    assert astuple(items.salience) == (0.1, 1.3, 90, 0.8)
-    assert (recall.enabled, recall.limit, recall.max_chars, recall.timeout_ms) == (False, 5, 1500, 300)
+    assert (recall.enabled, recall.timeout_ms) == (False, 300)

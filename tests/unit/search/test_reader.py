@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.config.settings import Chunking, Hybrid, SearchSettings, TemporalDecay
+from memory_core.config.settings import Chunking, Hybrid, SearchSettings
 from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder, TokenModel
 from memory_core.embeddings.static import StaticProvider
 from memory_core.records import Hit, Query
@@ -164,11 +164,10 @@ def test_filters_and_limits_give_the_same(query: dict[str, Any], sample: Pair) -
     [
         Hybrid(enabled=False),
         Hybrid(vector_weight=0.0, text_weight=1.0),
-        Hybrid(temporal_decay=TemporalDecay(enabled=True)),
     ],
-    ids=["vector", "text", "decay"],
+    ids=["vector", "text"],
 )
-def test_weights_and_decay_give_the_same(hybrid: Hybrid, sample: Pair) -> None:
+def test_weights_give_the_same(hybrid: Hybrid, sample: Pair) -> None:
     for text in SOME:
         sample.ask(text, hybrid=hybrid)
 

@@ -145,23 +145,6 @@ def test_no_chunk_counts_against_the_words_of_a_statement() -> None:
     assert scores.LEAST_NEARNESS["statement"] == 0
 
 
-AGES = st.floats(-1e5, 1e5)
-
-
-@given(AGES, AGES, st.floats(0.01, 1e5), SHARES)
-def test_older_notes_keep_less_but_never_less_than_the_floor(
-    age: float, older: float, half_life: float, floor: float
-) -> None:
-    age, older = sorted((age, older))
-    young, old = (scores.recency(days, half_life_days=half_life, floor=floor) for days in (age, older))
-    assert floor <= old <= young <= 1
-
-
-def test_half_is_left_after_the_half_life() -> None:
-    assert scores.recency(30, half_life_days=30, floor=0) == pytest.approx(0.5)
-    assert scores.recency(-3, half_life_days=30, floor=0) == scores.recency(0, half_life_days=30, floor=0) == 1
-
-
 @given(WEIGHTS, WEIGHTS)
 def test_weights_add_up_to_one(vector: float | None, text: float | None) -> None:
     weights = scores.Weights.normalised(vector, text)
