@@ -98,7 +98,7 @@ joint: .venv/package
 
 bench: .venv/dev
 	$(BIN)/python -m tests.benchmarks.daily
-	$(BIN)/python -m tests.benchmarks.mcp_start
+	$(BIN)/python -m tests.benchmarks.starts $(if $(BESIDE),--beside $(BESIDE))
 	$(BIN)/python -m tests.benchmarks.inspect_page
 	$(BIN)/python -m tests.benchmarks.bench
 	$(BIN)/python -m tests.benchmarks.history
