@@ -69,7 +69,7 @@ _MEANT = {
     "sync": "index", "web": "inspect", "ui": "inspect", "facts": "items",
 }  # fmt: skip
 # A word that begins like an option and is text: a negative number, or a line such as "- buy milk".
-_TEXT = re.compile(r"-\d+(\.\d+)?|-[^=\s]*\s.*", re.DOTALL)
+_TEXT = re.compile(r"\A-(?:\d+(?:\.\d+)?\Z|[^=\s]*\s)")
 _MARK = "\0"  # before such a word while click reads the others; no argument of a process can hold it
 
 
@@ -138,7 +138,7 @@ class Command(click.Command):
         options = [each for each in self.params if isinstance(each, click.Option) and not each.is_flag]
         ask_for_value = {name for each in options for name in each.opts}
         marked = [
-            f"{_MARK}{word}" if _TEXT.fullmatch(word) and before not in ask_for_value else word
+            f"{_MARK}{word}" if _TEXT.match(word) and before not in ask_for_value else word
             for before, word in pairwise(["", *args])
         ]
         rest = super().parse_args(ctx, marked)

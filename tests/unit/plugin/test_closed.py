@@ -65,6 +65,7 @@ SLOT_CALLS: Mapping[str, tuple[Callable[[MemorySlot], object], object]] = {
     "run_flush": (lambda slot: slot.run_flush(TURN, lambda *_, **__: SILENT).status, "failed"),
     "status": (lambda slot: "closed" in slot.status().warnings[0], True),
     "start": (lambda slot: slot.start(), None),
+    "rest": (lambda slot: slot.rest(), None),
     "close": (lambda slot: slot.close(), ()),
 }
 
@@ -96,6 +97,7 @@ MEMORY_ANSWERS: Mapping[str, tuple[Callable[[Memory], object], object]] = {
     "sync_soon": (lambda memory: memory.sync_soon(), None),
     "session_updated": (lambda memory: memory.session_updated("agent:main:main"), None),
     "start": (lambda memory: memory.start(), None),
+    "rest": (lambda memory: memory.rest(), None),
     "close": (lambda memory: memory.close(), ()),
 }
 
