@@ -1,18 +1,24 @@
-"""An exchange as capture reads it: the user's own words, the assistant's as context, and what neither of them said. Pure."""
+"""An exchange as capture reads it: the user's own words, the assistant's as context, and what neither of them said. Pure.
+
+`split_sentences` cuts the user's words into sentences that may state a fact: without pastes, quotes, stories and mails.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, Literal
 
 from memory_core.completions import join_text
 from memory_core.errors import InvalidArgument
+from memory_core.items.messages import FENCE, PASTE, PAYLOAD
 from memory_core.sources.redaction import redact
 from memory_core.text.messages import replace_surrogates, strip_reasoning
 from memory_core.text.tokens import estimate_tokens
+from memory_core.text.units import find_sentence_starts
 
 READ_CHARS = 20_000  # of one message; what follows is a paste
 MILLISECONDS = 1e11  # times above are no seconds: they would lie in the year 5138
@@ -159,3 +165,150 @@ def _read_time(message: Mapping[str, Any]) -> float | None:
     if isinstance(stamp, (int, float)) and not isinstance(stamp, bool) and 0 < stamp < 1e14:
         return stamp / 1000 if stamp > MILLISECONDS else float(stamp)
     return None
+
+
+# ---- Sentences.
+
+MAX_CHARS = 400  # of a sentence; what is longer is prose that somebody pasted
+MAX_SENTENCES = 40  # of one message
+
+_MAIL_HEADER = re.compile(r"^(?:From|To|Cc|Subject|Date|Sent|Von|An|Betreff|De|Asunto): ", re.IGNORECASE)
+_LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)])\s+")
+# What follows is a story, a part to play, or a text to be written: its sentences are nobody's statements.
+_FICTION = re.compile(
+    r"\b(?:role-?play|pretend|imagine|make[- ]believe|act as|you are (?:a|an|now)\b|suppose|hypothetical\w*|let's say"
+    r"|(?:write|tell|compose|draft|invent|make up|generate|finish|continue) (?:me |us )?(?:a |an |the |this |my "
+    r"|another |some )?"
+    r"(?:\w+ ){0,3}(?:story|poem|novel|song|lyrics|tale|joke|scene|dialogue|script|essay|e-?mail|mail|letter|post|tweet|message"
+    r"|speech|blog|article|paragraph|sentence|text|note to|reply|cover letter|bio|review|caption|headline)"
+    r"|in (?:my|the|this) (?:novel|story|book|game|screenplay|film|movie|play)|(?:the|my) (?:main )?character)\b",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{12,}[\"”“»]|(?<!\w)['‘][^'’\n]{20,}['’](?!\w)")
+_ELLIPSIS_END = re.compile(r"(?:\.\.\.|…)\s*$")
+
+# Words that open a sentence and say nothing.
+_LEAD = re.compile(
+    r"^(?:(?:ok(?:ay)?|oh|ah|hm+|well|hey|hi|hello|yes|yeah|yep|yup|sure|right|great|cool|nice|perfect|thanks|thank you"
+    r"|cheers|so"
+    r"|and|but|also|plus|anyway|btw|by the way|besides|then|though|look|listen|good|haha|lol|oops|as you know|as i said|alright"
+    r"|(?:it )?turns out(?: that)?|good news|bad news|guess what|the thing is|news|quick update|final update"
+    r"|one more thing|quick note|side note|heads up|just a heads up|in case you wonder|in case it matters|if it helps|honestly"
+    r"|frankly|to be clear|for context|some context|context|background|und|aber|also|übrigens|ja|bueno|pues|por cierto"
+    r")\b[\s,:;.!–—-]+)+",
+    re.IGNORECASE,
+)
+_TAIL = re.compile(
+    r"(?<![\s,;–—-])(?:[\s,;–—-]++(?:btw|by the way|though|fyi|please|thanks|thank you|ok|okay|just so you know"
+    r"|just saying|in case it matters|if (?:that|it) (?:helps|matters)(?: \w+){0,3}|remember that"
+    r"|remember (?:it|this)|keep (?:that|this) in mind(?: for [\w ]{1,80}| when [\w ]{1,80})?|bitte|danke|por favor"
+    r")){1,8}(?P<stop>[.!]*)$",
+    re.IGNORECASE,
+)
+_ASKS_TO_KEEP = re.compile(
+    r"(?:^|[\s,;–—-])(?:please )?(?:remember|note|memori[sz]e|keep|save|store) (?:that|this|it)(?: in mind| down"
+    r"| please)?(?: for [\w ]+| when [\w ]+)?[.!]*$"
+    r"|(?:^|[\s,;–—-])(?:for future reference|for the record|just so you know|fyi)[.!]*$",
+    re.IGNORECASE,
+)
+# Sentences that are not to be kept, by their first words; and what takes back the sentence before it.
+_NOT_TO_KEEP = re.compile(
+    r"\A(?:please )?(?:do not|don't) (?:remember|memori[sz]e|(?:note|save|store|keep|record) (?:this|that|it)\b)",
+    re.IGNORECASE,
+)
+_TAKEN_BACK = re.compile(
+    r"\A(?:(?:actually|no|wait|oh|please),? ){0,3}forget (?:that|this|it|what i (?:just )?said)[.!]*\Z", re.IGNORECASE
+)
+# A day with a dot, behind which its month follows: no sentence ends between them.
+_DAY = re.compile(r"(?<!\w)\d{1,2}\.\s\Z")
+_MONTH = re.compile(
+    r"(?:jan(?:uary?|uar)?|feb(?:ruary?|ruar)?|mar(?:ch)?|märz|apr(?:il)?|may|mai|jun[ei]?|jul[yi]?|aug(?:ust)?"
+    r"|sep(?:t(?:ember)?)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?)\b",
+    re.IGNORECASE,
+)
+_PRONOUN_START = re.compile(r"^(?:he|she|they|it|his|her|their|its)(?:'\w+)?\b", re.IGNORECASE)
+_CLAUSE = re.compile(
+    r"(?:,| [–—-]|;|:)\s+(?:and |so |but |because |since |as )?(?=(?:I|we|he|she|they|my|our|it's|his|her)\b)"
+    r"|\s(?:because|since|as)\s+(?=(?:I|we|he|she|they|my|our)\b)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence.
+
+    Attributes:
+        text: Without words that only open or close it.
+        before: The sentence before it in the message; "" if it is the first.
+        whole: As it was written.
+        asked_to_keep: The user has asked that it be remembered, in its last words or in the sentence after it.
+    """
+
+    text: str
+    before: str = ""
+    whole: str = ""
+    asked_to_keep: bool = False
+
+
+def split_sentences(message: str) -> Iterator[Sentence]:
+    """Yield the sentences of a message in order, up to the first that begins a story, a mail or a pasted text."""
+    texts = list(_list_texts(message))[:MAX_SENTENCES]
+    before = ""
+    for number, text in enumerate(texts):
+        following = texts[number + 1] if number + 1 < len(texts) else ""
+        kept = _ASKS_TO_KEEP.search(text) is not None or re.fullmatch(_ASKS_TO_KEEP, following) is not None
+        bare = _bare(text)
+        unwanted = _NOT_TO_KEEP.match(text) or _TAKEN_BACK.match(text) or _TAKEN_BACK.match(following)
+        if bare and not unwanted and not re.fullmatch(_ASKS_TO_KEEP, text):
+            yield Sentence(bare, before, text, kept)
+            before = bare
+
+
+def split_clauses(sentence: str) -> list[str]:
+    """Return the clauses of a sentence that have a subject of their own, the first one included."""
+    return [clause.strip() for clause in _CLAUSE.split(sentence) if clause and clause.strip()]
+
+
+def begins_with_pronoun(text: str) -> bool:
+    """Return True if a sentence is about somebody whom the one before names."""
+    return _PRONOUN_START.match(text) is not None
+
+
+def capitalize(text: str) -> str:
+    """Return a sentence with a capital letter at its start."""
+    return text[:1].upper() + text[1:]
+
+
+def _list_texts(message: str) -> Iterator[str]:
+    """Yield sentences as they stand."""
+    for raw in FENCE.sub("\n", message).split("\n"):
+        if _MAIL_HEADER.match(raw):
+            return
+        line = " ".join(_LIST_MARK.sub("", raw).replace("’", "'").split())
+        if PASTE.search(line):
+            continue
+        starts = (start for start in find_sentence_starts(line, 0, len(line)) if not _is_in_date(line, start))
+        cuts = [0, *starts, len(line)]
+        for start, end in pairwise(cuts):
+            text = line[start:end].strip()
+            if not text:
+                continue
+            fiction = _FICTION.search(text)
+            if PAYLOAD.match(f"{text}\n") or (
+                fiction and not text[: fiction.start()].strip().lower().endswith("remember that")
+            ):
+                return
+            quoted = sum(len(found[0]) for found in _QUOTED.finditer(text))
+            if len(text) <= MAX_CHARS and quoted <= 0.4 * len(text) and not _ELLIPSIS_END.search(text):
+                yield text
+
+
+def _is_in_date(line: str, place: int) -> bool:
+    return _MONTH.match(line, place) is not None and _DAY.search(line[max(place - 5, 0) : place]) is not None
+
+
+def _bare(text: str) -> str:
+    """Return a sentence without the words that open or close it."""
+    bare = _TAIL.sub(lambda found: found["stop"], _LEAD.sub("", text)).strip(" ,;–—-")
+    return bare if any(char.isalnum() for char in bare) else ""

@@ -1,27 +1,141 @@
 """Facts in the user's own words, found without a model. Pure.
 
 A sentence is a fact if it says how things are and stay: what it is and what it must not be is in `phrases`. In doubt nothing is
-found: a missed fact can be said again, a wrong one is recalled for months.
+found: a missed fact can be said again, a wrong one is recalled for months. A correction that names only what changes, "no, the
+blue one", is completed with the fact that it corrects.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
+from typing import Literal
 
-from memory_core.items.capture import noise, phrases
-from memory_core.items.capture.exchange import Turn
-from memory_core.items.capture.found import FoundFact, Tier, read_short_correction
-from memory_core.items.capture.sentences import (
+from memory_core.items.capture import phrases
+from memory_core.items.capture.exchange import (
     Sentence,
+    Turn,
     begins_with_pronoun,
     capitalize,
     split_clauses,
     split_sentences,
 )
+from memory_core.items.records import Tier
+from memory_core.text.dates import MONTHS, WEEKDAYS
+
+KINDS = ("fact", "preference", "decision", "correction")
+
+_SHORT = re.compile(
+    r"^(?P<cue>(?:(?:no|nope|sorry|actually|wait|correction|nein|oops)\b[\s,:;.!–—-]*+"
+    r"|(?:I|we)(?:'ve| have)? changed (?:my|our) minds?[\s,:;.!–—-]++|I meant?[\s,:]++)*)"
+    r"(?:it's |make (?:it|that) |I meant? |rather |we said )?(?:the |an? |in |on |at |with )*"
+    r"(?P<new>[\w.:€$£%'-]++(?: (?-i:[A-Z])[\w-]++)?)(?P<one> one)?"
+    r"(?:,? (?:and )?not (?:the |an? |in |on |at |with )*(?P<old>[\w.:€$£%'-]++)(?: one)?)?(?: (?:instead|please|now))?\s*[.!]*$",
+    re.IGNORECASE,
+)
+_NO_VALUE = frozenset(
+    """
+    other one first second third last same next previous wrong right latter former it that this them those these problem worries
+    need way thanks idea sorry wait really just yes no not never ok okay please longer more fine good true false sure nothing all
+    """.split()  # noqa: SIM905 -- shorter
+)
+_VALUE = re.compile(r"[€$£]?\w[\w.:,%'-]*[\w%]|\w")
+# Values of one sort. A word of a sort takes the place of the only other one of that sort.
+_SORTS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"(?:{'|'.join(WEEKDAYS)})s?",
+        r"[€$£]?\d[\w.:,%]*",
+        "|".join(MONTHS),
+        r"blue|red|green|grey|gray|black|white|yellow|orange|purple|pink|brown|silver|gold|golden|beige|turquoise|navy",
+        r"(?-i:[A-ZÄÖÜÉ])[\w'-]+",
+    )
+)
+_MODIFIER = re.compile(r"\b(?:the|an?|my|our|your|his|her|their) (\w+) (?=[a-z]\w)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ShortCorrection:
+    """A correction that names only values.
+
+    Attributes:
+        new: The value that holds.
+        old: The value that does not hold; None if it was not named.
+        one: It says "the blue one": the value is said of a thing.
+    """
+
+    new: str
+    old: str | None = None
+    one: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundFact:
+    """One fact that somebody said.
+
+    Attributes:
+        content: The fact, one or two sentences that can be understood alone.
+        kind: One of `KINDS`.
+        tier: "sure" is recalled from now on; "pending" waits to be said again or confirmed.
+        said_at: Unix seconds; None is now.
+        short: The correction that it is, if it names only what changes; then `content` is no fact yet.
+        supersedes: The ids of items whose place it takes.
+        turn: The index of its turn in the exchange.
+        speaker: Who said it.
+    """
+
+    content: str
+    kind: str = "fact"
+    tier: Tier = "sure"
+    said_at: float | None = None
+    short: ShortCorrection | None = None
+    turn: int = 0
+    supersedes: tuple[str, ...] = ()
+    speaker: Literal["user", "assistant"] = "user"
+
+
+def read_short_correction(sentence: str) -> ShortCorrection | None:
+    """Return the correction that a sentence is; None if it is none."""
+    found = _SHORT.match(sentence.strip())
+    if found is None or not (found["cue"] or found["old"]):
+        return None
+    new, old = found["new"].strip(".,:'"), (found["old"] or "").strip(".,:'")
+    if not new or new.lower() in _NO_VALUE or old.lower() in _NO_VALUE:
+        return None
+    return ShortCorrection(new, old or None, one=found["one"] is not None)
+
+
+def apply_correction(correction: ShortCorrection, fact: str, heard: Iterable[str]) -> str | None:
+    """Return a fact with the new value in the place of the old one; None if the correction is not about it.
+
+    Args:
+        correction: The correction.
+        fact: The fact that may be meant.
+        heard: What was said before the correction: a value that nobody said is not corrected.
+    """
+    said = {each.lower() for text in heard for each in _VALUE.findall(text)}
+    old = correction.old or _find_old(correction, fact, said)
+    if old is None:
+        return None
+    completed, count = re.subn(
+        rf"(?<![\w-]){re.escape(old)}(?![\w-])", lambda _: correction.new, fact, count=1, flags=re.IGNORECASE
+    )
+    return completed if count else None
+
+
+def _find_old(correction: ShortCorrection, fact: str, said: set[str]) -> str | None:
+    """Return the only word of a fact that may be meant; None if there are several, or none."""
+    new = correction.new
+    sorts: Sequence[list[str]] = [
+        [word for word in _VALUE.findall(fact[1:]) if sort.fullmatch(word)] for sort in _SORTS if sort.fullmatch(new)
+    ]
+    words = sorts[0] if sorts else _MODIFIER.findall(fact) if correction.one else []
+    meant = {word for word in words if word.lower() in said and word.lower() != new.lower()}
+    return meant.pop() if len(meant) == 1 else None
+
 
 MIN_WORDS = 3  # of a sentence that nobody asked to keep
 _FIRST_NAME = re.compile(r"\A[A-Z][\w'-]++(?= (?:is|was|has|does|runs|lives|works|likes|hates|loves|comes|can)\b)")
@@ -104,12 +218,12 @@ def _list_facts(sentence: Sentence, *, continues: bool) -> Iterator[FoundFact]:
         yield FoundFact(content=sentence.whole, kind="correction", short=short)
     if (explicit := _read_explicit(text)) is not None:
         yield explicit
-    if sentence.asked_to_keep and not _find_any((noise.QUESTION, noise.DEIXIS), text):
+    if sentence.asked_to_keep and not _find_any((phrases.QUESTION, phrases.DEIXIS), text):
         yield FoundFact(content=capitalize(text), kind=_name_kind(text))
     if continues and (found := _read_statement(text, own=True)) is not None:
         yield found
     readings = [_name_subject(text, sentence.before)]
-    if not _find_any((noise.QUESTION, noise.DOUBT), text):
+    if not _find_any((phrases.QUESTION, phrases.DOUBT), text):
         clauses = split_clauses(text)
         if len(clauses) > 1 and phrases.IMPERATIVE.match(text):
             readings.append(clauses[0])
@@ -129,10 +243,10 @@ def _read_explicit(text: str) -> FoundFact | None:
     fact = asked["fact"].strip()
     if _ASKED_POLITELY.match(text):
         fact = fact.rstrip("? ")
-    noises = [noise.DEIXIS, noise.QUESTION, noise.JOKE]
+    noises = [phrases.DEIXIS, phrases.QUESTION, phrases.JOKE]
     if not _WISHED.match(text):
-        noises.append(noise.WORK)
-    vague = _find_any(noises, fact) or (noise.PASSING.search(fact) and not noise.DATE.search(fact))
+        noises.append(phrases.WORK)
+    vague = _find_any(noises, fact) or (phrases.PASSING.search(fact) and not phrases.DATE.search(fact))
     if vague or (len(fact.split()) < 2 and not _CJK.search(fact)):
         return None
     return FoundFact(content=capitalize(fact), kind=_name_kind(fact))
@@ -154,8 +268,8 @@ def _read_statement(text: str, *, own: bool = False) -> FoundFact | None:
 def _list_readings(text: str, *, correcting: bool, deciding: bool, own: bool) -> Iterator[tuple[str, Tier]]:
     """Yield kind and tier of the fact that a sentence may state, the surest first."""
     anchored, decided = _is_anchored(text, own=own), _find_any(phrases.DECISIONS, text)
-    if noise.PASSING.search(text):
-        if anchored and noise.DATE.search(text):
+    if phrases.PASSING.search(text):
+        if anchored and phrases.DATE.search(text):
             yield "fact", "pending"
         return
     if phrases.IMPERATIVE.match(text) and not decided:
@@ -203,7 +317,7 @@ def _is_no_statement(text: str) -> bool:
     """Return True if a sentence asks, doubts, points at something unseen, or is about the work of the moment."""
     if len(_WORD.findall(text)) < MIN_WORDS and not _CJK.search(text):
         return True
-    return _find_any((noise.QUESTION, noise.DOUBT, noise.DEIXIS, noise.WORK), text)
+    return _find_any((phrases.QUESTION, phrases.DOUBT, phrases.DEIXIS, phrases.WORK), text)
 
 
 def _is_lasting(text: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from memory_core.errors import InvalidArgument, StoreReadOnly
-from memory_core.items.capture.extraction import STORE_FACTS
+from memory_core.items.capture.memorizing import STORE_FACTS
 from memory_core.items.items import Items
 from memory_core.text.paragraphs import fingerprint_recalled
 from tests.unit.items.test_items import configure
