@@ -321,7 +321,7 @@ class History:
 
     def close(self) -> None:
         """Close the file until it is needed again; may be called twice."""
-        self._store.close()
+        self._store.release()
 
 
 def show(instant: datetime) -> str:

@@ -71,7 +71,7 @@ def import_git(config: AgentConfig) -> Imported:
             states = reader.read_moments(earlier)
             versions = insert(connection, states, ORIGIN, first - len(earlier), first)
     finally:
-        store.close()
+        store.release()
     left_out = [*reader.describe(), *naming.describe(commits)]
     if shallow:
         left_out.append("commits before the first one of this shallow clone; to have them: git fetch --unshallow")

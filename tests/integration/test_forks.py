@@ -179,7 +179,7 @@ def test_a_child_meets_no_lock_that_a_thread_of_its_parent_held(slot: MemorySlot
 
 
 def test_a_connection_that_is_used_at_the_fork_is_refused_in_the_child(tmp_path: Path) -> None:
-    pool = sqlite.ConnectionPool(tmp_path / "notes.sqlite", sqlite.INDEX, ["CREATE TABLE notes (text)"])
+    pool = sqlite.Database(tmp_path / "notes.sqlite", sqlite.INDEX, ["CREATE TABLE notes (text)"])
 
     def work() -> str | None:
         try:
@@ -189,7 +189,7 @@ def test_a_connection_that_is_used_at_the_fork_is_refused_in_the_child(tmp_path:
             pool.close()  # closes nothing of the parent
             return error.action
 
-    with pool.hold_writer() as connection:
+    with pool.maintain() as connection:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("INSERT INTO notes VALUES ('a')")
         assert "spawn" in run_forked(work)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import memory_core
-from memory_core.stores.sqlite.opening import BUSY_TIMEOUT_MS
+from memory_core.stores.sqlite.connections import BUSY_TIMEOUT_MS
 from tests.command import REPOSITORY
 from tests.servers.openai import HeldServer
 from tests.waiting import HANG_GUARD_SECONDS

@@ -21,7 +21,7 @@ from memory_core.history.store import rows
 from memory_core.history.store.store import HISTORY, HistoryStore
 from memory_core.sources.notes import hash_bytes
 from memory_core.stores.sqlite import INDEX, REBUILD, Connection, exists, open_reader, translate_errors
-from memory_core.stores.sqlite.wiping import repeat, rewrite_file
+from memory_core.stores.sqlite.files import repeat, rewrite_file
 from memory_core.text.packing import unpack
 from memory_core.text.wording import Wording
 
@@ -297,6 +297,7 @@ class Deletions:
             seconds: How long to wait for other programs.
         """
         with self._store.maintain() as connection:
+            self._store.close_idle()
             return repeat(lambda: rewrite_file(connection, HISTORY), seconds=seconds)
 
     def remove_mark(self, done: Mark) -> None:

@@ -10,16 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from memory_core.atomic import locked
 from memory_core.config.settings import HistorySettings
-from memory_core.errors import StoreCorrupt
+from memory_core.errors import StoreCorrupt, StoreError
 from memory_core.history.moments import NoteKey
 from memory_core.history.store import rows
 from memory_core.history.store.rows import DamagedBody
 from memory_core.records import FileStamp
 from memory_core.sources.notes import hash_bytes
 from memory_core.stores import sqlite
-from memory_core.stores.sqlite import Connection, ConnectionPool, FileKind
+from memory_core.stores.sqlite import Connection, Database, FileKind
 from memory_core.stores.sqlite.files import QUICK_BYTES, FileId
 
 log = logging.getLogger(__name__)
@@ -67,7 +66,6 @@ HISTORY = FileKind(
 )
 
 CHECK_SECONDS = 24 * 3600  # between two looks at a whole large file
-LOCK_SECONDS = 10.0  # that one process waits for another to set a damaged file aside
 DAY_MS = 86_400_000
 PRUNE_TO = 0.9  # of the largest size, so that not every sync has to drop something
 LEAST_CHECK_MS = DAY_MS // 4  # between two looks at the age of versions
@@ -87,8 +85,8 @@ class PastNote(NamedTuple):
     data: bytes | None
 
 
-class HistoryStore:
-    """Pooled connections to one history file. The constructor opens nothing. May be used from several threads.
+class HistoryStore(Database):
+    """One history file. The constructor opens nothing. May be used from several threads.
 
     Args:
         path: The file, made by the first write.
@@ -97,16 +95,9 @@ class HistoryStore:
     """
 
     def __init__(self, path: Path, *, writable: bool = True, clock: Callable[[], float] = time.time) -> None:
-        self._clock = clock
-        self.path = path
-        self.writable = writable
-        self._pool = ConnectionPool(path, HISTORY, MIGRATIONS, writable=writable, prepare=_prepare)
-        self._checked: FileId | None = None  # the file that was looked at for damage
-        self._mended: FileId | None = None  # the same, whatever its size
-
-    def exists(self) -> bool:
-        """Return True if the file exists."""
-        return sqlite.exists(self.path)
+        super().__init__(path, HISTORY, MIGRATIONS, writable=writable, prepare=_prepare)
+        self._now = clock
+        self._mended: FileId | None = None  # the file that was looked at for damage, whatever its size
 
     def mend(self) -> Path | None:
         """Look at a whole file once, and set it aside if it is damaged; return its new path then.
@@ -120,10 +111,10 @@ class HistoryStore:
         if not self.writable or file is None or file == self._mended:
             return None
         due = self._is_check_due()
-        aside = self._set_aside() if due else None
+        aside = self._replace_damaged() if due else None
         if due and aside is None:
             with self.write() as connection:
-                connection.execute("INSERT OR REPLACE INTO meta VALUES ('checked_at', ?)", (str(int(self._clock())),))
+                connection.execute("INSERT OR REPLACE INTO meta VALUES ('checked_at', ?)", (str(int(self._now())),))
         self._checked = self._mended = sqlite.identify(self.path)
         return aside
 
@@ -135,7 +126,7 @@ class HistoryStore:
                 last = connection.execute("SELECT value FROM meta WHERE key = 'checked_at'").get
         except StoreCorrupt:
             return True
-        return last is None or not 0 <= self._clock() - int(last) < CHECK_SECONDS
+        return last is None or not 0 <= self._now() - int(last) < CHECK_SECONDS
 
     def list_set_aside(self) -> list[Path]:
         """Return the damaged files that were set aside, the oldest first; none of a folder that may not be entered."""
@@ -144,75 +135,31 @@ class HistoryStore:
             found += self.path.parent.glob(f"{glob.escape(self.path.name)}{sqlite.ASIDE}-*")
         return sorted(each for each in found if not each.name.endswith(("-wal", "-shm")))
 
-    @contextlib.contextmanager
-    def read(self) -> Iterator[Connection]:
-        """Yield a connection inside one read transaction.
+    def on_damage(self, error: StoreError) -> None:
+        """Set a damaged file aside, so that the next write begins a new one."""
+        if self.writable and isinstance(error, StoreCorrupt):
+            self._replace_damaged()
 
-        Raises:
-            NotIndexed: There is no file yet.
-            StoreError: The file cannot be used.
-        """
-        with self._watch(), self._pool.read() as connection:
-            yield connection
-
-    @contextlib.contextmanager
-    def write(self) -> Iterator[Connection]:
-        """Yield a connection inside one write transaction: committed after the block, rolled back by any error.
-
-        Raises:
-            StoreError: The file cannot be used.
-            SyncBusy: Another process writes.
-        """
-        with (
-            self._watch(),
-            self._pool.hold_writer() as connection,
-            sqlite.transaction(connection, self.path, HISTORY),
-        ):
-            yield connection
-
-    @contextlib.contextmanager
-    def maintain(self) -> Iterator[Connection]:
-        """Yield the writing connection outside a transaction, and close the idle readers."""
-        with self._watch(), self._pool.hold_writer() as connection:
-            self._pool.close_idle()
-            yield connection
-
-    def close(self) -> None:
-        """Close all connections until one is needed again; may be called twice."""
-        self._pool.release()
+    def _replace_damaged(self) -> Path | None:
+        found = self.set_aside()
+        if found is None:
+            return None
+        aside, problem = found
+        log.warning("%s was damaged (%s); a new history begins, and the old file is %s", self.path, problem, aside.name)
+        return aside
 
     @contextlib.contextmanager
     def _watch(self) -> Iterator[None]:
-        """Set a damaged file aside, so that the next write begins a new one; this call still fails."""
-        file = sqlite.identify(self.path)
-        if self.writable and file is not None and file != self._checked:
-            if self.path.stat().st_size <= QUICK_BYTES:
-                self._set_aside()
-            self._checked = sqlite.identify(self.path)
+        """Look at a file before its first use, and tell which versions can still be read when one is damaged."""
+        self.check()
         try:
-            yield
+            with super()._watch():
+                yield
         except DamagedBody as error:
             action = (
                 f"other versions can still be read; to begin anew, move {self.path} away and run: memory-core index"
             )
             raise StoreCorrupt(self.path, f"the history file is damaged: {error}", action=action) from error
-        except StoreCorrupt:
-            if self.writable:
-                self._set_aside()
-            raise
-
-    def _set_aside(self) -> Path | None:
-        if sqlite.find_damage(self.path, HISTORY, MIGRATIONS) is None:
-            return None
-        with self._pool.closed(), locked(Path(f"{self.path}.lock"), timeout_seconds=LOCK_SECONDS):
-            problem = sqlite.find_damage(self.path, HISTORY, MIGRATIONS)
-            if problem is None:
-                return None  # another process has done it
-            if not sqlite.is_ours(self.path, HISTORY) and "another program" in problem:
-                raise StoreCorrupt(self.path, problem, action=HISTORY.elsewhere)
-            aside = sqlite.set_aside(self.path)
-        log.warning("%s was damaged (%s); a new history begins, and the old file is %s", self.path, problem, aside.name)
-        return aside
 
 
 def _prepare(connection: Connection) -> None:

@@ -304,7 +304,7 @@ class ItemsFile:
 
     def close(self) -> None:
         """Close all connections until one is needed again; may be called twice."""
-        self._store.close()
+        self._store.release()
 
     def refuse(self) -> None:
         """Refuse every call from now on."""

@@ -1,4 +1,4 @@
-"""Connections to the items file of one agent: read and write transactions, and the rescue of a damaged file."""
+"""The items file of one agent: its transactions, the rescue of a damaged file, and the wiping of what was deleted."""
 
 from __future__ import annotations
 
@@ -8,24 +8,21 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from memory_core.atomic import locked
-from memory_core.errors import MemoryClosed, StoreCorrupt, SyncBusy
+from memory_core.errors import MemoryClosed, StoreCorrupt, StoreError, SyncBusy
 from memory_core.items.store import salvage
 from memory_core.items.store.rows import load_wipe_mark
 from memory_core.items.store.schema import ITEMS, MIGRATIONS
 from memory_core.stores import sqlite
-from memory_core.stores.sqlite import Connection, ConnectionPool
-from memory_core.stores.sqlite.files import FileId
+from memory_core.stores.sqlite import Connection, Database
 
 log = logging.getLogger(__name__)
 
 WAIT_SECONDS = 30.0  # that a write waits for the writes of other processes
-LOCK_SECONDS = 30.0  # that one process waits for another to rescue a damaged file
 CHECKPOINT_SECONDS = 2.0  # that a wipe waits for readers of other processes
 
 
-class ItemStore:
-    """Pooled connections to one items file. The constructor opens nothing. May be used from several threads.
+class ItemStore(Database):
+    """One items file. The constructor opens nothing. May be used from several threads.
 
     Args:
         path: The file, made by the first write.
@@ -33,27 +30,9 @@ class ItemStore:
     """
 
     def __init__(self, path: Path, *, writable: bool = True) -> None:
-        self.path = path
-        self.writable = writable
-        self._pool = ConnectionPool(path, ITEMS, MIGRATIONS, writable=writable, prepare=_prepare, finish=_resume_wipe)
-        self._checked: FileId | None = None  # the file that was looked at for damage
+        super().__init__(path, ITEMS, MIGRATIONS, writable=writable, prepare=_prepare, finish=_resume_wipe)
         self._refused = False
         self.rescued: str | None = None  # a sentence about the last rescue by this process
-
-    def exists(self) -> bool:
-        """Return True if the file exists."""
-        return sqlite.exists(self.path)
-
-    @contextlib.contextmanager
-    def read(self) -> Iterator[Connection]:
-        """Yield a connection inside one read transaction.
-
-        Raises:
-            NotIndexed: There is no file yet.
-            StoreError: The file cannot be used.
-        """
-        with self._rescuing(), self._pool.read() as connection:
-            yield connection
 
     @contextlib.contextmanager
     def write(self, *, content: bool = True) -> Iterator[Connection]:
@@ -66,7 +45,7 @@ class ItemStore:
             StoreReadOnly, StoreFull, StoreCorrupt, StoreTooNew: See `sqlite.translate_errors`.
             SyncBusy: Other processes wrote for longer than `WAIT_SECONDS`.
         """
-        with self._rescuing(), self._pool.hold_writer() as connection:
+        with self.maintain() as connection:
             until = time.monotonic() + WAIT_SECONDS
             while True:
                 with contextlib.ExitStack() as stack:
@@ -87,69 +66,47 @@ class ItemStore:
         The next process that opens the file for writing tries again, also after this one was killed: `rows.delete` leaves
         a mark, which a finished wipe removes.
         """
-        with self._rescuing(), self._pool.hold_writer() as connection:
-            self._pool.close_idle()
-            from memory_core.stores.sqlite.wiping import repeat
+        with self.maintain() as connection:
+            self.close_idle()
+            from memory_core.stores.sqlite.files import repeat
 
             return repeat(lambda: _wipe(connection), seconds=CHECKPOINT_SECONDS)
-
-    def rest(self) -> None:
-        """Close idle connections, and drop pages that are kept in memory."""
-        self._pool.rest()
-
-    def close(self) -> None:
-        """Close all connections until one is needed again; may be called twice."""
-        self._pool.release()
 
     def refuse(self) -> None:
         """Refuse every call from now on: their memory was closed."""
         self._refused = True
 
     @contextlib.contextmanager
-    def _rescuing(self) -> Iterator[None]:
-        """Mend a file that turns out to be damaged, so that the next call can use it; this one still fails."""
+    def _watch(self) -> Iterator[None]:
+        """Refuse calls of a memory that was closed, and look at a file before its first use."""
         if self._refused:
             raise MemoryClosed
-        self._check()
-        try:
+        self.check()
+        with super()._watch():
             yield
-        except StoreCorrupt:
-            if self.writable:
-                self._rescue()
-            raise
 
-    def _check(self) -> None:
-        """Look for damage once for every file that stands at the path."""
-        file = sqlite.identify(self.path)
-        if file is None or file == self._checked or not self.writable:
+    def on_damage(self, error: StoreError) -> None:
+        """Set a damaged file aside, and save what can be read into a new one, so that the next call can use it."""
+        if not self.writable or not isinstance(error, StoreCorrupt):
             return
-        if sqlite.needs_check(self.path) and salvage.find_damage(self.path) is not None:
-            self._rescue()
-        self._checked = sqlite.identify(self.path)
+        saved = 0
 
-    def _rescue(self) -> None:
-        """Set a damaged file aside, and save what can be read into a new one; one process at a time.
-
-        Raises:
-            StoreCorrupt: A sound database of another program stands there, which is left alone.
-        """
-        with self._pool.closed(), locked(Path(f"{self.path}.lock"), timeout_seconds=LOCK_SECONDS):
-            problem = salvage.find_damage(self.path)
-            if problem is None:
-                return  # another process has done it
-            if "another program" in problem:
-                raise StoreCorrupt(self.path, problem, action=ITEMS.elsewhere)
-            aside = sqlite.set_aside(self.path)
+        def save(aside: Path) -> None:
+            nonlocal saved
             rows = list(salvage.read_rows(aside))
+            saved = len(rows)
             marks = ", ".join("?" * len(salvage.COLUMNS))
-            with self._pool.hold_writer() as connection, sqlite.transaction(connection, self.path, ITEMS):
+            with sqlite.transaction(connection := self._get_writer(), self.path, ITEMS):
                 connection.executemany(
                     f"INSERT OR IGNORE INTO items ({', '.join(salvage.COLUMNS)}) VALUES ({marks})", rows
                 )
                 _restore_others(connection, aside, {row[0] for row in rows})
-            self._checked = sqlite.identify(self.path)
+
+        found = self.set_aside(save)
+        if found is not None:
+            aside, problem = found
             self.rescued = (
-                f"the items file was damaged ({problem}); {len(rows)} items were saved, the old file is {aside.name}"
+                f"the items file was damaged ({problem}); {saved} items were saved, the old file is {aside.name}"
             )
             log.warning("%s: %s", self.path, self.rescued)
 
@@ -183,7 +140,7 @@ def _wipe(connection: Connection) -> bool:
 
     The keyword index keeps words as marks between its pages until it is written anew.
     """
-    from memory_core.stores.sqlite.wiping import rewrite_file
+    from memory_core.stores.sqlite.files import rewrite_file
 
     mark = load_wipe_mark(connection)
     try:

@@ -1,24 +1,43 @@
-"""SQLite: connections, pools and lock files, and SQLite's errors as ours. The only importer of the driver."""
+"""SQLite: databases, their connections and files, and the index. The only room that knows the driver."""
 
-from memory_core.stores.sqlite.driver import Connection
-from memory_core.stores.sqlite.errors import is_refused_statement, translate_errors
-from memory_core.stores.sqlite.extensions import TOKENIZER, load_tokenizer, load_vec0, open_tokenizer
+from memory_core.stores.sqlite.connections import (
+    INDEX,
+    PAGE_SIZE,
+    REBUILD,
+    TOKENIZER,
+    Connection,
+    FileKind,
+    cut_log,
+    drop_pages,
+    is_refused_statement,
+    load_tokenizer,
+    load_vec0,
+    open_reader,
+    open_tokenizer,
+    open_writer,
+    translate_errors,
+)
+from memory_core.stores.sqlite.database import (
+    Database,
+    PrivateDatabase,
+    check_version,
+    find_damage,
+    find_wrong_table,
+    run_migrations,
+    transaction,
+)
 from memory_core.stores.sqlite.files import (
+    ASIDE,
     delete_files,
     exists,
     find_foreign_size,
+    hold_lock,
     identify,
     is_ours,
     needs_check,
     read_header,
+    remove_obstacle,
 )
-from memory_core.stores.sqlite.kinds import INDEX, REBUILD, FileKind
-from memory_core.stores.sqlite.locks import hold_lock, remove_obstacle
-from memory_core.stores.sqlite.opening import PAGE_SIZE, cut_log, drop_pages, open_reader, open_writer
-from memory_core.stores.sqlite.pool import ConnectionPool
-from memory_core.stores.sqlite.private import PrivatePool
-from memory_core.stores.sqlite.rescue import ASIDE, find_damage, set_aside
-from memory_core.stores.sqlite.schema import check_version, find_wrong_table, run_migrations, transaction
 
 __all__ = [
     "ASIDE",
@@ -27,9 +46,9 @@ __all__ = [
     "REBUILD",
     "TOKENIZER",
     "Connection",
-    "ConnectionPool",
+    "Database",
     "FileKind",
-    "PrivatePool",
+    "PrivateDatabase",
     "check_version",
     "cut_log",
     "delete_files",

@@ -1,21 +1,35 @@
-"""Database files on disk: whose they are, which one stands at a path, and their deletion."""
+"""Database files on disk: whose they are, their locks, how they are set aside, wiped and deleted."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
-import stat
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from memory_core.errors import StoreError
-from memory_core.stores.sqlite import driver
-from memory_core.stores.sqlite.kinds import INDEX, FileKind
+import apsw
+
+from memory_core.errors import StoreError, StoreReadOnly, SyncBusy
+from memory_core.stores.sqlite.connections import (
+    INDEX,
+    WAIT,
+    Connection,
+    FileKind,
+    make_private,
+    refuse_inherited,
+    translate_errors,
+)
 
 FileId: TypeAlias = tuple[int, int]
 
 QUICK_BYTES = 2_000_000  # the first use by a process checks a file up to this size, which takes 10 ms for each MB
 UNCLEAN_BYTES = 50_000_000  # the same for a file that the last process to write it did not close
+ASIDE = ".damaged"  # and the time behind it: what was set aside before is kept, since nothing can make it anew
+POLL_SECONDS = 0.01  # between the tries of those who wait
+_ELSEWHERE = f"make it writable, or {INDEX.elsewhere}"
 _MAGIC = b"SQLite format 3\x00"  # at the beginning of every database
 _ENTER = "let this user enter its folders (chmod u+x), or choose another place: --state-dir or memorySearch.store.path"
 
@@ -30,24 +44,6 @@ def exists(path: Path) -> bool:
         return path.exists()
     except OSError as error:
         raise StoreError(path, f"cannot be reached ({error.strerror})", action=_ENTER) from error
-
-
-def make_private(path: Path, *beside: str) -> None:
-    """Take a database file from its group and all others; one of another owner stays as it is.
-
-    SQLite gives what it makes beside the file the same permissions.
-
-    Args:
-        path: The file.
-        beside: Ends of the names of files beside it, which may be there from before.
-    """
-    if os.name != "posix":
-        return
-    for file in (path, *(path.with_name(path.name + end) for end in beside)):
-        with contextlib.suppress(OSError):
-            mode = stat.S_IMODE(file.stat().st_mode)
-            if mode & 0o077:
-                file.chmod(mode & 0o700)  # by its name: to open and close it would drop SQLite's locks
 
 
 def identify(path: Path) -> FileId | None:
@@ -85,8 +81,7 @@ def read_header(path: Path) -> bytes:
     it, so that another process may take itself for the last one and delete their journal
     (https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).
     """
-    driver.refuse_inherited(path)
-    apsw = driver.apsw
+    refuse_inherited(path)
     try:
         file = apsw.VFSFile("", os.path.realpath(path), [apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB, 0])
     except apsw.Error:
@@ -104,8 +99,127 @@ def find_foreign_size(path: Path) -> int:
     return 0 if read_header(path)[: len(_MAGIC)] in {_MAGIC, b""} else path.stat().st_size
 
 
+def set_aside(path: Path) -> Path:
+    """Rename a damaged file and its side files; return the new name.
+
+    Raises:
+        StoreReadOnly: It cannot be renamed.
+    """
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    names = (Path(f"{path}{ASIDE}-{stamp}{suffix}") for suffix in ("", *(f"-{number}" for number in range(1, 100))))
+    aside = next(name for name in names if not name.exists())
+    try:
+        os.replace(path, aside)  # noqa: PTH105 -- beside the others
+        for suffix in ("-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(f"{path}{suffix}", f"{aside}{suffix}")  # noqa: PTH105
+    except OSError as error:
+        raise StoreReadOnly(
+            path, f"it is damaged and cannot be moved aside ({error.strerror})", action=f"move {path} elsewhere"
+        ) from error
+    return aside
+
+
 def delete_files(path: Path) -> None:
     """Delete an index with its -wal and -shm files; nobody else may have it open."""
     for suffix in ("", "-wal", "-shm"):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(f"{path}{suffix}")  # noqa: PTH108 -- a suffix behind the whole name
+
+
+@contextlib.contextmanager
+def hold_lock(path: Path, *, wait_seconds: float, clear: bool = False) -> Iterator[None]:
+    """Hold a lock file, which is made when missing and stays empty; the system releases the lock when its owner dies.
+
+    Args:
+        path: The lock file.
+        wait_seconds: How long to wait for another owner, of this process or another.
+        clear: The name is ours alone, so that what else stands there is damage: an empty folder or a broken link is removed,
+            garbage is cut off.
+
+    Raises:
+        SyncBusy: Another process or thread holds the lock for longer than `wait_seconds`.
+        StoreReadOnly: The file cannot be made or written.
+    """
+    import filelock
+
+    if clear:
+        remove_obstacle(path)
+    elif path.is_file() and path.stat().st_size:  # which taking the lock would cut off
+        raise StoreReadOnly(path, "this is no lock of memory-core", action="delete it if nothing else needs it")
+    lock = filelock.FileLock(path, mode=0o600, poll_interval=POLL_SECONDS)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock.acquire(timeout=wait_seconds)
+    except filelock.Timeout as error:
+        raise SyncBusy(f"{path}: another process is syncing this index", action=WAIT) from error
+    except OSError as error:
+        raise StoreReadOnly(path, "the lock of the index cannot be taken", action=_ELSEWHERE) from error
+    try:
+        make_private(path)
+        yield
+    finally:
+        lock.release()
+
+
+def remove_obstacle(path: Path) -> str | None:
+    """Remove an empty folder, or a link that leads to a folder or to itself.
+
+    Returns:
+        What was in the way; None if nothing was removed.
+    """
+    try:
+        if path.is_symlink():
+            if path.exists() and not path.is_dir():
+                return None
+            if not path.exists() and not _is_loop(path):
+                return None  # a file can be made behind it
+            path.unlink()
+            return f"{path.name} was a link to no file"
+        if path.is_dir():
+            path.rmdir()  # fails unless it is empty
+            return f"{path.name} was an empty folder"
+    except OSError:
+        return None
+    return None
+
+
+def _is_loop(path: Path) -> bool:
+    """Return True if a link leads back to itself."""
+    try:
+        path.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
+
+
+def rewrite_file(connection: Connection, kind: FileKind) -> bool:
+    """Write a database anew, and cut off its journal; return False while another connection is in the way.
+
+    With secure_delete SQLite overwrites what it deletes, but not the copies that it leaves behind when it moves rows from page
+    to page.
+
+    Args:
+        connection: The writing one, outside a transaction.
+        kind: The file's.
+
+    Raises:
+        StoreError: The file cannot be written.
+    """
+    try:
+        with translate_errors(Path(connection.filename), kind):
+            connection.execute("VACUUM")
+            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() or (1, 0, 0)
+    except SyncBusy:
+        return False
+    return not busy
+
+
+def repeat(wipe: Callable[[], bool], *, seconds: float) -> bool:
+    """Call a function until it returns True, which it may do at the last call; return False if it did not in time."""
+    until = time.monotonic() + seconds
+    while not wipe():
+        if time.monotonic() >= until:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True

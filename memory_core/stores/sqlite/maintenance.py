@@ -126,7 +126,7 @@ def wipe(store: Store, *, seconds: float) -> bool:
         store: The index.
         seconds: How long to wait for readers of other processes.
     """
-    from memory_core.stores.sqlite.wiping import repeat, rewrite_file
+    from memory_core.stores.sqlite.files import repeat, rewrite_file
 
     try:
         with store.write(content=False) as connection:

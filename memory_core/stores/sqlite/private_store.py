@@ -21,8 +21,8 @@ class PrivateStore(Store):
     def __init__(self, source: Store) -> None:
         super().__init__(source.path, vectors=source.vectors.fork())
         with source.read() as connection:
-            self._copy = sqlite.PrivatePool(connection, source.path, INDEX)
-        with self._copy.hold_writer() as connection:  # it lives for some questions: merging would not pay
+            self._copy = sqlite.PrivateDatabase(connection, source.path, INDEX)
+        with self._copy.maintain() as connection:  # it lives for some questions: merging would not pay
             connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('automerge', 0)")
 
     @contextlib.contextmanager
@@ -47,7 +47,7 @@ class PrivateStore(Store):
     @contextlib.contextmanager
     def maintain(self) -> Iterator[Connection]:
         """See `Store`."""
-        with self._copy.hold_writer() as connection:
+        with self._copy.maintain() as connection:
             yield connection
 
     def close(self) -> None:

@@ -10,10 +10,10 @@ from itertools import islice
 from pathlib import Path
 
 from memory_core.config.settings import Vector
-from memory_core.errors import MemoryCoreError, StoreCorrupt, StoreError
+from memory_core.errors import MemoryCoreError, StoreCorrupt
 from memory_core.stores import sqlite
 from memory_core.stores.interface import Reader
-from memory_core.stores.sqlite import INDEX, Connection, ConnectionPool
+from memory_core.stores.sqlite import INDEX, Connection, Database
 from memory_core.stores.sqlite.damage import DamagedRow, translate_bad_text
 from memory_core.stores.sqlite.files import FileId
 from memory_core.stores.sqlite.meta import bump_generation
@@ -28,8 +28,8 @@ log = logging.getLogger(__name__)
 _SAVED_TOGETHER = 1000  # embeddings of a damaged index that are committed in one transaction
 
 
-class Store:
-    """Pooled connections to one index file. The constructor opens nothing.
+class Store(Database):
+    """One index file. The constructor opens nothing.
 
     Args:
         path: The index file.
@@ -41,32 +41,10 @@ class Store:
     def __init__(
         self, path: Path, *, writable: bool = True, vectors: VectorIndex | None = None, in_own_folder: bool = False
     ) -> None:
-        self.path = path
+        super().__init__(path, INDEX, MIGRATIONS, writable=writable, prepare=convert_rows)
         self.in_own_folder = in_own_folder
-        self._failed: tuple[FileId | None, StoreError] | None = None  # what may be damage, and the file it was met in
-        self.writable = writable
         self.vectors = vectors or VectorIndex(Vector())
         self._caches = ReaderCaches(None)
-        self._pool = ConnectionPool(path, INDEX, MIGRATIONS, writable=writable, prepare=convert_rows)
-
-    def exists(self) -> bool:
-        """Return True if the file exists.
-
-        Raises:
-            StoreError: The system does not say.
-        """
-        return sqlite.exists(self.path)
-
-    @contextlib.contextmanager
-    def read(self) -> Iterator[Connection]:
-        """Yield a connection inside one read transaction, so that all that is read belongs to one moment.
-
-        Raises:
-            NotIndexed: There is no index yet.
-            StoreError: The file cannot be used.
-        """
-        with self._watch(), self._pool.read() as connection:
-            yield connection
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Reader]:
@@ -76,7 +54,7 @@ class Store:
             NotIndexed: There is no index yet.
             StoreError: It cannot be used.
         """
-        with self._watch(), self._read_file() as (connection, file):
+        with self._read_file() as (connection, file):
             caches = self._caches
             if caches.file != file:  # somebody has put another file in its place, which may count the same generations
                 caches = self._caches = ReaderCaches(file)
@@ -84,7 +62,7 @@ class Store:
             yield StoreReader(connection, self.vectors, caches)
 
     def _read_file(self) -> AbstractContextManager[tuple[Connection, FileId | None]]:
-        return self._pool.read_file()
+        return self.read_file()
 
     @contextlib.contextmanager
     def write(self, *, content: bool = True) -> Iterator[Connection]:
@@ -98,16 +76,10 @@ class Store:
         Raises:
             StoreReadOnly, StoreFull, StoreCorrupt, StoreTooNew, SyncBusy: See `sqlite.translate_errors`.
         """
-        with self._watch(), self._pool.hold_writer() as connection, sqlite.transaction(connection, self.path):
+        with super().write() as connection:
             yield connection
             if content:
                 bump_generation(connection)
-
-    @contextlib.contextmanager
-    def maintain(self) -> Iterator[Connection]:
-        """Yield the writing connection outside a transaction, for checkpoints and vacuum; makes or migrates the file."""
-        with self._watch(), self._pool.hold_writer() as connection:
-            yield connection
 
     @property
     def is_suspect(self) -> bool:
@@ -139,7 +111,7 @@ class Store:
         problem = failed[1].reason if failed is not None and certain else find_damage(self.path)
         if problem is None or not may_replace(self.path, in_own_folder=self.in_own_folder):
             return removed
-        with self._pool.closed():
+        with self.closed():
             self._save_embeddings(set_aside(self.path))
         return problem
 
@@ -160,31 +132,16 @@ class Store:
 
     @contextlib.contextmanager
     def _watch(self) -> Iterator[None]:
-        """Translate the driver's errors, and remember those that may be damage of this file, for `repair`."""
-        file = sqlite.identify(self.path)
-        try:
-            with _translate_damage(self.path):
-                yield
-        except StoreError as error:
-            if type(error) in {StoreCorrupt, StoreError}:
-                self._failed = file, error
-            raise
+        """Translate also what was found in rows."""
+        with super()._watch():
+            try:
+                with translate_bad_text():
+                    yield
+            except DamagedRow as error:
+                raise StoreCorrupt(self.path, f"the index is damaged: {error}", action=sqlite.REBUILD) from error
 
     def rest(self) -> None:
         """Let go of rows, vectors, idle connections and their pages; the next search reads them again."""
         self._caches = ReaderCaches(self._caches.file)
         self.vectors.forget_all()
-        self._pool.rest()
-
-    def close(self) -> None:
-        """Close all connections; may be called twice."""
-        self._pool.close()
-
-
-@contextlib.contextmanager
-def _translate_damage(path: Path) -> Iterator[None]:
-    try:
-        with translate_bad_text():
-            yield
-    except DamagedRow as error:
-        raise StoreCorrupt(path, f"the index is damaged: {error}", action=sqlite.REBUILD) from error
+        super().rest()

@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from memory_core.stores.sqlite import drop_pages, open_reader, open_writer, read_header
-from memory_core.stores.sqlite.opening import MOST_CACHED_BYTES
+from memory_core.stores.sqlite.connections import MOST_CACHED_BYTES
 
 # SQLite's lock of a reader: https://www.sqlite.org/src/file/src/os.h (SHARED_FIRST, SHARED_SIZE)
 _TAKE_READERS_LOCK = """

@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from memory_core.stores.sqlite import INDEX
-from memory_core.stores.sqlite.pool import SPARE_SECONDS, ConnectionPool
+from memory_core.stores.sqlite.database import SPARE_SECONDS, Database
 
 MIGRATIONS = ("CREATE TABLE notes (text TEXT)",)
 
@@ -29,26 +29,26 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def pool(tmp_path: Path, clock: Clock) -> Iterator[ConnectionPool]:
-    made = ConnectionPool(tmp_path / "index.sqlite", INDEX, MIGRATIONS, clock=clock)
-    with made.hold_writer():
+def pool(tmp_path: Path, clock: Clock) -> Iterator[Database]:
+    made = Database(tmp_path / "index.sqlite", INDEX, MIGRATIONS, clock=clock)
+    with made.maintain():
         pass
     yield made
     made.close()
 
 
-def read_at_once(pool: ConnectionPool, count: int) -> list[int]:
+def read_at_once(pool: Database, count: int) -> list[int]:
     """Let some readers read at the same time; return which connections they had."""
     with ExitStack() as stack:
         return [id(stack.enter_context(pool.read())) for _ in range(count)]
 
 
-def count_open(pool: ConnectionPool) -> int:
+def count_open(pool: Database) -> int:
     """Open connections to the file of a pool."""
     return sum(each.db_filename("main") == str(pool.path) for each in apsw.connections())
 
 
-def test_the_connection_that_was_used_last_is_used_next(pool: ConnectionPool, clock: Clock) -> None:
+def test_the_connection_that_was_used_last_is_used_next(pool: Database, clock: Clock) -> None:
     first = read_at_once(pool, 3)
     assert len({*first}) == 3
     for _ in range(5):
@@ -56,7 +56,7 @@ def test_the_connection_that_was_used_last_is_used_next(pool: ConnectionPool, cl
         assert read_at_once(pool, 1) == first[:1]  # the stack gives it back last
 
 
-def test_connections_that_are_seldom_needed_are_closed(pool: ConnectionPool, clock: Clock) -> None:
+def test_connections_that_are_seldom_needed_are_closed(pool: Database, clock: Clock) -> None:
     read_at_once(pool, 1)
     one = count_open(pool)
     read_at_once(pool, 4)
@@ -70,14 +70,14 @@ def test_connections_that_are_seldom_needed_are_closed(pool: ConnectionPool, clo
     assert count_open(pool) == one
 
 
-def test_connections_that_are_needed_at_once_again_and_again_stay(pool: ConnectionPool, clock: Clock) -> None:
+def test_connections_that_are_needed_at_once_again_and_again_stay(pool: Database, clock: Clock) -> None:
     first = {*read_at_once(pool, 3)}
     for _ in range(10):
         clock.now += SPARE_SECONDS
         assert {*read_at_once(pool, 3)} == first
 
 
-def test_readers_of_several_threads_share_what_is_kept(pool: ConnectionPool, clock: Clock) -> None:
+def test_readers_of_several_threads_share_what_is_kept(pool: Database, clock: Clock) -> None:
     def read(_: int) -> None:
         clock.now += SPARE_SECONDS / 3
         with pool.read() as connection:

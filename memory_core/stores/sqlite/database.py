@@ -1,0 +1,512 @@
+"""One SQLite file of ours: its pooled connections, transactions, migrations, and what happens when it is damaged."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import cast
+
+import apsw
+
+from memory_core.atomic import locked
+from memory_core.errors import NotIndexed, StoreCorrupt, StoreError, StoreReadOnly, StoreTooNew
+from memory_core.stores.sqlite import files
+from memory_core.stores.sqlite.connections import (
+    INDEX,
+    Connection,
+    FileKind,
+    is_refused_statement,
+    open_reader,
+    open_writer,
+    refuse_inherited,
+    translate_errors,
+)
+
+SPARE_SECONDS = 10.0  # after which a reading connection is closed that was seldom needed: each keeps 2 MB of pages
+LOCK_SECONDS = 30.0  # that one process waits for another to set a damaged file aside
+MOST_NEWER = 100  # migrations that a newer version may have had; a number beyond is none
+
+_open: weakref.WeakSet[Database] = weakref.WeakSet()
+
+
+def _do_nothing(*_: object) -> None:
+    pass
+
+
+class Database:
+    """Connections to the file that stands at a path; those to a file that was deleted or replaced are closed.
+
+    Readers share idle connections; for the writing one threads take turns. The constructor opens nothing. The first use of a
+    writing connection makes the file, or migrates it. A subclass says in `on_damage` what becomes of a damaged file.
+
+    Args:
+        path: The file.
+        kind: What it should be.
+        migrations: See `run_migrations`.
+        writable: False opens the file for reading only, and never makes or changes it.
+        prepare: Called with a new writing connection, before migrations.
+        finish: Called with a new writing connection, after migrations.
+        clock: Seconds that never go back.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        kind: FileKind,
+        migrations: Sequence[str],
+        *,
+        writable: bool = True,
+        prepare: Callable[[Connection], None] = _do_nothing,
+        finish: Callable[[Connection], None] = _do_nothing,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.path = path
+        self.kind = kind
+        self.writable = writable
+        self._migrations = migrations
+        self._prepare = prepare
+        self._finish = finish
+        self._clock = clock
+        self._closed = False
+        self._checked: files.FileId | None = None  # the file that `check` has looked at
+        self._failed: tuple[files.FileId | None, StoreError] | None = (
+            None  # what may be damage, and the file it was met in
+        )
+        self._releases = 0  # a connection that was borrowed before one is closed when it comes back
+        self._begin_anew()
+        _open.add(self)
+
+    def _begin_anew(self) -> None:
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._write_lock = threading.RLock()
+        self._idle: list[tuple[float, Connection]] = []  # with the time when each came back, the last one at the end
+        self._writer: Connection | None = None
+        self._idle_file: files.FileId | None = None  # that the idle connections have open
+        self._writer_file: files.FileId | None = None
+
+    def _leave_parent(self) -> None:
+        """In a forked process, begin anew: threads that it does not have may hold the locks.
+
+        Raises:
+            StoreError: A connection of the parent was in use at the fork.
+        """
+        if self._process != os.getpid():
+            refuse_inherited(self.path)
+            self._begin_anew()
+
+    def exists(self) -> bool:
+        """Return True if the file exists.
+
+        Raises:
+            StoreError: The system does not say.
+        """
+        return files.exists(self.path)
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Yield a connection inside one read transaction, so that all that is read belongs to one moment.
+
+        Raises:
+            NotIndexed: There is no file yet, or one to be migrated that this database may not write.
+            StoreError: The file cannot be used.
+        """
+        with self.read_file() as (connection, _):
+            yield connection
+
+    @contextlib.contextmanager
+    def read_file(self) -> Iterator[tuple[Connection, files.FileId | None]]:
+        """Yield a connection as `read` does, and which file it has open: another one may have taken its place."""
+        self._leave_parent()
+        with self._watch():
+            releases = self._releases
+            connection, file = self._borrow()
+            try:
+                connection.execute("BEGIN")
+                yield connection, file
+                connection.execute("COMMIT")
+            except BaseException:
+                connection.close()
+                raise
+            self._give_back(connection, file, releases)
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[Connection]:
+        """Yield a connection inside one write transaction: committed after the block, rolled back by any error.
+
+        Raises:
+            StoreReadOnly, StoreFull, StoreCorrupt, StoreTooNew, SyncBusy: See `translate_errors`.
+        """
+        with self.maintain() as connection, transaction(connection, self.path, self.kind):
+            yield connection
+
+    @contextlib.contextmanager
+    def maintain(self) -> Iterator[Connection]:
+        """Yield the writing connection, outside a transaction, while other threads wait.
+
+        Raises:
+            StoreError: The file cannot be used; StoreReadOnly if this database may not write it.
+        """
+        self._leave_parent()
+        with self._write_lock, self._watch():
+            yield self._get_writer()
+
+    def on_damage(self, error: StoreError) -> None:
+        """Do what is to be done about a file that may be damaged; the call that met it still fails."""
+
+    @contextlib.contextmanager
+    def _watch(self) -> Iterator[None]:
+        """Translate the driver's errors, and report those that may be damage."""
+        file = files.identify(self.path)
+        try:
+            with translate_errors(self.path, self.kind):
+                yield
+        except StoreError as error:
+            if type(error) in {StoreCorrupt, StoreError}:
+                self._failed = file, error
+                self.on_damage(error)
+            raise
+
+    def check(self) -> None:
+        """Look for damage once in every file that stands at the path, unless that takes long, and report it."""
+        file = files.identify(self.path)
+        if not self.writable or file is None or file == self._checked:
+            return
+        if files.needs_check(self.path) and (problem := self.find_damage()) is not None:
+            self.on_damage(StoreCorrupt(self.path, problem, action=self.kind.repair))
+        self._checked = files.identify(self.path)
+
+    def find_damage(self) -> str | None:
+        """Return how the file is damaged; see `find_damage`."""
+        return find_damage(self.path, self.kind, self._migrations)
+
+    def set_aside(self, refill: Callable[[Path], None] = _do_nothing) -> tuple[Path, str] | None:
+        """Rename a file that turns out to be damaged, so that the next write begins a new one; one process at a time.
+
+        Args:
+            refill: Called with the renamed file, before other threads and processes write.
+
+        Returns:
+            The renamed file, and how it is damaged; None if the file is sound, as when another process has done it.
+
+        Raises:
+            StoreCorrupt: A sound database of another program stands there, which is left alone.
+        """
+        if self.find_damage() is None:
+            return None
+        with self.closed(), locked(Path(f"{self.path}.lock"), timeout_seconds=LOCK_SECONDS):
+            problem = self.find_damage()
+            if problem is None:
+                return None
+            if "another program" in problem:
+                raise StoreCorrupt(self.path, problem, action=self.kind.elsewhere)
+            aside = files.set_aside(self.path)
+            refill(aside)
+            self._checked = files.identify(self.path)
+        return aside, problem
+
+    def close_idle(self) -> None:
+        """Close the reading connections that nobody uses."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for _, connection in idle:
+            connection.close()
+
+    def rest(self) -> None:
+        """Close the idle reading connections, and drop the pages that an idle writing one keeps in memory."""
+        if self._process != os.getpid():
+            return
+        self.close_idle()
+        if self._write_lock.acquire(blocking=False):
+            try:
+                if self._writer is not None:
+                    self._writer.execute("PRAGMA shrink_memory")
+            finally:
+                self._write_lock.release()
+
+    def close_unused(self) -> None:
+        """Close all connections of this process but those in use, without waiting for these."""
+        if self._process != os.getpid():
+            return
+        self.close_idle()
+        if self._write_lock.acquire(blocking=False):
+            try:
+                if self._writer is not None and not self._writer.in_transaction:
+                    self._close_writer()
+            finally:
+                self._write_lock.release()
+
+    @contextlib.contextmanager
+    def closed(self) -> Iterator[None]:
+        """Close all connections but those in use, and let no other thread write while the block replaces the file."""
+        with self._write_lock:
+            self.close_idle()
+            self._close_writer()
+            yield
+
+    def release(self) -> None:
+        """Close all connections until one is needed again, those in use when they come back; may be called twice."""
+        if self._process != os.getpid():  # they are the parent's
+            return
+        with self._lock:
+            self._releases += 1
+        with self.closed():
+            pass
+
+    def close(self) -> None:
+        """Close all connections as `release` does, and keep none open from now on; may be called twice."""
+        self._closed = True
+        self.release()
+
+    def _close_writer(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _borrow(self) -> tuple[Connection, files.FileId | None]:
+        file = files.identify(self.path)
+        if self._idle_file != file:
+            self.close_idle()
+        with self._lock:
+            self._idle_file = file
+            if self._idle:
+                return self._idle.pop()[1], file
+        if not files.exists(self.path):
+            raise NotIndexed(f"{self.path}: {self.kind.empty}", action=self.kind.fill)
+        return self._open_reader(), file
+
+    def _open_reader(self) -> Connection:
+        connection = open_reader(self.path, self.kind)
+        try:
+            version = self._check_version(connection)
+            if version != len(self._migrations):
+                if not self.writable:
+                    problem = f"the {self.kind.noun} was made by an older version" if version else self.kind.empty
+                    raise NotIndexed(f"{self.path}: {problem}", action=self.kind.fill)
+                with self._write_lock:
+                    self._get_writer()  # which migrates the file
+                connection.pragma("schema_version")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _check_version(self, connection: Connection) -> int:
+        return check_version(connection, self.path, len(self._migrations), self.kind)
+
+    def _give_back(self, connection: Connection, file: files.FileId | None, releases: int) -> None:
+        spare = [connection]
+        with self._lock:
+            if not self._closed and releases == self._releases and file == self._idle_file:
+                now = self._clock()
+                self._idle.append((now, connection))
+                spare = [idle for at, idle in self._idle if now - at > SPARE_SECONDS]
+                self._idle = [(at, idle) for at, idle in self._idle if now - at <= SPARE_SECONDS]
+        for each in spare:
+            each.close()
+
+    def _get_writer(self) -> Connection:
+        if not self.writable:
+            raise StoreReadOnly(self.path, f"this session may not write the {self.kind.noun}")
+        file = files.identify(self.path)
+        if self._writer_file != file:
+            self._close_writer()
+        if self._writer is None:
+            self._writer = self._open_writer()
+            self._writer_file = file or files.identify(self.path)
+        return self._writer
+
+    def _open_writer(self) -> Connection:
+        if files.exists(self.path) and self.path.stat().st_size:  # before WAL mode touches another program's file
+            with contextlib.closing(open_reader(self.path, self.kind)) as reader:
+                self._check_version(reader)
+        connection = open_writer(self.path, self.kind)
+        try:
+            self._prepare(connection)
+            run_migrations(connection, self.path, self._migrations, self.kind)
+            self._finish(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def _close_unused_before_fork() -> None:
+    for database in list(_open):
+        database.close_unused()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_close_unused_before_fork)
+
+
+class PrivateDatabase:
+    """A copy of a database in memory, with the methods of `Database`: it may be changed at will, and threads take turns.
+
+    Args:
+        source: A connection to the database, inside a read transaction.
+        path: The database, for messages.
+        kind: What it is.
+    """
+
+    writable = True
+
+    def __init__(self, source: Connection, path: Path, kind: FileKind) -> None:
+        self.path = path
+        self._kind = kind
+        self._lock = threading.RLock()
+        self._connection = apsw.Connection(":memory:")
+        with translate_errors(path, kind):
+            self._connection.pragma("page_size", int(source.pragma("page_size")))
+            with self._connection.backup("main", source, "main") as backup:
+                backup.step(-1)
+            self._connection.pragma("foreign_keys", True)
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Yield the connection inside a transaction."""
+        with self._lock, translate_errors(self.path, self._kind):
+            self._connection.execute("BEGIN")
+            try:
+                yield self._connection
+            finally:
+                self._connection.execute("ROLLBACK")
+
+    @contextlib.contextmanager
+    def maintain(self) -> Iterator[Connection]:
+        """Yield the connection outside a transaction."""
+        with self._lock, translate_errors(self.path, self._kind):
+            yield self._connection
+
+    def close(self) -> None:
+        """Let go of the copy; may be called twice."""
+        with self._lock:
+            self._connection.close()
+
+
+@contextlib.contextmanager
+def transaction(connection: Connection, path: Path, kind: FileKind = INDEX) -> Iterator[None]:
+    """Run the block in an immediate transaction: committed at the end, rolled back by any error.
+
+    A deferred one that turns to writing fails at once when another writer is ahead, whatever the busy timeout.
+    """
+    with translate_errors(path, kind):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(apsw.Error):  # SQLite has rolled back by itself after some errors
+                connection.execute("ROLLBACK")
+            raise
+
+
+def check_version(connection: Connection, path: Path, known: int, kind: FileKind = INDEX) -> int:
+    """Return the schema version of a file: 0 for an empty one.
+
+    Args:
+        connection: Of the file.
+        path: The file.
+        known: The newest version that this memory-core knows.
+        kind: What the file should be.
+
+    Raises:
+        StoreCorrupt: The file belongs to another program, or is damaged.
+        StoreTooNew: A newer memory-core wrote it.
+    """
+    elsewhere = kind.elsewhere.replace("place", "file")
+    if size := files.find_foreign_size(path):
+        problem = f"this is not {kind.article} {kind.noun} of memory-core, nor any SQLite database ({size} B)"
+        raise StoreCorrupt(path, problem, action=f"delete it if nothing else needs it, or {elsewhere}")
+    with translate_errors(path, kind):
+        # One statement, because another process may be making the file.
+        facts = connection.execute(
+            "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema)"
+            " FROM pragma_user_version, pragma_application_id"
+        ).get
+    version, application, tables = cast("tuple[int, int, int]", facts)
+    if application != kind.application_id and (version or tables):
+        raise StoreCorrupt(path, "this is a database of another program", action=elsewhere)
+    if not 0 <= version <= known + MOST_NEWER or (tables and not version):
+        raise StoreCorrupt(path, f"the {kind.noun} is damaged: its schema has no number", action=kind.repair)
+    if version > known:
+        raise StoreTooNew(
+            path,
+            f"it was written by a newer memory-core (schema {version}, this one knows {known})",
+            action=f"upgrade memory-core, or {elsewhere}",
+        )
+    return version
+
+
+def run_migrations(connection: Connection, path: Path, migrations: Sequence[str], kind: FileKind = INDEX) -> None:
+    """Bring a file to the newest schema, each numbered script in a transaction of its own.
+
+    Raises:
+        StoreError: See `check_version` and `translate_errors`.
+    """
+    if check_version(connection, path, len(migrations), kind) == len(migrations):
+        return
+    for number, script in enumerate(migrations, start=1):
+        with transaction(connection, path, kind):
+            if int(connection.pragma("user_version")) < number:
+                connection.execute(script)
+                connection.pragma("application_id", kind.application_id)
+                connection.pragma("user_version", number)
+
+
+def find_wrong_table(connection: Connection, migrations: Sequence[str]) -> str | None:
+    """Return how the tables of a file differ from those that some migrations make, in a few words; None if they don't.
+
+    A flipped bit in the text of a table's definition leaves a sound file with a table, or a column, that nothing asks for.
+
+    Args:
+        connection: Of the file.
+        migrations: Those that the file has had.
+
+    Raises:
+        apsw.Error: SQLite refuses to read a table.
+    """
+    with contextlib.closing(apsw.Connection(":memory:")) as model:
+        for script in migrations:
+            model.execute(script)
+        tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
+        for (name,) in model.execute(tables).fetchall():  # those of FTS5, too, which an answer may not touch for weeks
+            wanted, found = (each.execute(f"PRAGMA table_info({name})").fetchall() for each in (model, connection))
+            if not found:
+                return f"it has no table {name}"
+            if [column[1] for column in found] != [column[1] for column in wanted]:
+                return f"its table {name} has other columns"
+            connection.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchall()
+    return None
+
+
+def find_damage(path: Path, kind: FileKind, migrations: Sequence[str]) -> str | None:
+    """Return how a file is damaged, in a few words; None if it is sound, empty or missing.
+
+    Raises:
+        StoreError: It cannot be read for another reason.
+    """
+    try:
+        if not path.stat().st_size:
+            return None
+    except OSError:
+        return None
+    try:
+        with contextlib.closing(open_reader(path, kind)) as connection, translate_errors(path, kind):
+            version = check_version(connection, path, len(migrations), kind)
+            found = str(connection.execute("PRAGMA quick_check(1)").get)
+            wrong = find_wrong_table(connection, migrations[:version])
+    except StoreCorrupt as error:
+        return error.reason
+    except StoreError as error:
+        if not is_refused_statement(error):
+            raise
+        return error.reason
+    if found != "ok":
+        return found.splitlines()[-1]
+    return wrong
