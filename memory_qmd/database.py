@@ -51,7 +51,7 @@ class Contents:
 NOTHING = Contents(documents={}, embedded=0, size_bytes=0)
 
 
-class Database:
+class QmdFile:
     """QMD's index file."""
 
     def __init__(self, path: Path) -> None:

@@ -11,7 +11,7 @@ from memory_core.hookspecs import BackendContext
 from memory_core.records import Finding
 from memory_qmd.client import DIAGNOSE, INDEX, INSTALL, TYPED_SINCE, QmdContext, find_failure
 from memory_qmd.collections import is_config_current
-from memory_qmd.database import Database
+from memory_qmd.database import QmdFile
 from memory_qmd.home import ModelFiles
 from memory_qmd.process import SEGMENTATION_FAULT
 from memory_qmd.queries import parse_version
@@ -105,7 +105,7 @@ class _Doctor:
 
     def _check_database(self) -> Finding:
         try:
-            contents = Database(self.qmd.home.database).read_contents()
+            contents = QmdFile(self.qmd.home.database).read_contents()
         except StoreCorrupt:
             message = f"{self.qmd.home.database} is damaged; the next update rebuilds it"
             return Finding(subject="database", level="fail", message=message, action=INDEX)

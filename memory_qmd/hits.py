@@ -44,7 +44,7 @@ from memory_core.text.terms import is_question, is_single_cjk
 from memory_core.text.units import split_units, split_windows
 from memory_qmd.collections import FileLocator
 from memory_qmd.config import QmdConfig
-from memory_qmd.database import Database, make_stemmer
+from memory_qmd.database import QmdFile, make_stemmer
 from memory_qmd.queries import PreparedQuestion, QmdRow, Scale
 from memory_qmd.search import QmdAnswer
 
@@ -282,7 +282,7 @@ class _Scored:
 class HitBuilder:
     """Builds the hits of one agent."""
 
-    def __init__(self, config: AgentConfig, settings: QmdConfig, locator: FileLocator, database: Database) -> None:
+    def __init__(self, config: AgentConfig, settings: QmdConfig, locator: FileLocator, database: QmdFile) -> None:
         self._config = config
         self._limits = settings.limits
         self._locator = locator

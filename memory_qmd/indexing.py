@@ -19,7 +19,7 @@ from memory_core.sources.files import Listing
 from memory_core.sources.session_logs import list_sessions, read_session
 from memory_qmd.client import RETRIES, QmdContext, find_failure, quote_end, stopped, unavailable
 from memory_qmd.collections import choose_export_dir, fingerprint_files, write_config
-from memory_qmd.database import NOTHING, Contents, Database
+from memory_qmd.database import NOTHING, Contents, QmdFile
 from memory_qmd.home import HomeState, ModelFiles, QmdHome
 from memory_qmd.queries import UpdateCounts, parse_counts
 
@@ -69,7 +69,7 @@ class Indexer:
         on_rebuild: Callable[[], None],
     ) -> None:
         self._qmd = qmd
-        self.database = Database(qmd.home.database)
+        self.database = QmdFile(qmd.home.database)
         self.models = ModelFiles.choose(qmd.settings.models, qmd.home)
         self._on_update = on_update
         self._on_rebuild = on_rebuild
@@ -313,7 +313,7 @@ class Indexer:
             timeout = self._qmd.settings.update.embed_timeout_ms / 1000
             client.run(["update"], timeout_seconds=timeout)
             client.run(["embed"], timeout_seconds=timeout)
-            if Database(scratch.database).read_contents().embedded != 1:
+            if QmdFile(scratch.database).read_contents().embedded != 1:
                 raise unavailable("the new embed model makes no embeddings")
         finally:
             shutil.rmtree(scratch.path, ignore_errors=True)
