@@ -70,7 +70,6 @@ __all__ = [
     "read_header",
     "remove_obstacle",
     "run_migrations",
-    "set_aside",
     "transaction",
     "translate_errors",
 ]
