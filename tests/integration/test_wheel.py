@@ -108,7 +108,7 @@ def test_a_fresh_environment_gets_no_vendors_library(wheel: zipfile.ZipFile) -> 
         ),
         *(
             "rich",
-            "ruamel.yaml",
+            "ruamel-yaml",
             "sqlite-vec",
             "tenacity",
             "threadpoolctl",

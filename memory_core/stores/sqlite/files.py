@@ -154,7 +154,8 @@ def hold_lock(path: Path, *, wait_seconds: float, clear: bool = False) -> Iterat
     except filelock.Timeout as error:
         raise SyncBusy(f"{path}: another process is syncing this index", action=WAIT) from error
     except OSError as error:
-        raise StoreReadOnly(path, "the lock of the index cannot be taken", action=_ELSEWHERE) from error
+        reason = f"the lock of the index cannot be taken: {error.strerror}"
+        raise StoreReadOnly(path, reason, action=_ELSEWHERE) from error
     try:
         make_private(path)
         yield
