@@ -82,6 +82,8 @@ lint: .venv/dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	PYTHONPATH=. $(BIN)/cog --check $(GENERATED)
+	@! grep -rnE '\b(exec\(|memfd|madvise|mallopt|sys\.modules|ctypes)|_resize' --include='*.py' memory_core memory_qmd | grep -v '# reason: ' || \
+		{ echo 'a trick against a library or the interpreter: say why on its line, as "# reason: ..."' >&2; exit 1; }
 
 # What is published: the wheel is built from the source distribution, installed into fresh environments, measured, and used outside the
 # repository. PYTHONS='python3.11 python3.12' names other interpreters than the one of .venv.

@@ -227,7 +227,6 @@ def _read_wheel() -> tuple[Callable[[], NDArray[np.generic]], Tokenizer] | None:
     tokenizer = Tokenizer.from_file(str(vocabulary))
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    tokenizer.model._resize_cache(0)  # of words: no faster for us, and not freed with the tokenizer (0.23.3)
     return lambda: read_tensors(weights)[_TABLE], tokenizer
 
 

@@ -67,7 +67,7 @@ class GgufModel:
 
     def tokenize(self, text: str, *, framed: bool = False) -> list[int]:
         """Return the text's tokens; if `framed`, with those that mark its beginning and end."""
-        import ctypes
+        from ctypes import POINTER, cast  # reason: llama-cpp-python's functions take and return its arrays
 
         content = text.encode()
         size = len(content) + 8  # no tokenizer makes more tokens than bytes, but for a few that mark the ends
@@ -77,7 +77,7 @@ class GgufModel:
             size = -count
             buffer = (self._api.llama_token * size)()
             count = self._api.llama_tokenize(self._vocabulary, content, len(content), buffer, size, framed, False)
-        return list(ctypes.cast(buffer, ctypes.POINTER(self._api.llama_token))[:count])
+        return list(cast(buffer, POINTER(self._api.llama_token))[:count])
 
     def split_batches(self, sequences: Sequence[Sequence[int]]) -> Iterator[range]:
         """Yield ranges of sequences that fit into one batch, in order; each sequence is at most `room` tokens long."""
@@ -124,7 +124,7 @@ class GgufModel:
         """Copy vectors out of llama.cpp's memory, which the next batch overwrites."""
         import numpy as np
 
-        return np.ctypeslib.as_array(pointer, shape).astype(np.float32)
+        return np.ctypeslib.as_array(pointer, shape).astype(np.float32)  # reason: the pointer is one of ctypes
 
     def close(self) -> None:
         """Free context and model; may be called twice."""

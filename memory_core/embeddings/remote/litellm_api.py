@@ -219,8 +219,9 @@ def import_litellm() -> Any:
     A litellm that the host has imported before is left as it is.
     """
     with _IMPORTING:
-        if "litellm" in sys.modules:
-            return sys.modules["litellm"]
+        imported = sys.modules.get("litellm")  # reason: a host that uses litellm has set it as it wants it
+        if imported is not None:
+            return imported
         with _set_environment(_QUIET_IMPORT):
             litellm: Any = importlib.import_module("litellm")
         litellm.telemetry = False
