@@ -425,9 +425,9 @@ class Status:
         sources: Counts of files by source.
         dirty: Files have changed since the last sync; None if unknown.
         provider, model: The maker of embeddings, as configured or found by "auto".
-        vector: The search by vectors: "exact" compares all, "vec0" those that the bits of a vec0 table pick, "signs" those
-            that bits pick which each process makes anew, or a server keeps; or "off".
-        vector_reason: Why it is not "vec0"; None if it is, or if no embeddings are wanted.
+        vector: The search by vectors: "exact" compares all, "signs" those that stored signs pick, "vec0" those of QMD's
+            vec0 table; or "off".
+        vector_reason: Why it is off, or why not sqlite-vec compares; None if it does, or if no embeddings are wanted.
         fallback: Set if a fallback provider serves.
         backend_fallback: Set by the selector if another backend was asked for.
         failures: Files that the last sync could not read.

@@ -17,8 +17,8 @@ from memory_core.history.history import History
 from memory_core.records import Finding, KeySources, Probe, Status
 from memory_core.sources import files
 from memory_core.stores.sqlite.counts import Integrity, verify
+from memory_core.stores.sqlite.distances import find_problem
 from memory_core.stores.sqlite.store import Store
-from memory_core.stores.sqlite.vectors import find_vec0_problem
 from memory_core.stores.values import IndexSummary
 from memory_core.sync.watcher import Watcher
 
@@ -215,10 +215,10 @@ def _explain_no_index(path: Path) -> Finding:
 
 def _check_vectors(config: AgentConfig) -> Finding:
     vector = config.search.store.vector
-    reason = find_vec0_problem(vector)
+    reason = find_problem(vector)
     if reason is None:
         return Finding(subject="vectors", level="ok", message="sqlite-vec can be loaded")
-    slow = "a search compares all vectors, which is slow in large indexes"
+    slow = "Python compares vectors, which takes several times as long"
     if not vector.enabled:
         return Finding(subject="vectors", level="ok", message=f"{slow}: {reason}")
     why, _, action = reason.rpartition(": ")

@@ -154,12 +154,12 @@ def _numpy_product(path: Path) -> float:
     import numpy as np
 
     from memory_core.stores.sqlite import open_reader
-    from memory_core.stores.sqlite.encoding import unpack_embeddings
+    from memory_core.stores.sqlite.distances import decode
 
     connection = open_reader(path)
     dimensions = int(connection.execute("SELECT max(dimensions) FROM spaces").get)
     found = connection.execute("SELECT embedding FROM embedding_cache").fetchall()
-    rows = unpack_embeddings([cast("bytes", row[0]) for row in found], dimensions)
+    rows = decode([cast("bytes", row[0]) for row in found], "int8", dimensions)
     connection.close()
     query = np.array(rows[0])
     return medians(lambda: rows @ query)[0]

@@ -34,7 +34,7 @@ from memory_core.embeddings.static import DIMENSIONS, StaticProvider
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Query
 from memory_core.stores.sqlite import open_reader
-from memory_core.stores.sqlite.encoding import unpack_embeddings
+from memory_core.stores.sqlite.distances import decode
 from memory_core.stores.sqlite.retrieval import match_expression
 from memory_core.text.terms import extract_words
 from tests.benchmarks.daily_notes import questions, write_daily_notes
@@ -66,7 +66,7 @@ class Naive:
         self._db = open_reader(path)
         found = self._db.execute("SELECT embedding FROM embedding_cache")
         rows = cast("list[tuple[bytes]]", found.fetchall())
-        self._vectors = unpack_embeddings([row[0] for row in rows], DIMENSIONS)
+        self._vectors = decode([row[0] for row in rows], "int8", DIMENSIONS)
 
     def list_files(self) -> dict[Path, tuple[int, int]]:
         found = {}

@@ -80,7 +80,7 @@ LETTERS = {"f": "file", "e": "embedding", "s": "switch", "c": "cleanup"}
 
 
 def index_of(workspace: Path, state: Path, tokens: int) -> Index:
-    """Open the index as both processes do: without spare embeddings, so that a reindex embeds, and vec0 from 500 vectors on."""
+    """Open the index as both processes do: without spare embeddings, so that a reindex embeds, and signs from 500 vectors on."""
     search = SearchSettings(
         provider="static",
         chunking=Chunking(tokens=tokens, overlap=0),

@@ -1,4 +1,4 @@
-"""A memory at rest: model, vectors and connections are let go of, and the next search finds what it would have found."""
+"""A memory at rest: model and connections are let go of, and the next search finds what it would have found."""
 
 from __future__ import annotations
 
@@ -80,16 +80,6 @@ def test_searches_and_syncs_beside_a_process_that_rests_all_the_time(place: Path
             over.set()
             for thread in threads:
                 thread.join()
-
-
-def test_an_index_whose_vectors_are_screened_by_their_signs_rests_too(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("memory_core.stores.sqlite.vectors.EXACT_BYTES", 1024)
-    with open_memory(place) as memory:
-        before = [ask(memory, question) for question in QUESTIONS]
-        memory.rest()
-        assert [ask(memory, question) for question in QUESTIONS] == before
 
 
 def test_a_slot_lets_the_items_rest_too(place: Path) -> None:

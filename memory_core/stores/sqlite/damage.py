@@ -6,13 +6,12 @@ SQLite sees damage to its own structure. It does not see flipped bits inside of 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from operator import le
 
 from memory_core.records import Unit
 from memory_core.stores.values import digest_chunk
 
-_MOST_COSINE = 1.01  # of two vectors of unit length, whose last digits are rounded
 _REPLACED = (
     "\ufffd"  # stands in a stored text for what SQLite does not take, so that its digest is that of another text
 )
@@ -66,13 +65,3 @@ def check_window(first: int, last: int, units: int) -> None:
     """
     if not 0 <= first <= last < units:
         raise DamagedRow("a window lies outside of its text")
-
-
-def check_cosines(cosines: Iterable[float]) -> None:
-    """Check cosines of embeddings of unit length.
-
-    Raises:
-        DamagedRow: One is larger, or no number.
-    """
-    if not all(-_MOST_COSINE <= cosine <= _MOST_COSINE for cosine in cosines):
-        raise DamagedRow("an embedding is not of unit length")

@@ -116,19 +116,13 @@ class Database:
             NotIndexed: There is no file yet, or one to be migrated that this database may not write.
             StoreError: The file cannot be used.
         """
-        with self.read_file() as (connection, _):
-            yield connection
-
-    @contextlib.contextmanager
-    def read_file(self) -> Iterator[tuple[Connection, files.FileId | None]]:
-        """Yield a connection as `read` does, and which file it has open: another one may have taken its place."""
         self._leave_parent()
         with self._watch():
             releases = self._releases
             connection, file = self._borrow()
             try:
                 connection.execute("BEGIN")
-                yield connection, file
+                yield connection
                 connection.execute("COMMIT")
             except BaseException:
                 connection.close()

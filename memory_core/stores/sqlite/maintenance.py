@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import cast
 
 from memory_core.errors import SyncBusy
-from memory_core.stores.sqlite import INDEX, cut_log, drop_pages, meta, spaces, token_bits
-from memory_core.stores.sqlite.encoding import find_length, pack_embeddings, unpack_embeddings
+from memory_core.stores.sqlite import INDEX, cut_log, drop_pages, token_bits
 from memory_core.stores.sqlite.store import Store
+from memory_core.stores.sqlite.vectors import drop_signs
 
 MERGE_PAGES = 500  # of the keyword index that are merged in one step
 SMALL_MERGE_PAGES = 64  # after a small change, which takes .5 to .9 ms and leaves 4 pieces of 9 on average
-PACKED_TOGETHER = 2000  # embeddings
 VACUUM_PAGES = 1000  # given back in one step: 8 MB
 
 
@@ -34,7 +33,7 @@ def evict_embeddings(store: Store, *, keep: int) -> None:
             " ORDER BY e.id DESC LIMIT -1 OFFSET ?) RETURNING id",
             (keep,),
         ).fetchall()
-        store.vectors.forget(connection, [row[0] for row in cast("list[tuple[int]]", evicted)])
+        drop_signs(connection, [row[0] for row in cast("list[tuple[int]]", evicted)])
 
 
 def merge_keywords(store: Store, *, whole: bool) -> Iterator[None]:
@@ -60,54 +59,8 @@ def merge_keywords(store: Store, *, whole: bool) -> Iterator[None]:
         pages = MERGE_PAGES
 
 
-def put_anew(store: Store, step: Callable[[Store], bool]) -> None:
-    """Call a step that deletes rows and inserts them under their ids, until it returns False; what hangs on them stays."""
-    with store.maintain() as keeper:
-        keeper.pragma("foreign_keys", False)
-        try:
-            while step(store):
-                pass
-        finally:
-            keeper.pragma("foreign_keys", True)
-
-
-def repack_embeddings(store: Store) -> None:
-    """Pack the embeddings that an older version stored in more bytes, in committed steps; those of a killed sync go on.
-
-    Their rows are put anew under their ids, which packs the pages; an update in place would leave these half full.
-    """
-    with store.read() as connection:
-        if meta.get_value(connection, meta.UNPACKED_AFTER) is None:
-            return
-    put_anew(store, _repack_some)
-
-
-def _repack_some(store: Store) -> bool:
-    with store.write(content=False) as connection:
-        after = int(meta.get_value(connection, meta.UNPACKED_AFTER) or 0)
-        found = connection.execute(
-            "SELECT id, space_id, hash, embedding, updated_at FROM embedding_cache WHERE id > ? ORDER BY id LIMIT ?",
-            (after, PACKED_TOGETHER),
-        ).fetchall()
-        rows = cast("list[tuple[int, int, bytes, bytes, int]]", found)
-        packed: list[tuple[int, int, bytes, bytes, int]] = []
-        for space_id in {row[1] for row in rows}:
-            space = spaces.load_space(connection, space_id)
-            coarse = space.fits_int8
-            wanted = find_length(space.dimensions, coarse=coarse)
-            wide = [row for row in rows if row[1] == space_id and len(row[3]) > wanted]
-            blobs = pack_embeddings(unpack_embeddings([row[3] for row in wide], space.dimensions), coarse=coarse)
-            packed += [(*row[:3], blob, row[4]) for row, blob in zip(wide, blobs, strict=True)]
-        packed.sort()
-        connection.executemany("DELETE FROM embedding_cache WHERE id = ?", [row[:1] for row in packed])
-        connection.executemany("INSERT INTO embedding_cache VALUES (?, ?, ?, ?, ?)", packed)
-        meta.set_values(connection, {meta.UNPACKED_AFTER: str(rows[-1][0]) if rows else None})
-    return bool(rows)
-
-
 def give_back_space(store: Store) -> None:
     """Return free pages to the file system in steps, and empty the write-ahead log."""
-    repack_embeddings(store)
     with store.maintain() as connection:
         while free := int(connection.pragma("freelist_count")):
             connection.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()

@@ -21,8 +21,6 @@ COMPLETE = "level"  # "<generation>:<space>" in which no embedding was missing
 PENDING_REASON = "owed_because"
 DESTINATIONS = "destinations"  # JSON list of the places outside this machine to which notes went
 OUTAGE = "outage"  # see outage_log.py
-BITS_SPACE, BITS_LAST = "bits_space", "bits_last"  # see vectors.py: the space of the bit column, and its last row
-UNPACKED_AFTER = "unpacked_after"  # see migrations.py
 
 LONGEST_STEP = 10_000
 # Readers see by it that what they keep in memory is out of date. A new file does not count from where an older one did, and an

@@ -49,10 +49,10 @@ CREATE TABLE spaces (                   -- one vector space: vectors of two spac
 ) STRICT;
 
 CREATE TABLE embedding_cache (          -- the embeddings: content-keyed, immutable, dropped by no rebuild
-  id         INTEGER PRIMARY KEY AUTOINCREMENT,  -- = chunks_vec.rowid; never used twice
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used twice
   space_id   INTEGER NOT NULL REFERENCES spaces(id),
   hash       BLOB    NOT NULL,          -- blake2b-16 of the embedded text
-  embedding  BLOB    NOT NULL,          -- float16 little-endian, unit length; all zero = has no direction
+  embedding  BLOB    NOT NULL,          -- little-endian; all zero = has no direction
   updated_at INTEGER NOT NULL,          -- unix seconds in rows of older versions, else 0
   UNIQUE (space_id, hash)
 ) STRICT;
@@ -137,12 +137,23 @@ ALTER TABLE chunks ADD COLUMN packed BLOB;      -- the text, packed, where `text
 DELETE FROM meta WHERE key = 'tidied';
 """
 
-# From here on texts stand as they are, and a search computes the token ids that it needs; see upgrade.py.
+# From here on texts stand as they are, a search computes the token ids that it needs, and vectors have the encodings that
+# sqlite-vec reads; upgrade.py has converted both before. Without `level`, the next sync writes the signs of large spaces.
 _TENTH = """
 DROP TABLE codebooks;
 ALTER TABLE chunks DROP COLUMN packed;
 ALTER TABLE chunks DROP COLUMN tokens;
-DELETE FROM meta WHERE key IN ('plain_after', 'tidied');
+ALTER TABLE spaces ADD COLUMN encoding TEXT NOT NULL DEFAULT 'float32';  -- 'float32' | 'int8'; see distances.py
+ALTER TABLE spaces ADD COLUMN mean BLOB;        -- float32, from which signs are taken; NULL = there are none yet
+UPDATE spaces SET encoding = 'int8' WHERE provider = 'static';
+CREATE TABLE signs (                    -- of the embeddings of large spaces, for a first choice; see vectors.py
+  space_id INTEGER NOT NULL REFERENCES spaces(id),
+  first    INTEGER NOT NULL,            -- the first of the ids
+  ids      BLOB    NOT NULL,            -- int64, ascending: of embedding_cache
+  bits     BLOB    NOT NULL,            -- uint64 words: the first of every embedding, then the second of every one, ...
+  PRIMARY KEY (space_id, first)
+) STRICT;
+DELETE FROM meta WHERE key IN ('plain_after', 'tidied', 'level', 'unpacked_after', 'bits_space', 'bits_last');
 """
 
 MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH, _NINTH, _TENTH)

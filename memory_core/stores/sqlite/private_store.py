@@ -15,11 +15,11 @@ class PrivateStore(Store):
     """A copy of an index as it stands at one moment. Nothing of it is ever on disk.
 
     Args:
-        source: The index. What it keeps of its vectors in memory serves the copy, too.
+        source: The index.
     """
 
     def __init__(self, source: Store) -> None:
-        super().__init__(source.path, vectors=source.vectors.fork())
+        super().__init__(source.path, vectors=source.vectors)
         with source.read() as connection:
             self._copy = sqlite.PrivateDatabase(connection, source.path, INDEX)
         with self._copy.maintain() as connection:  # it lives for some questions: merging would not pay
@@ -30,11 +30,6 @@ class PrivateStore(Store):
         """See `Store`."""
         with self._copy.read() as connection:
             yield connection
-
-    @contextlib.contextmanager
-    def _read_file(self) -> Iterator[tuple[Connection, None]]:
-        with self._copy.read() as connection:
-            yield connection, None
 
     @contextlib.contextmanager
     def write(self, *, content: bool = True) -> Iterator[Connection]:

@@ -6,11 +6,11 @@ import contextlib
 import os
 from pathlib import Path
 
-from memory_core.embeddings.vectors import INT8_FACTOR
 from memory_core.errors import StoreCorrupt, StoreError, StoreReadOnly
 from memory_core.stores import sqlite
 from memory_core.stores.sqlite.damage import DamagedRow, check_chunk, translate_bad_text
-from memory_core.stores.sqlite.encoding import COARSE_FROM, NARROW_UNIT, WIDE_UNIT, unpack_units
+from memory_core.stores.sqlite.distances import WRONG_LENGTH
+from memory_core.stores.sqlite.encoding import NARROW_UNIT, WIDE_UNIT, unpack_units
 from memory_core.stores.sqlite.migrations import VERSION, check, find_wrong_table
 
 ASIDE = ".damaged"  # behind the whole name; the last damaged index of its path
@@ -21,10 +21,9 @@ _WRONG_ROWS = {
     "a window lies outside of its text": "SELECT 1 FROM windows w JOIN chunks c ON c.id = w.chunk_id"
     " WHERE NOT (0 <= w.first AND w.first <= w.last"
     f" AND w.last < CASE length(c.units) % 2 WHEN 0 THEN length(c.units) / {WIDE_UNIT} ELSE length(c.units) / {NARROW_UNIT} END)",
-    "an embedding has another length than those of its model": "SELECT 1 FROM embedding_cache e"
+    WRONG_LENGTH: "SELECT 1 FROM embedding_cache e"
     " JOIN spaces s ON s.id = e.space_id"
-    " WHERE NOT (length(e.embedding) IN (2 * s.dimensions, 4 * s.dimensions)"
-    f" OR s.dimensions >= {COARSE_FROM} AND length(e.embedding) = s.dimensions + {INT8_FACTOR})",
+    " WHERE length(e.embedding) <> s.dimensions * CASE s.encoding WHEN 'int8' THEN 1 ELSE 4 END",
 }
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import starmap
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from memory_core.stores.interface import best_of
 from memory_core.stores.sqlite import Connection, load_tokenizer, word_forms
-from memory_core.stores.sqlite.damage import check_chunk, check_cosines, check_window
-from memory_core.stores.sqlite.encoding import unpack_embeddings, unpack_lines, unpack_units
-from memory_core.stores.sqlite.files import FileId
-from memory_core.stores.sqlite.kept_rows import KEPT_UP_TO, KeptRows
+from memory_core.stores.sqlite.damage import check_chunk, check_window
+from memory_core.stores.sqlite.encoding import unpack_lines, unpack_units
 from memory_core.stores.sqlite.meta import OUTAGE, WORKSPACE, get_value, read_generation
 from memory_core.stores.sqlite.spaces import load_serving_space
-from memory_core.stores.sqlite.stem_counts import StemCounts
 from memory_core.stores.sqlite.token_bits import load_tokens
 from memory_core.stores.sqlite.vectors import VectorIndex
 from memory_core.stores.values import ChunkText, DateRange, IndexedChunk, ServingSpace, Term, WindowCosine, WindowTokens
@@ -32,25 +29,6 @@ _WINDOWS, _WINDOWS_OF_DATES = 2, 8
 _MOST_BOUND = 100  # numbers of a list that are variables
 
 _ChunkRow: TypeAlias = tuple[int, bytes, str, str, str | None, int, str, str, bytes]
-_NO_BINDINGS: Mapping[str, str | float] = {}
-_K = TypeVar("_K")
-_V = TypeVar("_V")
-_Window: TypeAlias = tuple[int, int, bytes]  # first and last unit, embedding
-
-
-class ReaderCaches:
-    """Counts and rows that the readers of one index keep in memory from one search to the next.
-
-    Attributes:
-        file: The file that they read; None if nobody knows.
-    """
-
-    def __init__(self, file: FileId | None) -> None:
-        self.file = file
-        self.stem_counts = StemCounts()
-        self.chunks: KeptRows[int, IndexedChunk] = KeptRows()  # by id
-        self.holders: KeptRows[bytes, list[int]] = KeptRows()  # by the hash of a window the chunks that hold it
-        self.windows: KeptRows[tuple[int, int], list[_Window]] = KeptRows()  # by chunk and space
 
 
 class StoreReader:
@@ -59,12 +37,10 @@ class StoreReader:
     Args:
         connection: Inside a read transaction.
         vectors: Finds nearest windows.
-        caches: Of the index; None begins with empty ones.
     """
 
-    def __init__(self, connection: Connection, vectors: VectorIndex, caches: ReaderCaches | None = None) -> None:
+    def __init__(self, connection: Connection, vectors: VectorIndex) -> None:
         self._db = connection
-        self._caches = caches or ReaderCaches(None)
         self._vectors = vectors
         self._tokenize = load_tokenizer(connection)
         self._chunks: int | None = None  # their number, once it was counted
@@ -102,7 +78,11 @@ class StoreReader:
 
     def count_by_stem(self, stems: Collection[str]) -> dict[str, int]:
         """See `Reader`."""
-        return self._caches.stem_counts.count(self._db, stems)
+        rows = self._db.execute(
+            "SELECT term, doc FROM chunks_terms WHERE term IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(stems)),),
+        )
+        return dict(cast("list[tuple[str, int]]", rows.fetchall()))
 
     def find_forms(self, words: Collection[str], languages: Sequence[Language]) -> dict[str, list[str]]:
         """See `Reader`."""
@@ -154,10 +134,7 @@ class StoreReader:
         count = depth * (_WINDOWS_OF_DATES if clauses else _WINDOWS)
         near = self._vectors.find_nearest(self._db, space_id, vector, count)
         hashes = [window.hash for window in near]
-        if clauses:
-            holders = self._read_holders(hashes, clauses, bindings)
-        else:
-            holders = self._find_kept(self._caches.holders, hashes, self._read_holders)
+        holders = self._read_holders(hashes, clauses, bindings)
         found: dict[int, float] = {}
         for key, cosine in near:
             for chunk_id in holders[key]:
@@ -165,7 +142,7 @@ class StoreReader:
         return best_of(self, found, depth)
 
     def _read_holders(
-        self, hashes: Collection[bytes], clauses: str = "", bindings: Mapping[str, str | float] = _NO_BINDINGS
+        self, hashes: Collection[bytes], clauses: str, bindings: Mapping[str, str | float]
     ) -> dict[bytes, list[int]]:
         """Return for every hash the chunks that hold a window with it, and whose files have the dates of the clauses."""
         rows = self._db.execute(
@@ -201,39 +178,16 @@ class StoreReader:
 
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """See `Reader`."""
-        found = self._find_kept(
-            self._caches.chunks, [*ids], lambda missing: {chunk.id: chunk for chunk in self._read_chunks(missing)}
-        )
-        chunks = sorted(found.values(), key=lambda chunk: chunk.id)  # two parts of one long line begin at one place
-        for chunk in chunks:
-            self._units[chunk.id] = len(chunk.units)
-        return chunks
-
-    def _find_kept(
-        self, kept: KeptRows[_K, _V], keys: Sequence[_K], read: Callable[[Sequence[_K]], Mapping[_K, _V]]
-    ) -> dict[_K, _V]:
-        """Return values by key; those that are not kept are read, and kept if the index is small."""
-        if self.count_chunks() > KEPT_UP_TO:
-            return {**read(keys)}
-        generation = read_generation(self._db)
-        found = kept.find(generation, keys)
-        missing = [key for key in keys if key not in found]
-        if missing:
-            others = read(missing)
-            kept.keep(generation, others)
-            found.update(others)
-        return found
-
-    def _read_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         rows = self._db.execute(
             "SELECT c.id, c.hash, f.path, f.source, f.date, c.start_line, c.context, c.text, c.units"
             f" FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id IN ({_list_numbers(ids)}) AND length(c.units)",
             _bind_numbers(ids),
         )
-        chunks = []
+        chunks: list[IndexedChunk] = []
         for chunk_id, key, path, source, date, start, context, text, blob in cast("list[_ChunkRow]", rows.fetchall()):
             units = unpack_units(blob)
             check_chunk(key, context, text, units)
+            self._units[chunk_id] = len(units)
             chunks.append(IndexedChunk(chunk_id, path, source, date, start, context, text, units))
         return chunks
 
@@ -275,36 +229,13 @@ class StoreReader:
         self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]
     ) -> list[WindowCosine]:
         """See `Reader`."""
-        import numpy as np
-
-        found = self._find_kept(
-            self._caches.windows,
-            [(number, space_id) for number in chunk_ids],
-            lambda missing: self._read_windows(space_id, [number for number, _ in missing]),
-        )
-        windows = [(number, *window) for (number, _), own in found.items() for window in own]
-        if not windows:
-            return []
-        embeddings = unpack_embeddings([window[3] for window in windows], len(vector))
-        cosines: list[float] = np.einsum("wd,d->w", embeddings, vector).tolist()
-        check_cosines(cosines)
+        windows = self._vectors.compare(self._db, space_id, vector, chunk_ids)
         self._check_windows(windows)
         return [
-            WindowCosine(chunk_id, first, last, cosine)
-            for (chunk_id, first, last, _), cosine in zip(windows, cosines, strict=True)
+            WindowCosine(window.chunk_id, window.first, window.last, 0.0 if distance is None else 1 - distance)
+            for window in windows
+            for distance in [window.distance]
         ]
-
-    def _read_windows(self, space_id: int, chunk_ids: Collection[int]) -> dict[tuple[int, int], list[_Window]]:
-        rows = self._db.execute(
-            "SELECT w.chunk_id, w.first, w.last, e.embedding FROM windows w"
-            " CROSS JOIN embedding_cache e"  # CROSS: windows first, whatever the planner thinks
-            f" WHERE w.chunk_id IN ({_list_numbers(chunk_ids)}) AND e.space_id = ? AND e.hash = w.hash",
-            (*_bind_numbers(chunk_ids), space_id),
-        )
-        read: dict[tuple[int, int], list[_Window]] = {(number, space_id): [] for number in chunk_ids}
-        for number, first, last, embedding in cast("list[tuple[int, int, int, bytes]]", rows.fetchall()):
-            read[number, space_id].append((first, last, embedding))
-        return read
 
     def load_tokens(self, space_id: int, chunk_ids: Collection[int]) -> list[WindowTokens] | None:
         """See `Reader`."""

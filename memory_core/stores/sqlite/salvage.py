@@ -11,8 +11,10 @@ from memory_core.errors import MemoryCoreError
 from memory_core.records import Space
 from memory_core.stores import sqlite
 from memory_core.stores.sqlite.damage import DamagedRow
-from memory_core.stores.sqlite.encoding import pack_embeddings, unpack_embeddings
+from memory_core.stores.sqlite.distances import choose_encoding, encode
 from memory_core.stores.sqlite.spaces import add_space
+from memory_core.stores.sqlite.upgrade import decode_older
+from memory_core.stores.sqlite.vectors import VectorIndex
 
 MOST_TRIED = 200_000  # ids in the middle of a damaged table that are tried one by one
 _MOST_DEVIATION = 1e-3  # of the length of a vector from 1, by rounding
@@ -41,13 +43,15 @@ def read_embeddings(path: Path) -> Generator[SavedRow]:
         return  # what could be read was; the sync embeds the rest
 
 
-def put_embeddings(connection: sqlite.Connection, rows: Sequence[SavedRow]) -> None:
-    """Store rows, inside a write transaction."""
+def put_embeddings(connection: sqlite.Connection, vectors: VectorIndex, rows: Sequence[SavedRow]) -> None:
+    """Store rows and their signs, inside a write transaction."""
     ids = {space: add_space(connection, space) for space in {row[0] for row in rows}}
     connection.executemany(
         "INSERT INTO embedding_cache (space_id, hash, embedding, updated_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        ((ids[space], key, _repack(blob, space), at) for space, key, blob, at in rows),
+        ((ids[space], key, _encode(blob, space), at) for space, key, blob, at in rows),
     )
+    for space_id in ids.values():
+        vectors.add_signs(connection, space_id)
 
 
 def _read_spaces(connection: sqlite.Connection, path: Path) -> dict[object, Space]:
@@ -87,8 +91,8 @@ def _query(connection: sqlite.Connection, path: Path, query: str, *values: int) 
         yield from connection.execute(query, values)
 
 
-def _repack(embedding: bytes, space: Space) -> bytes:
-    return next(pack_embeddings(unpack_embeddings([embedding], space.dimensions), coarse=space.fits_int8))
+def _encode(embedding: bytes, space: Space) -> bytes:
+    return next(encode(decode_older(embedding, space.dimensions)[None], choose_encoding(space)))
 
 
 def _is_sound(embedding: bytes, space: Space) -> bool:
@@ -99,7 +103,7 @@ def _is_sound(embedding: bytes, space: Space) -> bool:
         return False
     with np.errstate(all="ignore"):  # flipped bits may be no numbers
         try:
-            row = unpack_embeddings([embedding], space.dimensions)[0].astype(np.float64)
+            row = decode_older(embedding, space.dimensions).astype(np.float64)
         except DamagedRow:
             return False
         squares = float(row @ row)

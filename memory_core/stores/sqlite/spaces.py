@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
 from memory_core.records import Calibration, Space
 from memory_core.stores.sqlite import Connection
+from memory_core.stores.sqlite.distances import Encoding, choose_encoding, decode
 from memory_core.stores.values import ServingSpace
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 def space_key(space: Space) -> tuple[str, str, str, str, int]:
@@ -72,8 +78,8 @@ def load_calibration(connection: Connection, space_id: int) -> tuple[Calibration
     return Calibration(floor=floor, span=span), windows
 
 
-def load_sample(connection: Connection, space_id: int, limit: int) -> tuple[list[bytes], int]:
-    """Return embeddings of at most `limit` windows, and their dimensions.
+def load_sample(connection: Connection, space_id: int, limit: int) -> NDArray[np.float32]:
+    """Return embeddings of at most `limit` windows, as rows.
 
     They are the first by hash, which is as good as chance and always the same.
     """
@@ -82,15 +88,19 @@ def load_sample(connection: Connection, space_id: int, limit: int) -> tuple[list
         " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash) ORDER BY hash LIMIT ?",
         (space_id, limit),
     )
-    return [row[0] for row in rows], load_space(connection, space_id).dimensions
+    encoding, dimensions = cast(
+        "tuple[Encoding, int]",
+        connection.execute("SELECT encoding, dimensions FROM spaces WHERE id = ?", (space_id,)).get,
+    )
+    return decode([row[0] for row in rows], encoding, dimensions)
 
 
 def add_space(connection: Connection, space: Space) -> int:
     """Return the id of a space, made inside a write transaction when it is new."""
     connection.execute(
-        "INSERT INTO spaces (provider, model, endpoint, input_type, dimensions) VALUES (?, ?, ?, ?, ?)"
+        "INSERT INTO spaces (provider, model, endpoint, input_type, dimensions, encoding) VALUES (?, ?, ?, ?, ?, ?)"
         " ON CONFLICT DO NOTHING",
-        space_key(space),
+        (*space_key(space), choose_encoding(space)),
     )
     found = find_space(connection, space)
     assert found is not None

@@ -2,7 +2,6 @@
 
 A rebuild of a large index takes seconds. Filled in bounded transactions under other names, it holds up nobody; the switch
 drops the old tables and renames the new ones in one transaction. Embeddings are not part of it: they are keyed by content.
-(A vec0 table could not be renamed, and need not be: its rows are keyed by embedding.)
 """
 
 from __future__ import annotations

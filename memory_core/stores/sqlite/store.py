@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
 
@@ -15,11 +14,10 @@ from memory_core.stores import sqlite
 from memory_core.stores.interface import Reader
 from memory_core.stores.sqlite import INDEX, Connection, Database
 from memory_core.stores.sqlite.damage import DamagedRow, translate_bad_text
-from memory_core.stores.sqlite.files import FileId
 from memory_core.stores.sqlite.meta import bump_generation
 from memory_core.stores.sqlite.migrations import MIGRATIONS
 from memory_core.stores.sqlite.repair import find_damage, may_replace, remove_obstacles, set_aside
-from memory_core.stores.sqlite.retrieval import ReaderCaches, StoreReader
+from memory_core.stores.sqlite.retrieval import StoreReader
 from memory_core.stores.sqlite.upgrade import convert_rows
 from memory_core.stores.sqlite.vectors import VectorIndex
 
@@ -44,7 +42,6 @@ class Store(Database):
         super().__init__(path, INDEX, MIGRATIONS, writable=writable, prepare=convert_rows)
         self.in_own_folder = in_own_folder
         self.vectors = vectors or VectorIndex(Vector())
-        self._caches = ReaderCaches(None)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Reader]:
@@ -54,15 +51,8 @@ class Store(Database):
             NotIndexed: There is no index yet.
             StoreError: It cannot be used.
         """
-        with self._read_file() as (connection, file):
-            caches = self._caches
-            if caches.file != file:  # somebody has put another file in its place, which may count the same generations
-                caches = self._caches = ReaderCaches(file)
-                self.vectors.forget_all()
-            yield StoreReader(connection, self.vectors, caches)
-
-    def _read_file(self) -> AbstractContextManager[tuple[Connection, FileId | None]]:
-        return self.read_file()
+        with self.read() as connection:
+            yield StoreReader(connection, self.vectors)
 
     @contextlib.contextmanager
     def write(self, *, content: bool = True) -> Iterator[Connection]:
@@ -124,7 +114,7 @@ class Store(Database):
             try:
                 while batch := [*islice(found, _SAVED_TOGETHER)]:
                     with self.write() as connection:
-                        put_embeddings(connection, batch)
+                        put_embeddings(connection, self.vectors, batch)
                     saved += len(batch)
             except MemoryCoreError as error:  # the sync that follows meets it, too, and tells
                 log.warning("embeddings of the damaged index are lost: %s", error)
@@ -139,9 +129,3 @@ class Store(Database):
                     yield
             except DamagedRow as error:
                 raise StoreCorrupt(self.path, f"the index is damaged: {error}", action=sqlite.REBUILD) from error
-
-    def rest(self) -> None:
-        """Let go of rows, vectors, idle connections and their pages; the next search reads them again."""
-        self._caches = ReaderCaches(self._caches.file)
-        self.vectors.forget_all()
-        super().rest()

@@ -21,7 +21,7 @@ from memory_core.stores.sqlite import (
     token_bits,
     word_forms,
 )
-from memory_core.stores.sqlite.encoding import pack_embeddings, unpack_embeddings
+from memory_core.stores.sqlite.distances import choose_encoding, encode
 from memory_core.stores.sqlite.rows import FileRows
 from memory_core.stores.sqlite.store import Store
 from memory_core.stores.values import (
@@ -216,7 +216,7 @@ class StoreWriter(_Text):
 
     def serve(self, space_id: int, *, complete: bool) -> None:
         with self._store.write(content=False) as connection:
-            self._store.vectors.update_bits(connection, space_id)
+            self._store.vectors.add_signs(connection, space_id)
             generation = meta.read_generation(connection)
             values = {
                 meta.SERVING: str(space_id),
@@ -237,6 +237,7 @@ class StoreWriter(_Text):
     def put_embeddings(self, space_id: int, windows: EmbeddedWindows, *, serve: bool) -> None:
         with self._store.write() as connection:
             _put_rows(connection, space_id, windows)
+            self._store.vectors.add_signs(connection, space_id)
             bits = zip(windows.hashes, map(pack_signs, windows.tokens), strict=False)
             token_bits.put(connection, space_id, bits)
             if serve:
@@ -252,8 +253,7 @@ class StoreWriter(_Text):
 
     def sample_embeddings(self, space_id: int, limit: int) -> NDArray[np.float32]:
         with self._store.read() as connection:
-            sample, dimensions = spaces.load_sample(connection, space_id, limit)
-            return unpack_embeddings(sample, dimensions)
+            return spaces.load_sample(connection, space_id, limit)
 
     # Counts.
 
@@ -295,7 +295,7 @@ class StoreWriter(_Text):
 
 
 def _put_rows(connection: Connection, space_id: int, windows: EmbeddedWindows) -> None:
-    packed = pack_embeddings(windows.rows, coarse=spaces.load_space(connection, space_id).fits_int8)
+    packed = encode(windows.rows, choose_encoding(spaces.load_space(connection, space_id)))
     connection.executemany(
         "INSERT INTO embedding_cache (space_id, hash, embedding, updated_at) VALUES (?, ?, ?, 0) ON CONFLICT DO NOTHING",
         ((space_id, key, row) for key, row in zip(windows.hashes, packed, strict=True)),

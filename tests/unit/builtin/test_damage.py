@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from memory_core.config.settings import Chunking
 from memory_core.records import Unit
-from memory_core.stores.sqlite.damage import DamagedRow, check_chunk, check_cosines, check_window
-from memory_core.stores.sqlite.encoding import pack_units, unpack_embeddings, unpack_lines, unpack_units
+from memory_core.stores.sqlite.damage import DamagedRow, check_chunk, check_window
+from memory_core.stores.sqlite.distances import decode
+from memory_core.stores.sqlite.encoding import pack_units, unpack_lines, unpack_units
 from memory_core.stores.values import PreparedChunk, digest_chunk
 from memory_core.text.chunks import split_chunks
 from memory_core.text.messages import replace_surrogates
@@ -79,15 +80,9 @@ def test_a_window_outside_of_its_chunk_is_damage(first: int, last: int) -> None:
 
 def test_embeddings_of_another_length_are_damage() -> None:
     row = np.ones(4, dtype=np.float32).tobytes()
-    assert unpack_embeddings([row, row], 4).shape == (2, 4)
-    assert unpack_embeddings([], 4).shape == (0, 0)
+    assert decode([row, row], "float32", 4).shape == (2, 4)
+    assert decode([], "float32", 4).shape == (0, 4)
+    assert decode([b"\1\1\1\1"], "int8", 4).tolist() == [[0.5, 0.5, 0.5, 0.5]]
     for blobs in ([row, row[:-4]], [row[:-1]], [b""]):
         with pytest.raises(DamagedRow):
-            unpack_embeddings(blobs, 4)
-
-
-@pytest.mark.parametrize("cosine", [1.5, -2.0, float("nan"), float("inf")])
-def test_a_cosine_that_none_can_be_is_damage(cosine: float) -> None:
-    check_cosines([1.0000002, -1.0, 0.0])
-    with pytest.raises(DamagedRow):
-        check_cosines([0.5, cosine])
+            decode(blobs, "float32", 4)

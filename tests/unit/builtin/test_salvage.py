@@ -25,7 +25,7 @@ def make_rows() -> dict[bytes, bytes]:
     dice = np.random.default_rng(5)
     rows = dice.standard_normal((ROWS, SPACE.dimensions)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    return {dice.bytes(16): row.tobytes() for row in rows.astype("<f2")}
+    return {dice.bytes(16): row.tobytes() for row in rows}
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def held() -> dict[bytes, bytes]:
 def fill(store: Store, held: dict[bytes, bytes]) -> StoreWriter:
     writer = StoreWriter(store)
     writer.prepare()
-    rows = np.frombuffer(b"".join(held.values()), dtype="<f2").astype(np.float32).reshape(ROWS, -1)
+    rows = np.frombuffer(b"".join(held.values()), dtype="<f4").reshape(ROWS, -1)
     writer.put_embeddings(writer.add_space(SPACE), EmbeddedWindows(list(held), rows), serve=True)
     return writer
 
@@ -89,7 +89,7 @@ def spoil(statement: str) -> Callable[[Path], None]:
 
 def overwrite(beginning: str) -> Callable[[Path], None]:
     """Change the first number of ten embeddings."""
-    value = f"CAST(x'{beginning}' || substr(embedding, 3) AS BLOB)"
+    value = f"CAST(x'{beginning}' || substr(embedding, 5) AS BLOB)"
     return spoil(f"UPDATE embedding_cache SET embedding = {value} WHERE id <= 10")
 
 
@@ -104,13 +104,13 @@ def zero_header(path: Path) -> None:
         (spoil("UPDATE embedding_cache SET embedding = substr(embedding, 5) WHERE id <= 10"), ROWS - 10),
         (
             spoil(
-                "UPDATE embedding_cache SET embedding = CAST(x'007e' || substr(embedding, 3) AS BLOB) WHERE id <= 10"
+                "UPDATE embedding_cache SET embedding = CAST(x'0000c07f' || substr(embedding, 5) AS BLOB) WHERE id <= 10"
             ),
             ROWS - 10,
         ),
         (
             spoil(
-                "UPDATE embedding_cache SET embedding = CAST(x'ff7b' || substr(embedding, 3) AS BLOB) WHERE id <= 10"
+                "UPDATE embedding_cache SET embedding = CAST(x'ffff7f7f' || substr(embedding, 5) AS BLOB) WHERE id <= 10"
             ),
             ROWS - 10,
         ),

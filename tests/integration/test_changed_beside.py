@@ -1,4 +1,4 @@
-"""Rows of a small index that stay in memory: those of the index as it is, whoever has changed it."""
+"""Searches answer from the index as it is, whoever has changed or replaced its file."""
 
 from __future__ import annotations
 
@@ -10,24 +10,9 @@ import apsw
 import pytest
 
 import memory_core
-from memory_core.stores.sqlite import retrieval
-from memory_core.stores.sqlite.kept_rows import KeptRows
 
 
-def test_values_of_one_generation_are_found_and_those_of_another_are_not() -> None:
-    kept: KeptRows[int, str] = KeptRows()
-    kept.keep("1", {1: "a", 2: "b"})
-    kept.keep("1", {3: "c"})
-    assert kept.find("1", [3, 1, 4]) == {3: "c", 1: "a"}
-    assert kept.find("2", [1]) == {}
-    kept.keep("2", {1: "x"})
-    assert kept.find("2", [1, 2]) == {1: "x"}
-    assert kept.find("1", [1]) == {}
-
-
-@pytest.mark.parametrize("up_to", [0, 2_000])
-def test_what_another_process_has_changed_is_found(tmp_path: Path, up_to: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrieval, "KEPT_UP_TO", up_to)
+def test_what_another_memory_has_changed_is_found(tmp_path: Path) -> None:
     note = tmp_path / "notes/memory/a.md"
     note.parent.mkdir(parents=True)
     note.write_text("# Garden\n\n- The heron stands by the pond.\n- The gate is green.\n", encoding="utf-8")
