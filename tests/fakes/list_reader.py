@@ -16,8 +16,8 @@ import numpy as np
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.calibration import estimate
 from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder
-from memory_core.embeddings.vectors import pack_signs, unpack_signs
-from memory_core.records import MemoryFile, Space, Window
+from memory_core.embeddings.vectors import pack_signs, round_to_int8, unpack_signs
+from memory_core.records import MemoryFile, Window
 from memory_core.sources import files, notes, session_logs
 from memory_core.stores.interface import Reader, best_of
 from memory_core.stores.values import (
@@ -187,6 +187,7 @@ class ListReader:
         self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
     ) -> dict[int, float]:
         assert space_id == SPACE_ID
+        vector = self._round(vector)
         found = {
             chunk.row.id: float((chunk.vectors @ vector).max())
             for chunk in self._chunks
@@ -213,11 +214,16 @@ class ListReader:
         self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]
     ) -> list[WindowCosine]:
         assert space_id == SPACE_ID
+        vector = self._round(vector)
         return [
             WindowCosine(chunk.row.id, window.first, window.last, float(row @ vector))
             for chunk in self._held(chunk_ids)
             for window, row in zip(chunk.windows, chunk.vectors, strict=True)
         ]
+
+    def _round(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Round as the index does, which compares queries and vectors of one encoding."""
+        return round_to_int8(query[None])[0] if self._space is not None and self._space.fits_int8 else query
 
     def load_tokens(self, space_id: int, chunk_ids: Collection[int]) -> list[WindowTokens] | None:
         assert space_id == SPACE_ID
@@ -265,7 +271,7 @@ def _embed(
         return np.zeros((0, 0), dtype=np.float32), None
     if not isinstance(provider, TokenEmbedder):
         rows = np.concatenate([rows for _, rows in provider.embed_documents([one.text for one in windows])])
-        return _halve(rows, provider.space), None
+        return rows, None
     parts = [[units[one.first], *("\n" + unit for unit in units[one.first + 1 : one.last + 1])] for one in windows]
     made = [embedding for _, several in provider.embed_document_tokens(parts) for embedding in several]
     tokens = [
@@ -276,7 +282,7 @@ def _embed(
         )
         for one, embedding in zip(windows, made, strict=True)
     ]
-    return _halve(np.stack([embedding.row for embedding in made]), provider.space), tokens
+    return np.stack([embedding.row for embedding in made]), tokens
 
 
 def _is_within(chunk: _Chunk, dates: DateRange) -> bool:
@@ -284,8 +290,3 @@ def _is_within(chunk: _Chunk, dates: DateRange) -> bool:
 
 
 _IS_READER: type[Reader] = ListReader  # checked by mypy
-
-
-def _halve(rows: NDArray[np.float32], space: Space) -> NDArray[np.float32]:
-    """Round as the index does, which stores float16; it loses nothing of the static model's rows, which are rounded already."""
-    return rows if space.provider == "static" else rows.astype(np.float16).astype(np.float32)

@@ -224,12 +224,9 @@ class PlainStore(PlainText):
         return {key for key in hashes if key in held and (held[key][1] is not None or not tokens)}
 
     def put_embeddings(self, space_id: int, windows: EmbeddedWindows, *, serve: bool) -> None:
-        import numpy as np
-
         self.record_change()
         held = self.embeddings.setdefault(space_id, {})
-        rows = windows.rows.astype(np.float16).astype(np.float32)  # as the index stores them
-        for key, row, tokens in itertools.zip_longest(windows.hashes, rows, windows.tokens):
+        for key, row, tokens in itertools.zip_longest(windows.hashes, windows.rows, windows.tokens):
             held[key] = (row, tokens)
         if serve:
             self.remember(serving=space_id)
