@@ -304,7 +304,7 @@ def test_a_question_never_meets_vectors_of_another_model(world: World) -> None:
     with Store(world.config.store_path).read() as connection:
         rows.update(
             connection.execute(
-                "SELECT s.dimensions, length(e.embedding) / 2 FROM embedding_cache e JOIN spaces s ON s.id = e.space_id"
+                "SELECT s.dimensions, length(e.embedding) / 4 FROM embedding_cache e JOIN spaces s ON s.id = e.space_id"
             )
         )
     assert rows == {(64, 64), (1024, 1024)}

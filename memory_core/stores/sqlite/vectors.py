@@ -57,8 +57,8 @@ class WindowDistance(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Space:
-    """A space as its row describes it; `mean` is set once there are signs."""
+class _Layout:
+    """The way in which the vectors of a space are stored, from its row; `mean` is set once there are signs."""
 
     id: int
     dimensions: int
@@ -148,10 +148,10 @@ def drop_signs(connection: Connection, ids: Sequence[int]) -> None:
             connection.execute("UPDATE signs SET first = ?, ids = ?, bits = ? WHERE rowid = ?", values)
 
 
-def _load_space(connection: Connection, space_id: int) -> _Space:
+def _load_space(connection: Connection, space_id: int) -> _Layout:
     row = connection.execute("SELECT dimensions, encoding, mean FROM spaces WHERE id = ?", (space_id,)).get
     dimensions, encoding, mean = cast("tuple[int, Encoding, bytes | None]", row)
-    return _Space(space_id, dimensions, encoding, None if mean is None else decode([mean], "float32", dimensions)[0])
+    return _Layout(space_id, dimensions, encoding, None if mean is None else decode([mean], "float32", dimensions)[0])
 
 
 def _count(connection: Connection, space_id: int, most: int) -> int:
@@ -159,12 +159,12 @@ def _count(connection: Connection, space_id: int, most: int) -> int:
     return int(connection.execute(query, (space_id, most)).get)
 
 
-def _encode_query(space: _Space, query: NDArray[np.float32]) -> bytes:
+def _encode_query(space: _Layout, query: NDArray[np.float32]) -> bytes:
     return next(encode(query[None], space.encoding))
 
 
 def _find(
-    connection: Connection, space: _Space, query: NDArray[np.float32], count: int
+    connection: Connection, space: _Layout, query: NDArray[np.float32], count: int
 ) -> tuple[list[NearWindow], bool]:
     """Return the windows among the `count` nearest embeddings, best first, and True if there are no more embeddings."""
     values: dict[str, int | str | bytes] = {"query": _encode_query(space, query), "count": count}
@@ -187,7 +187,7 @@ def _find(
     return [*map(NearWindow._make, cast("list[tuple[bytes, float]]", rows))], is_all
 
 
-def _pick(connection: Connection, space: _Space, query: NDArray[np.float32], count: int) -> list[int]:
+def _pick(connection: Connection, space: _Layout, query: NDArray[np.float32], count: int) -> list[int]:
     """Return the ids of the embeddings that agree with the query in the signs of most dimensions, more than `count` if equal."""
     import numpy as np
 
@@ -223,7 +223,7 @@ def _unpack(ids: bytes, bits: bytes) -> tuple[NDArray[np.int64], NDArray[np.uint
     return own, np.frombuffer(bits, "<u8").reshape(-1, len(own))
 
 
-def _make_signs(space: _Space, rows: NDArray[np.float32]) -> NDArray[np.uint64]:
+def _make_signs(space: _Layout, rows: NDArray[np.float32]) -> NDArray[np.uint64]:
     """Return a bit for each dimension of some rows, set above the mean, shape (ceil(dimensions / 64), n)."""
     import numpy as np
 
@@ -233,7 +233,7 @@ def _make_signs(space: _Space, rows: NDArray[np.float32]) -> NDArray[np.uint64]:
     return np.ascontiguousarray(padded.view("<u8").T)
 
 
-def _put_mean(connection: Connection, space: _Space) -> _Space:
+def _put_mean(connection: Connection, space: _Layout) -> _Layout:
     """Find the mean of some embeddings of a space and store it, in whose row it stays."""
     from dataclasses import replace
 
@@ -247,7 +247,7 @@ def _put_mean(connection: Connection, space: _Space) -> _Space:
     return replace(space, mean=mean)
 
 
-def _append_signs(connection: Connection, space: _Space) -> None:
+def _append_signs(connection: Connection, space: _Layout) -> None:
     """Add the signs of embeddings with higher ids than those that have some: ids only grow, and are never used twice."""
     import numpy as np
 
@@ -268,7 +268,7 @@ def _append_signs(connection: Connection, space: _Space) -> None:
 
 
 def _read_embeddings(
-    connection: Connection, space: _Space, last: int
+    connection: Connection, space: _Layout, last: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
     """Yield the ids and the embeddings of a space behind an id, in steps."""
     import numpy as np
