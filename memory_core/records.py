@@ -172,7 +172,7 @@ class Successor:
     path: str
     line: int
     text: str
-    since: str | None
+    since: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -845,16 +845,25 @@ def to_camel(name: str) -> str:
     return head + "".join(word.capitalize() for word in rest)
 
 
-def to_json(value: Any) -> Any:
+def to_json(value: Any, *, brief: bool = False) -> Any:
     """Return a value for JSON: records become objects with camelCase keys, paths become text.
+
+    Args:
+        value: A record, or any value of them.
+        brief: Leave out what is None or False in a record, where that is the default.
 
     >>> to_json(Probe(ok=True, provider="static"))["provider"]
     'static'
     """
     if is_dataclass(value) and not isinstance(value, type):
-        return {to_camel(each.name): to_json(getattr(value, each.name)) for each in fields(value)}
+        pairs = [(each, getattr(value, each.name)) for each in fields(value)]
+        return {
+            to_camel(each.name): to_json(item, brief=brief)
+            for each, item in pairs
+            if not (brief and item is each.default and (item is None or item is False))
+        }
     if isinstance(value, Mapping):
-        return {str(key): to_json(item) for key, item in value.items()}
+        return {str(key): to_json(item, brief=brief) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [to_json(item) for item in value]
+        return [to_json(item, brief=brief) for item in value]
     return str(value) if isinstance(value, Path) else value

@@ -36,6 +36,19 @@ APPEND: Mapping[str, Any] = {
     },
 }
 
+_LINE = {"type": "integer", "minimum": 1}
+RESULT: Mapping[str, Any] = {
+    "properties": {
+        "path": {"type": "string"},
+        "status": {"enum": ["appended", "nothing new"]},
+        "appended": {"type": "integer", "minimum": 0},
+        "skipped": {"type": "integer", "minimum": 1},
+        "startLine": _LINE,
+        "endLine": _LINE,
+    },
+    "required": ["path", "status", "appended"],
+}
+
 # In a flush turn the file is pinned, so there is nothing to choose.
 PINNED_APPEND: Mapping[str, Any] = {
     **APPEND,

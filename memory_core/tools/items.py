@@ -83,6 +83,33 @@ FORGET: Mapping[str, Any] = {
     },
 }
 
+_TEXT = {"type": "string"}
+_TEXTS = {"type": "array", "items": _TEXT}
+_FACT = {"id": _TEXT, "text": _TEXT, "tags": _TEXTS, "said": _TEXT}
+_FOUND = {**_FACT, "score": {"type": "number"}}
+
+
+def _describe_facts(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": {"type": "object", "properties": properties, "required": [*properties]}}
+
+
+RESULTS: Mapping[str, Any] = {
+    STORE["name"]: {"properties": {"status": _TEXT, "id": _TEXT, "text": _TEXT}, "required": ["status"]},
+    RECALL["name"]: {
+        "properties": {"results": _describe_facts(_FOUND), "strategy": {"enum": ["embedding", "keyword"]}},
+        "required": ["results", "strategy"],
+    },
+    FORGET["name"]: {
+        "properties": {
+            "status": {"enum": ["not deleted yet", "deleted", "not_found"]},
+            "results": _describe_facts(_FACT),
+            "deleted": _TEXTS,
+            "remains": _TEXTS,
+        },
+        "required": ["status"],
+    },
+}
+
 NAMES = frozenset(schema["name"] for schema in (STORE, RECALL, FORGET))
 LIMIT = 6
 OFF = "items are off"

@@ -1,19 +1,25 @@
-"""Results of tools as a host gets them: JSON values, camelCase keys, and whatever goes wrong as data."""
+"""Results of tools as a host gets them: JSON with camelCase keys, whatever goes wrong as data, and their schemas for MCP.
+
+A result has either what its tool returns or `error`. Most of it is what `to_json` makes of records, from whose types
+`describe_tool` derives the JSON Schemas. Keys may be added in later versions.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, PathRefused
-from memory_core.records import to_json
+from memory_core.records import AsOf, Document, Explanation, Hit, Related, to_camel, to_json
 from memory_core.text.messages import replace_surrogates
+from memory_core.tools import append, items
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from memory_core.records import AsOf, Document, Explanation, Fallback, Hit, Now, Related, SearchResult
+    from memory_core.records import Fallback, SearchResult
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +100,7 @@ def cite(hit: Hit) -> str:
 def shape_search(result: SearchResult, *, cite_hits: bool, citations: str) -> dict[str, Any]:
     """Return the result of memory_search."""
     shaped: dict[str, Any] = {
-        "results": [_shape_hit(hit, result.as_of, cite_it=cite_hits) for hit in result.hits],
+        "results": to_json(result.hits, brief=True),
         "provider": result.provider,
         "model": result.model,
         "fallback": _shape_fallback(result.fallback),
@@ -102,31 +108,16 @@ def shape_search(result: SearchResult, *, cite_hits: bool, citations: str) -> di
         "backendFallback": _shape_fallback(result.backend_fallback),
         "citations": citations,
         "mode": result.mode,
+        "asOf": _shape_as_of(result.as_of),
+        "stale": result.stale,
+        "warning": result.warning,
+        "action": result.action,
     }
-    if result.as_of is not None:
-        shaped["asOf"] = shape_as_of(result.as_of)
-    if result.stale:
-        shaped["stale"] = True
-    return shaped | {key: value for key, value in (("warning", result.warning), ("action", result.action)) if value}
-
-
-def _shape_hit(hit: Hit, as_of: AsOf | None, *, cite_it: bool) -> dict[str, Any]:
-    shaped: dict[str, Any] = {
-        "path": hit.path, "startLine": hit.start_line, "endLine": hit.end_line, "score": hit.score, "source": hit.source,
-        "snippet": hit.snippet,
-    }  # fmt: skip
-    if hit.vector_score is not None:
-        shaped["vectorScore"] = hit.vector_score
-    if hit.text_score is not None:
-        shaped["textScore"] = hit.text_score
-    if hit.now is not None:
-        shaped["now"] = _shape_now(hit.now)
-    if (newer := hit.superseded_by) is not None:
-        place = {"path": newer.path, "line": newer.line, "text": newer.text}
-        shaped["supersededBy"] = place if newer.since is None else {**place, "since": newer.since}
-    if cite_it:
-        shaped["citation"] = cite(hit) if as_of is None else f"{cite(hit)} (as of {_show(as_of.moment)})"
-    return shaped
+    if cite_hits:
+        past = f" (as of {shaped['asOf']['moment']})" if shaped["asOf"] else ""
+        for hit, each in zip(result.hits, shaped["results"], strict=True):
+            each["citation"] = cite(hit) + past
+    return _leave_out_nothings(shaped, "asOf", "stale", "warning", "action")
 
 
 def _shape_fallback(fallback: Fallback | None) -> dict[str, str] | None:
@@ -135,52 +126,37 @@ def _shape_fallback(fallback: Fallback | None) -> dict[str, str] | None:
 
 def shape_document(found: Document) -> dict[str, Any]:
     """Return the result of memory_get."""
-    shaped: dict[str, Any] = {
-        "path": found.path, "text": found.text, "from": found.from_line, "lines": found.lines, "status": found.status,
-    }  # fmt: skip
-    if found.truncated:
-        shaped["truncated"] = True
-    if found.next_from is not None:
-        shaped["nextFrom"] = found.next_from
-    if found.as_of is not None:
-        shaped["asOf"] = shape_as_of(found.as_of)
-    if found.now is not None:
-        shaped["now"] = found.now
-    return shaped
+    shaped = {**to_json(found, brief=True), "from": found.from_line, "asOf": _shape_as_of(found.as_of)}
+    del shaped["fromLine"]
+    return _leave_out_nothings(shaped, "asOf")
 
 
-def shape_as_of(as_of: AsOf) -> dict[str, str]:
+def _shape_as_of(as_of: AsOf | None) -> dict[str, str] | None:
     """Return the time of which an answer tells, in local time."""
-    return {"instant": _show(as_of.instant), "moment": _show(as_of.moment)}
 
+    def show(instant: datetime) -> str:
+        return instant.astimezone().isoformat(timespec="milliseconds")
 
-def _show(instant: datetime) -> str:
-    return instant.astimezone().isoformat(timespec="milliseconds")
-
-
-def _shape_now(now: Now) -> dict[str, Any]:
-    shaped = {"status": now.status, "startLine": now.start_line, "endLine": now.end_line, "text": now.text}
-    return {key: value for key, value in shaped.items() if value is not None}
+    return None if as_of is None else {"instant": show(as_of.instant), "moment": show(as_of.moment)}
 
 
 def shape_explanation(found: Explanation) -> dict[str, Any]:
     """Return the result of memory_explain; a warning and its action stand in it where there are any."""
-    return {
-        key: value for key, value in to_json(found).items() if value is not None or key not in ("warning", "action")
-    }
+    return _leave_out_nothings(to_json(found), "warning", "action")
 
 
 def shape_related(found: Related, *, cite_places: bool) -> dict[str, Any]:
     """Return the result of memory_related; every place in it has a citation where they are wanted."""
-    shaped: dict[str, Any] = to_json(found)
-    for key in ("stale", "warning", "action"):
-        if not shaped[key]:
-            del shaped[key]
+    shaped = _leave_out_nothings(to_json(found), "stale", "warning", "action")
     if cite_places:
         for places in (shaped["backlinks"], shaped["mentions"], *(each["places"] for each in shaped["beside"])):
             for place in places:
                 place["citation"] = f"{place['path']}#L{place['line']}"
     return shaped
+
+
+def _leave_out_nothings(shaped: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {key: value for key, value in shaped.items() if value or key not in names}
 
 
 def shape_disabled(reason: str, action: str) -> dict[str, Any]:
@@ -201,3 +177,149 @@ def shape_denied(reason: str, action: str) -> dict[str, Any]:
 def shape_invalid(error: InvalidArgument) -> dict[str, Any]:
     """Return the result of a call with a wrong argument; the agent's id comes from the host, not from the model."""
     return {"error": str(error), "code": "invalid_agent" if error.argument == "agent" else "invalid_argument"}
+
+
+Output = dict[str, Any]
+
+_TEXT: Output = {"type": "string"}
+_STAND_IN: Output = {
+    "anyOf": [
+        {
+            "type": "object",
+            "properties": {"from": _TEXT, "to": _TEXT, "reason": _TEXT},
+            "required": ["from", "to", "reason"],
+        },
+        {"type": "null"},
+    ]
+}
+_SEARCH: Output = {
+    "provider": _TEXT,
+    "model": {"anyOf": [_TEXT, {"type": "null"}]},
+    "fallback": _STAND_IN,
+    "backend": _TEXT,
+    "backendFallback": _STAND_IN,
+    "citations": {"enum": ["on", "off", "auto"]},
+    "mode": _TEXT,
+}
+# Of every result, beside what its tool returns.
+_ALWAYS: Output = {
+    "error": {**_TEXT, "description": "Why there is no result"},
+    "action": {**_TEXT, "description": "What to do about an error or a warning"},
+    "warning": {**_TEXT, "description": "What the result may lack"},
+    "code": {"enum": ["invalid_argument", "invalid_agent"]},
+    "disabled": {"const": True, "description": "Memory is off"},
+    "unavailable": {"const": True, "description": "Memory cannot answer"},
+    "denied": {"const": True, "description": "Memory may not be used here, or not for this path"},
+}
+_STALE: Output = {"type": "boolean", "description": "The notes have changed since they were indexed"}
+_NO_RESULTS: Output = {"type": "array", "maxItems": 0, "description": "Empty, beside an error"}
+# What the types of the records do not tell.
+_CITED = ("Hit", "Mention")
+_KEYS = {"from_line": "from"}
+_FROM_ONE = ("line", "startLine", "endLine", "from", "nextFrom")
+_SHARES = (("Hit", "score"), ("Explanation", "minScore"))
+
+# Title, and whether it only reads, deletes, and may be called again without another effect.
+_HINTS = {
+    "memory_search": ("Search memory", True, False, True),
+    "memory_get": ("Read a note", True, False, True),
+    "memory_explain": ("Tell why notes were found or not", True, False, True),
+    "memory_related": ("Tell what is related to a name", True, False, True),
+    "memory_append": ("Append to a note", False, False, True),  # what the note holds already is skipped
+    "memory_store": ("Keep a fact", False, False, True),  # the same fact is kept once
+    "memory_recall": ("Look up facts", True, False, True),
+    "memory_forget": ("Forget facts", False, True, True),
+}
+
+
+def describe_tool(name: str) -> dict[str, Any]:
+    """Return a tool's title, the schema of its results, its annotations and metadata, for MCP.
+
+    By the annotations a client decides if a call has to be approved; one that finds none may refuse to call a tool, see
+    https://modelcontextprotocol.io/specification/2025-11-25/server/tools. Claude Code shows a model the tools of a server
+    only after a search, unless they say that they are always needed.
+
+    Args:
+        name: Our own name of the tool.
+    """
+    title, reads, deletes, repeatable = _HINTS[name]
+    annotations = {
+        "title": title,
+        "readOnlyHint": reads,
+        "destructiveHint": deletes,
+        "idempotentHint": repeatable,
+        "openWorldHint": False,
+    }
+    return {
+        "title": title,
+        "outputSchema": derive_output(name),
+        "annotations": annotations,
+        "_meta": {"anthropic/alwaysLoad": True},
+    }
+
+
+@cache
+def derive_output(name: str) -> Output:
+    """Return the JSON Schema of a tool's results, which have what the tool returns, or `error`.
+
+    Args:
+        name: Our own name of the tool.
+    """
+    found = _describe_result(name)
+    properties = {"results": _NO_RESULTS, **found["properties"], **_ALWAYS}
+    if "stale" in properties:
+        properties["stale"] = _STALE
+    required = [key for key in found["required"] if key not in ("stale", *_ALWAYS)]
+    return {"type": "object", "properties": properties, "anyOf": [{"required": required}, {"required": ["error"]}]}
+
+
+def _describe_result(name: str) -> Output:
+    if name == "memory_search":
+        results = {"type": "array", "items": _derive(Hit, brief=True)}
+        always = {"results": results, **_SEARCH}
+        return {"properties": {**always, "stale": _STALE, "asOf": _derive(AsOf, brief=True)}, "required": [*always]}
+    if name == "memory_get":
+        return _derive(Document, brief=True)
+    if name in ("memory_explain", "memory_related"):
+        return _derive(Explanation if name == "memory_explain" else Related, brief=False)
+    by_hand: Mapping[str, Mapping[str, Any]] = {"memory_append": append.RESULT, **items.RESULTS}
+    return dict(by_hand[name])
+
+
+def _derive(record: type, *, brief: bool) -> Output:
+    """Return the JSON Schema of what `to_json` makes of a record."""
+    from pydantic import TypeAdapter
+
+    derived = TypeAdapter(record).json_schema(mode="serialization")
+    definitions = derived.get("$defs", {})
+
+    def convert(part: Output) -> Output:
+        if "$ref" in part:
+            return convert(definitions[part["$ref"].rpartition("/")[2]])
+        if "properties" in part:
+            return convert_object(part)
+        plain = {key: value for key, value in part.items() if key not in ("title", "default", "description")}
+        if "items" in part:
+            plain["items"] = convert(part["items"])
+        if "anyOf" in part:
+            plain["anyOf"] = [convert(each) for each in part["anyOf"]]
+        return plain
+
+    def convert_object(part: Output) -> Output:
+        properties, required = {}, []
+        for name, each in part["properties"].items():
+            key, found = _KEYS.get(name, to_camel(name)), convert(each)
+            if brief and (each.get("default", ...) is None or each.get("default") is False):
+                [found, *_] = found.get("anyOf", [found])  # None is left out
+            else:
+                required.append(key)
+            if found.get("type") == "integer":
+                found["minimum"] = 1 if key in _FROM_ONE else 0
+            if (part["title"], key) in _SHARES:
+                found |= {"minimum": 0, "maximum": 1}
+            properties[key] = found
+        if part["title"] in _CITED:
+            properties["citation"] = {"type": "string"}
+        return {"type": "object", "properties": properties, "required": required}
+
+    return convert(derived)

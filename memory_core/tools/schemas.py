@@ -205,7 +205,7 @@ def to_form(schema: Schema, form: Form) -> dict[str, Any]:
     described = {"name": schema["name"], "description": schema["description"]}
     if form == "anthropic":
         return described | {"input_schema": schema["parameters"]}
-    from memory_core.tools.outputs import describe_tool
+    from memory_core.tools.results import describe_tool
 
     name = ALIASES.get(schema["name"], schema["name"])
     return described | {"inputSchema": schema["parameters"]} | describe_tool(name)

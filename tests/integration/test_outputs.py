@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ from jsonschema import Draft202012Validator
 
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
-from memory_core.tools.outputs import OUTPUTS
+from memory_core.tools.results import derive_output
 
 MAIN = CallContext.local("agent:main:main")
+OUTPUTS = json.loads((Path(__file__).parents[1] / "data" / "tool_outputs.json").read_text(encoding="utf-8"))
 DENIED = {"memory": {"scope": {"default": "deny", "rules": []}}}
 
 
@@ -26,6 +28,11 @@ def close(schema: Any) -> Any:
     return closed | ({"additionalProperties": False} if "properties" in schema else {})
 
 
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_published_schemas_change_on_purpose_only(name: str) -> None:
+    assert derive_output(name) == OUTPUTS[name]
+
+
 CLOSED = {name: Draft202012Validator(close(schema)) for name, schema in OUTPUTS.items()}
 
 
@@ -36,7 +43,8 @@ def call(slot: MemorySlot, name: str, arguments: dict[str, Any]) -> dict[str, An
 
 
 def test_results_with_and_without_content(tmp_path: Path) -> None:
-    config = {"memorySearch": {"provider": "static", "items": {"enabled": True}}}
+    query = {"explain": True, "related": True}
+    config = {"memorySearch": {"provider": "static", "items": {"enabled": True}, "query": query}}
     with MemorySlot(config, workspace=tmp_path, state_dir=tmp_path / "state") as slot:
         assert "warning" in call(slot, "memory_search", {"query": "fence"})
         assert call(slot, "memory_append", {"text": "The fence is green."})["status"] == "appended"
@@ -44,6 +52,9 @@ def test_results_with_and_without_content(tmp_path: Path) -> None:
         assert again["skipped"] == 1
         assert call(slot, "memory_append", {"text": "The gate is red."})["status"] == "nothing new"
         [hit] = call(slot, "memory_search", {"query": "Which colour has the fence?", "maxResults": 1})["results"]
+        assert call(slot, "memory_explain", {"query": "fence", "path": hit["path"]})["passages"]
+        assert call(slot, "memory_related", {"name": "fence"})["mentions"]
+        assert call(slot, "memory_related", {})["count"] == 0
         assert call(slot, "memory_get", {"path": hit["path"], "lines": 1})["truncated"]
         assert call(slot, "memory_get", {"path": "memory/2001-01-01.md"})["status"] == "not_found"
         stored = call(slot, "memory_store", {"text": "The vet is Dr. Lind.", "tags": ["cat"]})
