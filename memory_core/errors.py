@@ -8,7 +8,7 @@ MemoryCoreError
 ├── NoteNotWritten              a note cannot be appended to
 ├── SessionsUnusable            the host's sessions.json cannot be read or written; it is left as it is
 ├── MemoryOff                   memory is switched off for this agent
-├── MemoryClosed                the memory or the slot was closed, and opens nothing again
+├── MemoryClosed                the memory or the slot was closed; open a new one
 ├── NotIndexed                  there is no index, and the session may not write one
 │   └── OtherWorkspace          the index file holds the notes of another workspace
 ├── HistoryUnavailable          the history does not reach back to the time asked for, or none is kept
@@ -160,7 +160,7 @@ class MemoryOff(MemoryCoreError):
 
 
 class MemoryClosed(MemoryCoreError):
-    """The memory or the slot was closed. It opens nothing again."""
+    """The memory or the slot was closed; only a new one answers."""
 
     def __init__(self) -> None:
         super().__init__("this memory was closed", action="open a new one: open_memory() or MemorySlot()")

@@ -282,7 +282,8 @@ class QuerySettings(Section):
     """Limits of one search."""
 
     max_results: int = field(
-        default=6, metadata=about("Hits, at most; from 6 on, 1.5 times that for lists.", ge=1, le=100)
+        default=6,
+        metadata=about("Hits, at most. From 6 up, questions asking for a list get 1.5 times as many.", ge=1, le=100),
     )
     min_score: float = field(default=0.35, metadata=about("Hits with a lower score are left out.", ge=0, le=1))
     max_snippet_chars: int = field(default=700, metadata=about("Characters of a snippet, at most.", ge=50))
@@ -391,7 +392,7 @@ class RecallSettings(Section):
     )
     timeout_ms: int = field(
         default=300,
-        metadata=about("Milliseconds that a message waits; a late answer is an empty one.", gt=0, le=60_000),
+        metadata=about("Milliseconds that a message waits. After that, nothing is added.", gt=0, le=60_000),
     )
 
 

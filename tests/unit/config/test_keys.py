@@ -318,10 +318,8 @@ def test_every_setting_of_the_classes_is_a_row_here_and_in_the_table_and_describ
     for key in settings:
         assert f"| `{key}` |" in table
     assert all(len(re.findall(r"(?<!\\)\|", line)) == 4 for line in table.splitlines())
-    assert (
-        "| `memorySearch.query.maxResults` | `6` | Hits, at most; from 6 on, 1.5 times that for lists. 1 to 100. |"
-        in table
-    )
+    meaning = "Hits, at most. From 6 up, questions asking for a list get 1.5 times as many. 1 to 100."
+    assert f"| `memorySearch.query.maxResults` | `6` | {meaning} |" in table
     assert "unset" in table
     assert '"auto" \\| "on" \\| "off"' in table
 
