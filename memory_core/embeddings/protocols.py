@@ -107,16 +107,3 @@ class TokenModel(Protocol):
     def token_vectors(self, ids: NDArray[np.uint16]) -> NDArray[np.float32]:
         """Return rows of the token table, not normalised, shape (len(ids), dimensions); zeros for tokens that mean nothing."""
         ...
-
-
-@runtime_checkable
-class UnitEmbedder(Protocol):
-    """An optional part of a `TokenModel` that answers at once: the embeddings of texts, and the tokens of their units."""
-
-    def embed_units(self, texts: Sequence[Sequence[str]]) -> tuple[list[list[int]], NDArray[np.float32]]:
-        """Embed texts, given by the units that make them up when they are joined by line ends.
-
-        Returns:
-            The token ids of every unit, as `token_ids` returns them; and the rows of the texts, as `embed_documents` yields them.
-        """
-        ...

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from memory_core.embeddings.calibration import SAMPLE, estimate, is_outdated
 from memory_core.embeddings.credentials import announce, find_destination
-from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider, TokenEmbedder, UnitEmbedder
+from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider, TokenEmbedder
 from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable
 from memory_core.records import Progress, Space
 from memory_core.stores.interface import IndexedText, StagedIndex
 from memory_core.stores.values import EmbeddedWindows, PendingWindow, PreparedChunk, digest, slice_units
-from memory_core.sync.context import MOST_FRESH, SyncContext
+from memory_core.sync.context import SyncContext
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,6 @@ class Backfill:
         self._context = context
         self._store = context.store
         self._ids: dict[Space, int] = {}
-        self._ran_at_once = False
 
     def is_complete(self) -> bool:
         """Return True if no text lacks an embedding of the configured provider now."""
@@ -46,34 +45,6 @@ class Backfill:
         if space is None or not context.embeds:
             return
         self._embed(context.provider, space, *self._find_pending(staged, self._get_space_id(space)))
-
-    def run_at_once(self) -> None:
-        """Embed the fresh chunks once they are many, if the provider answers at once; else they are found again in the index.
-
-        Before `run`, so that few are in memory at a time, and none is read and cut into tokens a second time.
-        """
-        context = self._context
-        fresh, provider = context.fresh, context.provider
-        if fresh is None or len(fresh) < MOST_FRESH:
-            return
-        context.fresh = None
-        if provider is None or not context.embeds or not isinstance(provider, UnitEmbedder):
-            return
-        space = self._find_space(provider, self._store)
-        if space is not None and self._store.load_state().serving in (None, self._get_space_id(space)):
-            self._embed_units(provider, space, fresh)
-            context.fresh, self._ran_at_once = {}, True
-
-    def _embed_units(self, provider: UnitEmbedder, space: Space, fresh: Mapping[int, PreparedChunk]) -> None:
-        """Store the embeddings of those texts of fresh chunks that have none."""
-        texts = [window for chunk in fresh.values() for window in _split_windows(chunk)]
-        _, rows = provider.embed_units([units for _, units in texts])
-        numbers = {key: number for number, (key, _) in enumerate(texts)}  # each text once
-        embedded = self._store.find_embedded(self._get_space_id(space), numbers)
-        pending = [(key, number) for key, number in numbers.items() if key not in embedded]
-        for first in range(0, len(pending), EMBED_STEP):
-            step = pending[first : first + EMBED_STEP]
-            self._put(space, EmbeddedWindows([key for key, _ in step], rows[[number for _, number in step]]))
 
     def run(self) -> None:
         """Embed what is pending in the configured space, and let that space serve once every text was tried."""
@@ -94,8 +65,6 @@ class Backfill:
             return
         if fresh is not None:
             steps, count, texts = self._find_fresh(space_id, fresh.values())
-            if self._ran_at_once:
-                texts = self._store.count_windows(distinct=True)
         else:
             steps, count = self._find_pending(self._store, space_id)
             texts = self._store.count_windows(distinct=True)

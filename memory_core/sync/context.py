@@ -16,7 +16,7 @@ from memory_core.stores.interface import SyncStore
 from memory_core.stores.values import PreparedChunk
 
 MOST_READ, LONGEST_READ = 64, 64 * 1024  # notes, and bytes of each; others are read again by whoever records them
-MOST_FRESH = 2000  # chunks that are kept; see `Backfill.run_at_once`
+MOST_FRESH = 2000  # chunks that are kept in memory
 
 log = logging.getLogger(__name__)
 
@@ -90,9 +90,11 @@ class SyncContext:
             raise SyncStopped("the memory was closed during a sync")
 
     def record_fresh(self, inserted: Mapping[int, PreparedChunk]) -> None:
-        """Keep chunks that were inserted, until they are embedded or too many."""
+        """Keep chunks that were inserted, until they are too many."""
         if self.fresh is not None:
             self.fresh.update(inserted)
+            if len(self.fresh) > MOST_FRESH:
+                self.fresh = None
 
     def record_read(self, file: MemoryFile, note: NoteText) -> None:
         """Keep a note that was read, while they are few."""

@@ -184,7 +184,6 @@ class Syncer:
         if self._waiting:
             self._context.record_fresh(self._store.put_files(self._waiting))
             self._waiting = []
-            self._backfill.run_at_once()
 
     def _rebuild(self, listed: Sequence[MemoryFile], hidden: Sequence[MemoryFile], identity: str) -> None:
         """Cut every file anew into an index beside the one that serves, embed what it needs, and switch to it.

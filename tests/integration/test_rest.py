@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import memory_core
-from memory_core.embeddings.static import _Loaded
+from memory_core.embeddings import static
 from memory_core.plugin import MemorySlot
 from memory_core.plugin.memory import Memory
 from tests.benchmarks.daily_notes import questions, write_daily_notes
@@ -31,7 +31,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def model_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each test load the model itself, whoever else of this process keeps it."""
-    monkeypatch.setattr(_Loaded, "_shared", weakref.ref(set()))
+    monkeypatch.setattr(static, "_shared", weakref.WeakValueDictionary())
 
 
 def open_memory(place: Path) -> Memory:
@@ -50,9 +50,9 @@ def test_a_search_after_rest_finds_the_same(place: Path) -> None:
     with open_memory(place) as memory:
         before = [ask(memory, question) for question in QUESTIONS]
         assert all(before)
-        assert _Loaded._shared() is not None
+        assert static._shared
         memory.rest()
-        assert _Loaded._shared() is None  # nobody else keeps the model
+        assert not static._shared  # nobody else keeps the model
         memory.rest()
         assert [ask(memory, question) for question in QUESTIONS] == before
 
@@ -89,7 +89,7 @@ def test_a_slot_lets_the_items_rest_too(place: Path) -> None:
         found = slot.call_tool("memory_recall", {"query": "Which colour has the gate?"})
         assert found["results"]
         slot.rest()
-        assert _Loaded._shared() is None
+        assert not static._shared
         again = slot.call_tool("memory_recall", {"query": "Which colour has the gate?"})
         assert [hit["id"] for hit in again["results"]] == [hit["id"] for hit in found["results"]]
 

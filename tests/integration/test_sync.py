@@ -263,7 +263,7 @@ def test_a_rebuild_sends_nothing(index: Index, provider: CountingProvider) -> No
 
 @pytest.mark.parametrize("provider_of", [StaticProvider, CountingProvider])
 @pytest.mark.parametrize("stopped", [False, True])
-def test_many_fresh_chunks_are_embedded_as_they_come(
+def test_many_fresh_chunks_are_embedded_as_few_are(
     index: Index,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -276,7 +276,7 @@ def test_many_fresh_chunks_are_embedded_as_they_come(
     at_the_end = Index(index.workspace, tmp_path / "other", index.search)
     wanted = at_the_end.sync(provider)
     monkeypatch.setattr("memory_core.sync.syncer.FILES_STEP", 4)
-    monkeypatch.setattr("memory_core.sync.backfill.MOST_FRESH", 6)
+    monkeypatch.setattr("memory_core.sync.context.MOST_FRESH", 6)
     if stopped:
         stop = threading.Event()
 

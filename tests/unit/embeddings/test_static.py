@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.embeddings import static, vectors
-from memory_core.embeddings.protocols import EmbeddingProvider, TokenModel, UnitEmbedder
+from memory_core.embeddings.protocols import EmbeddingProvider, TokenModel
 from memory_core.embeddings.static import BATCH, DIMENSIONS, VOCABULARY, StaticProvider
 from memory_core.embeddings.vectors import round_to_int8, to_int8
 from memory_core.records import Space
@@ -37,7 +37,6 @@ def rows(provider: StaticProvider, texts: list[str]) -> list[list[float]]:
 def test_it_is_a_provider_and_a_token_model(provider: StaticProvider) -> None:
     assert isinstance(provider, EmbeddingProvider)
     assert isinstance(provider, TokenModel)
-    assert isinstance(provider, UnitEmbedder)
     assert provider.space == Space(provider="static", model="l2_supercat_256", dimensions=DIMENSIONS)
 
 
@@ -104,6 +103,12 @@ def test_any_text_is_finite_and_of_length_one_or_nothing(text: str) -> None:
 SHARED = StaticProvider()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def close_shared() -> Iterator[None]:
+    yield
+    SHARED.close()
+
+
 def test_tokens(provider: StaticProvider) -> None:
     ids = provider.token_ids(["fence", "", "fence fence"])
     assert ids[1] == []
@@ -145,7 +150,7 @@ def test_through_the_package_the_vectors_are_the_same_and_the_log_stays_the_host
     root = logging.getLogger()
     before = root.level, list(root.handlers)
     through = StaticProvider()
-    through._loaded = static._Loaded(*static._load_package())
+    through._model = static._load_package()
     assert (root.level, root.handlers) == before
     for text in TEXTS[:4]:
         assert np.allclose(through.embed_query(text), SHARED.embed_query(text), atol=1e-3)
@@ -159,23 +164,28 @@ def test_every_finite_half_is_widened_exactly() -> None:
     assert vectors.widen(halves).tobytes() == halves.astype(np.float32).tobytes()  # also -0.0
 
 
-UNITS = st.lists(
+MANY = st.lists(
     st.one_of(
         st.sampled_from(["- The fence is green.", "a", "E11000", "第一批样机", "two  spaces", "line\nline", " begins"]),
         st.sampled_from(["x\u2581y", "<pad> x", "", "\n"]),
         st.text(st.sampled_from("ab -\n\0\u2581漢é🙂.")),
     ),
-    min_size=1, max_size=5,
+    min_size=static.FEW, max_size=static.FEW + 4,
 )  # fmt: skip
 
 
-@given(st.lists(UNITS, max_size=8))
-def test_units_and_the_texts_that_they_make_up_are_cut_as_each_alone(texts: list[list[str]]) -> None:
-    for filler in ([], [["The gate of a field"] * 20]):  # few texts are cut in another way than many
-        given_texts = texts + filler
-        ids, made = SHARED.embed_units(given_texts)
-        assert ids == [SHARED.token_ids([unit])[0] for text in given_texts for unit in text]
-        assert made.tolist() == rows(SHARED, ["\n".join(text) for text in given_texts])
+@given(MANY)
+def test_many_texts_are_cut_and_embedded_as_each_alone(texts: list[str]) -> None:
+    assert SHARED.token_ids(texts) == [SHARED.token_ids([text])[0] for text in texts]
+    assert rows(SHARED, texts) == [rows(SHARED, [text])[0] for text in texts]
+
+
+def test_a_token_that_the_table_has_not_has_the_last_row_and_rows_may_be_changed() -> None:
+    last, beyond = np.array([VOCABULARY - 1], np.uint16), np.array([VOCABULARY + 7], np.uint16)
+    for _ in range(2):
+        found = SHARED.token_vectors(beyond)
+        assert (found == SHARED.token_vectors(last)).all()
+        found[:] = 0
 
 
 SHARING = """
@@ -184,11 +194,11 @@ from memory_core.embeddings.static import StaticProvider
 
 first, second = StaticProvider(), StaticProvider()
 first.embed_query("fence")
-model = weakref.ref(first._loaded)
+model = weakref.ref(first._model)
 second.embed_query("fence")
-assert second._loaded is model()
+assert second._model is model()
 first.close()
-assert second._loaded is model()
+assert second._model is model()
 second.close()
 gc.collect()
 assert model() is None
@@ -198,15 +208,3 @@ assert model() is None
 def test_providers_of_a_process_share_the_model_until_the_last_is_closed() -> None:
     """In a process of its own: the tests of this one keep a provider open."""
     subprocess.run([sys.executable, "-c", SHARING], cwd=REPOSITORY, check=True)
-
-
-def test_words_of_many_texts_are_let_go_of_by_the_next_question() -> None:
-    provider = StaticProvider()
-    texts = [f"word{number} stands here" for number in range(static.WORDS_KEPT + 100)]
-    before = provider.token_ids(texts)
-    assert provider._words is not None
-    assert len(provider._words) > static.WORDS_KEPT
-    provider.embed_query("fence")
-    assert not provider._words
-    assert provider.token_ids(texts) == before
-    provider.close()
