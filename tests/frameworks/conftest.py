@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from itertools import groupby
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import pytest
 
 from memory_core import CallContext
 from memory_core.plugin import MemorySlot
-from tests.servers.chat import ChatServer
+from tests.servers.chat import REMEMBER, ChatServer
 from tests.waiting import eventually
 
 NOTE = "The lease of the boat house ends on 31 May."
@@ -62,6 +62,38 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
         monkeypatch.setenv("OPENAI_API_KEY", "placeholder")
         monkeypatch.setenv("OPENAI_BASE_URL", running.url)
         yield running
+
+
+async def converse(
+    say: Callable[[str], Awaitable[str]],
+    compact: Callable[[int], Awaitable[None]],
+    server: ChatServer,
+    notes: Path,
+    *,
+    summaries: bool = False,
+) -> None:
+    """Hold the conversation in which an agent finds, appends, recalls, and saves once before each of two compactions.
+
+    Args:
+        say: Sends a message to the agent and returns its answer.
+        compact: Goes on talking until the framework has compacted that many times in all.
+        server: Answers as the model.
+        notes: The workspace.
+        summaries: The framework has the model write a summary in each compaction.
+    """
+    write_old_note(notes)
+    assert "31 May" in await say("When does the lease of the boat house end?")
+    assert NOTE in str(server.requests[0]["messages"])
+    await say(f"{REMEMBER}the cat is called Minka")
+    assert "the cat is called Minka" in read_daily(notes)
+    sent = len(server.requests)
+    await say("Where does the anchor lie?")
+    assert_recalled(server, sent)
+    for number, fact in enumerate(FACTS, start=1):
+        server.stores = fact
+        await compact(number)
+        assert_saved_once_before_each(server, notes, number, summaries=summaries)
+    assert "4711" in await say("What is the gate code?")
 
 
 def write_old_note(notes: Path) -> None:

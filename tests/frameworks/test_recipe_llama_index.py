@@ -9,15 +9,8 @@ from typing import Any
 import pytest
 
 from memory_core.plugin import MemorySlot
-from tests.frameworks.conftest import (
-    FACTS,
-    NOTE,
-    assert_recalled,
-    assert_saved_once_before_each,
-    read_daily,
-    write_old_note,
-)
-from tests.servers.chat import REMEMBER, ChatServer
+from tests.frameworks.conftest import converse
+from tests.servers.chat import ChatServer
 
 pytest.importorskip("llama_index.core", reason="make test-hosts installs LlamaIndex")
 
@@ -67,20 +60,11 @@ async def _chat(slot: MemorySlot, server: ChatServer, notes: Path) -> None:
     async def say(text: str) -> str:
         return str(await space["agent"].run(text, memory=space["memory"]))
 
-    write_old_note(notes)
-    assert "31 May" in await say("When does the lease of the boat house end?")
-    assert NOTE in str(server.requests[0]["messages"])
-    await say(f"{REMEMBER}the cat is called Minka")
-    assert "the cat is called Minka" in read_daily(notes)
-    number = len(server.requests)
-    await say("Where does the anchor lie?")
-    assert_recalled(server, number)
-    for number, fact in enumerate(FACTS, start=1):
-        server.stores = fact
+    async def compact(number: int) -> None:
         for _ in range(30):
             await say("How are you?")
             if len(ejected) == number:
                 break
         assert len(ejected) == number
-        assert_saved_once_before_each(server, notes, number)
-    assert "4711" in await say("What is the gate code?")
+
+    await converse(say, compact, server, notes)

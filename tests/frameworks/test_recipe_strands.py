@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -10,15 +11,8 @@ import pytest
 
 from memory_core.hosts.messages.strands import to_openai
 from memory_core.plugin import MemorySlot
-from tests.frameworks.conftest import (
-    FACTS,
-    NOTE,
-    assert_recalled,
-    assert_saved_once_before_each,
-    read_daily,
-    write_old_note,
-)
-from tests.servers.chat import REMEMBER, ChatServer
+from tests.frameworks.conftest import converse
+from tests.servers.chat import ChatServer
 
 strands: Any = pytest.importorskip("strands", reason="make test-hosts installs Strands Agents")
 
@@ -39,23 +33,14 @@ def test_it_finds_appends_and_saves_once_before_each_compaction(
     names |= {"BeforeInvocationEvent": BeforeInvocationEvent}
     agent = run_recipe("Strands Agents", slot, server, **names)["agent"]
 
-    def say(text: str) -> str:
-        return str(agent(text))
+    async def say(text: str) -> str:
+        return str(await asyncio.to_thread(agent, text))
 
-    write_old_note(notes)
-    assert "31 May" in say("When does the lease of the boat house end?")
-    assert NOTE in str(server.requests[0]["messages"][0])
-    say(f"{REMEMBER}the cat is called Minka")
-    assert "the cat is called Minka" in read_daily(notes)
-    number = len(server.requests)
-    say("Where does the anchor lie?")
-    assert_recalled(server, number)
-    for number, fact in enumerate(FACTS, start=1):
-        server.stores = fact
+    async def compact(_number: int) -> None:
         for _ in range(5):
-            say("How are you?")
+            await say("How are you?")
         before = len(agent.messages)
         agent.conversation_manager.reduce_context(agent)
         assert len(agent.messages) < before
-        assert_saved_once_before_each(server, notes, number, summaries=True)
-    assert "4711" in say("What is the gate code?")
+
+    asyncio.run(converse(say, compact, server, notes, summaries=True))

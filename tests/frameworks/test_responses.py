@@ -9,17 +9,8 @@ from typing import Any
 import pytest
 
 from memory_core.plugin import MemorySlot
-from tests.frameworks.conftest import (
-    FACTS,
-    NOTE,
-    TOLD,
-    assert_recalled,
-    assert_saved_once_before_each,
-    has_learned,
-    read_daily,
-    write_old_note,
-)
-from tests.servers.chat import REMEMBER, ChatServer
+from tests.frameworks.conftest import NOTE, TOLD, converse, has_learned
+from tests.servers.chat import ChatServer
 
 agents: Any = pytest.importorskip("agents", reason="make test-hosts installs OpenAI Agents")
 
@@ -49,23 +40,15 @@ async def _chat(slot: MemorySlot, server: ChatServer, notes: Path) -> None:
         async def count() -> int:
             return len(await inner.get_items())
 
-        write_old_note(notes)
-        assert "31 May" in await say("When does the lease of the boat house end?")
-        await say(f"{REMEMBER}the cat is called Minka")
-        assert "the cat is called Minka" in read_daily(notes)
-        sent = len(server.requests)
-        await say("Where does the anchor lie?")
-        assert_recalled(server, sent)
-        for number, fact in enumerate(FACTS, start=1):
-            server.stores = fact
+        async def compact(_number: int) -> None:
             for _ in range(20):
                 before = await count()
                 await say("How are you?")
                 if await count() <= before:
                     break
             assert await count() <= before
-            assert_saved_once_before_each(server, notes, number)
-        assert "4711" in await say("What is the gate code?")
+
+        await converse(say, compact, server, notes)
         system = server.requests[-1]["messages"][0]["content"]
         assert system.startswith("Be brief.")
         assert NOTE in system
