@@ -14,6 +14,7 @@ from memory_core.cli import output
 from memory_core.cli.app import Options, argument, command, open_memory, open_source
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryCoreError
+from memory_core.hosts.install.programs import HOOKED
 from memory_core.records import CallContext, Finding
 
 if TYPE_CHECKING:
@@ -175,9 +176,9 @@ def diagnose_hosts() -> list[Finding]:
     "host",
     required=False,
     default="claude-code",
-    type=click.Choice(["claude-code", "codex", "opencode"]),
+    type=click.Choice(list(HOOKED)),
     metavar="[HOST]",
-    help="whose hook it is: claude-code, codex or opencode (claude-code)",
+    help=f"whose hook it is: {', '.join(HOOKED)} (claude-code)",
 )
 @click.pass_obj
 def hook(options: Options, *, host: str) -> int:

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from memory_core.atomic import locked, replace_file
 from memory_core.errors import InvalidArgument
-from memory_core.hosts.copies import HOSTS
+from memory_core.hosts.install.programs import HOOKED
 from memory_core.hosts.saving import is_saving, save_notes
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
@@ -55,7 +55,7 @@ def answer_hook(
         said: Takes the answer, as JSON.
         slot: The memory.
         agent: The id of its agent.
-        host: Whose hook it is, a key of `copies.HOSTS`.
+        host: Whose hook it is, a key of `HOOKED`.
         shown: The folder in which hooks remember what each session has been shown.
         index: Starts to index what has changed in the notes, at the end of a session.
 
@@ -78,7 +78,7 @@ def answer_hook(
     elif event["hook_event_name"] == "PreCompact":
         known.forget()
         # The compaction goes on whatever happens.
-        if failure := save_notes(HOSTS[host], event, slot, context):
+        if failure := save_notes(HOOKED[host], event, slot, context):
             answer = {"systemMessage": f"memory-core: no notes were saved before this compaction: {failure}"}
             said.write(json.dumps(answer, ensure_ascii=False) + "\n")
     elif answer := _ANSWERS.get(event["hook_event_name"], _say_nothing)(event, slot, context, known):

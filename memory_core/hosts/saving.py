@@ -5,25 +5,127 @@ The copy is forked from the session, so that it knows all of it, and is not kept
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from memory_core.hosts.copies import SAVING, Copy, Host
+from memory_core.config.settings import SLOT_ID
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
 
+if TYPE_CHECKING:
+    from memory_core.plugin.flush.policy import FlushTurn
+
+# Names, in the copy, a file: its first line is the day of the turn, and the copy's server adds a line for each text that it has
+# appended. The copy's hooks do nothing, and its server writes the note of that day only.
+SAVING = "MEMORY_CORE_SAVING"
+APPEND = "mcp__plugin_memory-core_memory-core__memory_append"  # what Claude Code calls the tool of the plugin's server
+MAX_TURNS = 6
+NO_HOOKS = '{"disableAllHooks": true}'  # the user's own would take the copy for a session of theirs
 MAX_SECONDS = 150.0  # below the timeouts of the hooks
 POLL_SECONDS = 0.5
 PREFIX = "memory-core-saving-"  # of the name of a folder for one turn
 LEFT_SECONDS = 3600.0  # after which a folder is of a hook that was killed
+NO_LIMIT = 1_000_000_000  # tokens: a copy that compacts itself first could save only what the summary has kept
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """The start of a copy.
+
+    Attributes:
+        words: The command line.
+        prompt: What it reads from standard input.
+        variables: Added to the environment.
+    """
+
+    words: list[str]
+    prompt: str
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Copying:
+    """The way to copy a session of a host that runs a command of ours before it compacts one.
+
+    Attributes:
+        program: The name of the host's program.
+        variable: The variable in which it gives its process id to hooks; "" if it gives none.
+        copy: Returns the copy of a session. It takes the program's path, the event, the turn, and the file named by `SAVING`.
+    """
+
+    program: str
+    variable: str
+    copy: Callable[[str, Mapping[str, Any], FlushTurn, Path], Copy]
+
+    def find_process(self) -> int:
+        """Return the id of the process that has started this one: as the host says, else the parent."""
+        number = os.environ.get(self.variable, "") if self.variable else ""
+        return int(number) if number.isdigit() else os.getppid()
+
+    def find_program(self) -> str | None:
+        """Return the program that has started this process, as far as Linux tells it, or else the one on the path."""
+        try:
+            running = Path(f"/proc/{self.find_process()}/exe").resolve(strict=True)
+        except OSError:  # no Linux, or it has ended
+            running = Path()
+        return str(running) if running.name.startswith(self.program) else shutil.which(self.program)
+
+
+def copy_claude_code(program: str, event: Mapping[str, Any], turn: FlushTurn, file: Path) -> Copy:
+    """Return a fork of a session of Claude Code."""
+    words = [program, "-p", "--resume", str(event.get("session_id")), "--fork-session", "--no-session-persistence"]
+    words += ["--max-turns", str(MAX_TURNS), "--permission-mode", "default", "--tools", "", "--allowedTools", APPEND]
+    words += ["--append-system-prompt", turn.system_prompt, "--settings", NO_HOOKS]
+    if plugin := os.environ.get("CLAUDE_PLUGIN_ROOT"):
+        words += ["--plugin-dir", plugin]
+    return Copy(words, turn.prompt, {SAVING: str(file)})
+
+
+def copy_codex(program: str, event: Mapping[str, Any], turn: FlushTurn, file: Path) -> Copy:
+    """Return a fork of a session of Codex."""
+    server = f"mcp_servers.{SLOT_ID}"
+    settings: dict[str, object] = {
+        "model_auto_compact_token_limit": NO_LIMIT,
+        "model_context_window": NO_LIMIT,
+        "sandbox_mode": "read-only",
+        "approval_policy": "never",
+        f"{server}.enabled_tools": ["memory_append"],
+        f"{server}.env.{SAVING}": str(file),  # Codex hands on to servers what it is told to only
+    }
+    words = [program, "exec", "fork", str(event.get("session_id")), "-", "--ephemeral", "--skip-git-repo-check"]
+    words += ["--disable", "hooks"]
+    for key, value in settings.items():
+        words += ["-c", f"{key}={json.dumps(value, ensure_ascii=False)}"]  # which is TOML, too
+    return Copy(words, _say(turn))
+
+
+def copy_opencode(program: str, event: Mapping[str, Any], turn: FlushTurn, file: Path) -> Copy:
+    """Return the fork that our plugin in opencode has made of a session."""
+    # The plugin has forked the session: the copy of the command line would have the compaction that is due in it.
+    tool = f"{SLOT_ID}_memory_append"
+    settings = {
+        "compaction": {"auto": False},
+        "tools": {"*": False, tool: True},
+        "permission": {tool: "allow"},
+        "share": "disabled",
+    }
+    variables = {SAVING: str(file), "OPENCODE_CONFIG_CONTENT": json.dumps(settings)}
+    return Copy([program, "run", "--session", str(event.get("copy_id"))], _say(turn), variables)
+
+
+def _say(turn: FlushTurn) -> str:
+    """Return a turn as one message, for a host that takes no system prompt beside it."""
+    return f"{turn.system_prompt}\n\n{turn.prompt}"
 
 
 def is_saving() -> bool:
@@ -48,8 +150,14 @@ class CopySlot(MemorySlot):
         return result
 
 
-def save_notes(host: Host, event: Mapping[str, Any], slot: MemorySlot, context: CallContext) -> str:
+def save_notes(copying: Copying, event: Mapping[str, Any], slot: MemorySlot, context: CallContext) -> str:
     """Run the turn that is due before a compaction, record how it went, and count the compaction.
+
+    Args:
+        copying: The way to copy the host's session.
+        event: The event of its hook.
+        slot: The memory.
+        context: The session.
 
     Returns:
         Why it failed; "" if it did not, or if no turn was due.
@@ -61,11 +169,11 @@ def save_notes(host: Host, event: Mapping[str, Any], slot: MemorySlot, context: 
         with TemporaryDirectory(prefix=PREFIX) as folder:
             file = Path(folder, "saving")
             file.write_text(f"{turn.day.isoformat()}\n", encoding="utf-8")
-            program = host.find_program()
+            program = copying.find_program()
             if program is None:
-                failure = f"the command {host.program} was not found"
+                failure = f"the command {copying.program} was not found"
             else:
-                failure = _run_copy(host, host.copy(program, event, turn, file))
+                failure = _run_copy(copying, copying.copy(program, event, turn, file))
             stored = len(file.read_text(encoding="utf-8").splitlines()) > 1
         slot.record_flush(turn, "stored" if stored else "failed" if failure else "nothing")
         failure = "" if stored else failure
@@ -81,7 +189,7 @@ def _remove_left_folders() -> None:
                 shutil.rmtree(folder)
 
 
-def _run_copy(host: Host, copy: Copy) -> str:
+def _run_copy(copying: Copying, copy: Copy) -> str:
     """Run a copy to its end; return why that failed, "" if it did not."""
     try:
         with subprocess.Popen(  # noqa: S603  # the host itself
@@ -94,17 +202,17 @@ def _run_copy(host: Host, copy: Copy) -> str:
             errors="replace",
         ) as process:
             try:
-                return _wait_for(process, copy.prompt, host)
+                return _wait_for(process, copy.prompt, copying)
             finally:
                 process.kill()
     except OSError as error:
         return f"{copy.words[0]} cannot be started: {error.strerror}"
 
 
-def _wait_for(process: subprocess.Popen[str], prompt: str, host: Host) -> str:
+def _wait_for(process: subprocess.Popen[str], prompt: str, copying: Copying) -> str:
     """Wait until the copy has ended; return why it failed, "" if it did not. It may not outlive its host."""
     end = time.monotonic() + MAX_SECONDS
-    above = host.find_process()
+    above = copying.find_process()
     given: str | None = prompt
     while True:
         try:
@@ -115,7 +223,7 @@ def _wait_for(process: subprocess.Popen[str], prompt: str, host: Host) -> str:
         if time.monotonic() > end:
             return f"the copy of the session took longer than {MAX_SECONDS:.0f} s"
         if _is_gone(above):
-            return f"{host.title} has ended"
+            return "the host has ended"
     if process.returncode:
         last = said.strip().splitlines()[-1:] or ["it said nothing"]
         return f"the copy of the session ended with status {process.returncode}: {last[0][:200]}"

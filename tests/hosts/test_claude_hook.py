@@ -14,8 +14,9 @@ import pytest
 
 from memory_core.__about__ import __version__
 from memory_core.hosts import saving
-from memory_core.hosts.copies import HOSTS, SAVING
 from memory_core.hosts.hooks import FINGERPRINTS, SESSIONS, Shown
+from memory_core.hosts.install.programs import HOOKED
+from memory_core.hosts.saving import SAVING
 from memory_core.text.paragraphs import is_recalled
 from tests.command import REPOSITORY, Command, Outcome, run
 from tests.hosts.mcp_server import Server
@@ -246,8 +247,8 @@ def test_a_copy_does_not_outlive_claude_code(monkeypatch: pytest.MonkeyPatch, tm
 
     with MemorySlot({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state") as slot:
         assert (
-            saving.save_notes(HOSTS["claude-code"], {"session_id": "s1"}, slot, CallContext.local("s1"))
-            == "Claude Code has ended"
+            saving.save_notes(HOOKED["claude-code"], {"session_id": "s1"}, slot, CallContext.local("s1"))
+            == "the host has ended"
         )
 
 
@@ -264,7 +265,7 @@ def test_what_another_session_appends_meanwhile_is_not_taken_for_a_success(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.chdir(tmp_path)
     with MemorySlot({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state") as slot:
-        failure = saving.save_notes(HOSTS["claude-code"], {"session_id": "s1"}, slot, CallContext.local("s1"))
+        failure = saving.save_notes(HOOKED["claude-code"], {"session_id": "s1"}, slot, CallContext.local("s1"))
     assert failure == "the copy of the session ended with status 3: it said nothing"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from memory_core.hosts import endpoint, reference
+from memory_core.hosts import reference
 from memory_core.plugin.flush.policy import PROMPT
 from tests.command import Command, Outcome
 from tests.servers import chat
@@ -248,10 +248,7 @@ def test_the_flush_can_be_switched_off(chatting: Chat) -> None:
 
 
 def test_a_small_host_stays_small() -> None:
-    sizes = [
-        len(Path(module.__file__ or "").read_text(encoding="utf-8").splitlines()) for module in (reference, endpoint)
-    ]
-    assert sum(sizes) < 400
+    assert len(Path(reference.__file__).read_text(encoding="utf-8").splitlines()) < 400
 
 
 def test_the_endpoint_and_its_key_come_from_the_configuration_and_the_key_shows_nowhere(chatting: Chat) -> None:

@@ -1,17 +1,20 @@
-"""The server of the page on 127.0.0.1: questions as JSON, and the files of the page."""
+"""The server of the page on 127.0.0.1: answers about one agent's memory as JSON, and the files of the page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memory_core.config.agent import refuse_off
+from memory_core.config.agent import AgentConfig, refuse_off
 from memory_core.errors import InvalidArgument, MemoryCoreError, PathRefused
-from memory_core.hosts.inspect import facts, notes, past
+from memory_core.hosts.inspect import notes
 from memory_core.hosts.inspect.guard import PageGuard
 from memory_core.hosts.serving import RestWhenQuiet, listen
-from memory_core.records import Finding, Status
+from memory_core.items.items import Items
+from memory_core.records import Status, to_json
+from memory_core.sources.activity import Activity
 from memory_core.tools.results import shape_explanation
 
 if TYPE_CHECKING:
@@ -19,68 +22,12 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from memory_core.config.agent import AgentConfig
     from memory_core.plugin.memory import Memory
 
 STATIC = Path(__file__).parent / "static"
 ADDRESS = "127.0.0.1"
-
-
-class Questions:
-    """The questions that the page asks about one agent's memory; each takes the query of a request and answers with JSON.
-
-    Every method raises a subclass of `MemoryCoreError` when there is no answer, such as `MemoryOff`.
-    """
-
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
-
-    def search(self, query: Mapping[str, str]) -> Any:
-        """Search, and tell where every passage stood."""
-        return shape_explanation(self._memory.explain(_need(query, "q")))
-
-    def explain(self, query: Mapping[str, str]) -> Any:
-        """Search, and tell why a place did not come."""
-        return shape_explanation(self._memory.explain(_need(query, "q"), _need(query, "place")))
-
-    def list_notes(self, _: Mapping[str, str]) -> Any:
-        """List all notes with their days."""
-        config = self._read_config()
-        return {"agent": config.agent, "workspace": str(config.workspace), "notes": notes.list_days(config)}
-
-    def show_note(self, query: Mapping[str, str]) -> Any:
-        """Show one note as it stands."""
-        return notes.show_note(self._read_config(), _need(query, "path"))
-
-    def list_items(self, _: Mapping[str, str]) -> Any:
-        """List the facts that agents have stored."""
-        return facts.list_items(self._read_config())
-
-    def list_activity(self, _: Mapping[str, str]) -> Any:
-        """List what sessions have done."""
-        return facts.list_activity(self._read_config(), self._memory.list_activity(limit=facts.MOST_ENTRIES))
-
-    def list_changes(self, _: Mapping[str, str]) -> Any:
-        """List what changed last in the notes."""
-        return past.list_changes(self._read_config())
-
-    def list_versions(self, query: Mapping[str, str]) -> Any:
-        """List the versions of one note."""
-        return past.list_versions(self._read_config(), _need(query, "path"))
-
-    def show_version(self, query: Mapping[str, str]) -> Any:
-        """Show one note as it stood."""
-        return past.show_version(self._read_config(), _need(query, "path"), _need(query, "version"))
-
-    def check_health(self, query: Mapping[str, str]) -> Any:
-        """Show the index's state; with `deep`, also what the doctor finds."""
-        findings = self._memory.diagnose() if query.get("deep") else []
-        return {"status": _shape_status(self._memory.status()), "findings": list(map(_shape_finding, findings))}
-
-    def _read_config(self) -> AgentConfig:
-        config = self._memory.config()
-        refuse_off(config)
-        return config
+MOST_ITEMS = 500  # that are listed, those said last
+MOST_ENTRIES = 300  # of the activity log, the last ones
 
 
 def serve(memory: Memory, port: int, announce: Callable[[str], None]) -> None:
@@ -126,33 +73,45 @@ def make_application(memory: Memory, note_call: Callable[[], None]) -> Starlette
     from starlette.routing import Mount, Route
     from starlette.staticfiles import StaticFiles
 
-    def show_page(_: Request) -> Response:
-        return FileResponse(STATIC / "index.html")
+    def config() -> AgentConfig:
+        resolved = memory.config()
+        refuse_off(resolved)
+        return resolved
 
-    asked = Questions(memory)
-    questions = {
-        "search": asked.search, "explain": asked.explain, "notes": asked.list_notes, "note": asked.show_note,
-        "items": asked.list_items, "activity": asked.list_activity, "changes": asked.list_changes,
-        "versions": asked.list_versions, "version": asked.show_version, "health": asked.check_health,
-    }  # fmt: skip
+    def find_path(query: Mapping[str, str]) -> str:
+        return _need(query, "path")
+
+    # Each takes the query of a request, and raises a subclass of `MemoryCoreError` when there is no answer, such as `MemoryOff`.
+    answers: Mapping[str, Callable[[Mapping[str, str]], Any]] = {
+        "search": lambda query: shape_explanation(memory.explain(_need(query, "q"))),
+        "explain": lambda query: shape_explanation(memory.explain(_need(query, "q"), _need(query, "place"))),
+        "notes": lambda _: notes.list_days(config()),
+        "note": lambda query: notes.show_note(config(), find_path(query)),
+        "items": lambda _: _list_items(config()),
+        "activity": lambda _: _list_activity(config(), memory.list_activity(limit=MOST_ENTRIES)),
+        "changes": lambda _: notes.list_changes(config()),
+        "versions": lambda query: notes.list_versions(config(), find_path(query)),
+        "version": lambda query: notes.show_version(config(), find_path(query), _need(query, "version")),
+        "health": lambda query: _check_health(memory, deep=bool(query.get("deep"))),
+    }
     return Starlette(
         routes=[
-            Route("/", show_page),
-            *(Route(f"/api/{name}", _answer(question, note_call)) for name, question in questions.items()),
+            Route("/", lambda _: FileResponse(STATIC / "index.html")),
+            *(Route(f"/api/{name}", _make_endpoint(answer, note_call)) for name, answer in answers.items()),
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
     )
 
 
-def _answer(
-    question: Callable[[Mapping[str, str]], Any], note_call: Callable[[], None]
+def _make_endpoint(
+    answer: Callable[[Mapping[str, str]], Any], note_call: Callable[[], None]
 ) -> Callable[[Request], Response]:
     """Return an endpoint, which Starlette runs in a thread, that answers a question or says why it cannot."""
     from starlette.responses import JSONResponse
 
     def endpoint(request: Request) -> Response:
         try:
-            return JSONResponse(question(request.query_params))
+            return JSONResponse(answer(request.query_params))
         except MemoryCoreError as error:
             status = 404 if isinstance(error, PathRefused) else 400 if isinstance(error, InvalidArgument) else 503
             return JSONResponse({"error": str(error), "action": error.action}, status)
@@ -169,6 +128,45 @@ def _need(query: Mapping[str, str], name: str) -> str:
     return value
 
 
+def _list_items(config: AgentConfig) -> dict[str, Any]:
+    """Return the items of every scope, the one said last first; the file is read only."""
+    with closing(Items(config, access="ro")) as items:
+        found, total = items.list(limit=MOST_ITEMS), items.count()
+        gone = items.get_many({item.superseded_by for item in found if item.superseded_by})
+    corrected = {item.id: item.content for item in gone}
+    return {
+        "enabled": config.search.items.enabled, "total": total,
+        "items": [{**to_json(item), "correctedBy": corrected.get(item.superseded_by or "")} for item in found],
+    }  # fmt: skip
+
+
+def _list_activity(config: AgentConfig, entries: list[Activity]) -> dict[str, Any]:
+    """Return entries of the activity log, the latest first, with the items that they name as far as those still stand."""
+    ids = {place for entry in entries for place in entry.places if not _is_note(place)}
+    with closing(Items(config, access="ro")) as items:
+        standing = {item.id: item.content for item in items.get_many(ids)} if ids else {}
+
+    def describe(place: str) -> dict[str, Any]:
+        if not _is_note(place):
+            return {"place": place, "text": standing.get(place)}
+        path, _, line = place.rpartition("#L")
+        return {"place": place, "path": path or place, "line": int(line) if path and line.isdigit() else 0}
+
+    shown = [{**to_json(entry), "places": list(map(describe, entry.places))} for entry in entries]
+    return {"enabled": config.search.activity.enabled, "activity": shown}
+
+
+def _is_note(place: str) -> bool:
+    """Return True for a note's path or citation, False for the id of an item."""
+    return "." in place or "/" in place or "#" in place
+
+
+def _check_health(memory: Memory, *, deep: bool) -> dict[str, Any]:
+    """Return the index's state; with `deep`, also what the doctor finds."""
+    findings = memory.diagnose() if deep else []
+    return {"status": _shape_status(memory.status()), "findings": to_json(findings)}
+
+
 def _shape_status(status: Status) -> dict[str, Any]:
     """Return the rows of the view of the index's health, as they are shown."""
     return {
@@ -179,7 +177,3 @@ def _shape_status(status: Status) -> dict[str, Any]:
         "provider": f"{status.provider} {status.model or ''}".strip(), "vectors": status.vector,
         "left out": [f"{each.path}: {each.reason}" for each in status.failures], "warnings": list(status.warnings),
     }  # fmt: skip
-
-
-def _shape_finding(finding: Finding) -> dict[str, str]:
-    return {"subject": finding.subject, "level": finding.level, "message": finding.message, "action": finding.action}

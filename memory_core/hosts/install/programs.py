@@ -18,6 +18,7 @@ from memory_core.config.environment import expand_home, find_home
 from memory_core.config.settings import SLOT_ID
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts.install.changes import Elements, Entry, OwnFile, Part
+from memory_core.hosts.saving import Copying, copy_claude_code, copy_codex, copy_opencode
 
 PLUGIN = Path(__file__).parents[1] / "claude_code" / "plugin"
 OPENCODE_PLUGIN = Path(__file__).with_name("opencode_plugin.js")
@@ -53,6 +54,7 @@ class Program:
         plan: Returns our parts in that folder.
         note: What a user has to know after installing.
         serves: It starts the MCP server.
+        copying: How to copy its session, where it runs a hook of ours before it compacts one; else None.
     """
 
     title: str
@@ -60,6 +62,7 @@ class Program:
     plan: Callable[[Path, Start], list[Part]]
     note: str = ""
     serves: bool = True
+    copying: Copying | None = None
 
 
 def find_start(options: Mapping[str, str] | None = None) -> Start:
@@ -208,14 +211,25 @@ def _plan_hermes(home: Path, start: Start) -> list[Part]:
 
 
 PROGRAMS: Mapping[str, Program] = {
-    "claude-code": Program("Claude Code", partial(find_folder_of, "CLAUDE_CONFIG_DIR", ".claude"), _plan_claude_code),
+    "claude-code": Program(
+        "Claude Code",
+        partial(find_folder_of, "CLAUDE_CONFIG_DIR", ".claude"),
+        _plan_claude_code,
+        copying=Copying("claude", "CLAUDE_PID", copy_claude_code),
+    ),
     "codex": Program(
         "Codex",
         partial(find_folder_of, "CODEX_HOME", ".codex"),
         _plan_codex,
         "To have notes shown, recalled, and saved before a compaction, trust the hooks of memory-core in Codex: /hooks.",
+        copying=Copying("codex", "", copy_codex),
     ),
-    "opencode": Program("opencode", lambda: find_folder_of("XDG_CONFIG_HOME", ".config") / "opencode", _plan_opencode),
+    "opencode": Program(
+        "opencode",
+        lambda: find_folder_of("XDG_CONFIG_HOME", ".config") / "opencode",
+        _plan_opencode,
+        copying=Copying("opencode", "", copy_opencode),
+    ),
     "openclaw": Program(
         "OpenClaw",
         partial(find_folder_of, "OPENCLAW_STATE_DIR", ".openclaw"),
@@ -232,3 +246,4 @@ PROGRAMS: Mapping[str, Program] = {
         serves=False,
     ),
 }
+HOOKED: Mapping[str, Copying] = {name: host.copying for name, host in PROGRAMS.items() if host.copying}

@@ -6,9 +6,9 @@ const chip = (text, className = "chip") => make("span", { className }, text);
 
 function drawFact(item) {
   const origin = [
-    `said by the ${item.speaker}`, item.session, showTime(item.said),
+    `said by the ${item.speaker}`, item.session, showTime(1000 * item.said),
     item.reinforced && `and by ${count(item.reinforced, "other session")} since`,
-    item.recalled && `last recalled ${showTime(item.recalled)}`, `agent ${item.agent}`,
+    item.recalled && `last recalled ${showTime(1000 * item.recalled)}`, `agent ${item.agent}`,
   ].filter(Boolean);
   const chips = [
     chip(item.kind, `chip kind ${item.kind}`), item.pending && chip("pending", "chip warn"),
@@ -17,7 +17,7 @@ function drawFact(item) {
   ];
   return make(
     "li", { className: item.correctedBy === null ? "card" : "card old" },
-    make("p", { className: "text" }, item.text),
+    make("p", { className: "text" }, item.content),
     item.correctedBy && make("p", { className: "why" }, `Now: ${item.correctedBy}`),
     make("p", { className: "chips" }, ...chips.filter(Boolean)),
     make("p", { className: "quiet" }, origin.join(" · ")),
@@ -39,7 +39,7 @@ export async function drawFacts() {
       const words = find("facts-filter").value.toLowerCase().split(/\s+/).filter(Boolean);
       const scope = find("facts-scope").value;
       const shown = items.filter((item) => {
-        const text = [item.text, item.id, item.kind, item.session ?? "", ...item.tags.map((tag) => `#${tag}`)].join(" ").toLowerCase();
+        const text = [item.content, item.id, item.kind, item.session ?? "", ...item.tags.map((tag) => `#${tag}`)].join(" ").toLowerCase();
         return (!scope || item.scope === scope) && words.every((word) => text.includes(word));
       });
       const none = total ? [make("li", { className: "empty" }, "No fact holds all of these words.")] : [];
@@ -65,7 +65,7 @@ function drawEntry(entry) {
   const nothing = { recalled: "found nothing", forgot: "nothing was there", flushed: entry.outcome === "failed" ? "failed" : "nothing to save" }[entry.action] ?? "nothing new";
   return make(
     "li", { className: "entry" },
-    make("time", { dateTime: new Date(entry.at).toISOString() }, showHour(entry.at)),
+    make("time", { dateTime: new Date(1000 * entry.at).toISOString() }, showHour(1000 * entry.at)),
     make("span", { className: `badge ${entry.action}` }, entry.action),
     make(
       "div", {},
@@ -90,7 +90,7 @@ export async function drawActivity() {
     const draw = () => {
       const session = find("activity-session").value;
       const shown = activity.filter((entry) => session === "*" || (entry.session ?? "") === session);
-      const byDay = [...group(shown, (entry) => showDay(entry.at))];
+      const byDay = [...group(shown, (entry) => showDay(1000 * entry.at))];
       find("activity").replaceChildren(
         ...byDay.map(([day, entries]) => make("section", {}, make("h2", {}, day), make("ol", { className: "plain" }, ...entries.map(drawEntry)))),
       );
