@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 REDACTED = "[redacted]"
 _REFERENCE = re.compile(
@@ -60,22 +61,29 @@ def _replace_secret(match: re.Match[str]) -> str:
     return match[0][:start] + REDACTED + "\n" * secret.count("\n") + match[0][end:]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Rule:
     """One kind of secret.
 
     Attributes:
         hints: Lower-case strings; every text that the pattern matches holds at least one, and most texts hold none.
-        pattern: A pattern whose group `secret` is replaced.
+        expression: A regular expression whose group `secret` is replaced.
+        flags: How it is compiled.
     """
 
     hints: tuple[str, ...]
-    pattern: re.Pattern[str]
+    expression: str
+    flags: re.RegexFlag
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The expression, compiled when a text holds a hint."""
+        return re.compile(self.expression, self.flags)
 
 
 def _rule(hints: str, pattern: str) -> _Rule:
     """Make the rule for a secret that is recognised by its context."""
-    return _Rule(tuple(hints.split()), re.compile(pattern, re.VERBOSE | re.IGNORECASE))
+    return _Rule(tuple(hints.split()), pattern, re.VERBOSE | re.IGNORECASE)
 
 
 def _named(hints: str, name: str) -> tuple[_Rule, _Rule]:
@@ -87,7 +95,7 @@ def _named(hints: str, name: str) -> tuple[_Rule, _Rule]:
 
 def _key(hints: str, shape: str) -> _Rule:
     """Make the rule for a secret that is recognised by its own letters; case counts."""
-    return _Rule(tuple(hints.split()), re.compile(rf"(?<![A-Za-z0-9])(?P<secret>{shape})", re.ASCII))
+    return _Rule(tuple(hints.split()), rf"(?<![A-Za-z0-9])(?P<secret>{shape})", re.ASCII)
 
 
 def _spoken() -> tuple[_Rule, ...]:

@@ -80,6 +80,7 @@ def find_patterns(value: object) -> Iterator[re.Pattern[str]]:
         yield from find_patterns(list(value.values()))
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         yield from find_patterns([getattr(value, field.name) for field in dataclasses.fields(value)])
+        yield from find_patterns([getattr(value, "pattern", None)])  # compiled when it is needed
 
 
 def patterns() -> dict[str, re.Pattern[str]]:
