@@ -7,6 +7,7 @@ fallback for a wheel that is laid out differently.
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import weakref
@@ -159,8 +160,6 @@ def _find_package() -> Path:
 
 def _read_wheel() -> _StaticModel | None:
     """Return the model with its table mapped into memory; None when the wheel is not laid out like that of wordllama 0.4."""
-    from tokenizers import Tokenizer
-
     folder = _find_package()
     weights = folder / "weights" / f"{MODEL}.safetensors"
     vocabulary = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
@@ -172,10 +171,34 @@ def _read_wheel() -> _StaticModel | None:
         return None
     if table is None or table.shape != (VOCABULARY, DIMENSIONS):
         return None
-    tokenizer = Tokenizer.from_file(str(vocabulary))
+    return _StaticModel(table, _read_tokenizer(vocabulary))
+
+
+def _read_tokenizer(file: Path) -> Tokenizer:
+    """Read a tokenizer that keeps none of the texts which it has cut.
+
+    Its model would keep the last 10,000 of them. As no pre-tokenizer divides them into words, these are whole texts, which hardly
+    come twice, and take 50 MB. Only a model that is made by hand can be told so.
+    """
+    from tokenizers import AddedToken, Tokenizer
+    from tokenizers.models import BPE
+
+    described = json.loads(file.read_bytes())
+    model, added = described.pop("model"), described.pop("added_tokens")
+    empty = {"type": "BPE", "vocab": {}, "merges": []}
+    tokenizer = Tokenizer.from_str(json.dumps({**described, "model": empty, "added_tokens": []}))
+    tokenizer.model = BPE(
+        model["vocab"],
+        [tuple(merge.split(" ")) for merge in model["merges"]],
+        cache_capacity=0,
+        unk_token=model["unk_token"],
+        fuse_unk=model["fuse_unk"],
+        byte_fallback=model["byte_fallback"],
+    )
+    tokenizer.add_special_tokens([AddedToken(token["content"], normalized=False) for token in added])
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    return _StaticModel(table, tokenizer)
+    return tokenizer
 
 
 def _load_package() -> _StaticModel:
