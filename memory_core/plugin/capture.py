@@ -18,7 +18,7 @@ from memory_core.plugin.activity import record_capture
 from memory_core.plugin.recall import OpenItems
 from memory_core.text.tokens import estimate_tokens
 from memory_core.threads import start_call
-from memory_core.tools.recalled import Recalled
+from memory_core.tools.shown import Shown
 
 if TYPE_CHECKING:
     from memory_core.completions import AsyncComplete, Complete
@@ -83,7 +83,7 @@ class SessionCapture:
         today: Returns the date for daily notes.
     """
 
-    def __init__(self, items: OpenItems, recalled: Recalled, today: Callable[[], date]) -> None:
+    def __init__(self, items: OpenItems, recalled: Shown, today: Callable[[], date]) -> None:
         self._items = items
         self._recalled = recalled
         self._today = today

@@ -37,7 +37,7 @@ from memory_core.tools import prompts, results, schemas, scope
 from memory_core.tools.append import APPEND, Writing, memory_append
 from memory_core.tools.arguments import check_arguments, read_citation
 from memory_core.tools.items import NAMES as ITEM_TOOLS
-from memory_core.tools.recalled import Recalled
+from memory_core.tools.shown import Shown
 
 if TYPE_CHECKING:
     from memory_core.completions import AsyncComplete, Complete
@@ -117,7 +117,7 @@ class Memory:
         self._lock = threading.Lock()
         self._selectors: dict[Access, tuple[AgentConfig, Selector]] = {}
         self._greeted: dict[str, None] = {}  # sessions whose start has been reported, the last one last
-        self._recalled = Recalled()
+        self._recalled = Shown()
         self._items = OpenItems(self._keys, self._recalled)
         self._recall = SessionRecall(self._items, self._recalled)
         self._capture = SessionCapture(self._items, self._recalled, self._today)

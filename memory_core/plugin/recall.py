@@ -20,7 +20,7 @@ from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.threads import NoAnswer, start_call, wait_for
 from memory_core.tools import items as tool
 from memory_core.tools import prompts, results, scope
-from memory_core.tools.recalled import Recalled
+from memory_core.tools.shown import Shown
 
 if TYPE_CHECKING:
     from memory_core.items.items import Items
@@ -42,7 +42,7 @@ def recall_nothing() -> Recall:
 class OpenItems:
     """Opens the items of one agent. All methods may be called from several threads."""
 
-    def __init__(self, keys: KeySources, recalled: Recalled) -> None:
+    def __init__(self, keys: KeySources, recalled: Shown) -> None:
         self._keys = keys
         self._recalled = recalled
         self._lock = threading.Lock()
@@ -134,10 +134,10 @@ class SessionRecall:
         recalled: Remembers what sessions have been shown, so that it is not stored again.
     """
 
-    def __init__(self, items: OpenItems, recalled: Recalled) -> None:
+    def __init__(self, items: OpenItems, recalled: Shown) -> None:
         self._items = items
         self._recalled = recalled
-        self._shown = Recalled()
+        self._shown = Shown()
         self._lock = threading.Lock()
         self._running: Future[Recall] | None = None
 

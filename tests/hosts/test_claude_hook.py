@@ -14,10 +14,10 @@ import pytest
 
 from memory_core.__about__ import __version__
 from memory_core.hosts import saving
-from memory_core.hosts.hooks import FINGERPRINTS, SESSIONS, Shown
 from memory_core.hosts.install.programs import HOOKED
 from memory_core.hosts.saving import SAVING
 from memory_core.text.paragraphs import is_recalled
+from memory_core.tools.shown import FINGERPRINTS, SESSIONS, Shown
 from tests.command import REPOSITORY, Command, Outcome, run
 from tests.hosts.mcp_server import Server
 from tests.waiting import eventually
@@ -96,15 +96,15 @@ def test_nothing_is_recalled_twice_in_a_session(recalling: Callable[..., str]) -
 def test_what_has_been_shown_is_kept_for_the_last_sessions_only(tmp_path: Path) -> None:
     folder = tmp_path / "shown"
     for number in range(SESSIONS + 3):
-        Shown(folder, f"s{number}").add(["The fence is green."])
+        Shown(folder).add(f"s{number}", ["The fence is green."])
         for path in folder.glob("*.shown"):  # file systems tell the time of changes coarsely
             os.utime(path, (number, number) if path.stat().st_mtime > number else None)
     assert len(list(folder.glob("*.shown"))) == SESSIONS
-    last = Shown(folder, f"s{SESSIONS + 2}")
-    assert is_recalled("> The fence is green.", last.read())
-    last.add([f"Line {number}." for number in range(FINGERPRINTS)])
-    assert len(last.read()) == FINGERPRINTS
-    assert not is_recalled("The fence is green.", last.read())
+    shown, last = Shown(folder), f"s{SESSIONS + 2}"
+    assert is_recalled("> The fence is green.", shown.of(last))
+    shown.add(last, [f"Line {number}." for number in range(FINGERPRINTS)])
+    assert len(shown.of(last)) == FINGERPRINTS
+    assert not is_recalled("The fence is green.", shown.of(last))
     assert not any(b"fence" in path.read_bytes() for path in folder.glob("*")), "no text is kept"
 
 

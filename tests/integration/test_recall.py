@@ -17,7 +17,7 @@ from memory_core.plugin import MemorySlot
 from memory_core.plugin.recall import OpenItems, SessionRecall
 from memory_core.records import CallContext, KeySources, Query, SearchResult
 from memory_core.tools.prompts import RECALLED, frame
-from memory_core.tools.recalled import Recalled
+from memory_core.tools.shown import Shown
 
 MAIN = CallContext.local("agent:main:main")
 SMALL_TALK = (
@@ -151,8 +151,8 @@ def test_a_shared_session_gets_neither_items_nor_curated_memory(slot: MemorySlot
 def test_a_late_answer_is_an_empty_one_and_says_so(tmp_path: Path) -> None:
     search = {"provider": "static", "recall": {"enabled": True, "timeoutMs": 50}}
     config = load_config({"memorySearch": search}, workspace=tmp_path, state_dir=tmp_path).agent()
-    items, answers = OpenItems(KeySources(), Recalled()), threading.Event()
-    recall = SessionRecall(items, Recalled())
+    items, answers = OpenItems(KeySources(), Shown()), threading.Event()
+    recall = SessionRecall(items, Shown())
 
     def search_slowly(_query: Query) -> SearchResult:
         answers.wait(60)

@@ -17,7 +17,7 @@ from memory_core.plugin import MemorySlot
 from memory_core.plugin import capture as capturing
 from memory_core.plugin.recall import OpenItems
 from memory_core.records import CallContext, KeySources
-from memory_core.tools.recalled import Recalled
+from memory_core.tools.shown import Shown
 from tests.integration.test_items_file import configure
 from tests.waiting import eventually
 
@@ -292,7 +292,7 @@ def test_a_defect_while_notes_are_read_costs_neither_this_batch_nor_the_next(
     settings = {"enabled": True, "notes": True}
     search = {"provider": "none", "items": {"enabled": True, "capture": settings}}
     config = load_config({"memorySearch": search}, workspace=tmp_path, state_dir=tmp_path).agent()
-    items, days = OpenItems(KeySources(), Recalled()), iter([None])
+    items, days = OpenItems(KeySources(), Shown()), iter([None])
 
     def find_date() -> date:
         """A clock that is broken once."""
@@ -300,7 +300,7 @@ def test_a_defect_while_notes_are_read_costs_neither_this_batch_nor_the_next(
             raise ValueError("year 0 is out of range")
         return date(2026, 1, 10)
 
-    capture = capturing.SessionCapture(items, Recalled(), find_date)
+    capture = capturing.SessionCapture(items, Shown(), find_date)
     capture.add(config, "s1", turn(), None)
     assert eventually(lambda: contents(tmp_path) == [LEARNED])
     assert "year 0 is out of range" in caplog.text

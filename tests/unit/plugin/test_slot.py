@@ -20,8 +20,8 @@ from memory_core.plugin import MemorySlot
 from memory_core.plugin import memory as memory_module
 from memory_core.plugin.flush.policy import FlushTurn, Session
 from memory_core.text.paragraphs import is_recalled
-from memory_core.tools import recalled as recalled_module
-from memory_core.tools.recalled import Recalled
+from memory_core.tools import shown as shown_module
+from memory_core.tools.shown import Shown
 from tests.fakes.installed import install
 
 DIRECT = CallContext(session_key="agent:main:telegram:direct:7", chat_type="direct", channel="telegram")
@@ -585,19 +585,20 @@ def test_a_flush_turn_of_a_host_without_nested_turns(host: Host, notes: Path) ->
 
 
 def test_only_what_was_shown_lately_is_remembered() -> None:
-    recalled = Recalled()
-    for number in range(recalled_module.FINGERPRINTS + 10):
+    recalled = Shown()
+    for number in range(shown_module.FINGERPRINTS + 10):
         recalled.add("a", [f"Fact {number}."])
-    assert len(recalled.of("a")) == recalled_module.FINGERPRINTS
-    for number in range(recalled_module.SESSIONS):
+    assert len(recalled.of("a")) == shown_module.FINGERPRINTS
+    for number in range(shown_module.SESSIONS):
         recalled.add(f"s{number}", ["A fact."])
     assert recalled.of("a") == frozenset()
     assert recalled.of("s0")
 
 
 def test_texts_are_remembered_in_the_order_in_which_they_came_until_they_fill_their_room() -> None:
-    recalled = Recalled()
-    recalled.add("a", ["The oldest fact.", "x" * recalled_module.TEXTS_CHARS])
+    recalled = Shown()
+    recalled.add("a", ["The oldest fact."])
+    recalled.add("a", [f"Fact {number}." for number in range(shown_module.FINGERPRINTS)])
     assert not is_recalled("The oldest fact.", recalled.of("a"))
     recalled.add("a", ["Ada prefers tea."])
     recalled.add("a", ["The lease ends in May."])

@@ -1,0 +1,99 @@
+"""Texts that sessions have been shown, so that they are neither stored as if they were new nor shown twice."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from pathlib import Path
+
+from memory_core.atomic import locked, replace_file
+
+SESSIONS = 64  # kept: those that were shown something last
+FINGERPRINTS = 1024  # of one session, about 200 bytes each; a search brings some 20
+LOCK_SECONDS = 2.0
+SUFFIX = ".shown"
+FINGERPRINT = re.compile(r"^[0-9a-f]{64}$", re.MULTILINE)  # a line of a file
+
+log = logging.getLogger(__name__)
+
+
+class Shown:
+    """Remembers fingerprints of what sessions have been shown. All methods may be called from several threads.
+
+    Args:
+        folder: The folder in which each session has a file, for processes that end after each text: made when the first text
+            has been shown. Where a file cannot be used, a text may be shown again. None remembers in this process.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._sessions: OrderedDict[str, list[str]] = OrderedDict()  # the last one last, and so are its fingerprints
+
+    def of(self, session_key: str | None) -> frozenset[str]:
+        """Return the fingerprints of all that a session has been shown, as `text.paragraphs.is_recalled` takes them."""
+        key = session_key or ""
+        if self._folder is not None:
+            return frozenset(self._read(self._find_file(self._folder, key)))
+        with self._lock:
+            return frozenset(self._sessions.get(key, ()))
+
+    def add(self, session_key: str | None, texts: Iterable[str]) -> None:
+        """Record that texts have been shown in a session."""
+        from memory_core.text.paragraphs import fingerprint_recalled
+
+        key, found = session_key or "", fingerprint_recalled(texts)
+        if not found:
+            return
+        if self._folder is not None:
+            self._add_to_file(self._folder, key, found)
+            return
+        with self._lock:
+            self._sessions[key] = _join(self._sessions.pop(key, []), found)
+            if len(self._sessions) > SESSIONS:
+                self._sessions.popitem(last=False)
+
+    def forget(self, session_key: str | None) -> None:
+        """Let a session be shown everything again, since its context begins anew."""
+        key = session_key or ""
+        with self._lock:
+            self._sessions.pop(key, None)
+        if self._folder is not None:
+            try:
+                self._find_file(self._folder, key).unlink(missing_ok=True)
+            except OSError as error:
+                log.warning("What has been shown is not shown again in this session: %s", error)
+
+    def _add_to_file(self, folder: Path, key: str, found: frozenset[str]) -> None:
+        path = self._find_file(folder, key)
+        try:
+            with locked(folder / ".lock", timeout_seconds=LOCK_SECONDS):
+                replace_file(path, "".join(f"{each}\n" for each in _join(self._read(path), found)).encode("ascii"))
+                files = {path: path.stat().st_mtime_ns for path in folder.glob(f"*{SUFFIX}")}
+                for old in sorted(files, key=files.__getitem__)[:-SESSIONS]:
+                    old.unlink(missing_ok=True)
+        except (OSError, TimeoutError) as error:
+            log.warning("What has been shown may be shown again in this session: %s", error)
+
+    @staticmethod
+    def _find_file(folder: Path, key: str) -> Path:
+        return folder / f"{hashlib.sha256(key.encode('utf-8', 'replace')).hexdigest()[:32]}{SUFFIX}"
+
+    @staticmethod
+    def _read(path: Path) -> list[str]:
+        try:
+            return FINGERPRINT.findall(path.read_text(encoding="ascii", errors="replace"))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            log.warning("What has been shown may be shown again in this session: %s", error)
+            return []
+
+
+def _join(kept: Iterable[str], found: frozenset[str]) -> list[str]:
+    """Return the fingerprints of a session, the newest last."""
+    return [*(each for each in kept if each not in found), *sorted(found)][-FINGERPRINTS:]
