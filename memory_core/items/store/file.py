@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memory_core.config import settings
 from memory_core.embeddings.outage import Outage
 from memory_core.errors import NotIndexed
 from memory_core.items.records import Draft, Item, Outcome, take_over_tags
@@ -94,7 +95,7 @@ class ItemOutageLog:
 
     def write(self, outage: Outage | None) -> None:
         """Replace or remove the record; see `OutageLog`."""
-        with self._store.write(content=False) as connection:
+        with self._store.write() as connection:
             if outage is None:
                 connection.execute("DELETE FROM meta WHERE key = 'outage'")
             else:
@@ -107,12 +108,20 @@ class ItemsFile:
     Args:
         path: The file.
         writable: False never writes.
+        vec0: The settings of sqlite-vec.
         clock: Unix seconds.
     """
 
-    def __init__(self, path: Path, *, writable: bool = True, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        writable: bool = True,
+        vec0: settings.Vector | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self._store = ItemStore(path, writable=writable)
-        self._vectors = vectors.ItemVectors()
+        self._vec0 = vec0 or settings.Vector()
         self._clock = clock
         self.outage_log = ItemOutageLog(self._store)
         self.mirror = MirrorRecords(self._store, clock)
@@ -156,7 +165,7 @@ class ItemsFile:
             relations = matching.Relations(key)
             if key is None and words is not None:
                 relations = matching.relate(
-                    connection, draft, self._vectors.compare(connection, vector), words,
+                    connection, draft, vectors.compare(connection, vector, self._vec0), words,
                     look_for_corrections=corrects and not draft.pending,
                 )  # fmt: skip
             if relations.repeated in named:
@@ -197,7 +206,7 @@ class ItemsFile:
         try:
             with self._store.read() as connection:
                 among = rows.list_standings(connection, *wanted.to_condition())
-                cosines = self._vectors.compare(connection, vector)
+                cosines = vectors.compare(connection, vector, self._vec0)
                 found = matching.find_by_words(connection, among, question) if question else []
         except NotIndexed:
             return Matches(None, {}, [])
@@ -244,7 +253,7 @@ class ItemsFile:
 
     def mark_recalled(self, ids: Iterable[str]) -> None:
         """Record that items were put in front of a model now."""
-        with self._store.write(content=False) as connection:
+        with self._store.write() as connection:
             rows.mark_recalled(connection, ids, self._clock())
 
     def delete(self, ids: Iterable[str], *, session: str | None = None) -> list[Item]:

@@ -332,11 +332,6 @@ def find_words(connection: Connection, match: str) -> set[int]:
     }
 
 
-def load_generation(connection: Connection) -> str:
-    """Return a value that every write changes."""
-    return str(connection.execute("SELECT value FROM meta WHERE key = 'generation'").get)
-
-
 def load_wipe_mark(connection: Connection) -> str | None:
     """Return the mark of the last deletion whose bytes have not been overwritten yet; None if there is none."""
     found = connection.execute("SELECT value FROM meta WHERE key = 'wipe'").get

@@ -5,7 +5,7 @@ from __future__ import annotations
 from memory_core.stores.sqlite import TOKENIZER, FileKind
 
 _FIRST = f"""
-CREATE TABLE meta (                     -- generation, ...
+CREATE TABLE meta (                     -- digest_key, wipe, outage
   key   TEXT PRIMARY KEY,
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;

@@ -35,11 +35,8 @@ class ItemStore(Database):
         self.rescued: str | None = None  # a sentence about the last rescue by this process
 
     @contextlib.contextmanager
-    def write(self, *, content: bool = True) -> Iterator[Connection]:
+    def write(self) -> Iterator[Connection]:
         """Yield a connection inside one write transaction: committed after the block, rolled back by any error.
-
-        Args:
-            content: Items or embeddings change, so that readers have to load again what they keep in memory.
 
         Raises:
             StoreReadOnly, StoreFull, StoreCorrupt, StoreTooNew: See `sqlite.translate_errors`.
@@ -56,8 +53,6 @@ class ItemStore(Database):
                             raise
                         continue
                     yield connection
-                    if content:  # at random, because the file may be replaced by a rescued one
-                        connection.execute("INSERT OR REPLACE INTO meta VALUES ('generation', hex(randomblob(8)))")
                 return
 
     def wipe(self) -> bool:

@@ -1,16 +1,15 @@
-"""Embeddings of items: stored by space and content, and compared exactly in memory."""
+"""Embeddings of items: stored by space and content, and compared exactly in SQL."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from memory_core.embeddings.vectors import as_rows
-from memory_core.items.store.rows import load_generation
+from memory_core.config.settings import Vector
 from memory_core.records import Space
 from memory_core.stores.sqlite import Connection
+from memory_core.stores.sqlite.distances import load_distances, write_distance
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,51 +73,26 @@ def count_pending(connection: Connection, space_id: int | None) -> int:
     )
 
 
-HELD_BYTES = 200_000_000  # of vectors in memory: 195,000 items of the static model, 16,000 of 3,072 dimensions
+def compare(
+    connection: Connection, vector: tuple[Space, NDArray[np.float32]] | None, settings: Vector
+) -> dict[int, float]:
+    """Return the cosine of every item that has an embedding in the space of a vector, by key; none without a vector.
 
+    An embedding of another length, which only damage can leave, counts as missing; one without a direction is like nothing.
 
-@dataclass(frozen=True, slots=True)
-class _ItemMatrix:
-    space_id: int
-    generation: str
-    keys: list[int]
-    rows: NDArray[np.float32]
-
-
-class ItemVectors:
-    """Compares a question with the items of a space that were said last; keeps their vectors until a write changes the file."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._matrix: _ItemMatrix | None = None
-
-    def compare(self, connection: Connection, vector: tuple[Space, NDArray[np.float32]] | None) -> dict[int, float]:
-        """Return the cosine of every item that has an embedding in the space of a vector, by key; none without a vector.
-
-        Of more than fit into `HELD_BYTES`, those said last are compared; words find the others.
-        """
-        import numpy as np
-
-        found = None if vector is None else find_space(connection, vector[0])
-        matrix = None if found is None else self._load(connection, found[0])
-        if vector is None or matrix is None or not len(matrix.rows):
-            return {}
-        # BLAS would wake threads for it, which costs more than the product.
-        return dict(zip(matrix.keys, np.einsum("ij,j->i", matrix.rows, vector[1]).tolist(), strict=True))
-
-    def _load(self, connection: Connection, space_id: int) -> _ItemMatrix:
-        generation = load_generation(connection)
-        with self._lock:
-            held = self._matrix
-        if held is not None and (held.space_id, held.generation) == (space_id, generation):
-            return held
-        found = connection.execute(
-            "SELECT key, embedding FROM items i JOIN embeddings e ON e.hash = i.text_hash AND e.space_id = ?"
-            " ORDER BY said DESC LIMIT (SELECT ? / (4 * dimensions) FROM spaces WHERE id = ?)",
-            (space_id, HELD_BYTES, space_id),
-        ).fetchall()
-        keys = [int(str(row[0])) for row in found]
-        matrix = _ItemMatrix(space_id, generation, keys, as_rows([cast("bytes", row[1]) for row in found]))
-        with self._lock:
-            self._matrix = matrix
-        return matrix
+    Args:
+        connection: Inside a transaction.
+        vector: A space, and a row of unit length.
+        settings: Of sqlite-vec.
+    """
+    found = None if vector is None else find_space(connection, vector[0])
+    if vector is None or found is None:
+        return {}
+    load_distances(connection, settings)
+    query = vector[1].astype("<f4").tobytes()
+    rows = connection.execute(
+        f"SELECT key, {write_distance('float32', 'e.embedding')} FROM items i"
+        " JOIN embeddings e ON e.space_id = :space AND e.hash = i.text_hash AND length(e.embedding) = :length",
+        {"space": found[0], "length": len(query), "query": query},
+    )
+    return {int(str(key)): 0.0 if distance is None else 1 - float(str(distance)) for key, distance in rows}

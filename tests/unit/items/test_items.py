@@ -25,7 +25,6 @@ from memory_core.errors import InvalidArgument, MemoryClosed, StoreReadOnly
 from memory_core.items.items import Items
 from memory_core.items.ranking import measure_salience
 from memory_core.items.records import Draft, Provenance
-from memory_core.items.store import vectors
 from memory_core.records import Progress
 from memory_core.stores import sqlite
 from tests.waiting import eventually
@@ -401,18 +400,19 @@ def test_a_question_embeds_nothing_in_the_background_where_items_are_off(tmp_pat
     reader.close()
 
 
-def test_of_more_vectors_than_memory_may_hold_those_said_last_are_compared(
-    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vectors, "HELD_BYTES", 2 * 4 * 256)  # room for two
-    opened = Items(configure(tmp_path), clock=clock)
-    for fact in ("The oldest fact is a kayak.", "The red canoe is mine.", "Our rowing boat leaks."):
-        clock.now += DAY
-        opened.write(fact)
-    hits = opened.query("What do I paddle with?", limit=9).hits
-    assert "The oldest fact is a kayak." not in [hit.item.content for hit in hits]
-    assert opened.query("kayak").hits[0].item.content == "The oldest fact is a kayak."
-    opened.close()
+def test_meaning_finds_the_same_with_sqlite_vec_and_without(tmp_path: Path, clock: Clock) -> None:
+    config, found = configure(tmp_path), []
+    for enabled in (True, False):
+        vector = replace(config.search.store.vector, enabled=enabled)
+        search = replace(config.search, store=replace(config.search.store, vector=vector))
+        opened = Items(replace(config, search=search), clock=clock)
+        for fact in ("The red canoe is mine.", "Our rowing boat leaks.", "The dentist is in Harbour Street."):
+            opened.write(fact)
+        hits = opened.query("Is there water in the rowboat?").hits
+        assert hits[0].item.content == "Our rowing boat leaks."
+        found.append([(hit.item.id, round(hit.similarity, 3)) for hit in hits])
+        opened.close()
+    assert found[0] == found[1]
 
 
 def test_without_a_key_facts_are_kept_and_keywords_answer_with_the_reason(
