@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import TYPE_CHECKING, Any, Self
 
 from memory_core.backends.selector import Selector
 from memory_core.config.agent import AgentConfig, explain_off, refuse_off
@@ -35,7 +35,7 @@ from memory_core.records import (
 from memory_core.sources.roots import MAKE_IT, find_workspace_problem
 from memory_core.tools import prompts, results, schemas, scope
 from memory_core.tools.append import APPEND, Writing, memory_append
-from memory_core.tools.arguments import check_arguments, read_citation
+from memory_core.tools.arguments import check_arguments, check_context, read_citation
 from memory_core.tools.items import NAMES as ITEM_TOOLS
 from memory_core.tools.shown import Shown
 
@@ -53,7 +53,6 @@ PASSAGES = 3  # that a message calls to mind
 RECALL_CHARS = 2000  # of a message that is searched for: what makes a question stands at its beginning
 # What a forked process must not close, since its parent uses it.
 _LEFT_TO_PARENTS: list[object] = []
-_TEXTS = ("agent", "session_key", "chat_type", "channel")
 
 
 def open_memory(
@@ -758,33 +757,3 @@ def _explain_memory(config: AgentConfig, context: CallContext) -> str:
         for schema in schemas.list_tools(config, context.access, main=scope.is_main(context, config.agent))
     }
     return prompts.explain_memory(config, context, offered)
-
-
-def check_context(context: CallContext | None) -> CallContext:
-    """Return the context of a call; None is the one of this machine's own user.
-
-    Raises:
-        InvalidArgument: It is no `CallContext`, or an attribute of it is of a wrong type.
-    """
-    if context is None:
-        return CallContext()
-    if not isinstance(context, CallContext):
-        raise InvalidArgument("context", f"expected a CallContext or None, not {type(context).__name__}")
-    for name in _TEXTS:
-        value = getattr(context, name)
-        if value is not None and not isinstance(value, str):
-            raise InvalidArgument(name, f"expected a string or None, not {type(value).__name__}")
-    check_choice("access", context.access, get_args(Access))
-    if context.main is not None and not isinstance(context.main, bool):
-        raise InvalidArgument("main", f"expected True, False or None, not {type(context.main).__name__}")
-    return context
-
-
-def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """Raise unless an argument is one of some words.
-
-    Raises:
-        InvalidArgument: It is not; names the argument and the words.
-    """
-    if not isinstance(value, str) or value not in choices:
-        raise InvalidArgument(name, f"expected one of {', '.join(choices)}")

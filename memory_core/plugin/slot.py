@@ -27,18 +27,18 @@ from memory_core.config.load import ConfigSource, Origin
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import FileUnreadable, InvalidArgument, MemoryClosed, MemoryCoreError, PathRefused
 from memory_core.hookspecs import hookimpl
-from memory_core.plugin.activity import record_flush
-from memory_core.plugin.flush import cycles, policy
+from memory_core.plugin.flush import cycles, policy, runner
 from memory_core.plugin.flush.policy import Decision, FlushTurn, Session
-from memory_core.plugin.memory import PASSAGES, Memory, check_choice, check_context
+from memory_core.plugin.flush.runner import FlushOutcome, FlushStatus, ToolFunction
+from memory_core.plugin.memory import PASSAGES, Memory
 from memory_core.plugin.recall import recall_nothing
 from memory_core.records import CallContext, Document, KeySources, MemoryFile, ResolveApiKey, Status
 from memory_core.tools import prompts, results, schemas, scope
+from memory_core.tools.arguments import check_choice, check_context, check_kind
 
 if TYPE_CHECKING:
     from memory_core.completions import AsyncComplete, Complete, Message
     from memory_core.items.recall import Recall
-    from memory_core.plugin.flush.runner import FlushOutcome, FlushStatus, ToolFunction
 
 log = logging.getLogger(__name__)
 
@@ -137,7 +137,7 @@ class MemorySlot:
         """
         check_choice("form", form, get_args(schemas.Form))
         context = check_context(context)
-        config = self._memory(read_agent(context)).config()
+        config = self._find(context).config()
         if not config.enabled or context.access == "none":
             return []
         offered = schemas.list_tools(config, context.access, main=scope.is_main(context, config.agent))
@@ -150,7 +150,7 @@ class MemorySlot:
         """
 
         try:
-            memory = self._memory(read_agent(check_context(context)))
+            memory = self._find(context)
         except Exception as error:  # noqa: BLE001 -- a tool call must never bring the host down
             return results.shape_failure(error, name)
         return memory.call_tool(name, arguments, context)
@@ -169,8 +169,7 @@ class MemorySlot:
     @never_raises(lambda _: "")
     def prompt_section(self, context: CallContext | None = None) -> str:
         """Return what the system prompt says about memory; "" when memory is off."""
-        context = check_context(context)
-        return self._memory(read_agent(context)).prompt_section(context)
+        return self._find(context).prompt_section(context)
 
     @never_raises(lambda _: "")
     def session_context(self, context: CallContext | None = None, *, budget_chars: int = prompts.CONTEXT_CHARS) -> str:
@@ -179,8 +178,7 @@ class MemorySlot:
         "" when there are none, when memory is off, or when its scope lets this chat see none.
         """
         check_kind("budget_chars", budget_chars, int)
-        context = check_context(context)
-        return self._memory(read_agent(context)).session_context(context, budget_chars=budget_chars)
+        return self._find(context).session_context(context, budget_chars=budget_chars)
 
     @never_raises(lambda _: "")
     def system_text(self, context: CallContext | None = None, message: str = "") -> str:
@@ -191,8 +189,7 @@ class MemorySlot:
             message: What the user says now; `recall` adds what it calls to mind. "" adds nothing.
         """
         check_kind("message", message, str)
-        context = check_context(context)
-        return self._memory(read_agent(context)).system_text(context, message)
+        return self._find(context).system_text(context, message)
 
     @never_raises(lambda _: recall_nothing())
     def recall_for_message(
@@ -208,8 +205,7 @@ class MemorySlot:
         """
         check_kind("message", message, str)
         check_kind("shown", shown, frozenset)
-        context = check_context(context)
-        return self._memory(read_agent(context)).recall_for_message(message, context, shown=shown)
+        return self._find(context).recall_for_message(message, context, shown=shown)
 
     @never_raises(lambda _: "")
     def recall(self, context: CallContext | None, text: str, *, max_results: int = PASSAGES) -> str:
@@ -221,8 +217,7 @@ class MemorySlot:
             max_results: The most passages.
         """
         check_kind("text", text, str)
-        context = check_context(context)
-        return self._memory(read_agent(context)).recall(context, text, max_results=max_results)
+        return self._find(context).recall(context, text, max_results=max_results)
 
     # Whole notes, for hosts that offer them to their user or model as files.
 
@@ -230,7 +225,7 @@ class MemorySlot:
     def find_workspace(self, context: CallContext | None = None) -> Path | None:
         """Return the folder of a session's notes, which may not exist; None when memory is off."""
         context = check_context(context)
-        config = self._memory(read_agent(context)).config()
+        config = self._find(context).config()
         return config.workspace if config.enabled and context.access != "none" else None
 
     @never_raises(lambda _: ())
@@ -278,7 +273,7 @@ class MemorySlot:
 
     def _find_readable(self, context: CallContext) -> AgentConfig | None:
         """Return the configuration of a session's agent; None when memory is off or its scope lets this chat see no notes."""
-        memory = self._memory(read_agent(context))
+        memory = self._find(context)
         config = memory.config()
         return config if memory.allows(context, config) else None
 
@@ -287,8 +282,7 @@ class MemorySlot:
     @never_raises(lambda _: None)
     def session_started(self, context: CallContext | None = None) -> None:
         """Sync in the background, once for each session key, where `sync.onSessionStart` says so."""
-        context = check_context(context)
-        self._memory(read_agent(context)).session_started(context)
+        self._find(context).session_started(context)
 
     @never_raises(lambda _: None)
     def session_updated(self, session_key: str, agent: str = DEFAULT_AGENT) -> None:
@@ -316,14 +310,13 @@ class MemorySlot:
         check_kind("messages", messages, Sequence)
         if not (complete is None or callable(complete)):
             raise InvalidArgument("complete", f"expected a function or None, not {type(complete).__name__}")
-        context = check_context(context)
-        self._memory(read_agent(context)).turn_ended(messages, complete, context)
+        self._find(context).turn_ended(messages, complete, context)
 
     @never_raises(lambda _: None)
     def session_ended(self, context: CallContext | None = None) -> None:
         """Learn now, in the background, from the turns of a session that have not been read yet."""
         context = check_context(context)
-        self._memory(read_agent(context)).session_ended(context.session_key)
+        self._find(context).session_ended(context.session_key)
 
     # The flush before a compaction.
 
@@ -340,7 +333,7 @@ class MemorySlot:
         check_kind("key", key, str)
         config: AgentConfig | None = None
         try:
-            config = self._memory(read_agent(context)).config()
+            config = self._find(context).config()
         except MemoryCoreError as error:
             log.warning("%s", error)
         return cycles.describe(context, config, key, **facts)
@@ -369,7 +362,7 @@ class MemorySlot:
         described, config = self._find_session(session)
         return policy.plan_flush(described, config, compacting=compacting)
 
-    @never_raises(lambda error: _fail_flush(str(error)))
+    @never_raises(lambda error: FlushOutcome(status="failed", reason=str(error)))
     def compact(
         self, context: CallContext | None, history: Sequence[Message], complete: Complete, **facts: Any
     ) -> FlushOutcome | None:
@@ -387,11 +380,11 @@ class MemorySlot:
             The outcome; None if no turn was due.
         """
         context = check_context(context)
-        memory = self._memory(read_agent(context))
+        memory = self._find(context)
         config = memory.config()
         described = cycles.count(cycles.describe(context, config, **facts), config)
         turn = policy.plan_flush(described, config, compacting=True)
-        outcome = None if turn is None else _run_flush(memory, config, turn, complete, history=history)
+        outcome = None if turn is None else runner.run_with(memory, config, turn, complete, history=history)
         memory.forget_session(context.session_key)
         cycles.end(described.key, config)
         return outcome
@@ -411,10 +404,9 @@ class MemorySlot:
 
         For hosts that keep no `compactionCount` in a `sessions.json`; where there is one, nothing happens.
         """
-        context = check_context(context)
-        self._memory(read_agent(context)).compacted(context)
+        self._find(context).compacted(context)
 
-    @never_raises(lambda error: _fail_flush(str(error)))
+    @never_raises(lambda error: FlushOutcome(status="failed", reason=str(error)))
     def run_flush(self, turn: FlushTurn, complete: Complete, **limits: Any) -> FlushOutcome:
         """Run a flush turn for a host that cannot run a nested one, and record how it went. Never raises.
 
@@ -425,8 +417,7 @@ class MemorySlot:
         """
         check_kind("turn", turn, FlushTurn)
         memory = self._memory(normalize_agent_id(turn.agent))
-        config = memory.config()
-        return _run_flush(memory, config, turn, complete, **limits)
+        return runner.run_with(memory, memory.config(), turn, complete, **limits)
 
     @never_raises(lambda _: {})
     def flush_handlers(self, turn: FlushTurn) -> dict[str, ToolFunction]:
@@ -434,13 +425,9 @@ class MemorySlot:
 
         They write the note of the turn only, and take the arguments as the model gave them. Empty when memory cannot be used.
         """
-        from memory_core.plugin.flush import runner
-
         check_kind("turn", turn, FlushTurn)
         memory = self._memory(normalize_agent_id(turn.agent))
-        config = memory.config()
-        handlers = runner.make_flush_tools(turn, config, recalled=memory.recalled(turn.session_key))
-        return {name: _catch(name, handler) for name, handler in handlers.items()}
+        return runner.make_handlers(memory, memory.config(), turn)
 
     @never_raises(lambda _: False)
     def record_flush(self, turn: FlushTurn, outcome: FlushOutcome | FlushStatus) -> bool:
@@ -453,16 +440,12 @@ class MemorySlot:
         Returns:
             False, with a warning, if it cannot be recorded: then the turn comes again.
         """
-        from memory_core.plugin.flush import runner
-
         check_kind("turn", turn, FlushTurn)
+        if not isinstance(outcome, FlushOutcome):
+            check_choice("outcome", outcome, get_args(FlushStatus))
+            outcome = FlushOutcome(status=outcome, reason="as the host says")
         memory = self._memory(normalize_agent_id(turn.agent))
-        config = memory.config()
-        if not isinstance(outcome, runner.FlushOutcome):
-            check_choice("outcome", outcome, get_args(runner.FlushStatus))
-            outcome = runner.FlushOutcome(status=outcome, reason="as the host says")
-        _log_flush(memory, config, turn, outcome)
-        return cycles.record(turn, outcome, config)
+        return runner.record(memory, memory.config(), turn, outcome)
 
     def _find_session(self, session: Session | CallContext) -> tuple[Session, AgentConfig]:
         """Return a session before compaction, and its agent's configuration."""
@@ -470,7 +453,7 @@ class MemorySlot:
             config = self._memory(normalize_agent_id(session.agent)).config()
         else:
             context = check_context(session)
-            config = self._memory(read_agent(context)).config()
+            config = self._find(context).config()
             session = cycles.describe(context, config)
         return cycles.count(session, config), config
 
@@ -546,6 +529,15 @@ class MemorySlot:
             memories, self._memories = list(self._memories.values()), {}
         return tuple(problem for memory in memories for problem in _close(memory))
 
+    def _find(self, context: CallContext | None) -> Memory:
+        """Return the memory of the agent whose session calls.
+
+        Raises:
+            InvalidArgument: It is no `CallContext`, or its agent cannot be the id of one.
+            MemoryClosed: After `close`.
+        """
+        return self._memory(normalize_agent_id(check_context(context).agent or DEFAULT_AGENT))
+
     def _memory(self, agent: str) -> Memory:
         """Return the memory of an agent, which resolves the configuration at each of its calls.
 
@@ -565,63 +557,6 @@ class MemorySlot:
     def _leave_parent(self) -> None:
         if self._pid != os.getpid():  # another thread of the parent may have held this lock at the fork
             self._lock, self._pid = threading.Lock(), os.getpid()
-
-
-def read_agent(context: CallContext) -> str:
-    """Return the id of the agent whose session calls.
-
-    Raises:
-        InvalidArgument: It cannot be an agent's id.
-    """
-    return normalize_agent_id(context.agent or DEFAULT_AGENT)
-
-
-def check_kind(name: str, value: object, kind: type) -> None:
-    """Raise unless an argument is of a type.
-
-    Raises:
-        InvalidArgument: It is not; names the argument.
-    """
-    if not isinstance(value, kind):
-        raise InvalidArgument(name, f"expected {kind.__name__}, not {type(value).__name__}")
-
-
-def _run_flush(memory: Memory, config: AgentConfig, turn: FlushTurn, complete: Complete, **limits: Any) -> FlushOutcome:
-    from memory_core.plugin.flush import runner
-
-    handlers = runner.make_flush_tools(turn, config, recalled=memory.recalled(turn.session_key))
-    outcome = runner.run_flush(turn, complete, handlers, **limits)
-    _log_flush(memory, config, turn, outcome)
-    cycles.record(turn, outcome, config)
-    return outcome
-
-
-def _log_flush(memory: Memory, config: AgentConfig, turn: FlushTurn, outcome: FlushOutcome) -> None:
-    """Record in the activity log how a turn went, where the scope lets its session see notes."""
-    context = CallContext(
-        agent=turn.agent, session_key=turn.session_key, chat_type=turn.chat_type or None, channel=turn.channel or None
-    )
-    try:
-        if memory.allows(context, config):
-            record_flush(config, turn, outcome)
-    except MemoryCoreError as error:
-        log.warning("the flush of %s is not in the activity log: %s", turn.session_key, error)
-
-
-def _catch(name: str, handler: ToolFunction) -> ToolFunction:
-    def run(arguments: Any) -> dict[str, Any]:
-        try:
-            return results.make_encodable(handler(arguments))
-        except Exception as error:  # noqa: BLE001 -- nothing may get out to the host
-            return results.shape_failure(error, name)
-
-    return run
-
-
-def _fail_flush(reason: str) -> FlushOutcome:
-    from memory_core.plugin.flush.runner import FlushOutcome
-
-    return FlushOutcome(status="failed", reason=reason)
 
 
 def _report_nothing(agent: str, error: MemoryCoreError) -> Status:

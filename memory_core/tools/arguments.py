@@ -1,13 +1,17 @@
-"""Arguments that a model gives to a tool: their schemas, checks that say what is wrong, and citations as places."""
+"""Arguments that a model gives to a tool: their schemas, checks that say what is wrong, and citations as places.
+
+Below them are the checks of what a host gives to a call.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from memory_core.errors import InvalidArgument
+from memory_core.records import Access, CallContext
 
 Schema = Mapping[str, Any]
 
@@ -145,3 +149,46 @@ def read_citation(path: str) -> Citation:
         return Citation(path)
     first, last = int(found["first"]), int(found["last"] or found["first"])
     return Citation(found["path"], first, max(last - first + 1, 1), found["at"])
+
+
+_TEXTS = ("agent", "session_key", "chat_type", "channel")
+
+
+def check_context(context: CallContext | None) -> CallContext:
+    """Return the context of a call; None is the one of this machine's own user.
+
+    Raises:
+        InvalidArgument: It is no `CallContext`, or an attribute of it is of a wrong type.
+    """
+    if context is None:
+        return CallContext()
+    if not isinstance(context, CallContext):
+        raise InvalidArgument("context", f"expected a CallContext or None, not {type(context).__name__}")
+    for name in _TEXTS:
+        value = getattr(context, name)
+        if value is not None and not isinstance(value, str):
+            raise InvalidArgument(name, f"expected a string or None, not {type(value).__name__}")
+    check_choice("access", context.access, get_args(Access))
+    if context.main is not None and not isinstance(context.main, bool):
+        raise InvalidArgument("main", f"expected True, False or None, not {type(context.main).__name__}")
+    return context
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Raise unless an argument is one of some words.
+
+    Raises:
+        InvalidArgument: It is not; names the argument and the words.
+    """
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidArgument(name, f"expected one of {', '.join(choices)}")
+
+
+def check_kind(name: str, value: object, kind: type) -> None:
+    """Raise unless an argument is of a type.
+
+    Raises:
+        InvalidArgument: It is not; names the argument.
+    """
+    if not isinstance(value, kind):
+        raise InvalidArgument(name, f"expected {kind.__name__}, not {type(value).__name__}")

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.completions import (
     Complete,
@@ -21,10 +21,17 @@ from memory_core.completions import (
 )
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import MemoryCoreError
+from memory_core.plugin.activity import record_flush
+from memory_core.plugin.flush import cycles
 from memory_core.plugin.flush.policy import FlushTurn, WallClock, utc_now
+from memory_core.records import CallContext
 from memory_core.sources import sessions_json
 from memory_core.text.messages import is_silent_reply
+from memory_core.tools import results
 from memory_core.tools.append import APPEND, Writing, memory_append
+
+if TYPE_CHECKING:
+    from memory_core.plugin.memory import Memory
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +80,47 @@ def make_flush_tools(
         recalled=recalled,
     )
     return {APPEND["name"]: lambda arguments: memory_append(arguments, writing)}
+
+
+def make_handlers(memory: Memory, config: AgentConfig, turn: FlushTurn) -> dict[str, ToolFunction]:
+    """Make the handlers of a turn's tools for a host that runs the turn itself: whatever goes wrong is in the result."""
+
+    def catch(name: str, handler: ToolFunction) -> ToolFunction:
+        def run(arguments: Any) -> dict[str, Any]:
+            try:
+                return results.make_encodable(handler(arguments))
+            except Exception as error:  # noqa: BLE001 -- nothing may get out to the host
+                return results.shape_failure(error, name)
+
+        return run
+
+    handlers = make_flush_tools(turn, config, recalled=memory.recalled(turn.session_key))
+    return {name: catch(name, handler) for name, handler in handlers.items()}
+
+
+def run_with(memory: Memory, config: AgentConfig, turn: FlushTurn, complete: Complete, **limits: Any) -> FlushOutcome:
+    """Run a turn with the memory of its agent, and record how it went; see `run_flush`."""
+    tools = make_flush_tools(turn, config, recalled=memory.recalled(turn.session_key))
+    outcome = run_flush(turn, complete, tools, **limits)
+    record(memory, config, turn, outcome)
+    return outcome
+
+
+def record(memory: Memory, config: AgentConfig, turn: FlushTurn, outcome: FlushOutcome) -> bool:
+    """Record how a turn went: in its session, and in the activity log where the scope lets its session see notes.
+
+    Returns:
+        False if the session cannot be told: then the turn comes again.
+    """
+    context = CallContext(
+        agent=turn.agent, session_key=turn.session_key, chat_type=turn.chat_type or None, channel=turn.channel or None
+    )
+    try:
+        if memory.allows(context, config):
+            record_flush(config, turn, outcome)
+    except MemoryCoreError as error:
+        logger.warning("the flush of %s is not in the activity log: %s", turn.session_key, error)
+    return cycles.record(turn, outcome, config)
 
 
 def run_flush(
