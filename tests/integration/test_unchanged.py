@@ -20,7 +20,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SearchSettings, SyncSettings
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Query
-from memory_core.sources.mounts import is_local, read_mounts
+from memory_core.sync.watcher import is_local, read_mounts
 from tests.waiting import eventually
 
 

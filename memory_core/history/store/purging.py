@@ -8,6 +8,7 @@ others.
 
 from __future__ import annotations
 
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -22,7 +23,6 @@ from memory_core.history.store.store import HISTORY, HistoryStore
 from memory_core.sources.notes import hash_bytes
 from memory_core.stores.sqlite import INDEX, REBUILD, Connection, exists, open_reader, translate_errors
 from memory_core.stores.sqlite.files import repeat, rewrite_file
-from memory_core.text.packing import unpack
 from memory_core.text.wording import Wording
 
 PURGED = "[purged]"  # stands in old versions where the text stood
@@ -203,7 +203,7 @@ def _iterate_texts(connection: Connection) -> Iterator[str]:
 
 
 def _iterate_packed(connection: Connection) -> Iterator[str]:
-    """Yield the texts that an index holds packed, and the words with which they are."""
+    """Yield the texts that an index of a former version holds packed, and the words with which they are."""
     columns = connection.execute(
         "SELECT t.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table' AND c.name = 'packed'"
     ).fetchall()
@@ -212,7 +212,23 @@ def _iterate_packed(connection: Connection) -> Iterator[str]:
         if words is not None:
             yield words.decode(errors="replace")
             for (packed,) in connection.execute(f'SELECT packed FROM "{table}" WHERE packed IS NOT NULL'):
-                yield unpack(packed, words)
+                yield _inflate(packed, words)
+
+
+def _inflate(packed: bytes, words: bytes) -> str:
+    """Return a text that a former version deflated, after words that many texts of its index share.
+
+    Raises:
+        ValueError: It is cut off, or was deflated with other words.
+    """
+    stream = zlib.decompressobj(-13, words)  # no header, a window of 8 KiB
+    try:
+        octets = stream.decompress(packed)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    if not stream.eof or stream.unused_data:
+        raise ValueError("a packed text is cut off")
+    return octets.decode()
 
 
 class Deletions:

@@ -18,8 +18,7 @@ import pytest
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import ExtraPath, SearchSettings
 from memory_core.sources import writer
-from memory_core.sources.mounts import is_local, read_mounts
-from memory_core.sync.watcher import LOOK_SECONDS, Watcher
+from memory_core.sync.watcher import LOOK_SECONDS, Watcher, is_local, read_mounts
 from tests.waiting import Clock, eventually
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each search looks at the files")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_core.sources.mounts import find_file_system, find_mount_below, is_local, is_mount, read_mounts
+from memory_core.sync.watcher import find_file_system, find_mount_below, is_local, is_mount, read_mounts
 
 TABLE = r"""22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
 30 22 0:26 / /home/ann/share rw - nfs4 server:/export rw
