@@ -15,9 +15,9 @@ from memory_core.errors import InvalidArgument, MemoryCoreError, StoreReadOnly
 from memory_core.items.embedder import ItemBackfill, ItemEmbedder
 from memory_core.items.forgetting import Condition, Forgotten, find_items, list_remains, load_all
 from memory_core.items.mirror import Mirror
-from memory_core.items.ranking import DAY_SECONDS, measure_salience, rank
-from memory_core.items.records import Draft, Item, ItemAnswer, ItemHit, Memorized, Provenance, Written, check_draft
+from memory_core.items.records import Draft, Item, ItemAnswer, Memorized, Provenance, Written, check_draft
 from memory_core.items.store.file import Filter, ItemsFile
+from memory_core.items.store.matching import DAY_SECONDS, measure_salience
 from memory_core.records import Access, KeySources, ProgressCallback
 
 if TYPE_CHECKING:
@@ -238,29 +238,14 @@ class Items:
             vector, warning = (None, found) if isinstance(found, str) else (found, None)
         scope = self._config.search.items.scope if scope is None else scope
         wanted = Filter(scope=scope, tags=tuple(tags), agent=agent, settled=True)
-        matches = self._file.match(text, vector, wanted)
-        among = matches.among
-        if among is None:
-            return ItemAnswer(hits=(), strategy="keyword" if vector is None else "embedding", warning=warning)
         settings = self._config.search.items
-        lacking = vector is not None and any(item.key not in matches.cosines for item in among)
-        if lacking and self._writable and settings.enabled:
-            self._backfill.start()
         calibration = self._embedder.find_calibration() if vector is not None else None
-        best = rank(
-            among, matches.cosines, matches.words, settings=settings, least_cosine=(calibration or DEFAULT).floor,
-            now=self._clock(), limit=limit,
-        )  # fmt: skip
-        items = self._file.load([key for key, *_ in best])
-        return ItemAnswer(
-            hits=tuple(
-                ItemHit(item=items[key], score=score, similarity=similarity)
-                for key, score, similarity in best
-                if key in items
-            ),
-            strategy="keyword" if vector is None else "embedding",
-            warning=warning,
+        hits, lacking = self._file.find(
+            text, vector, wanted, formula=settings.similarity, least_cosine=(calibration or DEFAULT).floor, limit=limit
         )
+        if vector is not None and lacking and self._writable and settings.enabled:
+            self._backfill.start()
+        return ItemAnswer(hits=tuple(hits), strategy="keyword" if vector is None else "embedding", warning=warning)
 
     def get(self, item_id: str) -> Item | None:
         """Return an item; None if there is none with this id."""

@@ -19,7 +19,7 @@ from pathlib import Path
 import memory_core
 from memory_core.embeddings.static import StaticProvider
 from memory_core.items.likeness import Fact, Words, corrects, is_same
-from memory_core.items.ranking import measure_salience
+from memory_core.items.store.matching import measure_salience
 from tests.benchmarks.capture import measure as measure_capture
 from tests.benchmarks.judged import collapsed, conversations, load_questions
 

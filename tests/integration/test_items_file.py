@@ -17,7 +17,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import QuerySettings, SearchSettings
 from memory_core.items.items import Items
 from memory_core.items.records import Draft, Provenance
-from memory_core.items.store.salvage import find_damage
+from memory_core.items.store.store import find_damage
 from tests.command import REPOSITORY
 from tests.servers.openai import OpenAIServer
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from memory_core import CallContext
-from memory_core.items.store.salvage import find_damage
+from memory_core.items.store.store import find_damage
 from memory_core.plugin import MemorySlot
 from tests.torture.attack import Attack, Outcome
 from tests.torture.keeper import common_fact, open_items

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from memory_core.config import settings
 from memory_core.embeddings.outage import Outage
 from memory_core.errors import NotIndexed
-from memory_core.items.records import Draft, Item, Outcome, take_over_tags
+from memory_core.items.records import Draft, Item, ItemHit, Outcome, take_over_tags
 from memory_core.items.store import matching, mirror_records, rows, vectors
 from memory_core.items.store.mirror_records import MirrorRecords
 from memory_core.items.store.rows import index_text
@@ -47,21 +47,6 @@ class Filter:
             scope=self.scope, tags=self.tags, agent=self.agent, session=self.session, after=self.after,
             before=self.before, settled=self.settled,
         )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Matches:
-    """The items that are near a question.
-
-    Attributes:
-        among: All items that were asked for; None where there is no file.
-        cosines: By key; none for an item without an embedding in the question's space.
-        words: For each word of the question the places in `among` of the items that hold it.
-    """
-
-    among: list[rows.Standing] | None
-    cosines: dict[int, float]
-    words: list[list[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,24 +186,39 @@ class ItemsFile:
                 rows.restore(connection, item, index_text(Draft(content=item.content, tags=item.tags)))
             return rows.count(connection, *where) - before
 
-    def match(self, question: str | None, vector: Vector | None, wanted: Filter) -> Matches:
-        """Find the items near a question by meaning and by words."""
+    def find(
+        self,
+        question: str | None,
+        vector: Vector | None,
+        wanted: Filter,
+        *,
+        formula: str,
+        least_cosine: float,
+        limit: int,
+    ) -> tuple[list[ItemHit], bool]:
+        """Return the items that answer a question by meaning or by words, the best first; and True if some lack an embedding.
+
+        Args:
+            question: Its words; None looks for none.
+            vector: The embedding of the question; None compares none.
+            wanted: The items that may answer.
+            formula: See `matching.measure_similarity`.
+            least_cosine: Cosines below are those of unrelated texts.
+            limit: The most hits.
+        """
         try:
             with self._store.read() as connection:
                 among = rows.list_standings(connection, *wanted.to_condition())
                 cosines = vectors.compare(connection, vector, self._vec0)
-                found = matching.find_by_words(connection, among, question) if question else []
+                words = matching.find_by_words(connection, among, question) if question else []
+                best = matching.rank(
+                    among, cosines, words, formula=formula, least_cosine=least_cosine, now=self._clock(), limit=limit
+                )
+                items = rows.load_by_keys(connection, [key for key, *_ in best])
         except NotIndexed:
-            return Matches(None, {}, [])
-        return Matches(among, cosines, found)
-
-    def load(self, keys: Sequence[int]) -> dict[int, Item]:
-        """Return items by key."""
-        try:
-            with self._store.read() as connection:
-                return rows.load_by_keys(connection, keys)
-        except NotIndexed:
-            return {}
+            return [], False
+        hits = [ItemHit(item=items[key], score=score, similarity=similarity) for key, score, similarity in best]
+        return hits, any(item.key not in cosines for item in among)
 
     def get_many(self, ids: Iterable[str]) -> list[Item]:
         """Return items in the order of their ids; unknown ids are left out."""

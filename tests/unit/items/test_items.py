@@ -23,8 +23,8 @@ from memory_core.config.settings import (
 )
 from memory_core.errors import InvalidArgument, MemoryClosed, StoreReadOnly
 from memory_core.items.items import Items
-from memory_core.items.ranking import measure_salience
 from memory_core.items.records import Draft, Provenance
+from memory_core.items.store.matching import measure_salience
 from memory_core.records import Progress
 from memory_core.stores import sqlite
 from tests.waiting import eventually
