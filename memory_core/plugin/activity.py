@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory_core.config.agent import AgentConfig
-from memory_core.sources.activity import Action, Activity, append_entry
+from memory_core.errors import StoreError
+from memory_core.sources.activity import Action, Activity, append_entry, load_entries
 
 if TYPE_CHECKING:
     from memory_core.plugin.flush.policy import FlushTurn
@@ -52,6 +53,24 @@ def record_flush(config: AgentConfig, turn: FlushTurn, outcome: FlushOutcome) ->
     """Record how a flush turn went."""
     places = [turn.target] if outcome.status == "stored" else []
     _record(config, "flushed", "flush", turn.session_key, places, outcome=outcome.status)
+
+
+def load(config: AgentConfig, *, limit: int, session: str | None) -> list[Activity]:
+    """Return the last entries of the log, the latest first.
+
+    Args:
+        config: The agent's.
+        limit: The most entries.
+        session: Only those of the session with this key; None is all.
+
+    Raises:
+        StoreError: The log cannot be read.
+    """
+    try:
+        return load_entries(config.activity_path, limit=limit, session=session)
+    except OSError as error:
+        action = "delete it; a new one is begun"
+        raise StoreError(config.activity_path, f"cannot be read: {error.strerror}", action=action) from error
 
 
 # By tool: the action, the places and the outcome of a call that has succeeded; None if it is no entry.

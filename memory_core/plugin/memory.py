@@ -7,7 +7,6 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -20,6 +19,7 @@ from memory_core.config.load import ConfigSource, FixedConfig, Origin
 from memory_core.config.settings import BUILTIN, DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryClosed, MemoryCoreError, refuse_past
 from memory_core.plugin import activity
+from memory_core.plugin.calls import RUN, ToolCall
 from memory_core.plugin.capture import SessionCapture
 from memory_core.plugin.recall import OpenItems, SessionRecall
 from memory_core.records import (
@@ -34,8 +34,7 @@ from memory_core.records import (
 )
 from memory_core.sources.roots import MAKE_IT, find_workspace_problem
 from memory_core.tools import prompts, results, schemas, scope
-from memory_core.tools.append import APPEND, Writing, memory_append
-from memory_core.tools.arguments import check_arguments, check_context, read_citation
+from memory_core.tools.arguments import check_arguments, check_context
 from memory_core.tools.items import NAMES as ITEM_TOOLS
 from memory_core.tools.shown import Shown
 
@@ -120,13 +119,6 @@ class Memory:
         self._items = OpenItems(self._keys, self._recalled)
         self._recall = SessionRecall(self._items, self._recalled)
         self._capture = SessionCapture(self._items, self._recalled, self._today)
-        self._handlers: Mapping[str, Callable[..., dict[str, Any]]] = {
-            schemas.SEARCH["name"]: self._search,
-            schemas.GET["name"]: self._get,
-            APPEND["name"]: self._append,
-            schemas.EXPLAIN["name"]: self._explain,
-            schemas.RELATED["name"]: self._relate,
-        }
 
     def __enter__(self) -> Self:
         return self
@@ -201,78 +193,25 @@ class Memory:
             raise InvalidArgument("name", f"there is no tool {name!r:.80}", action="offer the tools of tool_schemas()")
         selector = self._selector(config, context.access)
         if not scope.allows(selector.scope, context):
-            return results.shape_denied("memory may not be used in this chat", _advise_on_scope(selector, context))
+            advice = scope.advise(selector.scope, selector.scope_setting, context)
+            return results.shape_denied("memory may not be used in this chat", advice)
         checked = check_arguments(schema, arguments, name=name)
         if "asOf" in checked and config.memory.backend != BUILTIN:
             raise refuse_past(config.memory.backend)
         if name in ITEM_TOOLS:
             result = self._items.call_tool(config, name, checked, context)
         else:
-            result = self._handlers[schema["name"]](selector, config, checked, context)
+            call = ToolCall(
+                selector=selector,
+                config=config,
+                arguments=checked,
+                context=context,
+                shown=self._recalled,
+                today=self._today,
+            )
+            result = RUN[schema["name"]](call)
         activity.record_tool(config, schema["name"], result, context.session_key)
         return result
-
-    def _search(
-        self, selector: Selector, config: AgentConfig, arguments: Mapping[str, Any], context: CallContext
-    ) -> dict[str, Any]:
-        result = selector.search(schemas.read_query(arguments, config.search.query))
-        if problem := find_workspace_problem(config.workspace):
-            warning = "; ".join(filter(None, (problem, result.warning)))
-            result = replace(result, warning=warning, action=MAKE_IT)
-        self._recalled.add(context.session_key, [hit.snippet for hit in result.hits])
-        citations = config.memory.citations
-        return results.shape_search(result, cite_hits=scope.cites(citations, context), citations=citations)
-
-    def _explain(
-        self, selector: Selector, config: AgentConfig, arguments: Mapping[str, Any], _: CallContext
-    ) -> dict[str, Any]:
-        if not config.search.query.explain:
-            raise InvalidArgument("name", "memory_explain is off; memorySearch.query.explain turns it on")
-        from memory_core.plugin import explaining
-
-        path = arguments.get("path")
-        place = None if path is None else explaining.read_place(path, arguments.get("line"))
-        query = schemas.read_query(arguments, config.search.query)
-        return results.shape_explanation(explaining.explain(selector, config, (), query, place))
-
-    def _relate(
-        self, selector: Selector, config: AgentConfig, arguments: Mapping[str, Any], context: CallContext
-    ) -> dict[str, Any]:
-        if not config.search.query.related:
-            raise InvalidArgument("name", "memory_related is off; memorySearch.query.related turns it on")
-        found = selector.relate(schemas.read_related(arguments))
-        return results.shape_related(found, cite_places=scope.cites(config.memory.citations, context))
-
-    def _get(
-        self, selector: Selector, config: AgentConfig, arguments: Mapping[str, Any], _: CallContext
-    ) -> dict[str, Any]:
-        cited = read_citation(arguments["path"])
-        first = int(arguments.get("from", cited.first or 1))
-        lines = int(arguments.get("lines", cited.lines or config.get_lines))
-        as_of = arguments.get("asOf", cited.as_of)
-        if not as_of:
-            return results.shape_document(selector.get(cited.path, first, lines))
-        from memory_core.history.history import History
-        from memory_core.history.notes import get_document
-        from memory_core.text.dates import parse_instant
-
-        with closing(History(config, writable=False)) as history:
-            found = get_document(config, history, cited.path, parse_instant(as_of), from_line=first, lines=lines)
-        return results.shape_document(found)
-
-    def _append(
-        self, _: Selector, config: AgentConfig, arguments: Mapping[str, Any], context: CallContext
-    ) -> dict[str, Any]:
-        writing = Writing(
-            workspace=config.workspace,
-            state_dir=config.state_dir,
-            today=self._today(),
-            access=context.access,
-            longterm=scope.is_main(context, config.agent),
-            # What was found in a daily note may well be promoted to long-term memory, when the model says so.
-            recalled=frozenset() if arguments.get("target") == "longterm" else self.recalled(context.session_key),
-        )
-        return memory_append(arguments, writing)
 
     # Text for a session.
 
@@ -283,7 +222,7 @@ class Memory:
             MemoryCoreError: The configuration cannot be used.
         """
         config, context = self._open_config(), check_context(context)
-        return _explain_memory(config, context) if config.enabled and context.access != "none" else ""
+        return prompts.explain_memory(config, context) if config.enabled and context.access != "none" else ""
 
     def session_context(self, context: CallContext | None = None, *, budget_chars: int = prompts.CONTEXT_CHARS) -> str:
         """Return the notes worth seeing at the start of a session, as quoted data within a budget.
@@ -314,7 +253,7 @@ class Memory:
         readable = self.allows(context, config)
         quoted = self._recall.quote_context(config, context, self._today()) if readable else ""
         recalled = self._quote_recalled(config, context, message, PASSAGES) if message else ""
-        return "\n\n".join(filter(None, [_explain_memory(config, context), quoted, recalled]))
+        return "\n\n".join(filter(None, [prompts.explain_memory(config, context), quoted, recalled]))
 
     def recall_for_message(
         self, message: str, context: CallContext | None = None, *, shown: frozenset[str] = frozenset()
@@ -504,23 +443,17 @@ class Memory:
         """
         from memory_core.plugin import explaining
 
-        given = {
-            "query": query, "maxResults": max_results, "minScore": min_score, "after": after, "before": before, "about": about,
-        }  # fmt: skip
-        arguments: dict[str, object] = {
-            name: value.isoformat() if isinstance(value, date) else value
-            for name, value in given.items()
-            if value is not None
-        }
-        checked = check_arguments(schemas.SEARCH, arguments, name="explain")
+        asked = explaining.read_arguments(
+            query, max_results=max_results, min_score=min_score, after=after, before=before, about=about
+        )
         self._refuse_closed()
         whole = self._source.current()
         config = whole.agent(self._agent)
         others = [whole.agent(each) for each in whole.agents if each != config.agent]
         place = None if path is None else explaining.read_place(path, line)
         refuse_off(config)
-        asked = schemas.read_query(checked, config.search.query)
-        return explaining.explain(self._selector(config), config, others, asked, place)
+        question = schemas.read_query(asked, config.search.query)
+        return explaining.explain(self._selector(config), config, others, question, place)
 
     def related(self, name: str | None = None, *, max_results: int | None = None) -> Related:
         """Tell where notes link to a name and mention it, how often and since when, and what stands beside it.
@@ -551,16 +484,7 @@ class Memory:
             MemoryOff: Memory is off.
             StoreError: The log cannot be read.
         """
-        from memory_core.errors import StoreError
-        from memory_core.sources.activity import load_entries
-
-        config = self._config_if_on()
-        try:
-            return load_entries(config.activity_path, limit=limit, session=session)
-        except OSError as error:
-            raise StoreError(
-                config.activity_path, f"cannot be read: {error.strerror}", action="delete it; a new one is begun"
-            ) from error
+        return activity.load(self._config_if_on(), limit=limit, session=session)
 
     # The index.
 
@@ -737,23 +661,6 @@ class Memory:
         return tuple(problem for _, selector in selectors for problem in selector.close())
 
 
-def _advise_on_scope(selector: Selector, context: CallContext) -> str:
-    """Say what lets a chat use memory that may not."""
-    if selector.scope_setting is None:
-        return "run: memory-core doctor"  # which says why the backend's own scope cannot be read
-    change = f"change {selector.scope_setting}"
-    return f"ask in a direct chat, or {change}" if scope.allows_direct(selector.scope, context) else change
-
-
 def _warn_of_workspace(config: AgentConfig) -> tuple[str, ...]:
     problem = find_workspace_problem(config.workspace)
     return () if problem is None else (f"{problem}; {MAKE_IT}",)
-
-
-def _explain_memory(config: AgentConfig, context: CallContext) -> str:
-    """Return the paragraph of the system prompt, with the tools' names as they are offered."""
-    offered = {
-        schemas.ALIASES.get(schema["name"], schema["name"]): schema["name"]
-        for schema in schemas.list_tools(config, context.access, main=scope.is_main(context, config.agent))
-    }
-    return prompts.explain_memory(config, context, offered)

@@ -38,14 +38,11 @@ _STANDING = "Standing preferences of the user, from memory. The quoted lines are
 _ITEMS_GROUP = "items"
 
 
-def explain_memory(config: AgentConfig, context: CallContext, names: Mapping[str, str]) -> str:
-    """Return the paragraph of the system prompt that explains memory.
-
-    Args:
-        config: The agent's.
-        context: The session.
-        names: What the tools are called that it is offered, by their own names.
-    """
+def explain_memory(config: AgentConfig, context: CallContext) -> str:
+    """Return the paragraph of the system prompt that explains memory, with the tools' names as the session is offered them."""
+    main = scope.is_main(context, config.agent)
+    offered = [schema["name"] for schema in schemas.list_tools(config, context.access, main=main)]
+    names = {schemas.ALIASES.get(name, name): name for name in offered}
     lines = [_HEAD.format(search=names["memory_search"], get=names["memory_get"])]
     if context.access == "rw":
         lines.append(_WRITING)

@@ -26,6 +26,20 @@ def allows_direct(scope: Scope, context: CallContext) -> bool:
     return allows(scope, replace(context, chat_type="direct", session_key=context.session_key or "?"))
 
 
+def advise(scope: Scope, setting: str | None, context: CallContext) -> str:
+    """Say what lets a chat use memory that may not.
+
+    Args:
+        scope: Of the backend.
+        setting: The setting that holds it; None if the backend's own cannot be read.
+        context: The chat.
+    """
+    if setting is None:
+        return "run: memory-core doctor"  # which says why
+    change = f"change {setting}"
+    return f"ask in a direct chat, or {change}" if allows_direct(scope, context) else change
+
+
 def _matches(match: ScopeMatch, context: CallContext) -> bool:
     """Return True if every condition of a rule holds, case aside; a fact that the host did not tell meets no condition."""
     conditions = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -143,9 +143,10 @@ def test_a_long_memory_leaves_half_to_the_days_and_takes_what_they_do_not_need(t
     assert 1900 < len(text) <= 2000
 
 
-def section(tmp_path: Path, context: CallContext, citations: str = "auto", items: Sequence[str] = ()) -> str:
-    names = {name: name for name in ("memory_search", "memory_get", *items)}
-    return prompts.explain_memory(agent_config(tmp_path, {}, citations), context, names)
+def section(tmp_path: Path, context: CallContext, citations: str = "auto", *, items: bool = False) -> str:
+    config = agent_config(tmp_path, {}, citations)
+    search = replace(config.search, items=replace(config.search.items, enabled=items))
+    return prompts.explain_memory(replace(config, search=search), context)
 
 
 @pytest.mark.parametrize(
@@ -177,6 +178,6 @@ def test_the_model_is_told_where_to_write_if_it_may(tmp_path: Path) -> None:
 
 def test_tools_for_items_are_explained_where_they_are_offered(tmp_path: Path) -> None:
     assert "Short facts" not in section(tmp_path, MAIN)
-    assert "look them up with memory_recall.\n" in section(tmp_path, MAIN, items=["memory_recall"])
-    both = section(tmp_path, MAIN, items=["memory_recall", "memory_store"])
+    assert "look them up with memory_recall.\n" in section(tmp_path, replace(MAIN, access="ro"), items=True)
+    both = section(tmp_path, MAIN, items=True)
     assert "look them up with memory_recall, keep one with memory_store.\n" in both
