@@ -38,7 +38,7 @@ def load_questions(folder: Path, prefix: str = "") -> list[Judged]:
     """The judged questions of one workspace that have an answer; `prefix` is put before every path."""
     judged = []
     for row in json.loads((folder / "questions.json").read_text(encoding="utf-8")):
-        if row["category"] in (1, 2, 3, 4) and row["gold"]:
+        if row.get("category", 1) in (1, 2, 3, 4) and row["gold"]:
             gold = []
             for path, line in row["gold"]:
                 text = (folder / path).read_text(encoding="utf-8").split("\n")[line - 1]
