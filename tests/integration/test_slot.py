@@ -23,6 +23,8 @@ from tests.servers.loopback import Reply
 from tests.servers.openai import OpenAIServer
 from tests.waiting import eventually
 
+FLUSH_POLICY = "tests/unit/plugin/flush/test_policy.py"
+
 # Where the change is seen, for keys that have a test of their own.
 ELSEWHERE = {
     "memorySearch.query.related": "tests/integration/test_related.py::test_agents_are_offered_it_only_where_it_is_on",
@@ -91,12 +93,12 @@ ELSEWHERE = {
     "::test_only_as_many_unused_embeddings_are_kept_as_configured",
     "memorySearch.experimental.sessionMemory": "tests/integration/test_sessions.py"
     "::test_sessions_are_left_alone_unless_they_are_a_source",
-    "compaction.reserveTokensFloor": "tests/unit/flush/test_policy.py::test_decides_as_the_table_says",
+    "compaction.reserveTokensFloor": f"{FLUSH_POLICY}::test_decides_as_the_table_says",
     "compaction.memoryFlush.enabled": "tests/hosts/test_reference.py::test_the_flush_can_be_switched_off",
-    "compaction.memoryFlush.softThresholdTokens": "tests/unit/flush/test_policy.py::test_decides_as_the_table_says",
-    "compaction.memoryFlush.forceFlushTranscriptBytes": "tests/unit/flush/test_policy.py::test_asks_the_transcript_for_its_size",
-    "compaction.memoryFlush.prompt": "tests/unit/flush/test_policy.py::test_the_users_words_bring_the_rules_too",
-    "compaction.memoryFlush.systemPrompt": "tests/unit/flush/test_policy.py::test_the_users_words_bring_the_rules_too",
+    "compaction.memoryFlush.softThresholdTokens": f"{FLUSH_POLICY}::test_decides_as_the_table_says",
+    "compaction.memoryFlush.forceFlushTranscriptBytes": f"{FLUSH_POLICY}::test_asks_the_transcript_for_its_size",
+    "compaction.memoryFlush.prompt": f"{FLUSH_POLICY}::test_the_users_words_bring_the_rules_too",
+    "compaction.memoryFlush.systemPrompt": f"{FLUSH_POLICY}::test_the_users_words_bring_the_rules_too",
     "models.providers.<id>.apiKey": "tests/unit/embeddings/test_credentials.py::test_the_first_place_that_has_a_key_wins",
     "models.providers.<id>.baseUrl": "tests/unit/embeddings/test_credentials.py"
     "::test_remote_beats_the_account_and_headers_merge",

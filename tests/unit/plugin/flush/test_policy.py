@@ -30,7 +30,7 @@ from memory_core.plugin.flush.policy import (
 from memory_core.plugin.flush.runner import make_flush_tools
 from memory_core.text.messages import is_silent_reply
 
-EXAMPLES = json.loads((Path(__file__).parents[2] / "data" / "flush_examples.json").read_text())
+EXAMPLES = json.loads((Path(__file__).parents[3] / "data" / "flush_examples.json").read_text())
 FULL = Session(agent="main", key="agent:main:main", total_tokens=190_000, context_window=200_000)
 FLUSH_KEYS = {
     "enabled": "enabled",
