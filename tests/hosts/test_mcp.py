@@ -136,6 +136,23 @@ def test_it_says_that_its_workspace_does_not_exist(command: Command, tmp_path: P
         )
 
 
+def test_the_workspace_is_not_touched_before_the_first_call(command: Command, workspace: Path, tmp_path: Path) -> None:
+    def look() -> dict[Path, tuple[int, int]]:
+        found = {path: path.stat() for path in [workspace, *workspace.rglob("*")]}
+        return {path: (stat.st_mtime_ns, stat.st_size) for path, stat in found.items()}
+
+    before, missing = look(), tmp_path / "none"
+    for options in ((), ("--workspace", str(missing))):
+        with Server(command, *options) as server:
+            server.greet()
+            server.send("tools/list", 2)
+            assert server.receive_until(2)["result"]["tools"]
+            server.send("resources/list", 3)
+            assert server.receive_until(3)["result"] is not None
+    assert look() == before
+    assert not missing.exists()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("busy", [False, True])
 def test_a_signal_ends_it_cleanly(server: Server, number: signal.Signals, busy: bool) -> None:

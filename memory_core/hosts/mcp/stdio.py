@@ -235,29 +235,12 @@ class _OpenRequests:
 
 def read_lines(descriptor: int) -> Iterator[bytes | None]:
     """Yield the lines of a stream until it ends; None in place of one that is longer than `MAX_LINE_BYTES`."""
-    held = bytearray()
-    skipping = False
-    while chunk := _read(descriptor):
-        *ends, rest = chunk.split(b"\n")
-        for end in ends:
-            fits = not skipping and len(held) + len(end) <= MAX_LINE_BYTES
-            yield bytes(held + end) if fits else None
-            held.clear()
-            skipping = False
-        skipping = skipping or len(held) + len(rest) > MAX_LINE_BYTES
-        if skipping:
-            held.clear()
-        else:
-            held += rest
-    if held or skipping:
-        yield None if skipping else bytes(held)
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, READ_BYTES)
-    except OSError:  # a terminal that is gone
-        return b""
+    with open(descriptor, "rb", closefd=False) as stream, suppress(OSError):  # a terminal that is gone
+        while line := stream.readline(MAX_LINE_BYTES + 1):
+            fits = len(line) <= MAX_LINE_BYTES or line.endswith(b"\n")
+            yield line.removesuffix(b"\n") if fits else None
+            while not fits and line and not line.endswith(b"\n"):
+                line = stream.readline(READ_BYTES)
 
 
 def parse_message(line: bytes | None) -> tuple[types.JSONRPCMessage | None, types.JSONRPCError | None]:
