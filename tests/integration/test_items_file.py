@@ -17,7 +17,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import QuerySettings, SearchSettings
 from memory_core.items.items import Items
 from memory_core.items.records import Draft, Provenance
-from memory_core.items.store.store import find_damage
+from memory_core.items.store.store import ItemStore
 from tests.command import REPOSITORY
 from tests.servers.openai import OpenAIServer
 
@@ -213,7 +213,7 @@ def test_a_lost_table_of_the_keyword_index_is_damage_that_is_mended(tmp_path: Pa
     with closing(sqlite3.connect(items.path)) as connection:
         connection.execute(f"DROP TABLE {table}")
         connection.commit()
-    assert find_damage(items.path) is not None
+    assert ItemStore(items.path).find_damage() is not None
     again = open_items(tmp_path)
     assert again.write("The first fact after the damage.").outcome == "added"
     assert again.query("boat").hits[0].item.content == "The boat is called Heron."
