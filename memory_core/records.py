@@ -243,7 +243,7 @@ class Space:
 
     @property
     def fits_int8(self) -> bool:
-        """True if its embeddings are rounded to what `vectors.pack_int8` loses nothing of: those of the static model."""
+        """True if its embeddings are rounded to what `vectors.to_int8` loses nothing of: those of the static model."""
         return self.provider == "static"
 
     def matches(self, other: Space) -> bool:

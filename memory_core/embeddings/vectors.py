@@ -9,7 +9,7 @@ vector, first dimension in the highest bit, filled up to whole bytes with zeros.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from memory_core.errors import InvalidEmbedding
@@ -151,37 +151,6 @@ def round_to_int8(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return rows that `to_int8` loses nothing of: those nearest to the given ones, of unit length."""
     numbers, factors = to_int8(rows)
     return numbers * factors
-
-
-INT8_FACTOR = 4  # bytes behind the numbers of a row of int8
-
-
-def pack_int8(rows: NDArray[np.float32]) -> Iterator[bytes]:
-    """Yield each row as int8 and the float32 factor that brings them back to unit length, little-endian; see `to_int8`."""
-    numbers, factors = to_int8(rows)
-    return (row.tobytes() + factor.tobytes() for row, factor in zip(numbers, factors.astype("<f4"), strict=True))
-
-
-def split_int8(rows: NDArray[np.uint8]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Return the numbers and the factors of rows of `pack_int8`, shapes (n, dimensions) and (n,).
-
-    Args:
-        rows: Their bytes, shape (n, dimensions + INT8_FACTOR), each row in one piece.
-    """
-    import numpy as np
-
-    factors = rows[:, -INT8_FACTOR:].view("<f4")[:, 0]
-    return rows[:, :-INT8_FACTOR].view(np.int8), factors.astype(np.float32, copy=False)
-
-
-def read_int8(rows: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Return rows of `pack_int8` as float32, shape (n, dimensions); see `split_int8`."""
-    import numpy as np
-
-    numbers, factors = split_int8(rows)
-    wide: NDArray[np.float32] = numbers.astype(np.float32)
-    wide *= factors[:, None]
-    return wide
 
 
 def pack_signs(embedding: TokenEmbedding) -> bytes:

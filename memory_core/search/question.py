@@ -10,7 +10,7 @@ from functools import cached_property
 from memory_core.search import scores
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import Form, Term
-from memory_core.text.dates import Period, find_named_period
+from memory_core.text.dates import Period, find_period
 from memory_core.text.languages import STEMMED
 from memory_core.text.terms import (
     QuestionKind,
@@ -141,7 +141,7 @@ def analyse(reader: Reader, text: str, today: date) -> Question:
     identifiers = frozenset(
         number for number, term in enumerate(single + several) if term.documents and term.text.lower() in exact
     )
-    period, named = find_named_period(text, today) or (None, "")
+    period, named = find_period(text, today) or (None, "")
     naming = set(extract_words(named))
     kind, cjk = classify(text), find_cjk_share(text)
     calls_to_mind = kind == "statement" and cjk > 0.5

@@ -92,19 +92,13 @@ class Period:
         return isinstance(iso, str) and self.first.isoformat() <= iso <= self.last.isoformat()
 
 
-def find_period(text: str, today: date) -> Period | None:
-    """Find the period that a question names: a day, else a month, else one relative to today, else a year.
+def find_period(text: str, today: date) -> tuple[Period, str] | None:
+    """Find the period that a question names, and the words that name it, in lower case; None when it names none.
 
-    Understood are ISO dates, "8 May 2023", "May 8th", "May 2023", "in May" (the latest that has begun), "2023年5月8日",
-    "yesterday", "last week", "this month", "three days ago", "on Tuesday" (the latest before today), "in 2023".
-    A day that never was is read as its month. None when the question names no period.
+    It is a day, else a month, else one relative to today, else a year. Understood are ISO dates, "8 May 2023", "May 8th",
+    "May 2023", "in May" (the latest that has begun), "2023年5月8日", "yesterday", "last week", "this month", "three days ago",
+    "on Tuesday" (the latest before today), "in 2023". A day that never was is read as its month.
     """
-    found = find_named_period(text, today)
-    return found[0] if found else None
-
-
-def find_named_period(text: str, today: date) -> tuple[Period, str] | None:
-    """Return the result of `find_period` with the words that name it, in lower case."""
     lowered = text.lower()
     for pattern, read in _READERS:
         for match in pattern.finditer(lowered):

@@ -250,11 +250,6 @@ def _wipe(connection: Connection) -> bool:
     return done
 
 
-def find_damage(path: Path) -> str | None:
-    """Return how an items file is damaged; see `sqlite.find_damage`."""
-    return sqlite.find_damage(path, ITEMS, MIGRATIONS)
-
-
 # ---- Rows of a damaged file.
 #
 # They are read in SQL from both ends of a table. Where the tree above them cannot be followed, or the header is gone, they are

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 import apsw
 
-from memory_core.embeddings.vectors import INT8_FACTOR
 from memory_core.records import Space
 from memory_core.stores.sqlite import Connection, load_vec0
 from memory_core.stores.sqlite.damage import DamagedRow
@@ -22,6 +21,7 @@ _WINDOW = -13  # of deflate: 8 KiB, without header and checksum
 _STEP = 4096  # embeddings in memory at once
 _BITS = ("info", "chunks", "rowids", "vector_chunks00")  # tables in which vec0 kept the bits of embeddings
 
+_FACTOR_BYTES = 4  # behind the numbers of a row of int8
 _SpaceRow: TypeAlias = tuple[int, str, str, str, str, int]
 
 
@@ -59,11 +59,11 @@ def decode_older(blob: bytes, dimensions: int) -> NDArray[np.float32]:
     """
     import numpy as np
 
-    kinds = {4 * dimensions: "<f4", 2 * dimensions: "<f2", dimensions + INT8_FACTOR: "i1", dimensions: "i1"}
+    kinds = {4 * dimensions: "<f4", 2 * dimensions: "<f2", dimensions + _FACTOR_BYTES: "i1", dimensions: "i1"}
     if len(blob) not in kinds:
         raise DamagedRow(WRONG_LENGTH)
     row = np.frombuffer(blob, kinds[len(blob)])[:dimensions].astype(np.float32)
-    if len(blob) >= 2 * dimensions and len(blob) != dimensions + INT8_FACTOR:
+    if len(blob) >= 2 * dimensions and len(blob) != dimensions + _FACTOR_BYTES:
         return row
     length = np.sqrt(np.einsum("i,i->", row, row))
     return row / length if length else row
