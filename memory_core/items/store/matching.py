@@ -22,6 +22,15 @@ if TYPE_CHECKING:
 
 LOOK = 24  # items by meaning, and as many by words, that a new fact is compared with
 MAX_WORDS = 32  # of a question
+DAY_SECONDS = 86_400.0
+# A share of the question's words found is worth this share of a cosine: all words found are as good as a clear paraphrase.
+WORD_SIMILARITY = 0.6
+UNKNOWN = -2.0  # the cosine of an item without an embedding in the question's space
+# Of salience. Repetition and age together move an item by less than half of its similarity, so that the better match wins.
+REINFORCEMENT = 0.1  # added to 1 for each doubling of the sessions that said it
+REINFORCEMENT_CAP = 1.3
+HALF_LIFE_DAYS = 90.0  # since it was last said, after which half of the part that ages is left
+AGELESS = 0.8  # the share that does not age
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +103,6 @@ def _count_words(found: Iterable[Sequence[int]]) -> list[int]:
         for place in places:
             counts[place] = counts.get(place, 0.0) + 1 / len(places)
     return sorted(counts, key=lambda place: -counts[place])
-
-
-DAY_SECONDS = 86_400.0
-# A share of the question's words found is worth this share of a cosine: all words found are as good as a clear paraphrase.
-WORD_SIMILARITY = 0.6
-UNKNOWN = -2.0  # the cosine of an item without an embedding in the question's space
-# Of salience. Repetition and age together move an item by less than half of its similarity, so that the better match wins.
-REINFORCEMENT = 0.1  # added to 1 for each doubling of the sessions that said it
-REINFORCEMENT_CAP = 1.3
-HALF_LIFE_DAYS = 90.0  # since it was last said, after which half of the part that ages is left
-AGELESS = 0.8  # the share that does not age
 
 
 def measure_salience(reinforced: NDArray[np.int64] | int, age_days: NDArray[np.float64] | float) -> NDArray[np.float64]:
