@@ -46,18 +46,6 @@ VOYAGE = "voyage/voyage-4"
 
 
 @pytest.fixture
-def gemini() -> Iterator[GeminiServer]:
-    with GeminiServer() as server:
-        yield server
-
-
-@pytest.fixture
-def openai() -> Iterator[OpenAIServer]:
-    with OpenAIServer(dimensions=1024) as server:
-        yield server
-
-
-@pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Open]:
     """Opens providers and closes them at the end."""
     providers: list[RequestProvider] = []

@@ -238,3 +238,19 @@ def _norm(name: str, dimensions: int) -> dict[str, Array]:
 
 def _gelu(value: Array) -> Array:
     return cast("Array", 0.5 * value * (1 + np.tanh(np.sqrt(2 / np.pi) * (value + 0.044715 * value**3))))
+
+
+WORDS = [f"word{number}" for number in range(120)]
+
+
+def words(*numbers: int) -> str:
+    return " ".join(WORDS[number % len(WORDS)] for number in numbers)
+
+
+def ids(bert: Bert, text: str) -> list[int]:
+    numbers = {token: number for number, token in enumerate(bert.vocabulary)}
+    return [numbers["[CLS]"], *(numbers[word] for word in text.split()), numbers["[SEP]"]]
+
+
+def expected(bert: Bert, text: str) -> NDArray[np.float32]:
+    return bert.embedded(ids(bert, text))

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,16 +20,12 @@ from memory_core.embeddings.local import provider as local
 from memory_core.embeddings.protocols import TokenEmbedder
 from memory_core.errors import InvalidEmbedding, ProviderError, ProviderUnavailable, RequestTimeout
 from tests.command import REPOSITORY
-from tests.local.bert import Bert, tiny_bert, write_gguf
+from tests.local.bert import WORDS, Bert, expected, ids, tiny_bert, words, write_gguf
 from tests.servers.clients import agent_config, collected, wait_until
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 pytest.importorskip("llama_cpp", reason="llama-cpp-python is not installed")
 pytest.importorskip("gguf", reason="gguf is not installed")
 
-WORDS = [f"word{number}" for number in range(120)]
 Open = Callable[..., local.LocalProvider]
 
 
@@ -57,19 +53,6 @@ def opened(tmp_path: Path) -> Iterator[Open]:
     yield open_one
     for provider in providers:
         provider.close()
-
-
-def words(*numbers: int) -> str:
-    return " ".join(WORDS[number % len(WORDS)] for number in numbers)
-
-
-def ids(bert: Bert, text: str) -> list[int]:
-    numbers = {token: number for number, token in enumerate(bert.vocabulary)}
-    return [numbers["[CLS]"], *(numbers[word] for word in text.split()), numbers["[SEP]"]]
-
-
-def expected(bert: Bert, text: str) -> NDArray[np.float32]:
-    return bert.embedded(ids(bert, text))
 
 
 def test_embeddings_equal_a_forward_pass_in_numpy(bert: Bert, model: Path, opened: Open) -> None:

@@ -8,10 +8,10 @@ import socket
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Literal, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any, Literal
 
+from tests.servers.loopback import Served
 from tests.servers.wires import USED, WIRES, Message, Wire, read_text
 
 Kind = Literal["search", "answer", "append", "store", "silent", "summary", "capture", "recalled"]
@@ -34,7 +34,7 @@ ASKS_FOR_A_SUMMARY = (
 )
 
 
-class ChatServer:
+class ChatServer(Served):
     """Serves until the `with` block ends. Its model searches first, and then says what the tool message says, only that.
 
     Where the system prompt holds what memory recalled, it says that and calls no tool. Asked for facts, it gives those of
@@ -54,6 +54,7 @@ class ChatServer:
     """
 
     def __init__(self) -> None:
+        super().__init__(_handler(self))
         self.stores = ""
         self.facts: dict[str, dict[str, Any]] = {}
         self.status = 200
@@ -64,30 +65,11 @@ class ChatServer:
         self.keys: list[str | None] = []
         self.kinds: Counter[Kind] = Counter()
         self.order: list[Kind] = []
-        self._lock = threading.Lock()
-        self._server = _HttpServer(("127.0.0.1", 0), _handler(self))
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
     @property
     def url(self) -> str:
         """The base URL of OpenAI's protocols."""
         return f"{self.origin}/v1"
-
-    @property
-    def origin(self) -> str:
-        """The base URL of Anthropic's."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def answer(self, wire: Wire, body: dict[str, Any]) -> Message:
         """Record a request and return the model's message: its content, or its calls."""
@@ -163,10 +145,6 @@ def _quote(tool_message: str) -> str:
     snippet = re.sub(r"\s+", " ", hits[0]["snippet"])
     cited = f" Source: {hits[0]['citation']}" if "citation" in hits[0] else ""
     return f"{hits[0]['path']} says: {snippet}{cited}"
-
-
-class _HttpServer(ThreadingHTTPServer):
-    daemon_threads = True
 
 
 def _handler(server: ChatServer) -> type[BaseHTTPRequestHandler]:

@@ -62,19 +62,20 @@ def vector_of(text: str, dimensions: int) -> list[float]:
     return [round(source.gauss(0, 1), 4) for _ in range(dimensions)]
 
 
-class Server:
-    """Serves until the `with` block ends.
+class _HttpServer(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
 
-    Attributes:
-        requests: All that came, in the order of their arrival.
-        faults: Replies given instead of answers, the first one first, until none is left.
-    """
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away in the middle is what some tests are about."""
 
-    def __init__(self) -> None:
-        self.requests: list[Request] = []
-        self.faults: list[Reply] = []
+
+class Served:
+    """A server of HTTP on the loopback interface, which serves until the `with` block ends."""
+
+    def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
         self._lock = threading.Lock()
-        self._server = _HttpServer(("127.0.0.1", 0), _handler(self._serve))
+        self._server = _HttpServer(("127.0.0.1", 0), handler)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
 
     def __enter__(self) -> Self:
@@ -92,6 +93,20 @@ class Server:
     def origin(self) -> str:
         """Scheme, host and port."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+
+class Server(Served):
+    """Serves until the `with` block ends.
+
+    Attributes:
+        requests: All that came, in the order of their arrival.
+        faults: Replies given instead of answers, the first one first, until none is left.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_handler(self._serve))
+        self.requests: list[Request] = []
+        self.faults: list[Reply] = []
 
     def answer(self, request: Request) -> Reply:
         """Answer as the protocol does; each server has its own."""
@@ -111,14 +126,6 @@ class Server:
             self.requests.append(request)
             fault = self.faults.pop(0) if self.faults else None
         return fault or self.answer(request)
-
-
-class _HttpServer(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 64
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away in the middle is what some tests are about."""
 
 
 def _handler(serve: Callable[[Request], Reply]) -> type[BaseHTTPRequestHandler]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,13 +16,9 @@ from memory_core.embeddings.protocols import TokenEmbedder
 from memory_core.embeddings.registry import Choice, choose_provider
 from memory_core.errors import ProviderUnavailable
 from memory_core.records import KeySources
-from tests.local.bert import Bert, tiny_bert, write_folder
+from tests.local.bert import WORDS, Bert, expected, ids, tiny_bert, words, write_folder
 from tests.servers.clients import agent_config, collected
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-WORDS = [f"word{number}" for number in range(120)]
 Open = Callable[..., local.LocalProvider]
 
 
@@ -49,19 +45,6 @@ def opened(tmp_path: Path) -> Iterator[Open]:
     yield open_one
     for provider in providers:
         provider.close()
-
-
-def words(*numbers: int) -> str:
-    return " ".join(WORDS[number % len(WORDS)] for number in numbers)
-
-
-def ids(bert: Bert, text: str) -> list[int]:
-    numbers = {token: number for number, token in enumerate(bert.vocabulary)}
-    return [numbers["[CLS]"], *(numbers[word] for word in text.split()), numbers["[SEP]"]]
-
-
-def expected(bert: Bert, text: str) -> NDArray[np.float32]:
-    return bert.embedded(ids(bert, text))
 
 
 @pytest.mark.parametrize("pooling", ["mean_tokens", None])
