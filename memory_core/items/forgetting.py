@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.items.records import Item
-from memory_core.items.store.file import Filter, ItemsFile
+from memory_core.items.store.file import ItemsFile
+from memory_core.items.store.rows import Filter
 
 log = logging.getLogger(__name__)
 

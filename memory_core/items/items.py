@@ -16,8 +16,9 @@ from memory_core.items.embedder import ItemBackfill, ItemEmbedder
 from memory_core.items.forgetting import Condition, Forgotten, find_items, list_remains, load_all
 from memory_core.items.mirror import Mirror
 from memory_core.items.records import Draft, Item, ItemAnswer, Memorized, Provenance, Written, check_draft
-from memory_core.items.store.file import Filter, ItemsFile
+from memory_core.items.store.file import ItemsFile
 from memory_core.items.store.matching import DAY_SECONDS, measure_salience
+from memory_core.items.store.rows import Filter
 from memory_core.records import Access, KeySources, ProgressCallback
 
 if TYPE_CHECKING:

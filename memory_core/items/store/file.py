@@ -14,7 +14,7 @@ from memory_core.errors import NotIndexed
 from memory_core.items.records import Draft, Item, ItemHit, Outcome, take_over_tags
 from memory_core.items.store import matching, mirror_records, rows, vectors
 from memory_core.items.store.mirror_records import MirrorRecords
-from memory_core.items.store.rows import index_text
+from memory_core.items.store.rows import Filter, index_text
 from memory_core.items.store.store import ItemStore
 from memory_core.records import Space
 from memory_core.stores import sqlite
@@ -27,26 +27,6 @@ if TYPE_CHECKING:
     from memory_core.stores.sqlite import Connection
 
     Vector = tuple[Space, NDArray[np.float32]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
-    """The items that are asked for; see `rows.make_condition`."""
-
-    scope: str | None = None
-    tags: tuple[str, ...] = ()
-    agent: str | None = None
-    session: str | None = None
-    after: float | None = None
-    before: float | None = None
-    settled: bool = False
-
-    def to_condition(self) -> tuple[str, tuple[object, ...]]:
-        """Return the condition as SQL, and its values."""
-        return rows.make_condition(
-            scope=self.scope, tags=self.tags, agent=self.agent, session=self.session, after=self.after,
-            before=self.before, settled=self.settled,
-        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,12 +159,11 @@ class ItemsFile:
     def restore(self, items: Iterable[Item]) -> int:
         """Insert exported items as they were; return how many were new."""
         with self._store.write() as connection:
-            where = Filter().to_condition()
-            before = rows.count(connection, *where)
+            before = rows.count(connection, Filter())
             for item in items:
                 mirror_records.allow_again(connection, item.content)
                 rows.restore(connection, item, index_text(Draft(content=item.content, tags=item.tags)))
-            return rows.count(connection, *where) - before
+            return rows.count(connection, Filter()) - before
 
     def find(
         self,
@@ -208,7 +187,7 @@ class ItemsFile:
         """
         try:
             with self._store.read() as connection:
-                among = rows.list_standings(connection, *wanted.to_condition())
+                among = rows.list_standings(connection, wanted)
                 cosines = vectors.compare(connection, vector, self._vec0)
                 words = matching.find_by_words(connection, among, question) if question else []
                 best = matching.rank(
@@ -232,7 +211,7 @@ class ItemsFile:
         """Return items, the one said last first."""
         try:
             with self._store.read() as connection:
-                return rows.load_page(connection, *wanted.to_condition(), limit=limit, offset=offset)
+                return rows.load_page(connection, wanted, limit=limit, offset=offset)
         except NotIndexed:
             return []
 
@@ -240,7 +219,7 @@ class ItemsFile:
         """Count items."""
         try:
             with self._store.read() as connection:
-                return rows.count(connection, *wanted.to_condition())
+                return rows.count(connection, wanted)
         except NotIndexed:
             return 0
 

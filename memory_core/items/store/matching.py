@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from memory_core.items.likeness import Fact, corrects, is_same
 from memory_core.items.store import rows
-from memory_core.items.store.rows import Standing
+from memory_core.items.store.rows import Filter, Standing
 from memory_core.search.scores import inverse_document_frequency
 from memory_core.stores.sqlite import Connection
 from memory_core.text.terms import cut_cjk, extract_words
@@ -75,8 +75,7 @@ def relate(
         words: The static model, which compares the texts.
         look_for_corrections: Otherwise only repetitions are found.
     """
-    where, values = rows.make_condition(scope=draft.scope)
-    among = rows.list_standings(connection, f"{where} AND superseded_by IS NULL", values)
+    among = rows.list_standings(connection, Filter(scope=draft.scope, current=True))
     nearest = sorted((item.key for item in among if item.key in cosines), key=lambda key: -cosines[key])
     by_words = [among[place].key for place in _count_words(find_by_words(connection, among, draft.content))]
     candidates = rows.load_by_keys(connection, list(dict.fromkeys([*nearest[:LOOK], *by_words[:LOOK]])))

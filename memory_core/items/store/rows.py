@@ -51,6 +51,46 @@ def _digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """The items that are asked for.
+
+    Attributes:
+        scope, agent, session: Equal to this; None is any.
+        tags: They have all of them.
+        after, before: Unix seconds between which they were last said, `before` not included.
+        settled: They are no guesses, and no other item corrects them.
+        current: No other item corrects them.
+    """
+
+    scope: str | None = None
+    tags: tuple[str, ...] = ()
+    agent: str | None = None
+    session: str | None = None
+    after: float | None = None
+    before: float | None = None
+    settled: bool = False
+    current: bool = False
+
+    def to_condition(self) -> tuple[str, tuple[Any, ...]]:
+        """Return the condition on rows of items as SQL, and its values."""
+        parts = [
+            ("scope = ?", self.scope),
+            ("agent = ?", self.agent),
+            ("key IN (SELECT item FROM sayings WHERE session = ?)", self.session),
+            ("said >= ?", self.after),
+            ("said < ?", self.before),
+            *(("EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", tag) for tag in self.tags),
+        ]
+        used = [(text, value) for text, value in parts if value is not None]
+        texts = [text for text, _ in used]
+        if self.settled:
+            texts.append("NOT pending")
+        if self.settled or self.current:
+            texts.append("superseded_by IS NULL")
+        return " AND ".join(texts) or "1", tuple(value for _, value in used)
+
+
 class Standing(NamedTuple):
     """The facts of an item by which it is found and ranked.
 
@@ -272,8 +312,9 @@ def load_by_ids(connection: Connection, ids: Iterable[str]) -> list[Item]:
     return [found[item_id] for item_id in wanted if item_id in found]
 
 
-def load_page(connection: Connection, where: str, values: Sequence[Any], *, limit: int, offset: int) -> list[Item]:
-    """Return items, the one said last first, that meet a condition of `make_condition`."""
+def load_page(connection: Connection, wanted: Filter, *, limit: int, offset: int) -> list[Item]:
+    """Return items, the one said last first."""
+    where, values = wanted.to_condition()
     rows = connection.execute(
         f"SELECT {_FIELDS} FROM items WHERE {where} ORDER BY said DESC, key DESC LIMIT ? OFFSET ?",
         (*values, limit, offset),
@@ -281,48 +322,17 @@ def load_page(connection: Connection, where: str, values: Sequence[Any], *, limi
     return [_to_item(row) for row in rows]
 
 
-def make_condition(
-    *,
-    scope: str | None = None,
-    tags: Sequence[str] = (),
-    agent: str | None = None,
-    session: str | None = None,
-    after: float | None = None,
-    before: float | None = None,
-    settled: bool = False,
-) -> tuple[str, tuple[Any, ...]]:
-    """Return a condition on rows of items, and its values.
-
-    Args:
-        scope, agent, session: Equal to this; None is any.
-        tags: It has all of them.
-        after, before: Unix seconds between which it was last said, `before` not included.
-        settled: It is no guess, and no other item corrects it.
-    """
-    parts = [
-        ("scope = ?", scope),
-        ("agent = ?", agent),
-        ("key IN (SELECT item FROM sayings WHERE session = ?)", session),
-        ("said >= ?", after),
-        ("said < ?", before),
-        *(("EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", tag) for tag in tags),
-    ]
-    used = [(text, value) for text, value in parts if value is not None]
-    texts = [text for text, _ in used] + ["NOT pending AND superseded_by IS NULL"] * settled
-    return " AND ".join(texts) or "1", tuple(value for _, value in used)
-
-
-def list_standings(connection: Connection, where: str, values: Sequence[Any]) -> list[Standing]:
-    """Return what finds and ranks the items that meet a condition, in the order of their keys."""
-    rows = connection.execute(
-        f"SELECT key, reinforced, said, folded FROM items WHERE {where} ORDER BY key", tuple(values)
-    )
+def list_standings(connection: Connection, wanted: Filter) -> list[Standing]:
+    """Return the facts by which items are found and ranked, in the order of their keys."""
+    where, values = wanted.to_condition()
+    rows = connection.execute(f"SELECT key, reinforced, said, folded FROM items WHERE {where} ORDER BY key", values)
     return [Standing._make(row) for row in rows]
 
 
-def count(connection: Connection, where: str, values: Sequence[Any]) -> int:
-    """Count the items that meet a condition."""
-    return int(str(connection.execute(f"SELECT count(*) FROM items WHERE {where}", tuple(values)).get))
+def count(connection: Connection, wanted: Filter) -> int:
+    """Count items."""
+    where, values = wanted.to_condition()
+    return int(str(connection.execute(f"SELECT count(*) FROM items WHERE {where}", values).get))
 
 
 def find_words(connection: Connection, match: str) -> set[int]:
