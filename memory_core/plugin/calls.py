@@ -1,4 +1,4 @@
-"""The work of each tool that reads or writes notes, for one call that has been allowed and whose arguments are checked."""
+"""The work of each tool, for one call that has been allowed and whose arguments are checked."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any
 from memory_core.backends.selector import Selector
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument
+from memory_core.plugin.recall import OpenItems
 from memory_core.records import CallContext
 from memory_core.sources.roots import MAKE_IT, find_workspace_problem
-from memory_core.tools import results, schemas, scope
+from memory_core.tools import items, results, schemas, scope
 from memory_core.tools.append import APPEND, Writing, memory_append
 from memory_core.tools.arguments import read_citation
 from memory_core.tools.shown import Shown
@@ -24,7 +25,9 @@ class ToolCall:
     """One call of a tool.
 
     Attributes:
+        name: Our own name of the tool.
         selector: The backends, for the session's access.
+        items: Opens the agent's items.
         config: The agent's.
         arguments: As the tool's schema allows them.
         context: The session.
@@ -32,7 +35,9 @@ class ToolCall:
         today: Returns the date for daily notes.
     """
 
+    name: str
     selector: Selector
+    items: OpenItems
     config: AgentConfig
     arguments: Mapping[str, Any]
     context: CallContext
@@ -98,10 +103,24 @@ def _append(call: ToolCall) -> dict[str, Any]:
     return memory_append(call.arguments, writing)
 
 
+def _use_items(call: ToolCall) -> dict[str, Any]:
+    config, context = call.config, call.context
+    if not config.search.items.enabled:
+        return results.shape_disabled(items.OFF, items.SWITCH_ON)
+    if not scope.is_main(context, config.agent):
+        return results.shape_denied(items.NOT_HERE, items.TALK_ELSEWHERE)
+    known = call.shown.of(context.session_key)
+    opened = call.items.get(config, context.access)
+    result = items.run(call.name, opened, call.arguments, context, recalled=known)
+    call.shown.add(context.session_key, [fact["text"] for fact in result.get("results", ())])
+    return result
+
+
 RUN: Mapping[str, Callable[[ToolCall], dict[str, Any]]] = {
     schemas.SEARCH["name"]: _search,
     schemas.GET["name"]: _get,
     APPEND["name"]: _append,
     schemas.EXPLAIN["name"]: _explain,
     schemas.RELATED["name"]: _relate,
+    **dict.fromkeys(items.NAMES, _use_items),
 }

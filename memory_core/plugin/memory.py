@@ -35,7 +35,6 @@ from memory_core.records import (
 from memory_core.sources.roots import MAKE_IT, find_workspace_problem
 from memory_core.tools import prompts, results, schemas, scope
 from memory_core.tools.arguments import check_arguments, check_context
-from memory_core.tools.items import NAMES as ITEM_TOOLS
 from memory_core.tools.shown import Shown
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ class Memory:
         self._selectors: dict[Access, tuple[AgentConfig, Selector]] = {}
         self._greeted: dict[str, None] = {}  # sessions whose start has been reported, the last one last
         self._recalled = Shown()
-        self._items = OpenItems(self._keys, self._recalled)
+        self._items = OpenItems(self._keys)
         self._recall = SessionRecall(self._items, self._recalled)
         self._capture = SessionCapture(self._items, self._recalled, self._today)
 
@@ -198,19 +197,18 @@ class Memory:
         checked = check_arguments(schema, arguments, name=name)
         if "asOf" in checked and config.memory.backend != BUILTIN:
             raise refuse_past(config.memory.backend)
-        if name in ITEM_TOOLS:
-            result = self._items.call_tool(config, name, checked, context)
-        else:
-            call = ToolCall(
-                selector=selector,
-                config=config,
-                arguments=checked,
-                context=context,
-                shown=self._recalled,
-                today=self._today,
-            )
-            result = RUN[schema["name"]](call)
-        activity.record_tool(config, schema["name"], result, context.session_key)
+        call = ToolCall(
+            name=schema["name"],
+            selector=selector,
+            items=self._items,
+            config=config,
+            arguments=checked,
+            context=context,
+            shown=self._recalled,
+            today=self._today,
+        )
+        result = RUN[call.name](call)
+        activity.record_tool(config, call.name, result, context.session_key)
         return result
 
     # Text for a session.
@@ -468,9 +466,7 @@ class Memory:
             MemoryOff: Memory is off.
             MemoryCoreError: Memory cannot be read.
         """
-        given = {"name": name, "maxResults": max_results}
-        asked = {key: value for key, value in given.items() if value is not None}
-        checked = check_arguments(schemas.RELATED, asked, name="related")
+        checked = check_arguments(schemas.RELATED, {"name": name, "maxResults": max_results}, name="related")
         return self._selector(self._config_if_on()).relate(schemas.read_related(checked))
 
     def list_activity(self, *, limit: int = 100, session: str | None = None) -> list[Activity]:

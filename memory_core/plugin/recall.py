@@ -6,11 +6,11 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import MemoryClosed
@@ -18,8 +18,7 @@ from memory_core.plugin.activity import record_recall
 from memory_core.records import Access, CallContext, KeySources, Query, SearchResult
 from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.threads import NoAnswer, start_call, wait_for
-from memory_core.tools import items as tool
-from memory_core.tools import prompts, results, scope
+from memory_core.tools import prompts, scope
 from memory_core.tools.shown import Shown
 
 if TYPE_CHECKING:
@@ -42,9 +41,8 @@ def recall_nothing() -> Recall:
 class OpenItems:
     """Opens the items of one agent. All methods may be called from several threads."""
 
-    def __init__(self, keys: KeySources, recalled: Shown) -> None:
+    def __init__(self, keys: KeySources) -> None:
         self._keys = keys
-        self._recalled = recalled
         self._lock = threading.Lock()
         self._open: dict[Access, tuple[AgentConfig, Items]] = {}
         self._given: weakref.WeakSet[Items] = weakref.WeakSet()
@@ -70,23 +68,6 @@ class OpenItems:
         if held is not None:
             held[1].release()
         return items
-
-    def call_tool(
-        self, config: AgentConfig, name: str, arguments: Mapping[str, Any], context: CallContext
-    ) -> dict[str, Any]:
-        """Run one of the tools for items, whose arguments are checked; what a session is shown is remembered.
-
-        Raises:
-            MemoryCoreError: It cannot be done.
-        """
-        if not config.search.items.enabled:
-            return results.shape_disabled(tool.OFF, tool.SWITCH_ON)
-        if not scope.is_main(context, config.agent):
-            return results.shape_denied(tool.NOT_HERE, tool.TALK_ELSEWHERE)
-        recalled = self._recalled.of(context.session_key)
-        result = tool.run(name, self.get(config, context.access), arguments, context, recalled=recalled)
-        self._recalled.add(context.session_key, [hit["text"] for hit in result.get("results", ())])
-        return result
 
     def start(self, config: AgentConfig) -> None:
         """Embed in the background what has no embedding yet, where items are on."""

@@ -151,7 +151,7 @@ def test_a_shared_session_gets_neither_items_nor_curated_memory(slot: MemorySlot
 def test_a_late_answer_is_an_empty_one_and_says_so(tmp_path: Path) -> None:
     search = {"provider": "static", "recall": {"enabled": True, "timeoutMs": 50}}
     config = load_config({"memorySearch": search}, workspace=tmp_path, state_dir=tmp_path).agent()
-    items, answers = OpenItems(KeySources(), Shown()), threading.Event()
+    items, answers = OpenItems(KeySources()), threading.Event()
     recall = SessionRecall(items, Shown())
 
     def search_slowly(_query: Query) -> SearchResult:

@@ -292,7 +292,7 @@ def test_a_defect_while_notes_are_read_costs_neither_this_batch_nor_the_next(
     settings = {"enabled": True, "notes": True}
     search = {"provider": "none", "items": {"enabled": True, "capture": settings}}
     config = load_config({"memorySearch": search}, workspace=tmp_path, state_dir=tmp_path).agent()
-    items, days = OpenItems(KeySources(), Shown()), iter([None])
+    items, days = OpenItems(KeySources()), iter([None])
 
     def find_date() -> date:
         """A clock that is broken once."""
