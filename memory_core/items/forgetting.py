@@ -14,45 +14,6 @@ from memory_core.items.store.rows import Filter
 
 log = logging.getLogger(__name__)
 
-PAGE = 1000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
-    """The items to be forgotten: all that is given must hold.
-
-    Attributes:
-        ids: These items; empty is any.
-        query: Items that hold all of these words.
-        session: What only this session has said.
-        after, before: Unix seconds between which an item was last said, `before` not included.
-        scope: Only in this scope; None is all of them.
-    """
-
-    ids: tuple[str, ...] = ()
-    query: str | None = None
-    session: str | None = None
-    after: float | None = None
-    before: float | None = None
-    scope: str | None = None
-
-    def check(self) -> None:
-        """Refuse a condition that every item meets.
-
-        Raises:
-            InvalidArgument: Nothing was given, or a query without words.
-        """
-        if not self.ids and all(each is None for each in (self.query, self.session, self.after, self.before)):
-            raise InvalidArgument("forget", "expected ids, a query, a session or a time range")
-        if self.query is not None and not self.query.split():
-            raise InvalidArgument("query", "expected at least one word")
-
-    @property
-    def is_whole_session(self) -> bool:
-        """True if a session is meant and nothing else."""
-        others = (self.query, self.after, self.before, self.scope)
-        return self.session is not None and not self.ids and all(each is None for each in others)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
@@ -69,23 +30,30 @@ class Forgotten:
     remains: tuple[str, ...] = ()
 
 
-def find_items(file: ItemsFile, condition: Condition) -> list[Item]:
-    """Return the items that meet a condition."""
-    wanted = Filter(scope=condition.scope, session=condition.session, after=condition.after, before=condition.before)
-    words = (condition.query or "").casefold().split()
-    found = [item for item in load_all(file, wanted) if not condition.ids or item.id in condition.ids]
-    found = [item for item in found if all(word in item.content.casefold() for word in words)]
-    if condition.session is None:
-        return found
-    return [item for item in found if item.session == condition.session and not item.reinforced]
+def find_items(file: ItemsFile, wanted: Filter, *, ids: Sequence[str], query: str | None) -> list[Item]:
+    """Return the items to be forgotten: all that is given must hold.
 
+    Args:
+        file: The items.
+        wanted: Of a session, only what no other session has said.
+        ids: These items; empty is any.
+        query: Items that hold all of these words.
 
-def load_all(file: ItemsFile, wanted: Filter) -> Sequence[Item]:
-    """Return all items of a filter, the one said last first."""
-    found: list[Item] = []
-    while page := file.load_page(wanted, limit=PAGE, offset=len(found)):
-        found += page
-    return found
+    Raises:
+        InvalidArgument: Every item would meet the condition, or the query has no words.
+    """
+    if not ids and all(each is None for each in (query, wanted.session, wanted.after, wanted.before)):
+        raise InvalidArgument("forget", "expected ids, a query, a session or a time range")
+    if query is not None and not query.split():
+        raise InvalidArgument("query", "expected at least one word")
+    words = (query or "").casefold().split()
+    return [
+        item
+        for item in file.load_all(wanted)
+        if (not ids or item.id in ids)
+        and all(word in item.content.casefold() for word in words)
+        and (wanted.session is None or (item.session == wanted.session and not item.reinforced))
+    ]
 
 
 def list_remains(config: AgentConfig, file: ItemsFile, items: Sequence[Item]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.calibration import DEFAULT
 from memory_core.errors import InvalidArgument, MemoryCoreError, StoreReadOnly
 from memory_core.items.embedder import ItemBackfill, ItemEmbedder
-from memory_core.items.forgetting import Condition, Forgotten, find_items, list_remains, load_all
+from memory_core.items.forgetting import Forgotten, find_items, list_remains
 from memory_core.items.mirror import Mirror
 from memory_core.items.records import Draft, Item, ItemAnswer, Memorized, Provenance, Written, check_draft
 from memory_core.items.store.file import ItemsFile
@@ -274,7 +274,7 @@ class Items:
     def list_salient(self, *, kind: str, limit: int) -> Sequence[Item]:
         """Return the settled items of a kind in the scope of the tools, the most salient first."""
         scope, now = self._config.search.items.scope, self._clock()
-        found = [item for item in load_all(self._file, Filter(scope=scope, settled=True)) if item.kind == kind]
+        found = [item for item in self._file.load_all(Filter(scope=scope, settled=True)) if item.kind == kind]
         found.sort(key=lambda item: -float(measure_salience(item.reinforced, (now - item.said) / DAY_SECONDS)))
         return found[:limit]
 
@@ -312,14 +312,14 @@ class Items:
         Raises:
             InvalidArgument: No condition was given.
         """
-        condition = Condition(ids=tuple(ids), query=query, session=session, after=after, before=before, scope=scope)
-        condition.check()
+        wanted = Filter(scope=scope, session=session, after=after, before=before)
+        found = find_items(self._file, wanted, ids=ids, query=query)
         if not dry_run and not self._writable:
             raise StoreReadOnly(self.path, READ_ONLY)
-        found = find_items(self._file, condition)
         if dry_run:
             return Forgotten(items=tuple(found), dry_run=True, remains=list_remains(self._config, self._file, found))
-        gone = self._file.delete([item.id for item in found], session=session if condition.is_whole_session else None)
+        whole_session = not ids and wanted == Filter(session=session) and query is None
+        gone = self._file.delete([item.id for item in found], session=session if whole_session else None)
         remains = list_remains(self._config, self._file, gone)
         if gone and not self._file.wipe():
             remains = (*remains, _BEING_READ)
@@ -347,7 +347,7 @@ class Items:
 
     def export(self) -> Iterator[Item]:
         """Yield all items, the one said last at the end."""
-        yield from reversed(load_all(self._file, Filter()))
+        yield from reversed(self._file.load_all(Filter()))
 
     def restore(self, items: Iterable[Item]) -> int:
         """Insert exported items with their ids, times and counts; return how many were new.

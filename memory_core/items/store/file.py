@@ -215,6 +215,10 @@ class ItemsFile:
         except NotIndexed:
             return []
 
+    def load_all(self, wanted: Filter) -> list[Item]:
+        """Return all items of a filter, the one said last first."""
+        return self.load_page(wanted, limit=-1)  # which SQLite reads as no limit
+
     def count(self, wanted: Filter) -> int:
         """Count items."""
         try:
