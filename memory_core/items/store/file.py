@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from memory_core.config import settings
 from memory_core.embeddings.outage import Outage
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from memory_core.stores.sqlite import Connection
 
     Vector = tuple[Space, NDArray[np.float32]]
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,19 +204,11 @@ class ItemsFile:
 
     def get_many(self, ids: Iterable[str]) -> list[Item]:
         """Return items in the order of their ids; unknown ids are left out."""
-        try:
-            with self._store.read() as connection:
-                return rows.load_by_ids(connection, ids)
-        except NotIndexed:
-            return []
+        return self._ask(lambda connection: rows.load_by_ids(connection, ids), [])
 
     def load_page(self, wanted: Filter, *, limit: int, offset: int = 0) -> list[Item]:
         """Return items, the one said last first."""
-        try:
-            with self._store.read() as connection:
-                return rows.load_page(connection, wanted, limit=limit, offset=offset)
-        except NotIndexed:
-            return []
+        return self._ask(lambda connection: rows.load_page(connection, wanted, limit=limit, offset=offset), [])
 
     def load_all(self, wanted: Filter) -> list[Item]:
         """Return all items of a filter, the one said last first."""
@@ -221,11 +216,7 @@ class ItemsFile:
 
     def count(self, wanted: Filter) -> int:
         """Count items."""
-        try:
-            with self._store.read() as connection:
-                return rows.count(connection, wanted)
-        except NotIndexed:
-            return 0
+        return self._ask(lambda connection: rows.count(connection, wanted), 0)
 
     def promote(self, ids: Iterable[str]) -> int:
         """Turn pending items into settled ones; return how many were pending."""
@@ -260,30 +251,16 @@ class ItemsFile:
 
     def find_space(self, space: Space) -> Space | None:
         """Return a space as the file knows it, with its dimensions; None when it holds nothing of it."""
-        try:
-            with self._store.read() as connection:
-                found = vectors.find_space(connection, space)
-        except NotIndexed:
-            return None
+        found = self._ask(lambda connection: vectors.find_space(connection, space), None)
         return None if found is None else found[1]
 
     def count_pending(self, space: Space) -> int:
         """Count the items without an embedding in a space."""
-        try:
-            with self._store.read() as connection:
-                found = vectors.find_space(connection, space)
-                return vectors.count_pending(connection, None if found is None else found[0])
-        except NotIndexed:
-            return 0
+        return self._ask(lambda connection: vectors.count_pending(connection, space), 0)
 
     def find_pending(self, space: Space, limit: int) -> list[tuple[bytes, str]]:
         """Return contents without an embedding in a space, with their hashes."""
-        try:
-            with self._store.read() as connection:
-                found = vectors.find_space(connection, space)
-                return vectors.find_pending(connection, None if found is None else found[0], limit)
-        except NotIndexed:
-            return []
+        return self._ask(lambda connection: vectors.find_pending(connection, space, limit), [])
 
     def put_embeddings(self, space: Space, hashes: Sequence[bytes], embedded: NDArray[np.float32]) -> None:
         """Store embeddings of contents."""
@@ -301,3 +278,11 @@ class ItemsFile:
     def refuse(self) -> None:
         """Refuse every call from now on."""
         self._store.refuse()
+
+    def _ask(self, question: Callable[[Connection], T], otherwise: T) -> T:
+        """Return the answer to a question in one read transaction; another one where there is no file."""
+        try:
+            with self._store.read() as connection:
+                return question(connection)
+        except NotIndexed:
+            return otherwise

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_PENDING = "NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.space_id = ? AND e.hash = i.text_hash)"
+
+
 def find_space(connection: Connection, space: Space) -> tuple[int, Space] | None:
     """Return the number of a space with its dimensions, which the asked one may not know; None when it holds nothing."""
     row = connection.execute(
@@ -44,33 +47,25 @@ def put(connection: Connection, space: Space, hashes: Sequence[bytes], rows: NDA
     )
 
 
-def find_pending(connection: Connection, space_id: int | None, limit: int) -> list[tuple[bytes, str]]:
-    """Return contents without an embedding in a space, with their hashes: the items said last first.
-
-    Args:
-        connection: Inside a transaction.
-        space_id: None is a space that holds nothing yet.
-        limit: The most to return.
-    """
+def find_pending(connection: Connection, space: Space, limit: int) -> list[tuple[bytes, str]]:
+    """Return contents without an embedding in a space, with their hashes: the items said last first."""
     rows = connection.execute(
-        "SELECT text_hash, content FROM items i WHERE NOT EXISTS"
-        " (SELECT 1 FROM embeddings e WHERE e.space_id = ? AND e.hash = i.text_hash) ORDER BY said DESC LIMIT ?",
-        (space_id, limit),
+        f"SELECT text_hash, content FROM items i WHERE {_PENDING} ORDER BY said DESC LIMIT ?",
+        (_find_id(connection, space), limit),
     )
     return [(row[0], row[1]) for row in rows]
 
 
-def count_pending(connection: Connection, space_id: int | None) -> int:
+def count_pending(connection: Connection, space: Space) -> int:
     """Count the items without an embedding in a space."""
-    return int(
-        str(
-            connection.execute(
-                "SELECT count(*) FROM items i WHERE NOT EXISTS"
-                " (SELECT 1 FROM embeddings e WHERE e.space_id = ? AND e.hash = i.text_hash)",
-                (space_id,),
-            ).get
-        )
-    )
+    found = connection.execute(f"SELECT count(*) FROM items i WHERE {_PENDING}", (_find_id(connection, space),)).get
+    return int(str(found))
+
+
+def _find_id(connection: Connection, space: Space) -> int | None:
+    """Return the number of a space; None, which no embedding has, when it holds nothing."""
+    found = find_space(connection, space)
+    return None if found is None else found[0]
 
 
 def compare(
