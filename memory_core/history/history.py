@@ -69,7 +69,6 @@ class History:
         self._store = HistoryStore(config.history_path, writable=writable)
         self._clock = clock
         self._pruned = -math.inf
-        self._moments: tuple[tuple[int, ...], list[Moment]] = (), []  # as last loaded, with what told them from others
 
     @cached_property
     def deletions(self) -> Deletions:
@@ -208,12 +207,7 @@ class History:
         """Return all moments, the earliest first; none without a history."""
         try:
             with self._store.read() as connection:
-                signature = rows.sign_moments(connection)
-                held, moments = self._moments
-                if held != signature:
-                    moments = rows.load_moments(connection)
-                    self._moments = signature, moments
-                return [*moments]
+                return rows.load_moments(connection)
         except NotIndexed:
             return []
 

@@ -106,12 +106,6 @@ def load_moments(connection: Connection) -> list[Moment]:
     return [Moment(number, at, origin) for (number, _, origin), at in zip(found, times, strict=True)]
 
 
-def sign_moments(connection: Connection) -> tuple[int, ...]:
-    """Return what changes whenever moments do, in a tenth of the time of loading them."""
-    query = "SELECT count(*), min(id), max(id), sum(at_ms) FROM moments"
-    return cast("tuple[int, ...]", connection.execute(query).fetchone())
-
-
 def load_standing(connection: Connection) -> dict[NoteKey, tuple[int, bytes]]:
     """Return id and hash of the versions that stand, by note."""
     rows = connection.execute("SELECT source, path, id, hash FROM versions WHERE until IS NULL")
