@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -32,11 +34,42 @@ DIMENSIONS = 256
 VOCABULARY = 32_000
 BATCH = 512  # texts a step: keeps progress visible and the token arrays small
 CALIBRATION = Calibration(floor=0.18, span=0.45)  # on the judged conversations and the nonsense of tests/benchmarks
-FEW = 16  # texts: fewer are cut one by one, as a batch wakes threads
+MOST_WORDS = 10_000  # kept, 2.5 MB
+LONGEST_WORD = 40  # characters; longer ones hardly come twice
 
 _TABLE = "embedding.weight"
 _SPACE = "\u2581"  # as the tokenizer writes it
+_WORD = re.compile(f"{_SPACE}*[^{_SPACE}\n]+|{_SPACE}+|\n")
 _REINSTALL = "reinstall memory-core, or choose another provider: memorySearch.provider"
+
+
+class _Words(dict[str, tuple[int, ...]]):
+    """Ids of words by word, filled as they are met. Used from several threads.
+
+    A search cuts the units of sixteen chunks; the tokenizer takes three times as long for them. No token of this vocabulary goes
+    on behind the end of a word, so the ids are those of the whole text. A space is written as a mark before the next word.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        super().__init__()
+        self._tokenizer = tokenizer
+        self._tokenize = tokenizer.model.tokenize
+        self._special = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
+
+    def cut(self, text: str) -> list[int]:
+        """Return the ids of a text's tokens."""
+        if "<" in text and any(map(text.__contains__, self._special)):
+            return self._tokenizer.encode(text, add_special_tokens=False).ids
+        words = _WORD.findall(f"{_SPACE}{text.replace(' ', _SPACE)}") if text else []
+        return list(chain.from_iterable(map(self.__getitem__, words)))
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        ids = tuple(token.id for token in self._tokenize(word))
+        if len(word) <= LONGEST_WORD:
+            if len(self) >= MOST_WORDS:
+                self.clear()
+            self[word] = ids
+        return ids
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -46,15 +79,17 @@ class _StaticModel:
     Attributes:
         table: The vectors of tokens, shape (tokens, dimensions), float16 or float32.
         tokenizer: Cuts texts into tokens.
+        words: Cuts them faster; None if the tokenizer may be another one than the wheel's.
     """
 
     table: NDArray[np.generic]
     tokenizer: Tokenizer
+    words: _Words | None = None
 
     def cut(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of every text's tokens."""
-        if len(texts) < FEW:
-            return [self.tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
+        if self.words is not None:
+            return [self.words.cut(text) for text in texts]
         return [encoding.ids for encoding in self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -171,15 +206,12 @@ def _read_wheel() -> _StaticModel | None:
         return None
     if table is None or table.shape != (VOCABULARY, DIMENSIONS):
         return None
-    return _StaticModel(table, _read_tokenizer(vocabulary))
+    tokenizer = _read_tokenizer(vocabulary)
+    return _StaticModel(table, tokenizer, _Words(tokenizer))
 
 
 def _read_tokenizer(file: Path) -> Tokenizer:
-    """Read a tokenizer that keeps none of the texts which it has cut.
-
-    Its model would keep the last 10,000 of them. As no pre-tokenizer divides them into words, these are whole texts, which hardly
-    come twice, and take 50 MB. Only a model that is made by hand can be told so.
-    """
+    """Read a tokenizer that keeps no texts: `_Words` keeps words. Only a model that is made by hand can be told so."""
     from pydantic_core import from_json
     from tokenizers import AddedToken, Tokenizer
     from tokenizers.models import BPE

@@ -6,13 +6,14 @@ import hashlib
 import logging
 import re
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 from pathlib import Path
 
 from memory_core.atomic import locked, replace_file
 
 SESSIONS = 64  # kept: those that were shown something last
+TEXTS = 300  # of one session in a process: those of some fifty searches
 FINGERPRINTS = 1024  # of one session, about 200 bytes each; a search brings some 20
 LOCK_SECONDS = 2.0
 SUFFIX = ".shown"
@@ -32,28 +33,31 @@ class Shown:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._lock = threading.Lock()
-        self._sessions: OrderedDict[str, list[str]] = OrderedDict()  # the last one last, and so are its fingerprints
+        self._sessions: OrderedDict[str, deque[str]] = OrderedDict()  # the texts of each, the last session last
 
     def of(self, session_key: str | None) -> frozenset[str]:
         """Return the fingerprints of all that a session has been shown, as `text.paragraphs.is_recalled` takes them."""
         key = session_key or ""
         if self._folder is not None:
             return frozenset(self._read(self._find_file(self._folder, key)))
+        from memory_core.text.paragraphs import fingerprint_recalled
+
         with self._lock:
-            return frozenset(self._sessions.get(key, ()))
+            texts = tuple(self._sessions.get(key, ()))
+        return fingerprint_recalled(texts)
 
     def add(self, session_key: str | None, texts: Iterable[str]) -> None:
         """Record that texts have been shown in a session."""
         from memory_core.text.paragraphs import fingerprint_recalled
 
-        key, found = session_key or "", fingerprint_recalled(texts)
-        if not found:
-            return
+        key = session_key or ""
         if self._folder is not None:
-            self._add_to_file(self._folder, key, found)
+            if found := fingerprint_recalled(texts):
+                self._add_to_file(self._folder, key, found)
             return
-        with self._lock:
-            self._sessions[key] = _join(self._sessions.pop(key, []), found)
+        with self._lock:  # sessions search more often than they write, so fingerprints are made when they are asked for
+            self._sessions.setdefault(key, deque(maxlen=TEXTS)).extend(texts)
+            self._sessions.move_to_end(key)
             if len(self._sessions) > SESSIONS:
                 self._sessions.popitem(last=False)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from memory_core.embeddings import static, vectors
 from memory_core.embeddings.protocols import EmbeddingProvider, TokenModel
-from memory_core.embeddings.static import BATCH, DIMENSIONS, VOCABULARY, StaticProvider
+from memory_core.embeddings.static import BATCH, DIMENSIONS, LONGEST_WORD, VOCABULARY, StaticProvider
 from memory_core.embeddings.vectors import round_to_int8, to_int8
 from memory_core.records import Space
 from tests.command import REPOSITORY
@@ -167,17 +167,28 @@ def test_every_finite_half_is_widened_exactly() -> None:
 MANY = st.lists(
     st.one_of(
         st.sampled_from(["- The fence is green.", "a", "E11000", "第一批样机", "two  spaces", "line\nline", " begins"]),
-        st.sampled_from(["x\u2581y", "<pad> x", "", "\n"]),
+        st.sampled_from(["x\u2581y", "<unk> x", "a</s>b", "", "\n", "x" * (LONGEST_WORD + 1)]),
         st.text(st.sampled_from("ab -\n\0\u2581漢é🙂.")),
     ),
-    min_size=static.FEW, max_size=static.FEW + 4,
+    max_size=4,
 )  # fmt: skip
 
 
 @given(MANY)
 def test_many_texts_are_cut_and_embedded_as_each_alone(texts: list[str]) -> None:
     assert SHARED.token_ids(texts) == [SHARED.token_ids([text])[0] for text in texts]
+    tokenizer = SHARED._load().tokenizer
+    assert SHARED.token_ids(texts) == [tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
     assert rows(SHARED, texts) == [rows(SHARED, [text])[0] for text in texts]
+
+
+def test_words_are_kept_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(static, "MOST_WORDS", 3)
+    words = static._Words(SHARED._load().tokenizer)
+    text = "the fence of the paddock beside the barn"
+    for _ in range(2):
+        assert words.cut(text) == SHARED.token_ids([text])[0]
+        assert 0 < len(words) <= 3
 
 
 def test_a_token_that_the_table_has_not_has_the_last_row_and_rows_may_be_changed() -> None:
