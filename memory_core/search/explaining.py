@@ -168,14 +168,14 @@ class _View:
         if not self.question.words:
             return PlaceReport(place=place, verdict=verdicts.find_no_words(_find_left_out(self.query.text)))
         if place.line is not None:
-            chunks = [chunk for chunk in chunks if _find_unit(chunk, place.line) is not None]
+            chunks = [chunk for chunk in chunks if any(_is_on(chunk, i, place.line) for i in range(len(chunk.units)))]
             if not chunks:
                 return PlaceReport(place=place, verdict=verdicts.NO_TEXT)
         examined = self._choose(chunks, place.line)
         return PlaceReport(place=place, verdict=examined.verdict, examined=examined)
 
     def _choose(self, chunks: Sequence[IndexedChunk], line: int | None) -> Examined:
-        """Examine the chunk of a note that came nearest to being shown; with a line, the unit there."""
+        """Examine the unit of a note that came nearest to being shown; with a line, of the units there."""
         counts = self.trace.counts
         ours = {chunk.id for chunk in chunks}
         numbers = {n for n, each in enumerate(self.trace.candidates) if each.chunk.id in ours}
@@ -183,7 +183,7 @@ class _View:
             for at in self.order:
                 number, index = counts.units[at]
                 chunk = self.trace.candidates[number].chunk
-                if number in numbers and (line is None or index == _find_unit(chunk, line)):
+                if number in numbers and _is_on(chunk, index, line):
                     return self._examine_candidate(at)
         return self._examine_outsiders(chunks, line)
 
@@ -238,10 +238,10 @@ class _View:
             self.reader, self.question, candidates, counts, weights=self.trace.weights, vectors=self.vectors
         )
         number = max(range(len(chunks)), key=lambda n: judgement.scores[n].whole)
-        own = [(at, index) for at, (chunk, index) in enumerate(counts.units) if chunk == number]
+        own = [
+            (at, index) for at, (n, index) in enumerate(counts.units) if n == number and _is_on(chunks[n], index, line)
+        ]
         index = max(own, key=lambda each: judgement.ranks[each[0]])[1]
-        if line is not None:
-            index = _find_unit(chunks[number], line) or 0
         examined = self._examine(candidates[number], number, index, judgement, counts, outside=True)
         chunk = chunks[number]
         dates = DateRange(self.query.after, self.query.before)
@@ -332,12 +332,10 @@ def _find_left_out(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part for part, words in parts if part and not words))
 
 
-def _find_unit(chunk: IndexedChunk, line: int) -> int | None:
-    """Return the number of the unit on a line of the file; None if no unit of the chunk is there."""
-    for index, unit in enumerate(chunk.units):
-        if chunk.start_line + unit.first_line <= line <= chunk.start_line + unit.last_line:
-            return index
-    return None
+def _is_on(chunk: IndexedChunk, index: int, line: int | None) -> bool:
+    """Tell if a unit of a chunk is on a line of the file; a long line holds many. Every unit is on the line None."""
+    unit = chunk.units[index]
+    return line is None or chunk.start_line + unit.first_line <= line <= chunk.start_line + unit.last_line
 
 
 def _rank(values: Mapping[int, float]) -> dict[int, int]:

@@ -1,4 +1,4 @@
-"""Text -> chunks: whole lines of a note that are embedded and searched together; pure.
+"""Text -> chunks: whole lines of a note, or pieces of a line too long for one, that are searched together; pure.
 
 The end of a chunk depends on the text around the cut alone, not on how full the chunks before it are: of the lines that
 would leave the chunk at least half full, the one with the least (rank, crc32) opens the next chunk. So an edit moves the

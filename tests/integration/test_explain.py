@@ -285,6 +285,29 @@ def test_what_is_explained_is_what_is_found(houses: Houses) -> None:
         assert ranks == sorted(ranks, key=lambda rank: rank or 0)
 
 
+@pytest.mark.parametrize("others", [0, 40])
+def test_of_a_line_that_was_cut_into_chunks_the_best_sentence_is_examined(tmp_path: Path, others: int) -> None:
+    last = "The spare key of the boathouse hangs behind the fuse box."
+    paragraph = " ".join(f"On day {day} the ferry crew counted lanterns and wrote a report." for day in range(90))
+    _write(tmp_path / "ws/memory/long.md", f"{paragraph} {last}")
+    for number in range(others):
+        _write(tmp_path / f"ws/memory/boathouse-{number}.md", f"- Boathouse, boathouse, boathouse {number}.\n")
+    search = {"provider": "none", "sync": {"watch": False}}
+    config = {"agents": {"defaults": {"workspace": str(tmp_path / "ws"), "memorySearch": search}}}
+    with memory_core.open_memory(config, state_dir=tmp_path / "state") as memory:
+        memory.sync()
+        question = "boathouse" if others else "where is the spare key of the boathouse?"
+        found = memory.explain(question, "memory/long.md#L1")
+        hits = memory.call_tool("memory_search", {"query": question})["results"]
+    assert found.place is not None
+    assert found.place.examined is not None
+    assert found.asked.chunks > others + 3  # the line is several
+    assert found.place.examined.text == last
+    assert found.place.examined.is_candidate is not bool(others)
+    assert found.verdict.cause == ("outranked" if others else "shown")
+    assert any(last in hit["snippet"] for hit in hits) is not bool(others)
+
+
 def test_the_question_is_taken_apart(houses: Houses) -> None:
     asked = houses.memory("static").explain("Where is the alarm code kept since February 2026?").asked
     assert {"alarm", "code"} <= {term.text for term in asked.terms}
