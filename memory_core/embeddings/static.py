@@ -43,7 +43,7 @@ _WORD = re.compile(f"{_SPACE}*[^{_SPACE}\n]+|{_SPACE}+|\n")
 _REINSTALL = "reinstall memory-core, or choose another provider: memorySearch.provider"
 
 
-class _Words(dict[str, tuple[int, ...]]):
+class _WordIds(dict[str, tuple[int, ...]]):
     """Ids of words by word, filled as they are met. Used from several threads.
 
     A search cuts the units of sixteen chunks; the tokenizer takes three times as long for them. No token of this vocabulary goes
@@ -84,7 +84,7 @@ class _StaticModel:
 
     table: NDArray[np.generic]
     tokenizer: Tokenizer
-    words: _Words | None = None
+    words: _WordIds | None = None
 
     def cut(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of every text's tokens."""
@@ -207,11 +207,11 @@ def _read_wheel() -> _StaticModel | None:
     if table is None or table.shape != (VOCABULARY, DIMENSIONS):
         return None
     tokenizer = _read_tokenizer(vocabulary)
-    return _StaticModel(table, tokenizer, _Words(tokenizer))
+    return _StaticModel(table, tokenizer, _WordIds(tokenizer))
 
 
 def _read_tokenizer(file: Path) -> Tokenizer:
-    """Read a tokenizer that keeps no texts: `_Words` keeps words. Only a model that is made by hand can be told so."""
+    """Read a tokenizer that keeps no texts: `_WordIds` keeps words. Only a model that is made by hand can be told so."""
     from pydantic_core import from_json
     from tokenizers import AddedToken, Tokenizer
     from tokenizers.models import BPE

@@ -184,7 +184,7 @@ def test_many_texts_are_cut_and_embedded_as_each_alone(texts: list[str]) -> None
 
 def test_words_are_kept_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(static, "MOST_WORDS", 3)
-    words = static._Words(SHARED._load().tokenizer)
+    words = static._WordIds(SHARED._load().tokenizer)
     text = "the fence of the paddock beside the barn"
     for _ in range(2):
         assert words.cut(text) == SHARED.token_ids([text])[0]
