@@ -26,6 +26,8 @@ _CAPITALISED = r"[A-ZÀ-ÖØ-ÞĀ-ŽΑ-ΩА-Я][\w&’']{1,39}"
 _SEQUENCE = re.compile(rf"(?<![\w’'])(?:{_CAPITALISED})(?:[ -](?:{_CAPITALISED})){{0,3}}(?![\w-])")
 _SENTENCE_START = re.compile(r"(?:\A|[.!?:;|>*#\"“(\[-]\s{0,3})\Z")
 _QUOTED = re.compile(r"[「『《〈“]([^「『《〈“」』》〉”\n]{2,20})[」』》〉”]")
+# Words that are no names by themselves: those that build sentences, months and days of the week.
+_COMMON = frozenset(chain((form for name in (*MONTHS, *WEEKDAYS) for form in (name, name[:3])), *STOP_WORDS.values()))
 
 
 def fold_name(text: str) -> str:
@@ -90,7 +92,7 @@ def compile_spellings(names: Iterable[str]) -> Spellings:
     exact: dict[str, None] = {}
     for name in names:
         key = make_key(name)
-        if key in _common() and not name.lstrip()[:1].islower():
+        if key in _COMMON and not name.lstrip()[:1].islower():
             exact[_spell(name.strip())] = None
         elif key:
             folded[_spell(key)] = None
@@ -107,13 +109,6 @@ def _spell(name: str) -> str:
 def _compile(spellings: Mapping[str, None]) -> re.Pattern[str] | None:
     kept = sorted([*spellings][:MAX_SPELLINGS], key=len, reverse=True)
     return re.compile("|".join(kept)) if kept else None
-
-
-@cache
-def _common() -> frozenset[str]:
-    """Return words that are no names by themselves: those that build sentences, months and days of the week."""
-    dates = (form for name in (*MONTHS, *WEEKDAYS) for form in (name, name[:3]))
-    return frozenset(chain(dates, *STOP_WORDS.values()))
 
 
 @cache
@@ -145,7 +140,7 @@ def find_names(text: str) -> Iterator[str]:
     for found in _SEQUENCE.finditer(text):
         words = found[0]
         starts = _SENTENCE_START.search(text, max(found.start() - 5, 0), found.start())
-        if not starts and len(words) > 2 and words.lower() not in _common():
+        if not starts and len(words) > 2 and words.lower() not in _COMMON:
             yield words
     if not text.isascii():
         yield from (words for words in _QUOTED.findall(text) if _cjk().search(words))

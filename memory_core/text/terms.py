@@ -62,12 +62,10 @@ def _any_word() -> re.Pattern[str]:
     return re.compile(rf"[^\W_{WORD_CHARACTERS}]+|[{WORD_CHARACTERS}]+")
 
 
-@cache
-def _functional_pair() -> re.Pattern[str]:
-    """Return the pattern of a pair of characters that build sentences in Chinese and Japanese."""
-    return re.compile(
-        "[\u3041-\u309f的了是在什么哪谁几多少何为怎样吗呢吧个一这那有和与及其被把就也都而以于从到对我你他她它们些之者很不]{2}"
-    )
+# A pair of characters that build sentences in Chinese and Japanese.
+_FUNCTIONAL_PAIR = re.compile(
+    "[\u3041-\u309f的了是在什么哪谁几多少何为怎样吗呢吧个一这那有和与及其被把就也都而以于从到对我你他她它们些之者很不]{2}"
+)
 
 
 def _word_of(text: str) -> re.Pattern[str]:
@@ -171,7 +169,7 @@ def extract_ideographs(text: str) -> list[str]:
     if text.isascii():
         return []
     found = dict.fromkeys(character for run in _cjk_run().findall(text) for character in run)
-    return [character for character in found if not _functional_pair().fullmatch(character + character)]
+    return [character for character in found if not _FUNCTIONAL_PAIR.fullmatch(character + character)]
 
 
 def extract_identifiers(text: str) -> list[str]:
@@ -238,7 +236,7 @@ def is_single_cjk(word: str) -> bool:
 
 def is_functional(word: str) -> bool:
     """Return True if a question word is a pair of CJK characters that build sentences and say little of what is asked."""
-    return len(word) == 2 and not word.isascii() and _functional_pair().fullmatch(word) is not None
+    return len(word) == 2 and not word.isascii() and _FUNCTIONAL_PAIR.fullmatch(word) is not None
 
 
 def is_seam(word: str, documents: int) -> bool:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 from unicodedata import category, combining, normalize
 
 _NOT_ASCII = re.compile(r"[\0-\x7f]?[^\0-\x7f]+")  # with the letter before, which an accent may belong to
 _DOT_ABOVE = "\u0307"
+# What Unicode calls default ignorable: characters without a shape of their own.
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 
 
 class Wording:
@@ -71,7 +76,7 @@ def fold(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    apart = _find_invisible().sub("", normalize("NFKD", text).casefold())
+    apart = _INVISIBLE.sub("", normalize("NFKD", text).casefold())
     return normalize("NFKC", apart.replace("ı", "i").replace(f"i{_DOT_ABOVE}", "i"))
 
 
@@ -128,14 +133,5 @@ def _continues(character: str) -> bool:
         combining(first) != 0
         or category(first).startswith("M")
         or "\u1160" <= first <= "\u11ff"
-        or _find_invisible().match(character) is not None
-    )
-
-
-@cache
-def _find_invisible() -> re.Pattern[str]:
-    """Return the pattern of what Unicode calls default ignorable: characters without a shape of their own."""
-    return re.compile(
-        "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
-        "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+        or _INVISIBLE.match(character) is not None
     )
