@@ -146,8 +146,9 @@ def held(path: Path, space_id: int | None = None) -> dict[str, Any]:
 
 
 def make_older(db: apsw.Connection, version: int) -> None:
-    """Take away what the ninth migration has made, and bring back what the tenth has dropped."""
+    """Take away what the ninth and tenth migration have made, and bring back what the tenth has dropped."""
     db.execute("ALTER TABLE chunks DROP COLUMN links; ALTER TABLE chunks ADD COLUMN tokens BLOB")
+    db.execute("ALTER TABLE spaces DROP COLUMN encoding; ALTER TABLE spaces DROP COLUMN mean; DROP TABLE signs")
     db.pragma("user_version", version)
 
 

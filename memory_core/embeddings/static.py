@@ -142,8 +142,8 @@ class StaticProvider:
             yield first, round_to_int8(model.embed(texts[first : first + BATCH]))
 
     def embed_query(self, text: str, *, timeout_seconds: float | None = None) -> NDArray[np.float32]:  # noqa: ARG002 -- local, returns at once
-        """See `EmbeddingProvider`."""
-        return cast("NDArray[np.float32]", self._load().embed([text])[0])
+        """See `EmbeddingProvider`; rounded as documents are."""
+        return cast("NDArray[np.float32]", round_to_int8(self._load().embed([text]))[0])
 
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of every text's tokens, each below 32,000."""
