@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 VectorSearch = Literal["exact", "signs", "off"]
 
 EXACT_LIMIT = 12_000  # embeddings that are all compared; of more, as many as follow are picked by their signs
-PICKED = 5_000  # recall at 10 and 100 and times of both: tests/benchmarks/recall.py
+PICKED = 3_200  # recall at 10 and 100 and times of both: tests/benchmarks/recall.py
 BLOCK = 1_000  # embeddings whose signs stand in one row
 _MEAN_OF = 4_096  # embeddings, about
 _READ = 4_096  # embeddings in memory at once where signs are made of them
