@@ -1,4 +1,4 @@
-"""A store of plain lists: implements `search.reader.Reader` without SQLite, by looking at everything."""
+"""A store of plain lists: implements `stores.interface.Reader` without SQLite, by looking at everything."""
 
 from __future__ import annotations
 

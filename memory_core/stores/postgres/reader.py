@@ -1,4 +1,4 @@
-"""The questions of a search as SQL for PostgreSQL: implements `search.reader.Reader` over the tenants that may be read."""
+"""The questions of a search as SQL for PostgreSQL: implements `stores.interface.Reader` over the tenants that may be read."""
 
 from __future__ import annotations
 

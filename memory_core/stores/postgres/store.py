@@ -21,7 +21,7 @@ from memory_core.stores.values import IndexSummary
 
 
 class PostgresStore:
-    """Implements `serving.index.Index`. The constructor connects to nothing and reads no DSN."""
+    """Implements `stores.interface.Index`. The constructor connects to nothing and reads no DSN."""
 
     def __init__(self, config: AgentConfig, settings: PostgresConfig, *, writable: bool) -> None:
         self._settings = settings

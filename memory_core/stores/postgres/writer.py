@@ -41,7 +41,7 @@ _SPACE = ("provider", "model", "endpoint", "input_type", "dimensions")
 
 
 class PostgresWriter:
-    """Implements `IndexWriter` on the first tenant of a store."""
+    """Implements `SyncStore` on the first tenant of a store."""
 
     def __init__(self, store: PostgresStore, workspace: str) -> None:
         self._store = store
@@ -138,7 +138,7 @@ class PostgresWriter:
         return tenants.read_state(self._store.read_own())
 
     def read_generation(self) -> str:
-        """See `IndexWriter`."""
+        """See `SyncStore`."""
         return str(self._store.read_own().generation)
 
     def set_identity(self, identity: str) -> None:

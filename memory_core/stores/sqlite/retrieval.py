@@ -1,4 +1,4 @@
-"""The questions of a search as SQL: implements `search.reader.Reader` on one connection."""
+"""The questions of a search as SQL: implements `stores.interface.Reader` on one connection."""
 
 from __future__ import annotations
 
