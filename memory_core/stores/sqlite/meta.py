@@ -20,7 +20,7 @@ LISTED = "listed"  # "<generation>:<digest>" of the files with which the index a
 COMPLETE = "level"  # "<generation>:<space>" in which no embedding was missing
 PENDING_REASON = "owed_because"
 DESTINATIONS = "destinations"  # JSON list of the places outside this machine to which notes went
-OUTAGE = "outage"  # see outage_log.py
+OUTAGE = "outage"  # see StoredOutage
 
 LONGEST_STEP = 10_000
 # Readers see by it that what they keep in memory is out of date. A new file does not count from where an older one did, and an
