@@ -54,11 +54,12 @@ class _WordIds(dict[str, tuple[int, ...]]):
         super().__init__()
         self._tokenizer = tokenizer
         self._tokenize = tokenizer.model.tokenize
-        self._special = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
+        special = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
+        self._special = re.compile("|".join(map(re.escape, special)) or r"(?!)")
 
     def cut(self, text: str) -> list[int]:
         """Return the ids of a text's tokens."""
-        if "<" in text and any(map(text.__contains__, self._special)):
+        if self._special.search(text):
             return self._tokenizer.encode(text, add_special_tokens=False).ids
         words = _WORD.findall(f"{_SPACE}{text.replace(' ', _SPACE)}") if text else []
         return list(chain.from_iterable(map(self.__getitem__, words)))

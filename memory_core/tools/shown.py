@@ -6,20 +6,41 @@ import hashlib
 import logging
 import re
 import threading
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from memory_core.atomic import locked, replace_file
 
 SESSIONS = 64  # kept: those that were shown something last
-TEXTS = 300  # of one session in a process: those of some fifty searches
+TEXTS = 300  # of one session whose fingerprints nobody has asked for: those of some fifty searches
 FINGERPRINTS = 1024  # of one session, about 200 bytes each; a search brings some 20
 LOCK_SECONDS = 2.0
 SUFFIX = ".shown"
 FINGERPRINT = re.compile(r"^[0-9a-f]{64}$", re.MULTILINE)  # a line of a file
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _ShownTexts:
+    """Texts that one session of this process was shown, and the fingerprints of those before, the newest last.
+
+    Sessions search more often than they write, so texts are cut and hashed when somebody asks.
+    """
+
+    fingerprints: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+
+    def find_fingerprints(self) -> list[str]:
+        """Return the fingerprints of all that was shown."""
+        from memory_core.text.paragraphs import fingerprint_recalled
+
+        for text in self.texts:
+            self.fingerprints = _join(self.fingerprints, fingerprint_recalled([text]))
+        self.texts.clear()
+        return self.fingerprints
 
 
 class Shown:
@@ -33,30 +54,31 @@ class Shown:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._lock = threading.Lock()
-        self._sessions: OrderedDict[str, deque[str]] = OrderedDict()  # the texts of each, the last session last
+        self._sessions: OrderedDict[str, _ShownTexts] = OrderedDict()  # the last one last
 
     def of(self, session_key: str | None) -> frozenset[str]:
         """Return the fingerprints of all that a session has been shown, as `text.paragraphs.is_recalled` takes them."""
         key = session_key or ""
         if self._folder is not None:
             return frozenset(self._read(self._find_file(self._folder, key)))
-        from memory_core.text.paragraphs import fingerprint_recalled
-
         with self._lock:
-            texts = tuple(self._sessions.get(key, ()))
-        return fingerprint_recalled(texts)
+            session = self._sessions.get(key)
+            return frozenset(session.find_fingerprints()) if session else frozenset()
 
     def add(self, session_key: str | None, texts: Iterable[str]) -> None:
         """Record that texts have been shown in a session."""
-        from memory_core.text.paragraphs import fingerprint_recalled
-
         key = session_key or ""
         if self._folder is not None:
+            from memory_core.text.paragraphs import fingerprint_recalled
+
             if found := fingerprint_recalled(texts):
                 self._add_to_file(self._folder, key, found)
             return
-        with self._lock:  # sessions search more often than they write, so fingerprints are made when they are asked for
-            self._sessions.setdefault(key, deque(maxlen=TEXTS)).extend(texts)
+        with self._lock:
+            session = self._sessions.setdefault(key, _ShownTexts())
+            session.texts.extend(texts)
+            if len(session.texts) > TEXTS:
+                session.find_fingerprints()
             self._sessions.move_to_end(key)
             if len(self._sessions) > SESSIONS:
                 self._sessions.popitem(last=False)

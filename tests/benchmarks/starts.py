@@ -26,6 +26,15 @@ NOTES = 213  # 999 chunks
 RUNS = 7
 OPENING = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
 QUESTION = questions(1)[0]
+# With what Python imports, and the model.
+FIRST_OF_PROCESS = """
+import sys, time, memory_core
+memory = memory_core.open_memory()
+begun = time.perf_counter()
+memory.call_tool("memory_search", {"query": sys.argv[1]})
+print(time.perf_counter() - begun)
+memory.close()
+"""
 # In a process that has searched another index: what is measured is what an index needs, not what Python imports.
 FIRST_SEARCH = """
 import pathlib, sys, tempfile, time, memory_core
@@ -104,14 +113,15 @@ def time_server(checkout: Checkout, *, search: bool) -> float:
     raise SystemExit("the server has said nothing")
 
 
-# Name -> the most seconds, and what measures them.
-FIGURES: Mapping[str, tuple[float, Callable[[Checkout], float]]] = {
+# Name -> the most seconds, None where no limit is set, and what measures them.
+FIGURES: Mapping[str, tuple[float | None, Callable[[Checkout], float]]] = {
     "memory-core --version": (0.30, time_command("--version")),
     "memory-core search, by keyword": (0.30, time_command("search", QUESTION, MEMORY_CORE_PROVIDER="none")),
     "memory-core search, hybrid": (0.45, time_command("search", QUESTION)),
     "memory-core hook": (0.30, time_command("hook", given=json.dumps(SESSION_START))),
     "MCP server, first answer": (1.0, lambda checkout: time_server(checkout, search=False)),
     "MCP server, first search": (1.5, lambda checkout: time_server(checkout, search=True)),
+    "first search of a process": (None, lambda checkout: float(checkout.run("-c", FIRST_OF_PROCESS, QUESTION))),
     "first search of an index": (0.04, lambda checkout: float(checkout.run("-c", FIRST_SEARCH, QUESTION))),
 }
 
@@ -137,9 +147,10 @@ def main() -> int:
             runs = [[measure(checkout) for checkout in checkouts] for _ in range(asked.runs)]
             seconds = [statistics.median(column) for column in zip(*runs, strict=True)]
             beside = f", beside {seconds[1]:.3f}" if len(seconds) > 1 else ""
-            verdict = "" if seconds[0] <= most else ": MISSED"
-            missed = missed or bool(verdict)
-            print(f"{name:34s} {seconds[0]:6.3f} s{beside}; at most {most:g}{verdict}")
+            is_above = most is not None and seconds[0] > most
+            missed = missed or is_above
+            limit = "" if most is None else f"; at most {most:g}{': MISSED' if is_above else ''}"
+            print(f"{name:34s} {seconds[0]:6.3f} s{beside}{limit}")
     return int(missed)
 
 

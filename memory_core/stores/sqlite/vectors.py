@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from memory_core.config.settings import Vector
@@ -86,9 +86,9 @@ class VectorIndex:
         space = _load_space(connection, space_id)
         count = 2 * limit
         while True:
-            near, exhausted = _find(connection, space, query, count)
+            near = _find(connection, space, query, count)
             is_parted = len(near) > limit and near[-1].cosine < near[limit - 1].cosine
-            if is_parted or exhausted:
+            if is_parted or _count(connection, space.id, count + 1) <= count:
                 break
             count *= 4  # texts that no note holds any more, or equals, are among them
         least = near[:limit][-1].cosine if near else 0.0
@@ -163,10 +163,8 @@ def _encode_query(space: _Layout, query: NDArray[np.float32]) -> bytes:
     return next(encode(query[None], space.encoding))
 
 
-def _find(
-    connection: Connection, space: _Layout, query: NDArray[np.float32], count: int
-) -> tuple[list[NearWindow], bool]:
-    """Return the windows among the `count` nearest embeddings, best first, and True if there are no more embeddings."""
+def _find(connection: Connection, space: _Layout, query: NDArray[np.float32], count: int) -> list[NearWindow]:
+    """Return the windows among the `count` nearest embeddings, best first."""
     values: dict[str, int | str | bytes] = {"query": _encode_query(space, query), "count": count}
     if space.mean is None:
         among = "+space_id = :space"  # the + keeps it off the index, whose order is not the table's
@@ -183,8 +181,7 @@ def _find(
         " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = n.hash) ORDER BY distance"
     )
     rows = ask(lambda: connection.execute(statement, values).fetchall())
-    is_all = _count(connection, space.id, count + 1) <= count
-    return [*map(NearWindow._make, cast("list[tuple[bytes, float]]", rows))], is_all
+    return [*map(NearWindow._make, cast("list[tuple[bytes, float]]", rows))]
 
 
 def _pick(connection: Connection, space: _Layout, query: NDArray[np.float32], count: int) -> list[int]:
@@ -235,8 +232,6 @@ def _make_signs(space: _Layout, rows: NDArray[np.float32]) -> NDArray[np.uint64]
 
 def _put_mean(connection: Connection, space: _Layout) -> _Layout:
     """Find the mean of some embeddings of a space and store it, in whose row it stays."""
-    from dataclasses import replace
-
     step = max(_count(connection, space.id, 2**31) // _MEAN_OF, 1)
     rows = connection.execute(
         "SELECT embedding FROM embedding_cache WHERE +space_id = ? AND id % ? = 0", (space.id, step)

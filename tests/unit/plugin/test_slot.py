@@ -586,9 +586,9 @@ def test_a_flush_turn_of_a_host_without_nested_turns(host: Host, notes: Path) ->
 
 def test_only_what_was_shown_lately_is_remembered() -> None:
     recalled = Shown()
-    for number in range(shown_module.TEXTS + 10):
+    for number in range(shown_module.FINGERPRINTS + 10):
         recalled.add("a", [f"Fact {number}."])
-    assert len(recalled.of("a")) == shown_module.TEXTS
+    assert len(recalled.of("a")) == shown_module.FINGERPRINTS
     for number in range(shown_module.SESSIONS):
         recalled.add(f"s{number}", ["A fact."])
     assert recalled.of("a") == frozenset()
