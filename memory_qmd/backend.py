@@ -23,10 +23,11 @@ from memory_core.records import (
     SyncReport,
 )
 from memory_core.sources import pages
-from memory_qmd.client import BACKEND, INDEX, QmdContext
+from memory_qmd.client import INDEX, QmdContext
 from memory_qmd.collections import FileLocator
 from memory_qmd.database import NOTHING, Contents
 from memory_qmd.hits import HitBuilder
+from memory_qmd.home import BACKEND
 from memory_qmd.indexing import Indexer
 from memory_qmd.queries import PreparedQuestion, extract_words, prepare
 from memory_qmd.search import QmdAnswer, Searcher
@@ -55,7 +56,7 @@ class QmdBackend:
         self._warm = WarmServer(self._client, settings.search_mode)
         locator = FileLocator(self._collections)
         self._indexer = Indexer(qmd, on_update=locator.forget_slugs, on_rebuild=self._warm.stop)
-        self._searcher = Searcher(self._client, self._indexer.models, settings.search_mode, self._warm)
+        self._searcher = Searcher(qmd, self._warm)
         self._hits = HitBuilder(config, settings, locator, self._indexer.database)
         self._updates = Updates(config, settings, self._indexer, writable=self._writable)
 
@@ -157,7 +158,7 @@ class QmdBackend:
         try:
             self._client.run(["collection", "list"], timeout_seconds=self._qmd.command_seconds)
             typed_lines = self._client.takes_typed_lines()
-            problems = self._indexer.models.find_problems(self._settings.search_mode, typed_lines=typed_lines)
+            problems = self._qmd.models.find_problems(self._settings.search_mode, typed_lines=typed_lines)
             error, action = (problems[0].reason, problems[0].action) if problems else (None, None)
         except BackendUnavailable as failure:
             error, action = failure.reason, failure.action or None
@@ -214,7 +215,7 @@ class QmdBackend:
         return SearchResult(
             hits=tuple(hits),
             provider=BACKEND if by_meaning else "none",
-            model=self._indexer.models.uris["embed"] if by_meaning else None,
+            model=self._qmd.models.uris["embed"] if by_meaning else None,
             mode="keyword" if not by_meaning else "vector" if mode == "vector" else "hybrid",
             backend=BACKEND,
             stale=stale,
@@ -222,7 +223,7 @@ class QmdBackend:
         )
 
     def _find_model(self) -> str | None:
-        return self._indexer.models.uris["embed"] if self._settings.by_meaning else None
+        return self._qmd.models.uris["embed"] if self._settings.by_meaning else None
 
     def _count_by_source(self, contents: Contents) -> dict[str, int]:
         totals: dict[str, int] = {}
@@ -242,5 +243,5 @@ class QmdBackend:
     def _list_missing_models(self) -> list[str]:
         if not self._settings.by_meaning:
             return []
-        problems = self._indexer.models.find_problems(self._settings.search_mode, typed_lines=True)
-        return [f"QMD searches for words only: {problem}" for problem in problems]
+        problems = self._qmd.models.find_problems(self._settings.search_mode, typed_lines=True)
+        return [f"QMD searches for words only: {problem.reason}; {problem.action}" for problem in problems]

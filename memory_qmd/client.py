@@ -18,7 +18,7 @@ from memory_core.hookspecs import BackendContext
 from memory_core.threads import Backoff
 from memory_qmd.collections import Collections
 from memory_qmd.config import QmdConfig
-from memory_qmd.home import HomeState, QmdHome
+from memory_qmd.home import HomeState, ModelFiles, QmdHome, unavailable
 from memory_qmd.process import (
     NO_PROGRAM,
     SEGMENTATION_FAULT,
@@ -29,7 +29,6 @@ from memory_qmd.process import (
 )
 from memory_qmd.queries import QmdRow, UnreadableOutput, decode, parse_rows, parse_version
 
-BACKEND = "qmd"
 TYPED_SINCE = (2, 1)  # `lex:` and `vec:` lines together with `--no-rerank`; several `-c` in one search
 INSTALL = "install Node 22.14 or newer and QMD (npm install -g @tobilu/qmd), or set memory.qmd.command"
 OLD_NODE = "run QMD with Node 22.14 or newer: under an older one it crashes without a message"
@@ -210,6 +209,7 @@ class QmdContext:
         config: The agent's configuration.
         settings: The section `memory.qmd`.
         home: The folder that QMD is confined to.
+        models: Its models.
         client: Runs QMD there.
         collections: The folders to index.
     """
@@ -217,6 +217,7 @@ class QmdContext:
     config: AgentConfig
     settings: QmdConfig
     home: QmdHome
+    models: ModelFiles
     client: QmdClient
     collections: Collections
 
@@ -230,6 +231,7 @@ class QmdContext:
             config=config,
             settings=settings,
             home=home,
+            models=ModelFiles.choose(settings.models, home),
             client=QmdClient(settings.command, home, probe_timeout_seconds=settings.update.command_timeout_ms / 1000),
             collections=Collections(config, settings, home),
         )
@@ -238,11 +240,6 @@ class QmdContext:
     def command_seconds(self) -> float:
         """The time of a command that only asks QMD about itself."""
         return self.settings.update.command_timeout_ms / 1000
-
-
-def unavailable(reason: str, *, action: str = "") -> BackendUnavailable:
-    """Make the error upon which the selector asks the builtin backend instead."""
-    return BackendUnavailable(BACKEND, reason, action=action)
 
 
 def stopped() -> SyncStopped:

@@ -12,7 +12,6 @@ from memory_core.records import Finding
 from memory_qmd.client import DIAGNOSE, INDEX, INSTALL, TYPED_SINCE, QmdContext, find_failure
 from memory_qmd.collections import is_config_current
 from memory_qmd.database import QmdFile
-from memory_qmd.home import ModelFiles
 from memory_qmd.process import SEGMENTATION_FAULT
 from memory_qmd.queries import parse_version
 
@@ -29,123 +28,123 @@ def diagnose(context: BackendContext) -> list[Finding]:
         At least one finding; a check that depends on one that failed is left out. Subjects are "program", "node", "version",
         "database", "collections" and "models".
     """
-    doctor = _Doctor(context)
+    qmd = QmdContext.of(context)
     try:
-        return list(doctor.check())
+        return list(_check(qmd))
     finally:
-        doctor.qmd.client.close()
+        qmd.client.close()
 
 
-class _Doctor:
-    def __init__(self, context: BackendContext) -> None:
-        self.qmd = QmdContext.of(context)
-        self.models = ModelFiles.choose(self.qmd.settings.models, self.qmd.home)
+def _check(qmd: QmdContext) -> Iterator[Finding]:
+    try:
+        program = qmd.client.find_program()
+    except BackendUnavailable as error:
+        yield Finding(subject="program", level="fail", message=error.reason, action=error.action)
+        return
+    yield Finding(subject="program", level="ok", message=program)
+    node = _check_node(qmd)
+    yield node
+    if node.level == "ok":
+        yield _check_version(qmd)
+    yield _check_database(qmd)
+    yield from _check_collections(qmd)
+    yield from _check_models(qmd)
 
-    def check(self) -> Iterator[Finding]:
-        try:
-            program = self.qmd.client.find_program()
-        except BackendUnavailable as error:
-            yield Finding(subject="program", level="fail", message=error.reason, action=error.action)
-            return
-        yield Finding(subject="program", level="ok", message=program)
-        node = self._check_node()
-        yield node
-        if node.level == "ok":
-            yield self._check_version()
-        yield self._check_database()
-        yield from self._check_collections()
-        yield from self._check_models()
 
-    def _check_node(self) -> Finding:
-        """Have QMD open its database; `--version` would work under a Node that is too old for everything else."""
-        command = ["collection", "list"]
-        outcome = self.qmd.client.attempt(command, timeout_seconds=self.qmd.command_seconds)
-        failure = find_failure(command, outcome)
-        if failure is None:
-            return Finding(subject="node", level="ok", message=f"QMD opens its database in {outcome.seconds:.2f} s")
-        message = failure.reason
-        if outcome.status == SEGMENTATION_FAULT:
-            message += f"; {self._describe_node()}"
-        return Finding(subject="node", level="fail", message=message, action=self._advise(failure, command))
+def _check_node(qmd: QmdContext) -> Finding:
+    """Have QMD open its database; `--version` would work under a Node that is too old for everything else."""
+    command = ["collection", "list"]
+    outcome = qmd.client.attempt(command, timeout_seconds=qmd.command_seconds)
+    failure = find_failure(command, outcome)
+    if failure is None:
+        return Finding(subject="node", level="ok", message=f"QMD opens its database in {outcome.seconds:.2f} s")
+    message = failure.reason
+    if outcome.status == SEGMENTATION_FAULT:
+        message += f"; {_describe_node(qmd)}"
+    return Finding(subject="node", level="fail", message=message, action=_advise(qmd, failure, command))
 
-    def _advise(self, failure: BackendUnavailable, command: Sequence[str]) -> str:
-        """Return what to do about a command that failed, in place of an advice to run the doctor."""
-        if failure.action != DIAGNOSE:
-            return failure.action or INSTALL
-        action = f"try it in a terminal: {self.qmd.client.find_program()} {' '.join(command)}"
-        if "no answer within" not in failure.reason:
-            return action
-        return f"{action}; a slow machine needs a longer memory.qmd.update.commandTimeoutMs"
 
-    def _describe_node(self) -> str:
-        """Describe the Node on PATH; a launcher may use another."""
-        node = shutil.which("node")
-        if node is None:
-            return "there is no node on PATH"
-        version = parse_version(
-            self.qmd.client.run_program([node, "--version"], timeout_seconds=self.qmd.command_seconds).stdout
-        )
-        shown = ".".join(map(str, version)) or "unknown"
-        if version[:2] >= MIN_NODE:
-            return f"the node on PATH is {shown}, which is new enough: QMD's launcher may use another"
-        return f"the node on PATH is {shown}, QMD needs {'.'.join(map(str, MIN_NODE))}"
+def _advise(qmd: QmdContext, failure: BackendUnavailable, command: Sequence[str]) -> str:
+    """Return what to do about a command that failed, in place of an advice to run the doctor."""
+    if failure.action != DIAGNOSE:
+        return failure.action or INSTALL
+    action = f"try it in a terminal: {qmd.client.find_program()} {' '.join(command)}"
+    if "no answer within" not in failure.reason:
+        return action
+    return f"{action}; a slow machine needs a longer memory.qmd.update.commandTimeoutMs"
 
-    def _check_version(self) -> Finding:
-        self.qmd.client.forget_version()
-        try:
-            version = self.qmd.client.read_version()
-        except BackendUnavailable as error:
-            action = self._advise(error, ["--version"])
-            return Finding(subject="version", level="fail", message=error.reason, action=action)
-        shown = ".".join(map(str, version)) or "unknown"
-        if version >= TYPED_SINCE:
-            return Finding(subject="version", level="ok", message=f"QMD {shown}")
-        message = f"QMD {shown} searches for one word in one collection at a time, so searches are slower and find less"
-        return Finding(subject="version", level="warn", message=message, action="npm install -g @tobilu/qmd")
 
-    def _check_database(self) -> Finding:
-        try:
-            contents = QmdFile(self.qmd.home.database).read_contents()
-        except StoreCorrupt:
-            message = f"{self.qmd.home.database} is damaged; the next update rebuilds it"
-            return Finding(subject="database", level="fail", message=message, action=INDEX)
-        except StoreError as error:
-            action = f"see that it is a file that this user may read and write: {self.qmd.home.database}"
-            return Finding(subject="database", level="fail", message=error.reason, action=action)
-        except SyncBusy as error:
-            return Finding(subject="database", level="warn", message=str(error), action=error.action)
-        files = len(self.qmd.collections.list_files().files)
-        message = f"{contents.total} of {files} files are indexed, {contents.embedded} with embeddings"
-        level: Literal["ok", "warn"] = "ok" if contents.total >= files else "warn"
-        return Finding(subject="database", level=level, message=message, action="" if level == "ok" else INDEX)
+def _describe_node(qmd: QmdContext) -> str:
+    """Describe the Node on PATH; a launcher may use another."""
+    node = shutil.which("node")
+    if node is None:
+        return "there is no node on PATH"
+    version = parse_version(qmd.client.run_program([node, "--version"], timeout_seconds=qmd.command_seconds).stdout)
+    shown = ".".join(map(str, version)) or "unknown"
+    if version[:2] >= MIN_NODE:
+        return f"the node on PATH is {shown}, which is new enough: QMD's launcher may use another"
+    return f"the node on PATH is {shown}, QMD needs {'.'.join(map(str, MIN_NODE))}"
 
-    def _check_collections(self) -> Iterator[Finding]:
-        present = self.qmd.collections.list_present()
-        for item in self.qmd.collections.planned:
-            if item in present:
-                message = f"{item.name}: {item.pattern} in {item.root}"
-                yield Finding(subject="collections", level="ok", message=message)
-            elif item.shown is not None:
-                message = f"{item.name}: {item.root} does not exist"
-                action = INDEX if item.source == "sessions" else "correct memory.qmd.paths"
-                yield Finding(subject="collections", level="warn", message=message, action=action)
-        if self.qmd.home.config_file.exists() and not is_config_current(self.qmd.home, present, self.models.uris):
-            message = f"{self.qmd.home.config_file} does not match the configuration; the next update repairs it"
-            yield Finding(subject="collections", level="warn", message=message, action=INDEX)
 
-    def _check_models(self) -> Iterator[Finding]:
-        mode = self.qmd.settings.search_mode
-        if mode == "search":
-            yield Finding(subject="models", level="ok", message='searchMode "search" needs no model')
-            return
-        problems = self.models.find_problems(mode, typed_lines=True)
-        for problem in problems:
-            message = f"{problem.reason}; QMD searches for words only"
-            yield Finding(subject="models", level="warn", message=message, action=problem.action)
-        state = self.qmd.home.load_state()
-        if state.embed_failures and not problems:
-            attempts = "attempt" if state.embed_failures == 1 else f"{state.embed_failures} attempts"
-            message = f"the last {attempts} to embed failed"
-            yield Finding(subject="models", level="warn", message=message, action=INDEX)
-        if not problems and not state.embed_failures:
-            yield Finding(subject="models", level="ok", message=f'searchMode "{mode}" has its models')
+def _check_version(qmd: QmdContext) -> Finding:
+    qmd.client.forget_version()
+    try:
+        version = qmd.client.read_version()
+    except BackendUnavailable as error:
+        action = _advise(qmd, error, ["--version"])
+        return Finding(subject="version", level="fail", message=error.reason, action=action)
+    shown = ".".join(map(str, version)) or "unknown"
+    if version >= TYPED_SINCE:
+        return Finding(subject="version", level="ok", message=f"QMD {shown}")
+    message = f"QMD {shown} searches for one word in one collection at a time, so searches are slower and find less"
+    return Finding(subject="version", level="warn", message=message, action="npm install -g @tobilu/qmd")
+
+
+def _check_database(qmd: QmdContext) -> Finding:
+    try:
+        contents = QmdFile(qmd.home.database).read_contents()
+    except StoreCorrupt:
+        message = f"{qmd.home.database} is damaged; the next update rebuilds it"
+        return Finding(subject="database", level="fail", message=message, action=INDEX)
+    except StoreError as error:
+        action = f"see that it is a file that this user may read and write: {qmd.home.database}"
+        return Finding(subject="database", level="fail", message=error.reason, action=action)
+    except SyncBusy as error:
+        return Finding(subject="database", level="warn", message=str(error), action=error.action)
+    files = len(qmd.collections.list_files().files)
+    message = f"{contents.total} of {files} files are indexed, {contents.embedded} with embeddings"
+    level: Literal["ok", "warn"] = "ok" if contents.total >= files else "warn"
+    return Finding(subject="database", level=level, message=message, action="" if level == "ok" else INDEX)
+
+
+def _check_collections(qmd: QmdContext) -> Iterator[Finding]:
+    present = qmd.collections.list_present()
+    for item in qmd.collections.planned:
+        if item in present:
+            message = f"{item.name}: {item.pattern} in {item.root}"
+            yield Finding(subject="collections", level="ok", message=message)
+        elif item.shown is not None:
+            message = f"{item.name}: {item.root} does not exist"
+            action = INDEX if item.source == "sessions" else "correct memory.qmd.paths"
+            yield Finding(subject="collections", level="warn", message=message, action=action)
+    if qmd.home.config_file.exists() and not is_config_current(qmd.home, present, qmd.models.uris):
+        message = f"{qmd.home.config_file} does not match the configuration; the next update repairs it"
+        yield Finding(subject="collections", level="warn", message=message, action=INDEX)
+
+
+def _check_models(qmd: QmdContext) -> Iterator[Finding]:
+    mode = qmd.settings.search_mode
+    if mode == "search":
+        yield Finding(subject="models", level="ok", message='searchMode "search" needs no model')
+        return
+    problems = qmd.models.find_problems(mode, typed_lines=True)
+    for problem in problems:
+        message = f"{problem.reason}; QMD searches for words only"
+        yield Finding(subject="models", level="warn", message=message, action=problem.action)
+    state = qmd.home.load_state()
+    if state.embed_failures and not problems:
+        attempts = "attempt" if state.embed_failures == 1 else f"{state.embed_failures} attempts"
+        message = f"the last {attempts} to embed failed"
+        yield Finding(subject="models", level="warn", message=message, action=INDEX)
+    if not problems and not state.embed_failures:
+        yield Finding(subject="models", level="ok", message=f'searchMode "{mode}" has its models')

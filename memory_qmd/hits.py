@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
@@ -100,7 +100,7 @@ class Judge:
         """
         if evidence is None or self._witness is None:
             return evidence
-        near = 1.0 if chunk is None else self._witness.compare(chunk)
+        near = 1.0 if chunk is None else self._witness(chunk)
         return AGREEMENT * (1 - (1 - evidence) * (1 - near))
 
     def score_words(self, covered: float) -> float:
@@ -124,28 +124,22 @@ def unblend(blended: float, position: int) -> float:
     return min(max((blended - share / position) / (1 - share), 0.0), 1.0)
 
 
-class _StaticWitness:
-    """The static model's judgement of passages for one question."""
-
-    def __init__(self, model: StaticProvider, question: PreparedQuestion) -> None:
-        self._query = model.embed_query(question.text)
-        self._calibration = model.calibration
-        words = question.words
-        spelt = sum(map(len, model.token_ids(words))) > scores.SPELT_TOKENS * len(words)
-        self._unknown_words = spelt and not question.known
-
-    def compare(self, chunk: Chunk) -> float:
-        """Compare the question with the nearest window of a chunk, 0..1."""
-        cosine = max((_embed_windows(chunk.text) @ self._query).tolist(), default=-1.0)
-        return scores.vector_score(cosine, self._calibration, unknown_words=self._unknown_words)
-
-
-def _find_witness(question: PreparedQuestion) -> _StaticWitness | None:
+def _find_witness(question: PreparedQuestion) -> Callable[[Chunk], float] | None:
+    """Return the static model's judgement: how near the nearest window of a chunk is, 0..1; None without that model."""
+    model, words = _load_model(), question.words
     try:
-        return _StaticWitness(_load_model(), question)
+        query = model.embed_query(question.text)
     except ProviderUnavailable as error:
         log.info("the static model cannot be loaded, so QMD's cosines are judged alone: %s", error)
         return None
+    spelt = sum(map(len, model.token_ids(words))) > scores.SPELT_TOKENS * len(words)
+    unknown_words = spelt and not question.known
+
+    def compare(chunk: Chunk) -> float:
+        cosine = max((_embed_windows(chunk.text) @ query).tolist(), default=-1.0)
+        return scores.vector_score(cosine, model.calibration, unknown_words=unknown_words)
+
+    return compare
 
 
 @lru_cache(maxsize=1)
@@ -255,30 +249,6 @@ class PlaceFinder:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class _JudgedRow:
-    """A row of QMD's, before its file is read.
-
-    Attributes:
-        row: The row.
-        evidence: QMD's evidence by meaning, from `Judge.read_evidence`.
-        most: The highest score that its hit can have.
-    """
-
-    row: QmdRow
-    evidence: float | None
-    most: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Scored:
-    """A file whose place passes the query's minimum score."""
-
-    file: MemoryFile
-    place: Place
-    score: float
-
-
 class HitBuilder:
     """Builds the hits of one agent."""
 
@@ -304,26 +274,34 @@ class HitBuilder:
         judge = Judge(question, answer.scale, self._calibrate(answer), chunks=chunks)
         finder = PlaceFinder(question, self._config.search.chunking, judge)
         wanted = min(query.max_results, self._limits.max_results)
-        scored: list[_Scored] = []
+        scored: list[tuple[float, MemoryFile, Place]] = []
         seen: set[Path] = set()
-        for candidate in self._list_candidates(question, answer, judge):
-            if candidate.most < query.min_score or candidate.most <= _score_to_beat(scored, wanted):
+        for most, row, evidence in self._list_candidates(question, answer, judge):
+            if most < query.min_score or (len(scored) >= wanted and most <= scored[wanted - 1][0]):
                 break
-            file = self._locator.locate(candidate.row.collection, candidate.row.path, self._read_hashes)
+            file = self._locator.locate(row.collection, row.path, self._read_hashes)
             if file is None or file.real_path in seen:
                 continue
             seen.add(file.real_path)
-            place = _find_place(file, candidate, query, finder)
+            place = _find_place(file, row.line, evidence, query, finder)
             score = 0.0 if place is None else judge.score(place.covered, place.meaning)
             if place is not None and score >= query.min_score:
-                scored.append(_Scored(file, place, score))
-        scored.sort(key=lambda each: -each.score)
+                scored.append((score, file, place))
+                scored.sort(key=lambda each: -each[0])
         max_chars = min(query.max_snippet_chars, self._limits.max_snippet_chars, self._limits.max_injected_chars)
-        hits = [_build_hit(each, finder.cut(each.place, each.file, max_chars), judge) for each in scored[:wanted]]
+        hits = [
+            _build_hit(score, place, finder.cut(place, file, max_chars), file, judge)
+            for score, file, place in scored[:wanted]
+        ]
         return _keep_within(hits, self._limits.max_injected_chars)
 
-    def _list_candidates(self, question: PreparedQuestion, answer: QmdAnswer, judge: Judge) -> list[_JudgedRow]:
-        """List the rows by the highest score that they can have, in QMD's order among equals."""
+    def _list_candidates(
+        self, question: PreparedQuestion, answer: QmdAnswer, judge: Judge
+    ) -> list[tuple[float, QmdRow, float | None]]:
+        """List (the highest score that its hit can have, row, QMD's evidence by meaning), the best first.
+
+        Equals stay in QMD's order.
+        """
         held = self._find_words(question.words, [(row.collection, row.path) for row in answer.rows])
         candidates = []
         for position, row in enumerate(answer.rows, start=1):
@@ -331,8 +309,8 @@ class HitBuilder:
             found = [words is None or word in words for word in question.words]
             covered = scores.coverage(question.weights, found)
             evidence = judge.read_evidence(row, position)
-            candidates.append(_JudgedRow(row, evidence, judge.score(covered, judge.judge_meaning(evidence, None))))
-        return sorted(candidates, key=lambda candidate: -candidate.most)
+            candidates.append((judge.score(covered, judge.judge_meaning(evidence, None)), row, evidence))
+        return sorted(candidates, key=lambda candidate: -candidate[0])
 
     def _find_words(
         self, words: Sequence[str], rows: Sequence[tuple[str, str]]
@@ -363,7 +341,9 @@ class HitBuilder:
             return {}
 
 
-def _find_place(file: MemoryFile, candidate: _JudgedRow, query: Query, finder: PlaceFinder) -> Place | None:
+def _find_place(
+    file: MemoryFile, line: int | None, evidence: float | None, query: Query, finder: PlaceFinder
+) -> Place | None:
     """Return the best place of one file; None if the file is gone or blank, or its date is not asked for."""
     try:
         text = notes.read_note(file).text
@@ -371,27 +351,20 @@ def _find_place(file: MemoryFile, candidate: _JudgedRow, query: Query, finder: P
         return None
     if not _is_between(notes.find_note_day(file, text), query.after, query.before):
         return None
-    return finder.find(text, line=candidate.row.line, title=file.path, evidence=candidate.evidence)
+    return finder.find(text, line=line, title=file.path, evidence=evidence)
 
 
-def _build_hit(scored: _Scored, passage: Passage, judge: Judge) -> Hit:
-    place = scored.place
+def _build_hit(score: float, place: Place, passage: Passage, file: MemoryFile, judge: Judge) -> Hit:
     return Hit(
-        path=scored.file.path,
-        source=scored.file.source,
+        path=file.path,
+        source=file.source,
         start_line=passage.first_line,
         end_line=passage.last_line,
-        score=round(scored.score, 4),
+        score=round(score, 4),
         vector_score=None if place.meaning is None else round(place.meaning, 4),
         text_score=round(judge.score_words(place.covered), 4),
         snippet=passage.snippet,
     )
-
-
-def _score_to_beat(scored: Sequence[_Scored], wanted: int) -> float:
-    """Return the score that a further hit has to exceed; -1 while there are too few hits."""
-    best = sorted((each.score for each in scored), reverse=True)
-    return best[wanted - 1] if len(best) >= wanted else -1.0
 
 
 def _keep_within(hits: Sequence[Hit], max_chars: int) -> list[Hit]:

@@ -16,7 +16,10 @@ from pathlib import Path
 from memory_core.atomic import locked, replace_file
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home
+from memory_core.errors import BackendUnavailable
 from memory_qmd.config import QmdModels, SearchMode
+
+BACKEND = "qmd"
 
 # Variables that lead QMD out of its home or change its models. CI, whatever its value, turns query-time models off.
 _FOREIGN = frozenset(
@@ -146,15 +149,9 @@ class QmdHome:
         replace_file(self.path / "state.json", json.dumps(asdict(state)).encode())
 
 
-@dataclass(frozen=True, slots=True)
-class ModelProblem:
-    """The reason why a model cannot be loaded, and what to do about it."""
-
-    reason: str
-    action: str
-
-    def __str__(self) -> str:
-        return f"{self.reason}; {self.action}"
+def unavailable(reason: str, *, action: str = "") -> BackendUnavailable:
+    """Make the error upon which the selector asks the builtin backend instead."""
+    return BackendUnavailable(BACKEND, reason, action=action)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,17 +162,16 @@ class ModelFiles:
     home: QmdHome
 
     @classmethod
-    def choose(cls, settings: QmdModels, home: QmdHome, environment: Mapping[str, str] | None = None) -> ModelFiles:
+    def choose(cls, settings: QmdModels, home: QmdHome) -> ModelFiles:
         """Choose by the configuration, else by QMD's own environment variables, else by its defaults."""
-        source = os.environ if environment is None else environment
         configured = {"embed": settings.embed, "generate": settings.generate, "rerank": settings.rerank}
         uris = {
-            kind: _expand(configured[kind] or source.get(_VARIABLES[kind]) or default)
+            kind: _expand(configured[kind] or os.environ.get(_VARIABLES[kind]) or default)
             for kind, default in DEFAULTS.items()
         }
         return cls(uris, home)
 
-    def find_problems(self, mode: SearchMode, *, typed_lines: bool) -> list[ModelProblem]:
+    def find_problems(self, mode: SearchMode, *, typed_lines: bool) -> list[BackendUnavailable]:
         """Return the problems because of which a mode cannot work, one a model; none for "search", which uses no model."""
         return [
             problem
@@ -183,7 +179,7 @@ class ModelFiles:
             if (problem := self.find_problem(kind)) is not None
         ]
 
-    def find_problem(self, kind: str) -> ModelProblem | None:
+    def find_problem(self, kind: str) -> BackendUnavailable | None:
         """Return the reason why a model cannot be loaded, found without loading it; None if there is none."""
         uri, setting = self.uris[kind], f"memory.qmd.models.{kind}"
         path = self._find_file(uri)
@@ -191,15 +187,15 @@ class ModelFiles:
             action = (
                 f"download it (qmd pull puts QMD's own models into ~/.cache/qmd/models) and set {setting} to the file"
             )
-            return ModelProblem(f"the {kind} model {uri} is not downloaded", action)
+            return unavailable(f"the {kind} model {uri} is not downloaded", action=action)
         action = f"set {setting} to a GGUF file"
         try:
             with path.open("rb") as file:
                 magic = file.read(4)
         except OSError as error:
             reason = f"the {kind} model {path} cannot be read ({(error.strerror or str(error)).lower()})"
-            return ModelProblem(reason, action)
-        return None if magic == b"GGUF" else ModelProblem(f"the {kind} model {path} is no GGUF file", action)
+            return unavailable(reason, action=action)
+        return None if magic == b"GGUF" else unavailable(f"the {kind} model {path} is no GGUF file", action=action)
 
     def can_download(self, kind: str) -> bool:
         """Return True if QMD would download the model, and has not yet."""

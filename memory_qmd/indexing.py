@@ -17,11 +17,11 @@ from memory_core.errors import BackendUnavailable, FileUnreadable, MemoryCoreErr
 from memory_core.records import MemoryFile, SyncReport
 from memory_core.sources.files import Listing
 from memory_core.sources.session_logs import list_sessions, read_session
-from memory_qmd.client import RETRIES, QmdContext, find_failure, quote_end, stopped, unavailable
+from memory_qmd.client import RETRIES, QmdContext, find_failure, quote_end, stopped
 from memory_qmd.collections import choose_export_dir, fingerprint_files, write_config
 from memory_qmd.database import NOTHING, Contents, QmdFile
-from memory_qmd.home import HomeState, ModelFiles, QmdHome
-from memory_qmd.queries import UpdateCounts, parse_counts
+from memory_qmd.home import HomeState, QmdHome, unavailable
+from memory_qmd.queries import parse_counts
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +70,6 @@ class Indexer:
     ) -> None:
         self._qmd = qmd
         self.database = QmdFile(qmd.home.database)
-        self.models = ModelFiles.choose(qmd.settings.models, qmd.home)
         self._on_update = on_update
         self._on_rebuild = on_rebuild
 
@@ -150,11 +149,11 @@ class Indexer:
         if rebuild:
             self._delete_database()
         present = self._qmd.collections.list_present()
-        rewritten = write_config(self._qmd.home, present, self.models.uris)
-        counts = UpdateCounts(unchanged=len(check.listing.files))
+        rewritten = write_config(self._qmd.home, present, self._qmd.models.uris)
+        counts = SyncReport(unchanged=len(check.listing.files))
         if rebuild or rewritten or check.due:
             self._qmd.home.save_state(replace(check.state, files="", plan=self._qmd.collections.fingerprint()))
-            counts = self._run_update() if present else UpdateCounts()
+            counts = self._run_update() if present else SyncReport()
             self._qmd.home.save_state(self._build_state(check, rebuild=rebuild))
         return self._report(check, counts, rebuild=force or (rebuild and existed), seconds=time.monotonic() - began)
 
@@ -173,7 +172,9 @@ class Indexer:
         return replace(report, pending=pending, embedded=max(report.pending - pending, 0), warnings=warnings)
 
     def _lacks_embeddings(self, state: HomeState, contents: Contents) -> bool:
-        return contents.embedded < contents.total or (contents.total > 0 and state.models != self.models.fingerprint())
+        return contents.embedded < contents.total or (
+            contents.total > 0 and state.models != self._qmd.models.fingerprint()
+        )
 
     def _embed(self, *, download: bool) -> str | None:
         state = self._qmd.home.load_state()
@@ -187,7 +188,7 @@ class Indexer:
         self._qmd.home.save_state(
             replace(
                 state,
-                models=self.models.fingerprint(),
+                models=self._qmd.models.fingerprint(),
                 embedded_at=time.time(),
                 embed_failures=0,
                 embed_not_before=0.0,
@@ -241,7 +242,7 @@ class Indexer:
         )
         return self._qmd.client.add_version(state)
 
-    def _run_update(self) -> UpdateCounts:
+    def _run_update(self) -> SyncReport:
         """Run `qmd update`, once more if it fails, and then with a new database if the old one is damaged."""
         timeout = self._qmd.settings.update.update_timeout_ms / 1000
         outcome = self._qmd.client.attempt(["update"], timeout_seconds=timeout)
@@ -255,15 +256,12 @@ class Indexer:
         self._on_update()
         return parse_counts(outcome.stdout)
 
-    def _report(self, check: IndexCheck, counts: UpdateCounts, *, rebuild: bool, seconds: float) -> SyncReport:
+    def _report(self, check: IndexCheck, counts: SyncReport, *, rebuild: bool, seconds: float) -> SyncReport:
         contents = self.read_contents() or NOTHING
-        return SyncReport(
+        return replace(
+            counts,
             files=contents.total,
             chunks=contents.total,
-            added=counts.new,
-            changed=counts.updated,
-            removed=counts.removed,
-            unchanged=counts.unchanged,
             pending=contents.without_embeddings if self._qmd.settings.by_meaning else 0,
             failures=check.listing.failures,
             warnings=tuple(self._list_warnings(contents)),
@@ -280,11 +278,11 @@ class Indexer:
         ]
 
     def _run_embed(self, state: HomeState, *, download: bool) -> None:
-        problem = self.models.find_problem("embed")
-        if problem is not None and not (download and self.models.can_download("embed")):
-            raise unavailable(problem.reason, action=problem.action)
+        problem = self._qmd.models.find_problem("embed")
+        if problem is not None and not (download and self._qmd.models.can_download("embed")):
+            raise problem
         before = self.read_contents() or NOTHING
-        other_model = before.embedded > 0 and state.models != self.models.fingerprint()
+        other_model = before.embedded > 0 and state.models != self._qmd.models.fingerprint()
         if other_model:
             self._try_model()
         command = ["embed", "-f"] if other_model else ["embed"]
@@ -309,7 +307,7 @@ class Indexer:
             notes.mkdir(exist_ok=True)
             (notes / "note.md").write_text("# A note\n\nOne line that is embedded.\n", encoding="utf-8")
             collection = replace(self._qmd.collections.planned[0], name="smoke", root=notes, pattern="**/*.md")
-            write_config(scratch, [collection], self.models.uris)
+            write_config(scratch, [collection], self._qmd.models.uris)
             timeout = self._qmd.settings.update.embed_timeout_ms / 1000
             client.run(["update"], timeout_seconds=timeout)
             client.run(["embed"], timeout_seconds=timeout)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 from urllib.parse import unquote
 
+from memory_core.records import SyncReport
 from memory_core.search import scores
 from memory_core.text import terms
 
@@ -135,16 +136,6 @@ class QmdRow:
     cosine: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpdateCounts:
-    """Numbers of files that an update handled, over all collections."""
-
-    new: int = 0
-    updated: int = 0
-    unchanged: int = 0
-    removed: int = 0
-
-
 def parse_rows(stdout: bytes) -> list[QmdRow]:
     """Parse the rows of a search with `--json`, in QMD's order.
 
@@ -170,12 +161,14 @@ def parse_server_rows(document: Any) -> list[QmdRow]:
     return [replace(row, path=unquote(row.path)) for row in map(_parse_row, results) if row is not None]
 
 
-def parse_counts(stdout: bytes) -> UpdateCounts:
-    """Parse the counts that `qmd update` prints; all are 0 if it prints none."""
+def parse_counts(stdout: bytes) -> SyncReport:
+    """Parse the counts of files that `qmd update` prints, over all collections; all are 0 if it prints none."""
     totals = dict.fromkeys(("new", "updated", "unchanged", "removed"), 0)
     for number, kind in _COUNTS.findall(decode(stdout)):
         totals[kind] += int(number)
-    return UpdateCounts(**totals)
+    return SyncReport(
+        added=totals["new"], changed=totals["updated"], unchanged=totals["unchanged"], removed=totals["removed"]
+    )
 
 
 def parse_version(stdout: bytes) -> tuple[int, ...]:

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from memory_core.errors import BackendUnavailable
 from memory_core.records import Mode
 from memory_core.threads import Cooldown
-from memory_qmd.client import INDEX, RETRIES, QmdClient
-from memory_qmd.config import SearchMode
+from memory_qmd.client import INDEX, RETRIES, QmdContext
 from memory_qmd.database import Contents
-from memory_qmd.home import ModelFiles, ModelProblem
+from memory_qmd.home import unavailable
 from memory_qmd.queries import PreparedQuestion, QmdRow, Scale, build_lines, join_lines
 from memory_qmd.warm_server import WarmServer
 
@@ -40,10 +39,10 @@ class QmdAnswer:
 class Searcher:
     """Searches in one agent's home."""
 
-    def __init__(self, client: QmdClient, models: ModelFiles, mode: SearchMode, warm: WarmServer) -> None:
-        self._client = client
-        self._models = models
-        self._mode = mode
+    def __init__(self, qmd: QmdContext, warm: WarmServer) -> None:
+        self._client = qmd.client
+        self._models = qmd.models
+        self._mode = qmd.settings.search_mode
         self._warm = warm
         self.cooldown = Cooldown(RETRIES)
 
@@ -83,15 +82,15 @@ class Searcher:
         self.cooldown.record_success()
         return answer
 
-    def _find_problem(self, contents: Contents | None, deadline: float) -> ModelProblem | None:
+    def _find_problem(self, contents: Contents | None, deadline: float) -> BackendUnavailable | None:
         """Return the reason why the configured mode cannot work now; None if it can."""
         typed_lines = self._client.takes_typed_lines(deadline=deadline)
         problems = self._models.find_problems(self._mode, typed_lines=typed_lines)
         if problems:
             return problems[0]
         if contents is not None and not contents.embedded:
-            return ModelProblem("its index has no embeddings yet", INDEX)
-        return None if (reason := self.cooldown.reason) is None else ModelProblem(reason, "")
+            return unavailable("its index has no embeddings yet", action=INDEX)
+        return None if (reason := self.cooldown.reason) is None else unavailable(reason)
 
     def _search_words(self, question: PreparedQuestion, names: Sequence[str], limit: int, deadline: float) -> QmdAnswer:
         lines = build_lines(question, by_meaning=False)

@@ -24,7 +24,7 @@ from memory_core.threads import Cooldown
 from memory_qmd.client import RETRIES, QmdClient
 from memory_qmd.config import SearchMode
 from memory_qmd.process import MAX_OUTPUT_BYTES, ServerProcess
-from memory_qmd.queries import QmdRow, UnreadableOutput, parse_server_rows
+from memory_qmd.queries import QmdRow, parse_server_rows
 
 log = logging.getLogger(__name__)
 
@@ -149,7 +149,7 @@ class WarmServer:
             if status != http.client.OK:
                 raise http.client.HTTPException(f"status {status}: {content[:200]!r}")
             rows = parse_server_rows(json.loads(content))
-        except (OSError, http.client.HTTPException, ValueError, UnreadableOutput) as error:
+        except (OSError, http.client.HTTPException, ValueError) as error:
             self._give_up(f"the warm server failed: {str(error) or type(error).__name__}")
             return None
         self._cooldown.record_success()

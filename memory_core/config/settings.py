@@ -71,7 +71,7 @@ BUILTIN = "builtin"
 # pyproject.toml.
 SHIPPED_BACKENDS: Mapping[str, str] = {
     BUILTIN: "memory_core.backends.builtin:PLUGIN",
-    "qmd": "memory_qmd.plugin:PLUGIN",
+    "qmd": "memory_qmd:PLUGIN",
     "postgres": "memory_core.backends.postgres:PLUGIN",
 }
 

@@ -16,9 +16,8 @@ from memory_core.config.settings import ExtraPath, SearchSettings
 from memory_core.errors import BackendIndexEmpty, BackendUnavailable, PathRefused
 from memory_core.hookspecs import BackendContext
 from memory_core.sources.files import list_files
-from memory_qmd import updates
+from memory_qmd import folders, updates
 from memory_qmd.config import QmdDaemon, QmdLimits, QmdPath, QmdUpdate
-from memory_qmd.plugin import folders
 from tests.qmd.conftest import PATIENT, FakeQmd, QmdAgent, ask, paths
 from tests.waiting import eventually
 

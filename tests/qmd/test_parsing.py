@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_core.records import SyncReport
 from memory_qmd.queries import (
     QmdRow,
     UnreadableOutput,
-    UpdateCounts,
     parse_counts,
     parse_rows,
     parse_server_rows,
@@ -93,7 +93,7 @@ def test_the_server_must_give_results() -> None:
 
 def test_counts_are_summed_over_collections() -> None:
     text = "Indexed: 1 new, 0 updated, 2 unchanged, 0 removed\n\x1b[2KIndexed: 3 new, 1 updated, 0 unchanged, 4 removed"
-    assert parse_counts(text.encode()) == UpdateCounts(new=4, updated=1, unchanged=2, removed=4)
+    assert parse_counts(text.encode()) == SyncReport(added=4, changed=1, unchanged=2, removed=4)
 
 
 @pytest.mark.parametrize(

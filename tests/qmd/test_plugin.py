@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from memory_qmd import PLUGIN
 from memory_qmd.config import DIRECT_CHATS_ONLY, QmdConfig, parse_duration
-from memory_qmd.plugin import PLUGIN
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,7 @@ def test_the_plugin_names_its_section() -> None:
 
 
 def test_importing_the_plugin_loads_nothing_heavy() -> None:
-    code = (
-        "import sys, memory_qmd.plugin; print([m for m in ('pydantic', 'numpy', 'apsw', 'http') if m in sys.modules])"
-    )
+    code = "import sys, memory_qmd; print([m for m in ('pydantic', 'numpy', 'apsw', 'http') if m in sys.modules])"
     root = Path(__file__).parents[2]
     printed = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True).stdout
     assert printed.strip() == "[]"
