@@ -32,14 +32,6 @@ _PLAIN_HEADERS = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundKey:
-    """A key and where it was found, such as "models.providers.openai" or "OPENAI_API_KEY"."""
-
-    key: Secret
-    origin: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
     """The address of a provider's requests, with key and headers.
 
@@ -128,7 +120,7 @@ def resolve_endpoint(
     endpoint = Endpoint(
         provider=provider,
         base_url=_find_url(config, provider, row, environ),
-        api_key=found.key if found else None,
+        api_key=found[0] if found else None,
         headers=merge_headers(config, row),
         timeout_seconds=config.search.remote.timeout_seconds,
     )
@@ -138,8 +130,8 @@ def resolve_endpoint(
 
 def find_key(
     config: AgentConfig, provider: str, *, environ: Mapping[str, str], resolve_api_key: ResolveApiKey | None
-) -> FoundKey | None:
-    """Return the first key that is set for a provider, without white space around it; None when there is none."""
+) -> tuple[Secret, str] | None:
+    """Return the first key that is set for a provider, and where, such as "OPENAI_API_KEY"; None when there is none."""
     return _find_first(_list_keys(config, PROVIDERS[provider], provider, environ, resolve_api_key))
 
 
@@ -152,9 +144,9 @@ def merge_headers(config: AgentConfig, row: ProviderRow) -> dict[str, Secret]:
     return dict(merged.values())
 
 
-def _find_first(places: Iterable[tuple[str | None, str]]) -> FoundKey | None:
-    kept = ((value.strip(), where) for value, where in places if value and value.strip())
-    return next((FoundKey(key=Secret(value), origin=where) for value, where in kept), None)
+def _find_first(places: Iterable[tuple[str | None, str]]) -> tuple[Secret, str] | None:
+    kept = ((Secret(value.strip()), where) for value, where in places if value and value.strip())
+    return next(kept, None)
 
 
 def _list_keys(

@@ -86,11 +86,6 @@ def mark_permanent(error: ProviderUnavailable) -> ProviderUnavailable:
     return error
 
 
-def is_outage(error: ProviderError) -> bool:
-    """Return True if the provider as a whole is out of order, so that sending it more is pointless."""
-    return not isinstance(error, InputTooLarge | InvalidEmbedding)
-
-
 def extract_message(body: str) -> str:
     """Return the message in an error's JSON, in the shapes that vendors use; the text itself when it holds no JSON.
 

@@ -119,13 +119,13 @@ class Providers:
             at_once: Try it now, even if its pause is not over.
         """
         outage = self.outages.current()
-        if outage is None or not self.outages.is_long(outage) or not self._may_fall_back:
+        if outage is None or not outage.is_long(self._clock()) or not self._may_fall_back:
             return self._open_role(CONFIGURED)
         fallback = self._open_role(FALLBACK)
         if fallback.problem is not None:
             log.warning("the fallback cannot take over: %s", fallback.problem)
             return replace(self._open_role(CONFIGURED), warning=f"the fallback cannot take over: {fallback.problem}")
-        if at_once or self.outages.is_due(outage):
+        if at_once or outage.is_due(self._clock()):
             self.outages.record_takeover()  # before the try: this command may end first, and the next one must not try again
             problem = self.try_configured()
             if problem is None:
@@ -211,7 +211,8 @@ class Providers:
             return self._embed_with_configured(provider, parts, outage=outage, timeout_seconds=timeout_seconds)
         embedded = _embed_parts(provider, parts, timeout_seconds)
         if role == FALLBACK:
-            return replace(embedded, fallback=self._explain_fallback())
+            fallback = explain_fallback(self.outages.current(), self.choice.provider, self._config.search)
+            return replace(embedded, fallback=fallback)
         return replace(embedded, problem=self._open_role(CONFIGURED).problem or self.outages.outage_error())
 
     def rest(self) -> None:
@@ -236,8 +237,8 @@ class Providers:
         self, provider: EmbeddingProvider, parts: Sequence[str], *, outage: Outage | None, timeout_seconds: float
     ) -> EmbeddedQuestion:
         """Embed a question, unless the provider has a pause, and record the outcome."""
-        if outage is not None and not self.outages.is_due(outage):
-            raise self.outages.to_error(outage)
+        if outage is not None and not outage.is_due(self._clock()):
+            raise outage.to_error(self._clock())
         try:
             embedded = _embed_parts(provider, parts, timeout_seconds)
         except ProviderError as error:
@@ -271,9 +272,6 @@ class Providers:
         if provider is None and active.problem is not None:
             raise active.problem
         return (SERVING, provider) if provider is not None and provider.space == space else None
-
-    def _explain_fallback(self) -> Fallback:
-        return explain_fallback(self.outages.current(), self.choice.provider, self._config.search)
 
     def _open_role(self, role: str) -> ActiveProvider:
         try:

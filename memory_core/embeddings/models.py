@@ -1,4 +1,4 @@
-"""The tables of providers and models: defaults, request limits, dimensions, prefixes and input types.
+"""The tables of providers and models: defaults, request limits, dimensions, prefixes and input types; and a provider's plan.
 
 Every row names the page it was read from. A model's row is found by the model's name, so that any kind of server that
 runs `nomic-embed-text` gets that model's prefixes.
@@ -7,8 +7,15 @@ runs `nomic-embed-text` gets that model's prefixes.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Literal
+
+from memory_core.config.agent import AgentConfig
+from memory_core.config.settings import SearchSettings
+from memory_core.embeddings.error_mapping import mark_permanent
+from memory_core.embeddings.protocols import TextKind
+from memory_core.errors import ProviderUnavailable
+from memory_core.records import Space
 
 Route = Literal["openai", "gemini", "litellm", "local"]
 
@@ -76,7 +83,7 @@ class ModelRow:
     document_prefix: str = ""
     query_type: str = ""
     document_type: str = ""
-    type_field: str = field(default="input_type")
+    type_field: str = "input_type"
 
 
 PROVIDERS: dict[str, ProviderRow] = {
@@ -314,3 +321,86 @@ def find_model(model: str) -> ModelRow:
     """Return the row of a model by its name; an empty row for a model that is in no table."""
     name = model.lower()
     return next((row for row in MODELS if re.search(row.pattern, name)), _UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One provider with one model.
+
+    Attributes:
+        space: The vectors' space, its dimensions 0 when neither configuration nor table say them.
+        provider: Its row in the table of providers.
+        model: Its row in the table of models.
+        dimensions: The configured number; None leaves it to the model.
+        document_type, query_type: Values for the input type field; "" sends none.
+    """
+
+    space: Space
+    provider: ProviderRow
+    model: ModelRow
+    dimensions: int | None
+    document_type: str
+    query_type: str
+
+    @property
+    def shortened_dimensions(self) -> int:
+        """The dimensions to which this side cuts vectors; 0 leaves them as they come."""
+        return (self.dimensions or 0) if self.model.shortens else 0
+
+    def input_type(self, kind: TextKind) -> str:
+        """Return the value for the input type field; "" sends none."""
+        return self.document_type if kind == "document" else self.query_type
+
+    def add_prefix(self, text: str, kind: TextKind) -> str:
+        """Return a text with the prefix that an asymmetric model wants before documents or queries."""
+        return (self.model.document_prefix if kind == "document" else self.model.query_prefix) + text
+
+    def without_types(self) -> Plan:
+        """Return this plan for an endpoint that takes no input types."""
+        return replace(self, document_type="", query_type="", space=replace(self.space, input_type=""))
+
+
+def make_plan(config: AgentConfig, provider: str, *, endpoint: str) -> Plan:
+    """Resolve a provider's model, its space and how its texts are marked as documents and queries.
+
+    Args:
+        config: Of the agent.
+        provider: The provider's id.
+        endpoint: The fingerprint of where requests go.
+
+    Raises:
+        ProviderUnavailable: No model is configured, and the provider has no default.
+    """
+    search, row = config.search, PROVIDERS[provider]
+    name = search.model or row.default_model
+    if name is None:
+        error = ProviderUnavailable(provider, "no model is configured", action="Set memorySearch.model.")
+        raise mark_permanent(error)
+    model = find_model(name)
+    document_type, query_type = _choose_types(search, row, model)
+    return Plan(
+        space=Space(
+            provider=provider,
+            model=name,
+            endpoint=endpoint,
+            input_type=document_type or model.document_prefix.strip(),
+            dimensions=search.output_dimensionality or model.dimensions,
+        ),
+        provider=row,
+        model=model,
+        dimensions=search.output_dimensionality,
+        document_type=document_type,
+        query_type=query_type,
+    )
+
+
+def _choose_types(search: SearchSettings, row: ProviderRow, model: ModelRow) -> tuple[str, str]:
+    """Return the input types of documents and queries: the user's, else the model's own where the endpoint takes them.
+
+    A server that speaks OpenAI's protocol may refuse a field which that protocol lacks: it gets one on demand only.
+    """
+    known = (model.document_type, model.query_type) if row.sends_types else ("", "")
+    return (
+        search.document_input_type or search.input_type or known[0],
+        search.query_input_type or search.input_type or known[1],
+    )

@@ -203,27 +203,15 @@ class Outages:
         if (outage := self.current()) is not None and outage.reason != error.reason:
             self._write(replace(outage, reason=error.reason, action=error.action))
 
-    def is_long(self, outage: Outage | None) -> bool:
-        """Return True if another provider may take over, or has done so."""
-        return outage is not None and outage.is_long(self._clock())
-
-    def is_due(self, outage: Outage) -> bool:
-        """Return True if the provider is to be tried again."""
-        return outage.is_due(self._clock())
-
     def outage_error(self) -> ProviderUnavailable | None:
         """Return the error of the current outage; None when the provider is not known to be out."""
         outage = self.current()
-        return None if outage is None else self.to_error(outage)
+        return None if outage is None else outage.to_error(self._clock())
 
     def pause_error(self) -> ProviderUnavailable | None:
         """Return the error while the provider is not to be asked; None when it may be asked."""
-        outage = self.current()
-        return None if outage is None or self.is_due(outage) else self.to_error(outage)
-
-    def to_error(self, outage: Outage) -> ProviderUnavailable:
-        """Return the error that tells of an outage."""
-        return outage.to_error(self._clock())
+        outage, now = self.current(), self._clock()
+        return None if outage is None or outage.is_due(now) else outage.to_error(now)
 
     def _write(self, outage: Outage | None) -> None:
         if not self._log.writable:

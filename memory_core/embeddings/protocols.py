@@ -1,16 +1,20 @@
-"""The protocols of embedding providers, and the values that go in and out."""
+"""The protocols of embedding providers, the values that go in and out, and what local and remote ones share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, runtime_checkable
 
+from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError
 from memory_core.records import Calibration, Space
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+T = TypeVar("T")
 
 TextKind = Literal["document", "query"]
 
@@ -107,3 +111,59 @@ class TokenModel(Protocol):
     def token_vectors(self, ids: NDArray[np.uint16]) -> NDArray[np.float32]:
         """Return rows of the token table, not normalised, shape (len(ids), dimensions); zeros for tokens that mean nothing."""
         ...
+
+
+@dataclass(slots=True)
+class Deadline:
+    """The deadline of one call, with the last error that was met before it.
+
+    Attributes:
+        ends_at: Monotonic seconds; None waits for ever.
+        last: The error of the last attempt.
+    """
+
+    ends_at: float | None = None
+    last: ProviderError | None = None
+
+    @classmethod
+    def until(cls, timeout_seconds: float | None) -> Deadline:
+        """Begin now and end after a timeout; None waits for ever."""
+        return cls(None if timeout_seconds is None else time.monotonic() + timeout_seconds)
+
+    @property
+    def left_seconds(self) -> float | None:
+        """Seconds until the deadline, 0 behind it; None without one."""
+        return None if self.ends_at is None else max(0.0, self.ends_at - time.monotonic())
+
+
+def find_runs(outcomes: Mapping[int, T | ProviderError]) -> Iterator[tuple[int, list[T]]]:
+    """Yield the results of consecutive numbers together, as (first number, results); errors are left out."""
+    first, run = 0, list[T]()
+    for number in sorted(outcomes):
+        outcome = outcomes[number]
+        if isinstance(outcome, ProviderError):
+            continue
+        if run and number != first + len(run):
+            yield first, run
+            run = []
+        first = first if run else number
+        run.append(outcome)
+    if run:
+        yield first, run
+
+
+def is_outage(error: ProviderError) -> bool:
+    """Return True if the provider as a whole is out of order, so that sending it more is pointless."""
+    return not isinstance(error, InputTooLarge | InvalidEmbedding)
+
+
+def list_failures(outcomes: Mapping[int, object]) -> list[ProviderError]:
+    """Return the errors among outcomes."""
+    return [outcome for outcome in outcomes.values() if isinstance(outcome, ProviderError)]
+
+
+def summarise(failures: Sequence[ProviderError], texts: int) -> ProviderError:
+    """Return the error to raise for many: an outage before the error of a single text, with a note that counts them."""
+    error = next(filter(is_outage, failures), failures[0])
+    error.add_note(f"At least {len(failures)} of {texts} texts got no embedding.")
+    return error

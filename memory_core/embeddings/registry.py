@@ -68,7 +68,7 @@ def _choose_automatically(config: AgentConfig, keys: KeySources) -> Choice:
     for provider in AUTOMATIC:
         found = find_key(config, provider, environ=keys.auto_environ, resolve_api_key=keys.resolve)
         if found:
-            return Choice(provider, f"a key was found in {found.origin}")
+            return Choice(provider, f"a key was found in {found[1]}")
     where = "" if keys.auto_environ else " in the configuration or offered by the host"
     return Choice("static", f"no key{where} and no local model file were found")
 
@@ -156,8 +156,7 @@ def open_remote(
         ProviderUnavailable: No key, no model or no usable URL is configured.
     """
     from memory_core.embeddings.credentials import resolve_endpoint
-    from memory_core.embeddings.models import PROVIDERS
-    from memory_core.embeddings.plan import make_plan
+    from memory_core.embeddings.models import PROVIDERS, make_plan
     from memory_core.embeddings.remote.batches import BatchApi, open_batches
     from memory_core.embeddings.remote.provider import RequestProvider, Transport
 
@@ -179,13 +178,13 @@ def open_remote(
 
         transport = LitellmTransport(endpoint, plan)
     elif route == "gemini":
-        from memory_core.embeddings.remote.gemini_api import GeminiBatches, GeminiTransport
+        from memory_core.embeddings.remote.gemini_api import GeminiApi
 
-        transport, batches = GeminiTransport(endpoint, plan), GeminiBatches(endpoint, plan)
+        transport, batches = GeminiApi(endpoint, plan), GeminiApi(endpoint, plan)  # one for each loop
     else:
-        from memory_core.embeddings.remote.openai_api import OpenAIBatches, OpenAITransport
+        from memory_core.embeddings.remote.openai_api import OpenAIApi
 
-        transport = OpenAITransport(endpoint, plan)
-        batches = OpenAIBatches(endpoint, plan) if provider == "openai" else None
+        transport = OpenAIApi(endpoint, plan)
+        batches = OpenAIApi(endpoint, plan) if provider == "openai" else None
     bulk = open_batches(config, batches, plan.space, switch) if batches else None
     return RequestProvider(plan, transport, retries=retries, bulk=bulk)

@@ -12,7 +12,7 @@ import pytest
 from memory_core.config.settings import Batch, Remote, Secret
 from memory_core.embeddings.registry import open_remote
 from memory_core.embeddings.remote.batches import SMALLEST, BatchSwitch
-from memory_core.embeddings.remote.openai_api import OpenAIBatches
+from memory_core.embeddings.remote.openai_api import OpenAIApi
 from memory_core.errors import ProviderUnavailable
 from tests.servers.clients import KEY, QUICK, agent_config, assert_right, collected, texts_of
 from tests.servers.gemini import GeminiServer
@@ -184,7 +184,7 @@ def in_background(provider: RequestProvider, texts: list[str]) -> tuple[threadin
 def test_so_many_jobs_as_configured_run_at_a_time(
     openai: OpenAIServer, opened: Open, monkeypatch: pytest.MonkeyPatch, concurrency: int
 ) -> None:
-    monkeypatch.setattr(OpenAIBatches, "max_texts", 100)
+    monkeypatch.setattr(OpenAIApi, "max_texts", 100)
     openai.polls_until_done = 10**9
     thread, outcome = in_background(opened("openai", openai.url, concurrency=concurrency), texts_of(500))
     assert eventually(lambda: len(openai.jobs) == concurrency and polls(openai) > 10 * concurrency)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from memory_core.config.settings import Remote, Secret
-from memory_core.embeddings.plan import make_plan
+from memory_core.embeddings.models import make_plan
 from memory_core.embeddings.protocols import EmbeddingProvider, TextKind
 from memory_core.embeddings.registry import open_remote
 from memory_core.embeddings.remote.provider import RequestProvider

@@ -22,8 +22,8 @@ from memory_core.embeddings import vectors
 from memory_core.embeddings.error_mapping import mark_permanent
 from memory_core.embeddings.local.hub import HubFile, fetch
 from memory_core.embeddings.local.model import PACKAGE, Computed, Model, find_model_file, find_weights, is_package
-from memory_core.embeddings.plan import Deadline, Plan, find_runs, list_failures, make_plan, summarise
-from memory_core.embeddings.protocols import TextKind, TokenEmbedding
+from memory_core.embeddings.models import Plan, make_plan
+from memory_core.embeddings.protocols import Deadline, TextKind, TokenEmbedding, find_runs, list_failures, summarise
 from memory_core.errors import InvalidEmbedding, ProviderError, ProviderUnavailable, RequestTimeout
 from memory_core.records import Space
 from memory_core.threads import NoAnswer, start_call, wait_for

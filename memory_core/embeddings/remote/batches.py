@@ -23,7 +23,7 @@ from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import Batch
 from memory_core.embeddings.error_mapping import translate_errors
-from memory_core.embeddings.remote.loop import BackgroundLoop, LoopClosed, Retries
+from memory_core.embeddings.remote.loop import BackgroundLoop, Retries
 from memory_core.errors import InvalidEmbedding, ProviderError, ProviderUnavailable
 from memory_core.records import Space
 
@@ -255,7 +255,7 @@ class BatchEmbedder:
                 running.append(future)
             for _ in running:
                 yield ended.get().result()
-        except (LoopClosed, CancelledError) as error:
+        except CancelledError as error:
             raise ProviderUnavailable(self._space.provider, "it was closed while a batch ran") from error
         finally:
             for future in running:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from memory_core.embeddings.credentials import Endpoint, find_origin
 from memory_core.embeddings.error_mapping import mark_permanent
-from memory_core.embeddings.plan import Plan
+from memory_core.embeddings.models import Plan
 from memory_core.embeddings.protocols import TextKind
 from memory_core.embeddings.remote.batches import JobState, parse_lines, parse_object
 from memory_core.embeddings.remote.http import Http, bound_answer, bound_results, join_url
@@ -26,17 +26,24 @@ if TYPE_CHECKING:
     from memory_core.embeddings.vectors import Row
 
 
-class GeminiTransport:
-    """Sends one request to `<base URL>/models/<model>:batchEmbedContents`. httpx is imported when the first one is sent."""
+class GeminiApi:
+    """A `Transport`, which sends one request to `<base URL>/models/<model>:batchEmbedContents`, and a `BatchApi`.
+
+    httpx is imported when the first request is sent.
+    """
+
+    max_texts = 50_000
+    max_bytes = 500_000_000
 
     def __init__(self, endpoint: Endpoint, plan: Plan) -> None:
-        self._endpoint = endpoint
+        self._provider = endpoint.provider
+        self._url = endpoint.base_url or ""
         self._plan = plan
         self._http = Http(endpoint, key_header="x-goog-api-key", key_prefix="")
 
     async def send(self, texts: Sequence[str], kind: TextKind) -> Sequence[Row]:
         """See `Transport`."""
-        url = join_url(self._endpoint.base_url or "", f"/models/{self._plan.space.model}:batchEmbedContents")
+        url = join_url(self._url, f"/models/{self._plan.space.model}:batchEmbedContents")
         request = {"requests": [_make_item(self._plan, text, kind) for text in texts]}
         _, body = await self._http.fetch("POST", url, max_bytes=bound_answer(len(texts)), json=request)
         return self._read_rows(body)
@@ -45,44 +52,8 @@ class GeminiTransport:
         """See `Transport`."""
 
     async def close(self) -> None:
-        """See `Transport`."""
+        """See `Transport` and `BatchApi`."""
         await self._http.close()
-
-    def _read_rows(self, body: bytes) -> list[Row]:
-        provider = self._endpoint.provider
-        vectors: list[Any] | None
-        try:
-            vectors = [item["values"] for item in json.loads(body)["embeddings"]]
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            vectors = None
-        if vectors is None:  # outside the handler: the answer is no part of the new error's context
-            raise InvalidEmbedding(
-                provider, f"{find_origin(self._endpoint.base_url or '')} sent no embeddings that could be read"
-            )
-        dimensions = self._plan.shortened_dimensions
-        return [shorten(decode(vector, provider=provider), dimensions) for vector in vectors]
-
-
-def _make_item(plan: Plan, text: str, kind: TextKind) -> dict[str, Any]:
-    """Return the request for one text, an EmbedContentRequest."""
-    item: dict[str, Any] = {"model": f"models/{plan.space.model}", "content": {"parts": [{"text": text}]}}
-    if task := plan.input_type(kind):
-        item["taskType"] = task
-    if plan.dimensions:
-        item["outputDimensionality"] = plan.dimensions
-    return item
-
-
-class GeminiBatches:
-    """A `BatchApi`."""
-
-    max_texts = 50_000
-    max_bytes = 500_000_000
-
-    def __init__(self, endpoint: Endpoint, plan: Plan) -> None:
-        self._url = endpoint.base_url or ""
-        self._plan = plan
-        self._http = Http(endpoint, key_header="x-goog-api-key", key_prefix="")
 
     async def submit(self, texts: Mapping[str, str]) -> str:
         """See `BatchApi`."""
@@ -109,15 +80,22 @@ class GeminiBatches:
         url = join_url(self._service_url("download"), f"/{state.results}:download")
         url += "&alt=media" if "?" in url else "?alt=media"
         _, body = await self._http.fetch("GET", url, max_bytes=bound_results(texts))
-        return dict(_read_rows(body, self._plan.space.provider))
+        return dict(_read_results(body, self._provider))
 
     async def cancel(self, job: str) -> None:
         """See `BatchApi`."""
         await self._http.fetch("POST", join_url(self._url, f"/{job}:cancel"))
 
-    async def close(self) -> None:
-        """See `BatchApi`."""
-        await self._http.close()
+    def _read_rows(self, body: bytes) -> list[Row]:
+        vectors: list[Any] | None
+        try:
+            vectors = [item["values"] for item in json.loads(body)["embeddings"]]
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            vectors = None
+        if vectors is None:  # outside the handler: the answer is no part of the new error's context
+            raise InvalidEmbedding(self._provider, f"{find_origin(self._url)} sent no embeddings that could be read")
+        dimensions = self._plan.shortened_dimensions
+        return [shorten(decode(vector, provider=self._provider), dimensions) for vector in vectors]
 
     async def _upload(self, content: bytes) -> str:
         """Upload a file and return its name, such as files/abc."""
@@ -133,7 +111,7 @@ class GeminiBatches:
         )
         url = headers.get("x-goog-upload-url", "")
         if find_origin(url) != find_origin(self._url):  # the key goes along
-            raise mark_permanent(ProviderUnavailable(self._plan.space.provider, "its upload went to another host"))
+            raise mark_permanent(ProviderUnavailable(self._provider, "its upload went to another host"))
         finish = {"X-Goog-Upload-Offset": "0", "X-Goog-Upload-Command": "upload, finalize"}
         found = await self._fetch_json("POST", url, headers=finish, content=content)
         return str(found["file"]["name"])
@@ -146,10 +124,20 @@ class GeminiBatches:
 
     async def _fetch_json(self, method: str, url: str, **arguments: Any) -> dict[str, Any]:
         _, body = await self._http.fetch(method, url, **arguments)
-        return parse_object(body, self._plan.space.provider)
+        return parse_object(body, self._provider)
 
 
-def _read_rows(body: bytes, provider: str) -> Iterator[tuple[str, Row]]:
+def _make_item(plan: Plan, text: str, kind: TextKind) -> dict[str, Any]:
+    """Return the request for one text, an EmbedContentRequest."""
+    item: dict[str, Any] = {"model": f"models/{plan.space.model}", "content": {"parts": [{"text": text}]}}
+    if task := plan.input_type(kind):
+        item["taskType"] = task
+    if plan.dimensions:
+        item["outputDimensionality"] = plan.dimensions
+    return item
+
+
+def _read_results(body: bytes, provider: str) -> Iterator[tuple[str, Row]]:
     for line in parse_lines(body):
         values = ((line.get("response") or {}).get("embedding") or {}).get("values")
         if values:

@@ -161,14 +161,11 @@ _URL_ACTION = "Check that it runs and that memorySearch.remote.baseUrl is right.
 _unlogged: contextvars.ContextVar[bool] = contextvars.ContextVar("memory_core_unlogged", default=False)
 
 
-class _OthersOnly(logging.Filter):
-    """Lets pass the records of everybody's requests but ours, whose URLs and headers may hold credentials."""
-
-    def filter(self, record: logging.LogRecord) -> bool:  # noqa: ARG002 - each record counts alike
-        return not _unlogged.get()
+def _keep_others(_: logging.LogRecord) -> bool:
+    """Let pass the records of everybody's requests but ours, whose URLs and headers may hold credentials."""
+    return not _unlogged.get()
 
 
-_OTHERS_ONLY = _OthersOnly()
 _LOGGERS = ("httpx", "httpcore.http11", "httpcore.proxy", "openai._base_client")
 
 
@@ -176,7 +173,7 @@ _LOGGERS = ("httpx", "httpcore.http11", "httpcore.proxy", "openai._base_client")
 def keep_out_of_logs() -> Iterator[None]:
     """Keep the requests of a block out of the logs of HTTP libraries; those of other threads and tasks are logged on."""
     for name in _LOGGERS:
-        logging.getLogger(name).addFilter(_OTHERS_ONLY)  # once, however often it is added
+        logging.getLogger(name).addFilter(_keep_others)  # once, however often it is added
     token = _unlogged.set(True)
     try:
         yield

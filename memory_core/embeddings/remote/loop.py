@@ -23,10 +23,6 @@ T = TypeVar("T")
 UNWIND_SECONDS = 5.0
 
 
-class LoopClosed(Exception):
-    """Something was submitted to a loop that is closed."""
-
-
 class BackgroundLoop:
     """Runs coroutines in a daemon thread. Safe to use from any thread."""
 
@@ -39,14 +35,12 @@ class BackgroundLoop:
         self._unsettled: set[Future[Any]] = set()
 
     def submit(self, work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
-        """Start a coroutine and return its future, which can be waited for and cancelled.
-
-        Raises:
-            LoopClosed: After `close`.
-        """
+        """Start a coroutine and return its future, which can be waited for and cancelled; a cancelled one after `close`."""
         with self._lock:
             if self._closed:
-                raise LoopClosed
+                refused = Future[T]()
+                refused.cancel()
+                return refused
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(target=self._run, args=(self._loop,), name=self._name, daemon=True)

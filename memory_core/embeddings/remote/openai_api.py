@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memory_core.embeddings.credentials import Endpoint, find_origin
-from memory_core.embeddings.plan import Plan
+from memory_core.embeddings.models import Plan
 from memory_core.embeddings.protocols import TextKind
 from memory_core.embeddings.remote.batches import JobState, parse_lines, parse_object
 from memory_core.embeddings.remote.http import MAX_REFUSAL_BYTES, Http, bound_answer, bound_results, join_url
@@ -25,18 +25,28 @@ if TYPE_CHECKING:
     from memory_core.embeddings.vectors import Row
 
 
-class OpenAITransport:
-    """Sends one request to `<base URL>/embeddings`. httpx is imported when the first one is sent."""
+_RUNNING = frozenset({"validating", "in_progress", "finalizing", "cancelling"})
+
+
+class OpenAIApi:
+    """A `Transport`, which sends one request to `<base URL>/embeddings`, and a `BatchApi`.
+
+    httpx is imported when the first request is sent.
+    """
+
+    max_texts = 50_000
+    max_bytes = 190_000_000
 
     def __init__(self, endpoint: Endpoint, plan: Plan) -> None:
-        self._endpoint = endpoint
+        self._provider = endpoint.provider
+        self._url = endpoint.base_url or ""
         self._plan = plan
         self._asks_base64 = plan.provider.base64
         self._http = Http(endpoint)
 
     async def send(self, texts: Sequence[str], kind: TextKind) -> Sequence[Row]:
         """See `Transport`."""
-        url, limit = join_url(self._endpoint.base_url or "", "/embeddings"), bound_answer(len(texts))
+        url, limit = join_url(self._url, "/embeddings"), bound_answer(len(texts))
         request = self._make_request(texts, kind)
         status, headers, body = await self._http.request("POST", url, max_bytes=limit, json=request)
         if self._asks_base64 and status in {400, 422} and b"encoding_format" in body:
@@ -50,59 +60,8 @@ class OpenAITransport:
         """See `Transport`: httpx needs no time to load."""
 
     async def close(self) -> None:
-        """See `Transport`."""
+        """See `Transport` and `BatchApi`."""
         await self._http.close()
-
-    def _make_request(self, texts: Sequence[str], kind: TextKind) -> dict[str, Any]:
-        plan = self._plan
-        optional = {
-            plan.provider.dimensions_field: plan.dimensions,
-            "input_type": plan.input_type(kind) or None,
-            "encoding_format": "base64" if self._asks_base64 else None,
-        }
-        named = {name: value for name, value in optional.items() if value is not None}
-        return {"model": plan.space.model, "input": list(texts), **named}
-
-    def _read_rows(self, body: bytes, headers: Mapping[str, str]) -> list[Row]:
-        provider = self._endpoint.provider
-        try:
-            answer = json.loads(body)
-            if "data" not in answer:
-                raise self._http.to_error(_find_status(answer), headers, body[:MAX_REFUSAL_BYTES])
-            items = answer["data"]
-            if all(isinstance(item.get("index"), int) for item in items):
-                items = sorted(items, key=lambda item: item["index"])
-            vectors = [item["embedding"] for item in items]
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            vectors = None
-        if vectors is None:  # outside the handler: the answer is no part of the new error's context
-            raise InvalidEmbedding(
-                provider, f"{find_origin(self._endpoint.base_url or '')} sent no embeddings that could be read"
-            )
-        dimensions = self._plan.shortened_dimensions
-        return [shorten(decode(vector, provider=provider), dimensions) for vector in vectors]
-
-
-def _find_status(answer: Mapping[str, Any]) -> int:
-    """Return the status of an error that came with HTTP 200 (OpenRouter does so); 502 when it names none."""
-    error = answer.get("error")
-    code = error.get("code") if isinstance(error, dict) else None
-    return code if isinstance(code, int) and 400 <= code < 600 else 502
-
-
-_RUNNING = frozenset({"validating", "in_progress", "finalizing", "cancelling"})
-
-
-class OpenAIBatches:
-    """A `BatchApi`."""
-
-    max_texts = 50_000
-    max_bytes = 190_000_000
-
-    def __init__(self, endpoint: Endpoint, plan: Plan) -> None:
-        self._url = endpoint.base_url or ""
-        self._plan = plan
-        self._http = Http(endpoint)
 
     async def submit(self, texts: Mapping[str, str]) -> str:
         """See `BatchApi`."""
@@ -124,15 +83,37 @@ class OpenAIBatches:
         """See `BatchApi`."""
         url = join_url(self._url, f"/files/{state.results}/content")
         _, body = await self._http.fetch("GET", url, max_bytes=bound_results(texts))
-        return dict(_read_rows(body, self._plan.space.provider))
+        return dict(_read_results(body, self._provider))
 
     async def cancel(self, job: str) -> None:
         """See `BatchApi`."""
         await self._fetch_json("POST", f"/batches/{job}/cancel")
 
-    async def close(self) -> None:
-        """See `BatchApi`."""
-        await self._http.close()
+    def _make_request(self, texts: Sequence[str], kind: TextKind) -> dict[str, Any]:
+        plan = self._plan
+        optional = {
+            plan.provider.dimensions_field: plan.dimensions,
+            "input_type": plan.input_type(kind) or None,
+            "encoding_format": "base64" if self._asks_base64 else None,
+        }
+        named = {name: value for name, value in optional.items() if value is not None}
+        return {"model": plan.space.model, "input": list(texts), **named}
+
+    def _read_rows(self, body: bytes, headers: Mapping[str, str]) -> list[Row]:
+        try:
+            answer = json.loads(body)
+            if "data" not in answer:
+                raise self._http.to_error(_find_status(answer), headers, body[:MAX_REFUSAL_BYTES])
+            items = answer["data"]
+            if all(isinstance(item.get("index"), int) for item in items):
+                items = sorted(items, key=lambda item: item["index"])
+            vectors = [item["embedding"] for item in items]
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            vectors = None
+        if vectors is None:  # outside the handler: the answer is no part of the new error's context
+            raise InvalidEmbedding(self._provider, f"{find_origin(self._url)} sent no embeddings that could be read")
+        dimensions = self._plan.shortened_dimensions
+        return [shorten(decode(vector, provider=self._provider), dimensions) for vector in vectors]
 
     def _make_line(self, key: str, text: str) -> dict[str, Any]:
         body: dict[str, Any] = {"model": self._plan.space.model, "input": text, "encoding_format": "base64"}
@@ -142,10 +123,17 @@ class OpenAIBatches:
 
     async def _fetch_json(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
         _, body = await self._http.fetch(method, join_url(self._url, path), **arguments)
-        return parse_object(body, self._plan.space.provider)
+        return parse_object(body, self._provider)
 
 
-def _read_rows(body: bytes, provider: str) -> Iterator[tuple[str, Row]]:
+def _find_status(answer: Mapping[str, Any]) -> int:
+    """Return the status of an error that came with HTTP 200 (OpenRouter does so); 502 when it names none."""
+    error = answer.get("error")
+    code = error.get("code") if isinstance(error, dict) else None
+    return code if isinstance(code, int) and 400 <= code < 600 else 502
+
+
+def _read_results(body: bytes, provider: str) -> Iterator[tuple[str, Row]]:
     for line in parse_lines(body):
         answer = (line.get("response") or {}).get("body") or {}
         for item in (answer.get("data") or [])[:1]:

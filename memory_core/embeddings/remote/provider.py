@@ -8,16 +8,17 @@ from __future__ import annotations
 import asyncio
 import queue
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from memory_core.embeddings import vectors
-from memory_core.embeddings.error_mapping import is_outage, mark_permanent, translate_errors
-from memory_core.embeddings.plan import Deadline, Plan, find_runs, list_failures, summarise
-from memory_core.embeddings.protocols import TextKind
-from memory_core.embeddings.remote.loop import BackgroundLoop, LoopClosed, Retries
+from memory_core.embeddings.error_mapping import mark_permanent, translate_errors
+from memory_core.embeddings.models import Plan
+from memory_core.embeddings.protocols import Deadline, TextKind, find_runs, is_outage, list_failures, summarise
+from memory_core.embeddings.remote.loop import BackgroundLoop, Retries
 from memory_core.errors import (
     InputTooLarge,
     InvalidEmbedding,
@@ -156,7 +157,7 @@ class RequestProvider:
     def embed_query(self, text: str, *, timeout_seconds: float | None = None) -> Row:
         """See `EmbeddingProvider`."""
         prefixed = self._plan.add_prefix(text, "query")
-        return self._wait_for(self._submit(lambda: self._embed_query(prefixed, timeout_seconds)))
+        return self._wait_for(self._loop.submit(lambda: self._embed_query(prefixed, timeout_seconds)))
 
     def close(self) -> None:
         """Cancel what runs at once; those who wait get a ProviderError."""
@@ -175,7 +176,9 @@ class RequestProvider:
                 while len(running) < self._plan.provider.concurrency and not any(map(is_outage, failures)):
                     if (request := next(waiting, None)) is None:
                         break
-                    running.add(self._begin_request(request, texts, ended))
+                    future = self._loop.submit(partial(self._embed_request, request, texts))
+                    future.add_done_callback(ended.put)
+                    running.add(future)
                 if not running:
                     break
                 future = ended.get()
@@ -189,27 +192,12 @@ class RequestProvider:
         if failures:
             raise summarise(failures, len(indices))
 
-    def _begin_request(
-        self, request: list[int], texts: Sequence[str], ended: queue.SimpleQueue[Future[Outcomes]]
-    ) -> Future[Outcomes]:
-        future = self._submit(lambda: self._embed_request(request, [texts[index] for index in request]))
-        future.add_done_callback(ended.put)
-        return future
-
-    def _submit(self, work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
-        try:
-            return self._loop.submit(work)
-        except LoopClosed as error:
-            raise self._closed_error() from error
-
     def _wait_for(self, future: Future[T]) -> T:
         try:
             return future.result()
         except CancelledError as error:
-            raise self._closed_error() from error
-
-    def _closed_error(self) -> ProviderError:
-        return mark_permanent(ProviderUnavailable(self._space.provider, "it was closed while it was needed"))
+            closed = ProviderUnavailable(self._space.provider, "it was closed while it was needed")
+            raise mark_permanent(closed) from error
 
     def _check_bulk(self, rows: Outcomes) -> Outcomes:
         """Check the rows of a job; what is unusable is left out, so that requests embed those texts."""
@@ -224,7 +212,7 @@ class RequestProvider:
     # What follows runs in the loop.
 
     async def _embed_request(self, indices: list[int], texts: Sequence[str]) -> Outcomes:
-        outcomes, _ = await self._embed(texts, "document", Deadline())
+        outcomes, _ = await self._embed([texts[index] for index in indices], "document", Deadline())
         return dict(zip(indices, outcomes, strict=True))
 
     async def _embed_query(self, text: str, timeout_seconds: float | None) -> Row:

@@ -48,8 +48,8 @@ def test_the_first_place_that_has_a_key_wins(tmp_path: Path, first: int) -> None
     )
 
     assert found is not None
-    assert found.key.reveal() == f"key {first}"
-    assert found.origin == PLACES[first]
+    assert found[0].reveal() == f"key {first}"
+    assert found[1] == PLACES[first]
 
 
 @pytest.mark.parametrize("blank", ["", "  ", "\n"])

@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.embeddings.plan import find_runs
+from memory_core.embeddings.protocols import find_runs
 from memory_core.embeddings.remote.provider import FILL, Limits, halve, pack_requests
 from memory_core.errors import ProviderUnavailable
 from memory_core.text.tokens import estimate_tokens
