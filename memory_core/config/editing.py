@@ -6,15 +6,16 @@ is read again, and refused unless it says exactly what is wanted.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import partial
 from io import StringIO
 from typing import Any
 
-from memory_core.config import json_text
 from memory_core.config.documents import parse_json5, parse_toml
 
 _Edit = Callable[[MutableMapping[str, Any]], None]
@@ -55,9 +56,7 @@ def put_entry(text: str, suffix: str, keys: Sequence[str], value: Any) -> str:
     Raises:
         NotEditable: It is not possible.
     """
-    return _change(
-        text, suffix, partial(_put, keys=keys, value=value), partial(json_text.put_entry, keys=keys, value=value)
-    )
+    return _change(text, suffix, partial(_put, keys=keys, value=value), partial(_put_json, keys=keys, value=value))
 
 
 def take_entry(text: str, suffix: str, keys: Sequence[str]) -> str:
@@ -66,7 +65,7 @@ def take_entry(text: str, suffix: str, keys: Sequence[str]) -> str:
     Raises:
         NotEditable: It is not possible.
     """
-    return _change(text, suffix, partial(_take, keys=keys), partial(json_text.take_entry, keys=keys))
+    return _change(text, suffix, partial(_take, keys=keys), partial(_take_json, keys=keys))
 
 
 def _parse(text: str, suffix: str) -> tuple[Any, str]:
@@ -207,3 +206,171 @@ def _cut_tail(lines: Sequence[str]) -> tuple[list[str], list[str]]:
     while number and lines[number - 1].strip()[:1] in ("", "#"):
         number -= 1
     return list(lines[:number]), list(lines[number:])
+
+
+# JSON, of which no library keeps comments and white space: what is read is JSON5, and what is written is JSON.
+
+_GAP = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_STRING = re.compile(r"\"(?:\\.|[^\"\\])*+\"|'(?:\\.|[^'\\])*+'", re.DOTALL)
+_BARE = re.compile(r"[^\s,:\[\]{}\"'/]+")
+_REST_OF_LINE = re.compile(r"[ \t]*+(?://[^\n]*|/\*[^\n]*?\*/[ \t]*+)?(?=\n|$)")
+
+
+@dataclass(slots=True)
+class _Place:
+    """The place of a value in the text.
+
+    Attributes:
+        start, end: Of the value.
+        members: Of an object, the places of its values.
+        key, key_start: Of a member of an object: its key, and where that begins.
+        comma: Where the comma behind the value is; None without one.
+    """
+
+    start: int
+    end: int
+    members: list[_Place] | None = None
+    key: str = ""
+    key_start: int = 0
+    comma: int | None = None
+
+    def find(self, key: str) -> _Place | None:
+        """Return the place of a member's value; None if this is no object, or has no such member."""
+        return next((member for member in self.members or () if member.key == key), None)
+
+
+def _put_json(text: str, keys: Sequence[str], value: object) -> str:
+    """Put a value at a path; where an object replaces another, only members that differ are written, so that comments stay."""
+    if not text.strip():
+        text = "{}\n"
+    place = _locate(text, 0)
+    for depth, key in enumerate(keys, 1):
+        member = place.find(key)
+        if member is None:
+            for inner in reversed(keys[depth:]):
+                value = {inner: value}
+            return _add_member(text, place, key, value)
+        place = member
+    if place.members and isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            text = _put_json(text, [*keys, key], inner)
+        for member in place.members:
+            if member.key not in value:
+                text = _take_json(text, [*keys, member.key])
+        return text
+    if parse_json5(text[place.start : place.end]) == (value, ""):
+        return text
+    return text[: place.start] + _write(value, _indent_at(text, place.start), _step(text)) + text[place.end :]
+
+
+def _take_json(text: str, keys: Sequence[str]) -> str:
+    way: list[tuple[_Place, _Place]] = []
+    place = _locate(text, 0)
+    for key in keys:
+        member = place.find(key)
+        if member is None:
+            raise KeyError(key)
+        way.append((place, member))
+        place = member
+    while len(way) > 1 and len(way[-1][0].members or ()) == 1:  # it would leave an empty object
+        way.pop()
+    return _cut_member(text, *way[-1])
+
+
+def _add_member(text: str, place: _Place, key: str, value: object) -> str:
+    if place.members is None:
+        raise ValueError("it is no object")
+    outer = _indent_at(text, place.start)
+    step = _step(text)
+    inner = _indent_at(text, place.members[0].key_start) if place.members else outer + step
+    written = f"{json.dumps(key, ensure_ascii=False)}: {_write(value, inner, step)}"
+    if not place.members:
+        rest = text[place.start + 1 : place.end - 1]
+        closing = rest if rest.strip() else f"\n{outer}"
+        return f"{text[: place.start + 1]}\n{inner}{written}{closing}{text[place.end - 1 :]}"
+    last = place.members[-1]
+    comma = "" if last.comma is None else ","
+    after = last.end if last.comma is None else last.comma + 1
+    behind = _REST_OF_LINE.match(text, after)
+    line_end = after if behind is None else behind.end()
+    between = text[after:line_end]  # a comment on the last member
+    return f"{text[: last.end]},{between}\n{inner}{written}{comma}{text[line_end:]}"
+
+
+def _cut_member(text: str, place: _Place, member: _Place) -> str:
+    members = place.members or []
+    number = members.index(member)
+    end = member.end if member.comma is None else member.comma + 1
+    start = member.key_start
+    line = text.rfind("\n", 0, start)
+    if line >= 0 and not text[line:start].strip():
+        start = line
+    if member.comma is None and number:
+        before = members[number - 1]
+        comma = before.comma if before.comma is not None else before.end
+        return text[:comma] + text[comma + 1 : start] + text[end:]
+    if len(members) == 1 and not text[end : place.end - 1].strip():
+        end = place.end - 1
+    return text[:start] + text[end:]
+
+
+def _write(value: object, indent: str, step: str) -> str:
+    """Return a value as JSON over several lines; lists stand in one line."""
+    if not isinstance(value, Mapping) or not value:
+        return json.dumps(value, ensure_ascii=False)
+    lines = [
+        f"{indent}{step}{json.dumps(key, ensure_ascii=False)}: {_write(inner, indent + step, step)}"
+        for key, inner in value.items()
+    ]
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+
+
+def _indent_at(text: str, position: int) -> str:
+    """Return the white space at the beginning of a position's line."""
+    line = text[text.rfind("\n", 0, position) + 1 : position]
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _step(text: str) -> str:
+    found = re.search(r"\n([ \t]+)\S", text)
+    return found[1] if found else "  "
+
+
+def _locate(text: str, start: int) -> _Place:
+    """Return the place of the value that begins at a position, or behind white space and comments there."""
+    start = _skip(text, start)
+    opening = text[start : start + 1]
+    if opening not in ("{", "["):
+        scalar = _STRING.match(text, start) or _BARE.match(text, start)
+        if scalar is None:
+            raise ValueError("a value is missing")
+        return _Place(start, scalar.end())
+    places: list[_Place] = []
+    position = _skip(text, start + 1)
+    while text[position : position + 1] not in ("}", "]"):
+        if opening == "[":
+            place = _locate(text, position)
+        else:
+            named = _STRING.match(text, position) or _BARE.match(text, position)
+            if named is None:
+                raise ValueError("a key is missing")
+            place = _locate(text, _skip(text, named.end()) + 1)  # behind the colon
+            place.key, place.key_start = _read_key(named[0]), position
+        places.append(place)
+        position = _skip(text, place.end)
+        if text[position : position + 1] == ",":
+            place.comma = position
+            position = _skip(text, position + 1)
+    return _Place(start, position + 1, places if opening == "{" else None)
+
+
+def _skip(text: str, position: int) -> int:
+    """Return the place behind white space and comments."""
+    gap = _GAP.match(text, position)
+    return position if gap is None else gap.end()
+
+
+def _read_key(written: str) -> str:
+    if written.startswith('"'):
+        return str(json.loads(written))
+    return written[1:-1] if written.startswith("'") else written

@@ -47,8 +47,8 @@ ATOMS = (
 )  # fmt: skip
 # Patterns that are matched at one place of a text, and cannot say so themselves since that is not its beginning.
 MATCHED_ONCE = {
-    "memory_core.config.json_text._REST_OF_LINE[0]",
-    "memory_core.config.json_text._STRING[0]",
+    "memory_core.config.editing._REST_OF_LINE[0]",
+    "memory_core.config.editing._STRING[0]",
     "memory_core.text.tokens._CLAUSE_END[0]",
     "memory_core.text.tokens._SPACE[0]",
     "memory_core.text.units._LABEL[0]",
