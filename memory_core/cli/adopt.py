@@ -16,8 +16,8 @@ from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument
 
 if TYPE_CHECKING:
     from memory_core.config.agent import AgentConfig
-    from memory_core.hosts.adopt.copying import Action, CopyStep
     from memory_core.hosts.adopt.homes import Home
+    from memory_core.hosts.adopt.record import Action, CopyStep
 
 ACTIONS: dict[Action, str] = {"copy": "copied", "update": "updated", "same": "unchanged", "leave": "left as they are"}
 
@@ -32,7 +32,7 @@ ACTIONS: dict[Action, str] = {"copy": "copied", "update": "updated", "same": "un
 def adopt(options: Options, *, path: str | None, copy: bool, yes: bool, dry_run: bool, undo: bool) -> int:
     """Find notes of other programs, and search them where they lie, or copy them."""
     from memory_core.config.load import ConfigSource
-    from memory_core.hosts.adopt.programs import find_homes
+    from memory_core.hosts.adopt.homes import find_homes
 
     if dry_run and yes:
         raise InvalidArgument("--dry-run", "and --yes exclude each other")
@@ -117,8 +117,7 @@ def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: A
 
 
 def _copy(options: Options, asked: str | None, homes: Sequence[Home], config: AgentConfig, *, yes: bool) -> int:
-    from memory_core.hosts.adopt.copying import IMPORTS, copy_notes, plan_copies
-    from memory_core.hosts.adopt.record import change_record, load_record
+    from memory_core.hosts.adopt.record import IMPORTS, change_record, copy_notes, load_record, plan_copies
 
     workspace = Path(config.workspace)
     if not workspace.is_dir():
@@ -177,16 +176,16 @@ def _undo(options: Options, state_dir: Path) -> int:
     from memory_core.hosts.adopt.record import change_record, undo
 
     with change_record(state_dir) as adoption:
-        done = undo(adoption, state_dir)
+        removed, kept, indexed = undo(adoption, state_dir)
     if options.json:
-        output.print_json(done)
+        output.print_json({"removed": removed, "kept": kept, "indexed": indexed})
         return 0
-    if not done.removed and not done.kept:
+    if not removed and not kept:
         print("Nothing was adopted.")
         return 0
-    print(f"Removed {output.count(done.removed, 'file')} that `adopt` had written.")
-    for sentence in done.kept:
+    print(f"Removed {output.count(removed, 'file')} that `adopt` had written.")
+    for sentence in kept:
         output.complain(sentence)
-    if done.indexed:
+    if indexed:
         print("Next: memory-core index, which takes these notes out of the index")
     return 0

@@ -11,8 +11,7 @@ from dataclasses import fields
 from typing import Any, Literal
 
 from memory_core.config.agent import normalize_agent_id
-from memory_core.config.fields import to_camel
-from memory_core.config.located import (
+from memory_core.config.documents import (
     AgentSections,
     Node,
     Origin,
@@ -24,6 +23,7 @@ from memory_core.config.located import (
     name_type,
     wrap_at,
 )
+from memory_core.config.fields import to_camel
 from memory_core.config.problems import HOLDS_NUL, explain_unknown_key, find_similar, list_sections
 from memory_core.config.settings import SearchSettings
 from memory_core.errors import ConfigProblem, InvalidArgument

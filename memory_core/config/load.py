@@ -16,17 +16,15 @@ from typing import Any, TypeAlias
 
 from memory_core.config.agent import AgentConfig, normalize_agent_id
 from memory_core.config.dialects import DialectReader, Syntax, unflatten
-from memory_core.config.documents import is_toml, read_file
+from memory_core.config.documents import Sections, is_toml, join_key, read_file
 from memory_core.config.environment import (
     BACKEND,
     CONFIG,
     STATE_DIR,
     WORKSPACE,
-    Variables,
     expand_home,
     read_environment,
 )
-from memory_core.config.located import Sections, join_key
 from memory_core.config.problems import HOLDS_NUL
 from memory_core.config.resolution import Places, Resolver, find_current_folder, make_absolute
 from memory_core.config.settings import DEFAULT_AGENT, NO_SLOT, SHIPPED_BACKENDS, SLOT_ID, SLOTS_GROUP
@@ -164,8 +162,13 @@ def read_config(
         base=base,
     )
     secrets = document.get("secrets")
-    variables = Variables({**_read_variables(document), **environ}, secrets if isinstance(secrets, Mapping) else {})
-    resolver = Resolver(layers, variables, places, warnings=reader.warnings)
+    resolver = Resolver(
+        layers,
+        {**_read_variables(document), **environ},
+        secrets if isinstance(secrets, Mapping) else {},
+        places,
+        warnings=reader.warnings,
+    )
     resolver.resolve("", read.dialect)  # the defaults alone must be valid too: any agent may come to use them
     known = {agent: resolver.resolve(agent, read.dialect) for agent in resolver.known}
     problems = [*reader.problems, *flag_reader.problems, *resolver.problems, *_find_shared_stores(known.values())]

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from memory_core.config.documents import KeyPath, Node, annotate, find, join_key, name_type, remove, to_plain
 from memory_core.config.fields import WITHOUT_NUL, InvalidField, to_camel
-from memory_core.config.located import KeyPath, Node, annotate, find, join_key, name_type, remove, to_plain
 from memory_core.config.settings import ExtraPath
 from memory_core.errors import ConfigError, ConfigProblem
 

@@ -12,9 +12,7 @@ from functools import reduce
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig, make_workspace_key
-from memory_core.config.environment import Variables, expand, expand_home, find_ref_source
-from memory_core.config.fields import is_framing_header
-from memory_core.config.located import (
+from memory_core.config.documents import (
     AgentSections,
     KeyPath,
     Node,
@@ -28,6 +26,8 @@ from memory_core.config.located import (
     remove,
     to_plain,
 )
+from memory_core.config.environment import expand, expand_home, find_ref_source
+from memory_core.config.fields import is_framing_header
 from memory_core.config.problems import validate
 from memory_core.config.settings import (
     DEFAULT_AGENT,
@@ -110,11 +110,17 @@ class Resolver:
     """Merges the layers, of which later ones win, validates the outcome, and resolves paths."""
 
     def __init__(
-        self, layers: Sequence[Sections], variables: Variables, places: Places, *, warnings: Sequence[str] = ()
+        self,
+        layers: Sequence[Sections],
+        environ: Mapping[str, str],
+        secrets: Mapping[str, object],
+        places: Places,
+        *,
+        warnings: Sequence[str] = (),
     ) -> None:
         self._layers = layers
-        self._variables = variables
-        self._environ = variables.environ
+        self._environ = environ
+        self._secrets = secrets
         self.places = places
         self.problems: list[ConfigProblem] = []
         self.warnings = list(warnings)
@@ -194,7 +200,7 @@ class Resolver:
         def note(where: Node, problem: str) -> None:
             self.problems.append(ConfigProblem(where.key, problem))
 
-        return change(node, ("remote",), lambda remote: expand(remote, self._variables, note))
+        return change(node, ("remote",), lambda remote: expand(remote, self._environ, self._secrets, note))
 
     def _read_accounts(self) -> dict[str, ProviderAccount]:
         names = dict.fromkeys(name for layer in self._layers for name in layer.providers)
@@ -209,7 +215,7 @@ class Resolver:
         key, _ = find(node, ("apiKey",))
         if find_ref_source(key) in ("exec", "store") and name not in self._find_chosen_accounts():
             node = change(node, ("apiKey",), lambda given: replace(given, content=None))  # no program runs for nothing
-        account = expand(node, self._variables, note)
+        account = expand(node, self._environ, self._secrets, note)
         api_key = self._read_string(account, "apiKey")
         return ProviderAccount(
             api_key=None if api_key is None else Secret(api_key),

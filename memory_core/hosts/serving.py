@@ -39,39 +39,34 @@ def listen(host: str, port: int) -> Iterator[socket.socket]:
         yield listener
 
 
-class RestWhenQuiet:
-    """Calls `rest` in a thread after every quiet minute, inside of a `with` block.
+@contextmanager
+def resting_when_quiet(
+    rest: Callable[[], None], called: threading.Event, *, seconds: float = REST_SECONDS
+) -> Iterator[None]:
+    """Call `rest` in a thread after every quiet minute until the block ends.
 
-    Without further calls it does so again and again, since syncs in the background load what they need, too.
+    Without further calls that happens again and again, since syncs in the background load what they need, too.
 
     Args:
         rest: Lets go of what calls can read again.
+        called: Is set by whoever calls or has called.
         seconds: How long nobody has called.
     """
+    over = threading.Event()
 
-    def __init__(self, rest: Callable[[], None], *, seconds: float = REST_SECONDS) -> None:
-        self._rest = rest
-        self._seconds = seconds
-        self._called = threading.Event()
-        self._over = False
-
-    def note_call(self) -> None:
-        """Note that somebody calls, or has called."""
-        self._called.set()
-
-    def __enter__(self) -> None:
-        threading.Thread(target=self._run, name="memory-core-rest", daemon=True).start()
-
-    def __exit__(self, *_: object) -> None:
-        self._over = True
-        self._called.set()
-
-    def _run(self) -> None:
-        while not self._over:
-            if self._called.wait(self._seconds):
-                self._called.clear()
+    def run() -> None:
+        while not over.is_set():
+            if called.wait(seconds):
+                called.clear()
                 continue
             try:
-                self._rest()
+                rest()
             except Exception:
                 log.exception("memory-core cannot let go of what it keeps")
+
+    threading.Thread(target=run, name="memory-core-rest", daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+        called.set()

@@ -1,16 +1,46 @@
-"""A home is a place where another program keeps its memory. Nothing here writes."""
+"""Homes, the places where other programs keep their memory, and how they are found: as these document it or their code says.
+
+Nothing here writes.
+
+OpenClaw, and Clawdbot and Moltbot as it was called before: `src/config/paths.ts` and `src/agents/agent-scope.ts`. Claude Code:
+https://code.claude.com/docs/en/memory. Hermes: `tools/memory_tool.py` of NousResearch/hermes-agent. Obsidian:
+https://help.obsidian.md. basic-memory: https://docs.basicmemory.com/concepts/knowledge-format. mem0:
+https://docs.mem0.ai/cookbooks/essentials/exporting-memories.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from memory_core.config.agent import normalize_agent_id
+from memory_core.config.documents import read_file
+from memory_core.config.environment import expand_home, find_home
+from memory_core.config.resolution import find_current_folder, make_absolute
+from memory_core.config.settings import DEFAULT_AGENT
+from memory_core.errors import ConfigError, InvalidArgument
+from memory_core.hosts.install.programs import PROGRAMS, find_folder_of
 from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources.files import Sweep
-from memory_core.sources.roots import PACKAGE_TREES, Root
+from memory_core.sources.roots import PACKAGE_TREES, Root, read_stamp
+from memory_core.text.markdown import SECTION_SIGN
+
+HERMES_NOTES = ("MEMORY.md", "USER.md")
+HEAD_BYTES = 64 * 1024  # of a file, to see what it is
+MEM0_BYTES = 64 * 1024 * 1024
+SAMPLED = 20  # notes that show if a folder is basic-memory's
+STATE_FOLDERS = {"openclaw": ".openclaw", "moltbot": ".moltbot", "clawdbot": ".clawdbot"}
+TITLES = {"openclaw": "OpenClaw", "moltbot": "Moltbot", "clawdbot": "Clawdbot"}
+CONFIGURATIONS = ("openclaw.json", "moltbot.json", "clawdbot.json")
+SHARED_WORKSPACE = "~/clawd"  # the default of the oldest releases, outside the state folder
+OPENCLAW_NOTES = ("MEMORY.md", "memory.md", "USER.md", "memory")  # what it searches in a workspace
+_PERMALINK = re.compile(r"\A---\n(?:.*\n)*?permalink:", re.MULTILINE)
 
 Layout = Literal["plain", "hermes", "obsidian", "mem0"]
 
@@ -117,3 +147,298 @@ def shorten_home(path: Path) -> str:
         return f"~/{path.relative_to(Path.home()).as_posix()}".removesuffix("/.")
     except (ValueError, RuntimeError):  # elsewhere, or this user has no home folder
         return str(path)
+
+
+def find_homes(path: str | None) -> list[Home]:
+    """Return the home at a path; without one, all homes in the usual places.
+
+    Raises:
+        InvalidArgument: There is nothing at the path, or nothing that can be taken over.
+        ConfigError: The path is relative, and the current folder was removed.
+    """
+    if path is None:
+        return list(_find_usual())
+    place = make_absolute(path, find_current_folder(), os.environ)
+    if not place.exists():
+        raise InvalidArgument("PATH", f"there is no file or folder {place}")
+    finders = (
+        find_openclaw,
+        find_mem0,
+        find_claude_code,
+        find_hermes,
+        find_obsidian,
+        find_basic_memory,
+        find_folder,
+    )
+    found = next((home for find in finders if (home := find(place)) is not None), None)
+    if found is None:
+        raise InvalidArgument("PATH", f"{place} holds no Markdown, and nothing else that is known")
+    return [found]
+
+
+def _find_usual() -> Iterator[Home]:
+    for name, folder in STATE_FOLDERS.items():
+        if found := find_openclaw(find_folder_of(f"{name.upper()}_STATE_DIR", folder)):
+            yield found
+    others = [
+        find_claude_code(PROGRAMS["claude-code"].find_home()),
+        find_hermes(PROGRAMS["hermes"].find_home()),
+        *(find_obsidian(vault) for vault in list_vaults()),
+        *(find_basic_memory(project) for project in list_basic_memory_projects()),
+    ]
+    yield from (found for found in others if found is not None)
+
+
+def find_claude_code(folder: Path) -> Home | None:
+    """Return the memory in Claude Code's folder, usually ~/.claude: CLAUDE.md, rules, and the notes of every project."""
+    projects = folder / "projects"
+    if not (projects.is_dir() or (folder.name == ".claude" and (folder / "CLAUDE.md").is_file())):
+        return None
+    collector = NoteCollector("claude-code")
+    served = [path for path in (folder / "CLAUDE.md", folder / "rules") if collector.add(path, _below(path))]
+    names: list[str] = []
+    for project in sorted(projects.iterdir()) if projects.is_dir() else ():
+        name = _name_project(project)
+        if collector.add(project / "memory", f"projects/{name}"):
+            served.append(project / "memory")
+            names.append(name)
+    remarks = [f"project{'s' if len(names) > 1 else ''} {', '.join(names)}"] if names else []
+    return _make("claude-code", "Claude Code", folder, collector, served, remarks=remarks)
+
+
+def _below(path: Path) -> str:
+    return path.name if path.suffix != ".md" else ""
+
+
+def _name_project(project: Path) -> str:
+    """Return a project's name: the last part of the folder that its transcripts name, else the folder's own coded name."""
+    for transcript in sorted(project.glob("*.jsonl"))[:3]:
+        found = re.search(r'"cwd"\s*:\s*("(?:[^"\\]|\\.)*")', _read_head(transcript))
+        if found and (name := re.split(r"[/\\]", json.loads(found[1]).rstrip("/\\"))[-1]):
+            return make_fit(name)
+    return make_fit(project.name.lstrip("-"))
+
+
+def find_hermes(folder: Path) -> Home | None:
+    """Return the memory in Hermes' folder, usually ~/.hermes: `memories/MEMORY.md` and `memories/USER.md`."""
+    memories = folder / "memories"
+    place = memories if memories.is_dir() else folder
+    files = [place / name for name in HERMES_NOTES if (place / name).is_file()]
+    if not files or not (place is memories or any(SECTION_SIGN.search(_read_head(file)) for file in files)):
+        return None
+    collector = NoteCollector("hermes")
+    served = [file for file in files if collector.add(file, layout="hermes")]
+    return _make("hermes", "Hermes", folder, collector, served)
+
+
+def find_obsidian(folder: Path) -> Home | None:
+    """Return the notes of an Obsidian vault; its own folder, its plugins' and its trash are hidden, and so left out."""
+    if not (folder / ".obsidian").is_dir():
+        return None
+    collector = NoteCollector("obsidian")
+    collector.add(folder, make_fit(folder.name), layout="obsidian")
+    return _make("obsidian", "Obsidian vault", folder, collector, [folder])
+
+
+def find_basic_memory(folder: Path) -> Home | None:
+    """Return the notes of a basic-memory project: Markdown files most of which have a permalink in their front matter."""
+    sample = [_read_head(path) for path in islice(sorted(folder.rglob("*.md")), SAMPLED)] if folder.is_dir() else []
+    if not sample or sum(map(bool, map(_PERMALINK.search, sample))) * 2 <= len(sample):
+        return None
+    collector = NoteCollector("basic-memory")
+    collector.add(folder, make_fit(folder.name))
+    return _make("basic-memory", "basic-memory", folder, collector, [folder])
+
+
+def find_mem0(file: Path) -> Home | None:
+    """Return the memories in an export of mem0, a JSON file."""
+    if file.suffix.lower() != ".json" or not file.is_file() or not (memories := read_mem0(file)):
+        return None
+    note = MemoryFile(source="memory", path=file.name, real_path=file.resolve(), stamp=read_stamp(file.stat()))
+    notes = (FoundNote(note, f"mem0/{make_fit(file.stem)}.md", "mem0"),)
+    many = f"{len(memories)} memor{'ies' if len(memories) > 1 else 'y'}, as JSON"
+    return Home(source="mem0", title="mem0 export", path=file, notes=notes, remarks=(many,))
+
+
+def read_mem0(file: Path) -> list[Mapping[str, Any]]:
+    """Return the memories of a mem0 export, in its order; none if the file is something else."""
+    try:
+        if file.stat().st_size > MEM0_BYTES:
+            return []
+        document = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return []
+    if isinstance(document, Mapping):
+        document = next((document[name] for name in ("results", "memories", "data") if name in document), None)
+    rows = document if isinstance(document, list) else []
+    return [
+        row for row in rows if isinstance(row, Mapping) and isinstance(row.get("memory"), str) and row["memory"].strip()
+    ]
+
+
+def find_folder(folder: Path) -> Home | None:
+    """Return the Markdown in any folder; as a workspace if it has the notes of one, else as a plain folder."""
+    if not folder.is_dir():
+        return None
+    is_workspace = (folder / "MEMORY.md").is_file() or (folder / "memory").is_dir()
+    collector = NoteCollector("workspace" if is_workspace else "folder")
+    places = [folder / name for name in ("MEMORY.md", "USER.md", "memory")] if is_workspace else [folder]
+    served = [place for place in places if collector.add(place, _below_workspace(folder, place))]
+    if not collector.notes:
+        return None
+    workspaces = {"main": folder} if is_workspace else {}
+    title = "workspace" if is_workspace else "folder of Markdown"
+    return _make("workspace" if is_workspace else "folder", title, folder, collector, served, workspaces=workspaces)
+
+
+def _below_workspace(folder: Path, place: Path) -> str:
+    return f"{make_fit(folder.name)}/{place.name}" if place.name == "memory" else make_fit(folder.name)
+
+
+def list_vaults() -> Iterator[Path]:
+    """Yield the vaults in Obsidian's own list of them."""
+    home = Path(find_home())
+    for place in (".config", "Library/Application Support", "AppData/Roaming", ".var/app/md.obsidian.Obsidian/config"):
+        vaults = _read_json(home / place / "obsidian" / "obsidian.json").get("vaults")
+        for vault in vaults.values() if isinstance(vaults, Mapping) else ():
+            if isinstance(vault, Mapping) and isinstance(vault.get("path"), str):
+                yield Path(vault["path"])
+
+
+def list_basic_memory_projects() -> Iterator[Path]:
+    """Yield the folders of basic-memory's projects, from its configuration, else the usual one."""
+    home = Path(find_home())
+    projects = _read_json(home / ".basic-memory" / "config.json").get("projects")
+    named = list(projects.values()) if isinstance(projects, Mapping) else []
+    for each in named:
+        path = each.get("path") if isinstance(each, Mapping) else each
+        if isinstance(path, str):
+            yield Path(path)
+    if not named:
+        yield home / "basic-memory"
+
+
+def _make(
+    source: str,
+    title: str,
+    path: Path,
+    collector: NoteCollector,
+    served: list[Path],
+    *,
+    remarks: Sequence[str] = (),
+    workspaces: Mapping[str, Path] | None = None,
+) -> Home | None:
+    if not collector.notes:
+        return None
+    return Home(
+        source=source,
+        title=title,
+        path=path,
+        notes=tuple(collector.notes),
+        served=tuple(served),
+        workspaces=workspaces or {},
+        remarks=tuple(remarks),
+        failures=tuple(collector.failures),
+    )
+
+
+def _read_head(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(HEAD_BYTES).decode("utf-8", "replace").replace("\r\n", "\n")
+    except OSError:
+        return ""
+
+
+def _read_json(path: Path) -> Mapping[str, Any]:
+    try:
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, Mapping) else {}
+
+
+def find_openclaw(state_dir: Path) -> Home | None:
+    """Return the home in a state folder; None if no such program keeps its state there."""
+    named = next((state_dir / name for name in CONFIGURATIONS if (state_dir / name).is_file()), None)
+    if named is None and not (state_dir / "agents").is_dir():
+        return None
+    source = _name_program(state_dir, named)
+    remarks = [] if named is None else [named.name]
+    try:
+        document: Mapping[str, Any] = {} if named is None else read_file(named)
+    except ConfigError as error:
+        document = {}
+        remarks.append(f"which cannot be read: {error.problems[0]}")
+    workspaces = dict(_list_workspaces(document, state_dir))
+    collector = NoteCollector(source)
+    for agent, workspace in workspaces.items():
+        for name in OPENCLAW_NOTES:
+            collector.add(workspace / name, agent)
+    if sessions := sum(1 for _ in state_dir.glob("agents/*/sessions/*.jsonl")):
+        remarks.append(f"{sessions} session{'s' if sessions > 1 else ''}")
+    remarks += [f"workspace {shorten_home(path)}" for path in dict.fromkeys(workspaces.values())]
+    return Home(
+        source=source,
+        title=TITLES[source],
+        path=state_dir,
+        notes=tuple(collector.notes),
+        served=tuple(path / name for path in workspaces.values() for name in OPENCLAW_NOTES if _is_there(path, name)),
+        workspaces=workspaces,
+        remarks=tuple(remarks),
+        failures=tuple(collector.failures),
+    )
+
+
+def _name_program(state_dir: Path, configuration: Path | None) -> str:
+    by_folder = {folder: name for name, folder in STATE_FOLDERS.items()}
+    named = by_folder.get(state_dir.name)
+    return named or (configuration.stem if configuration else "openclaw")
+
+
+def _list_workspaces(document: Mapping[str, Any], state_dir: Path) -> Iterator[tuple[str, Path]]:
+    """Yield every agent whose workspace exists, and that workspace."""
+    agents = _get_section(document, "agents")
+    defaults = _get_section(agents, "defaults").get("workspace") or _get_section(document, "agent").get("workspace")
+    entries = dict(_list_entries(agents)) or {DEFAULT_AGENT: {}}
+    marked = next((name for name, entry in entries.items() if entry.get("default") is True), None)
+    main = marked or (DEFAULT_AGENT if DEFAULT_AGENT in entries else next(iter(entries)))
+    for agent, entry in entries.items():
+        own = entry.get("workspace") or (defaults if agent == main else None)
+        places = [_expand_path(own)] if isinstance(own, str) and own.strip() else _guess(agent, main, state_dir)
+        if found := next((place for place in places if place.is_dir()), None):
+            yield agent, found
+
+
+def _list_entries(agents: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    listed = agents.get("list")
+    pairs = (
+        [(entry.get("id"), entry) for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
+    )
+    for name, entry in [*pairs, *_get_section(agents, "entries").items()]:
+        try:
+            yield normalize_agent_id(str(name)), entry if isinstance(entry, Mapping) else {}
+        except InvalidArgument:
+            continue  # an id that none of our paths may hold
+
+
+def _guess(agent: str, main: str, state_dir: Path) -> list[Path]:
+    shared = Path(expand_home(SHARED_WORKSPACE))
+    if agent == main:
+        own = [] if state_dir.name == STATE_FOLDERS["openclaw"] else [shared]
+        return [state_dir / "workspace", *own]
+    return [state_dir / f"workspace-{agent}", shared.with_name(f"{shared.name}-{agent}")]
+
+
+def _expand_path(path: str) -> Path:
+    return Path(os.path.abspath(expand_home(path.strip())))  # noqa: PTH100  # symlinks stay as they are
+
+
+def _get_section(raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = raw.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _is_there(workspace: Path, name: str) -> bool:
+    path = workspace / name
+    return path.exists() and not path.is_symlink()

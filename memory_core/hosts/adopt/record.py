@@ -1,24 +1,37 @@
-"""The record of what was taken over, a file in the state folder; the configuration that is made from it; and undoing both."""
+"""Take over the notes of homes, and give them back: they are served where they lie, or copied.
+
+A record of all that, a file in the state folder, is what the configuration is made from, and what undoing goes by. Copies lie
+below `memory/imports/` of a workspace, in plain Markdown. Nothing is merged, and nothing is copied twice; what only the other
+program understands is left out or written otherwise.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from memory_core import atomic
 from memory_core.config.agent import make_workspace_key
 from memory_core.config.load import find_adopted_config
 from memory_core.config.resolution import DEFAULT_WORKSPACE, find_current_folder, make_absolute
-from memory_core.errors import ConfigError, ConfigProblem
-from memory_core.hosts.adopt.homes import Home, shorten_home
+from memory_core.errors import ConfigError, ConfigProblem, FileUnreadable, PathRefused
+from memory_core.hosts.adopt.homes import FoundNote, Home, read_mem0, shorten_home
+from memory_core.sources.notes import MAX_NOTE_BYTES, open_file
+from memory_core.text.markdown import SECTION_SIGN, leave_out_comments
 
 LOCK_SECONDS = 30.0
 OWN_WORKSPACE = "workspace"  # beside our configuration, where there is no other
+IMPORTS = "memory/imports"
+
+Action = Literal["copy", "update", "same", "leave"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,21 +76,6 @@ class Adoption:
     def is_empty(self) -> bool:
         """True if nothing is taken over."""
         return not (self.served or self.copies)
-
-
-@dataclass(frozen=True, slots=True)
-class Undone:
-    """The outcome of undoing.
-
-    Attributes:
-        removed: The number of files that were removed, indexes left out.
-        kept: A sentence about each file that stays.
-        indexed: An index that is also of other notes has the words of these until it is synced.
-    """
-
-    removed: int
-    kept: list[str]
-    indexed: bool
 
 
 def _find_record(state_dir: Path) -> Path:
@@ -216,8 +214,13 @@ def _build_config(adoption: Adoption, state_dir: Path) -> tuple[dict[str, Any], 
     return {"agents": agents}, made
 
 
-def undo(adoption: Adoption, state_dir: Path) -> Undone:
-    """Empty a record, and remove what it lists, with the index of a workspace that `adopt` has made."""
+def undo(adoption: Adoption, state_dir: Path) -> tuple[int, list[str], bool]:
+    """Empty a record, and remove what it lists, with the index of a workspace that `adopt` has made.
+
+    Returns:
+        The number of files that were removed, indexes left out; a sentence about each file that stays; and True if an index that
+        is also of other notes has the words of these until it is synced.
+    """
     removed, kept = 0, list[str]()
     for name, copy in adoption.copies.items():
         found = hash_file(Path(name))
@@ -246,4 +249,145 @@ def undo(adoption: Adoption, state_dir: Path) -> Undone:
     adoption.copies.clear()
     adoption.folders.clear()
     adoption.config_hash, adoption.workspace = "", None
-    return Undone(removed, kept, indexed)
+    return removed, kept, indexed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyStep:
+    """One note and what becomes of it.
+
+    Attributes:
+        action: "copy" writes a new file, "update" replaces a copy of ours, "same" and "leave" do nothing.
+        origin: The original.
+        target: The copy, absolute.
+        reason: Why it is left; "" otherwise.
+        data: What is written; empty where nothing is.
+    """
+
+    action: Action
+    origin: Path
+    target: Path
+    reason: str = ""
+    data: bytes = b""
+
+
+def plan_copies(adoption: Adoption, homes: Sequence[Home], workspace: Path) -> list[CopyStep]:
+    """Return what is to be done with every note of the homes; nothing is written.
+
+    Raises:
+        PathRefused: The folder of the copies would be a symbolic link.
+    """
+    folder = workspace
+    for name in IMPORTS.split("/"):
+        folder /= name
+        if folder.is_symlink():
+            raise PathRefused(str(folder), "is a symbolic link, and copies are written into real folders only")
+    return [_plan(adoption, note, folder) for note in _list_foreign(homes, workspace)]
+
+
+def _list_foreign(homes: Sequence[Home], workspace: Path) -> Iterator[FoundNote]:
+    """Yield every file once; none that lies in the workspace already."""
+    own, seen = workspace.resolve(), set[Path]()
+    for home in homes:
+        for note in home.notes:
+            if note.file.real_path not in seen and not note.file.real_path.is_relative_to(own):
+                seen.add(note.file.real_path)
+                yield note
+
+
+def _plan(adoption: Adoption, note: FoundNote, imports: Path) -> CopyStep:
+    origin = note.file.real_path
+    recorded = {copy.origin: path for path, copy in adoption.copies.items() if Path(path).is_relative_to(imports)}
+    target = (
+        Path(recorded[str(origin)]) if str(origin) in recorded else _choose(adoption, imports / note.target, origin)
+    )
+    try:
+        data = _convert(note)
+    except FileUnreadable as error:
+        return CopyStep(action="leave", origin=origin, target=target, reason=error.reason)
+    known, there = adoption.copies.get(str(target)), hash_file(target)
+    if there is None:
+        return CopyStep(action="copy", origin=origin, target=target, data=data)
+    if there == hash_bytes(data):
+        return CopyStep(action="same", origin=origin, target=target)
+    if known is None or there != known.copy_hash:
+        reason = "the copy was edited since" if known else "another file is there"
+        return CopyStep(action="leave", origin=origin, target=target, reason=reason)
+    return CopyStep(action="update", origin=origin, target=target, data=data)
+
+
+def _convert(note: FoundNote) -> bytes:
+    """Return the copy of a note; of a plain one, its own bytes.
+
+    Raises:
+        FileUnreadable: The original cannot be read.
+    """
+    if note.layout == "mem0":
+        return _convert_mem0(note).encode()
+    with open_file(note.file, max_bytes=MAX_NOTE_BYTES) as (_, stream):
+        data = stream.read()
+    if note.layout == "plain":
+        return data
+    text = data.removeprefix(b"\xef\xbb\xbf").decode(errors="replace").replace("\r\n", "\n")
+    converted = leave_out_comments(text) if note.layout == "obsidian" else _convert_hermes(note, text)
+    return converted.encode()
+
+
+def _convert_hermes(note: FoundNote, text: str) -> str:
+    """Write every entry as an item of a list; the lines of a long one stay together."""
+    entries = [entry.strip() for entry in SECTION_SIGN.split(text) if entry.strip()]
+    items = ["- " + entry.replace("\n", "\n  ") for entry in entries]
+    about = "the user" if note.file.real_path.name == "USER.md" else "the agent's work"
+    return "\n".join([f"# Hermes: about {about}", "", *items, ""])
+
+
+def _convert_mem0(note: FoundNote) -> str:
+    """Write every memory as one item of a list, with its date, under the name of whom it is about."""
+    sections: defaultdict[str, list[str]] = defaultdict(list)
+    for row in read_mem0(note.file.real_path):
+        owner = next((str(row[name]) for name in ("user_id", "agent_id", "run_id") if row.get(name)), "")
+        date = _read_day(row.get("created_at")) or _read_day(row.get("updated_at"))
+        words = " ".join(row["memory"].split())
+        sections[owner].append(f"- {date}: {words}" if date else f"- {words}")
+    lines = ["# Memories from mem0"]
+    for owner, items in sections.items():
+        lines += ["", *([f"## {owner}", ""] if owner else []), *items]
+    return "\n".join([*lines, ""])
+
+
+def _read_day(value: object) -> str | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        return datetime.fromisoformat(value).date().isoformat()
+    except ValueError:
+        return None
+
+
+def _choose(adoption: Adoption, wanted: Path, origin: Path) -> Path:
+    """Return a target that is no copy of another original."""
+    other = adoption.copies.get(str(wanted))
+    if other is None or other.origin == str(origin):
+        return wanted
+    return wanted.with_name(f"{wanted.stem}-{hash_bytes(str(origin).encode())[:8]}{wanted.suffix}")
+
+
+def copy_notes(adoption: Adoption, steps: Sequence[CopyStep]) -> None:
+    """Carry out the steps, and record each. A copy gets the time of its original, by which a note without a date is dated."""
+    for step in steps:
+        if step.action not in {"copy", "update"}:
+            continue
+        _make_folders(adoption, step.target.parent)
+        origin_hash = hash_file(step.origin) or ""
+        copied = CopiedNote(origin=str(step.origin), origin_hash=origin_hash, copy_hash=hash_bytes(step.data))
+        adoption.copies[str(step.target)] = copied  # before it is written: a copy that nobody knows of is never removed
+        atomic.replace_file(step.target, step.data, mode=0o644)
+        found = step.origin.stat()
+        os.utime(step.target, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def _make_folders(adoption: Adoption, folder: Path) -> None:
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir()
+        adoption.folders.append(str(each))

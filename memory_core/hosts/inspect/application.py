@@ -1,17 +1,22 @@
-"""The server of the page on 127.0.0.1: answers about one agent's memory as JSON, and the files of the page."""
+"""The server of the page on 127.0.0.1: answers about one agent's memory as JSON, the files of the page, and its guard.
+
+One browser on this machine is let in, once by the link, from no other page, and only to read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import secrets
+import threading
+from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
 
 from memory_core.config.agent import AgentConfig, refuse_off
 from memory_core.errors import InvalidArgument, MemoryCoreError, PathRefused
 from memory_core.hosts.inspect import notes
-from memory_core.hosts.inspect.guard import PageGuard
-from memory_core.hosts.serving import RestWhenQuiet, listen
+from memory_core.hosts.serving import listen, resting_when_quiet
 from memory_core.items.items import Items
 from memory_core.records import Status, to_json
 from memory_core.sources.activity import Activity
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from memory_core.plugin.memory import Memory
 
@@ -49,10 +55,10 @@ def serve(memory: Memory, port: int, announce: Callable[[str], None]) -> None:
         raise MemoryCoreError(
             f"the page needs the package {error.name}", action='run: pip install "memory-core-py[inspect]"'
         ) from error
-    quiet = RestWhenQuiet(memory.rest)
-    with listen(ADDRESS, port) as listener, quiet:
+    called = threading.Event()
+    with listen(ADDRESS, port) as listener, resting_when_quiet(memory.rest, called):
         bound = listener.getsockname()[1]
-        guard = PageGuard(make_application(memory, quiet.note_call), bound)
+        guard = PageGuard(make_application(memory, called.set), bound)
         config = uvicorn.Config(
             guard, log_config=None, access_log=False, ws="none", lifespan="off", server_header=False,
             timeout_graceful_shutdown=2,
@@ -177,3 +183,86 @@ def _shape_status(status: Status) -> dict[str, Any]:
         "provider": f"{status.provider} {status.model or ''}".strip(), "vectors": status.vector,
         "left out": [f"{each.path}: {each.reason}" for each in status.failures], "warnings": list(status.warnings),
     }  # fmt: skip
+
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none';"
+    " frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types memory-core"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+
+class PageGuard:
+    """Lets requests through to an application that come from the browser which opened the link.
+
+    Args:
+        app: The application.
+        port: The port that it is served on; other Hosts are refused, so that no foreign name leads here.
+
+    Attributes:
+        token: Opens the page once.
+    """
+
+    def __init__(self, app: ASGIApp, port: int) -> None:
+        self._app = app
+        self._hosts = {f"127.0.0.1:{port}".encode(), f"localhost:{port}".encode()}
+        self._cookie = f"memory-core-{port}"
+        self._session = secrets.token_urlsafe(32)
+        self.token: str | None = secrets.token_urlsafe(24)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, as ASGI has it."""
+        if scope["type"] != "http":
+            return
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+
+        async def harden(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                message = {**message, "headers": [*message["headers"], *own]}
+            await send(message)
+
+        if headers.get(b"host") not in self._hosts:
+            await _answer(harden, 421, "This page is served at 127.0.0.1 only.")
+        elif scope["method"] not in ("GET", "HEAD"):
+            await _answer(harden, 405, "This page is for reading only.")
+        elif headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
+            await _answer(harden, 403, "Other pages may not ask here.")
+        elif self._is_let_in(headers):
+            await self._app(scope, receive, harden)
+        elif (
+            scope["method"] == "GET" and scope["path"] == "/" and self._spend(scope)
+        ):  # a HEAD, as of a preview, opens nothing
+            cookie = f"{self._cookie}={self._session}; Path=/; HttpOnly; SameSite=Strict"
+            await _answer(harden, 303, "", {"location": "/", "set-cookie": cookie})
+        else:
+            await _answer(harden, 403, "The link is used up, or wrong. Run memory-core inspect again.")
+
+    def _is_let_in(self, headers: MutableMapping[bytes, bytes]) -> bool:
+        # Other programs on this machine set cookies for the same name, of any form; they may hide ours no more than match it.
+        pairs = (each.strip().partition(b"=") for each in headers.get(b"cookie", b"").split(b";"))
+        name, session = self._cookie.encode(), self._session.encode()
+        return any(key == name and secrets.compare_digest(value, session) for key, _, value in pairs)
+
+    def _spend(self, scope: Scope) -> bool:
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        if self.token is None or not secrets.compare_digest(given.encode(), self.token.encode()):
+            return False
+        self.token = None
+        return True
+
+
+async def _answer(send: Send, status: int, text: str, more: dict[str, Any] | None = None) -> None:
+    body = text.encode()
+    headers = {"content-type": "text/plain; charset=utf-8", "content-length": str(len(body)), **(more or {})}
+    pairs = [(name.encode(), str(value).encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": status, "headers": pairs})
+    await send({"type": "http.response.body", "body": body})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -21,7 +22,7 @@ from mcp.shared.exceptions import MCPError
 from memory_core.__about__ import __version__
 from memory_core.config.settings import DEFAULT_AGENT, SLOT_ID
 from memory_core.hosts.mcp import notes
-from memory_core.hosts.serving import RestWhenQuiet
+from memory_core.hosts.serving import resting_when_quiet
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
 from memory_core.sources.roots import MAKE_IT, find_workspace_problem
@@ -58,16 +59,16 @@ class _Server(Server[Any]):
 def make_server(slot: MemorySlot, context: CallContext) -> Server[Any]:
     """Return a server that offers the slot's tools, notes and prompts to one session."""
     notifier = notes.Notifier(slot, context)
-    quiet = RestWhenQuiet(slot.rest)
+    called = threading.Event()
 
     async def call_tool(ctx: ServerRequestContext[Any], params: types.CallToolRequestParams) -> types.CallToolResult:
         result = await _call_tool(slot, context, ctx, params)
-        quiet.note_call()
+        called.set()
         return result
 
     @asynccontextmanager
     async def live(_: Server[Any]) -> AsyncIterator[None]:
-        with quiet:
+        with resting_when_quiet(slot.rest, called):
             async with notifier.watch():
                 yield
 

@@ -24,7 +24,7 @@ from memory_core.config import (
     validate_section,
 )
 from memory_core.config.agent import make_workspace_key
-from memory_core.config.located import Node, annotate, find_clashes, merge, to_plain
+from memory_core.config.documents import Node, annotate, find_clashes, merge, to_plain
 from memory_core.config.settings import STRICT, MemoryFlush, Scope, Secret, Section
 from memory_core.errors import ConfigError, InvalidArgument
 from tests.places import index_path

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from memory_core.config import build_config_schema, load_config, secret_refs
+from memory_core.config import build_config_schema, environment, load_config
 from memory_core.errors import ConfigError
 
 KEY = "sk-planted-7f3a"
@@ -184,7 +184,7 @@ def test_only_an_answer_with_a_key_is_kept_and_not_for_ever(
     vault.write_text(script)
     assert read(ref("exec", "openai/key", "vault"), secrets) == KEY
     assert len((tmp_path / "runs").read_text().splitlines()) == 1
-    monkeypatch.setattr(secret_refs, "MAX_AGE_SECONDS", -1.0)
+    monkeypatch.setattr(environment, "MAX_AGE_SECONDS", -1.0)
     assert read(ref("exec", "openai/key", "vault"), secrets) == KEY
     assert len((tmp_path / "runs").read_text().splitlines()) > 1
 

@@ -6,7 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from memory_core.hosts.serving import RestWhenQuiet
+from memory_core.hosts.serving import resting_when_quiet
 from tests.waiting import HANG_GUARD_SECONDS, eventually
 
 if TYPE_CHECKING:
@@ -25,27 +25,27 @@ class Kept:
 
 def test_a_server_that_nobody_calls_rests_again_and_again() -> None:
     kept = Kept()
-    quiet = RestWhenQuiet(kept.rest, seconds=0.02)
-    with quiet:
+    called = threading.Event()
+    with resting_when_quiet(kept.rest, called, seconds=0.02):
         assert eventually(lambda: kept.rests >= 2)
-        quiet.note_call()
+        called.set()
         rests = kept.rests
         assert eventually(lambda: kept.rests > rests)
 
 
 def test_a_server_that_is_called_does_not_rest() -> None:
     kept = Kept()
-    quiet = RestWhenQuiet(kept.rest, seconds=HANG_GUARD_SECONDS)
-    with quiet:
+    called = threading.Event()
+    with resting_when_quiet(kept.rest, called, seconds=HANG_GUARD_SECONDS):
         for _ in range(10):
-            quiet.note_call()
+            called.set()
             time.sleep(0.01)
     assert kept.rests == 0
 
 
 def test_it_ends_with_its_block() -> None:
     kept = Kept()
-    with RestWhenQuiet(kept.rest, seconds=0.01):
+    with resting_when_quiet(kept.rest, threading.Event(), seconds=0.01):
         assert eventually(lambda: kept.rests > 0)
     assert eventually(lambda: all(thread.name != "memory-core-rest" for thread in threading.enumerate()))
 
@@ -57,6 +57,6 @@ def test_a_rest_that_fails_is_logged_and_tried_again(caplog: pytest.LogCaptureFi
         kept.rest()
         raise OSError("the disk is gone")
 
-    with RestWhenQuiet(fail, seconds=0.01):
+    with resting_when_quiet(fail, threading.Event(), seconds=0.01):
         assert eventually(lambda: kept.rests >= 2)
     assert "the disk is gone" in caplog.text
