@@ -217,8 +217,8 @@ _REST_OF_LINE = re.compile(r"[ \t]*+(?://[^\n]*|/\*[^\n]*?\*/[ \t]*+)?(?=\n|$)")
 
 
 @dataclass(slots=True)
-class _Place:
-    """The place of a value in the text.
+class _Span:
+    """The span of a value in the text.
 
     Attributes:
         start, end: Of the value.
@@ -229,12 +229,12 @@ class _Place:
 
     start: int
     end: int
-    members: list[_Place] | None = None
+    members: list[_Span] | None = None
     key: str = ""
     key_start: int = 0
     comma: int | None = None
 
-    def find(self, key: str) -> _Place | None:
+    def find(self, key: str) -> _Span | None:
         """Return the place of a member's value; None if this is no object, or has no such member."""
         return next((member for member in self.members or () if member.key == key), None)
 
@@ -264,7 +264,7 @@ def _put_json(text: str, keys: Sequence[str], value: object) -> str:
 
 
 def _take_json(text: str, keys: Sequence[str]) -> str:
-    way: list[tuple[_Place, _Place]] = []
+    way: list[tuple[_Span, _Span]] = []
     place = _locate(text, 0)
     for key in keys:
         member = place.find(key)
@@ -277,7 +277,7 @@ def _take_json(text: str, keys: Sequence[str]) -> str:
     return _cut_member(text, *way[-1])
 
 
-def _add_member(text: str, place: _Place, key: str, value: object) -> str:
+def _add_member(text: str, place: _Span, key: str, value: object) -> str:
     if place.members is None:
         raise ValueError("it is no object")
     outer = _indent_at(text, place.start)
@@ -297,7 +297,7 @@ def _add_member(text: str, place: _Place, key: str, value: object) -> str:
     return f"{text[: last.end]},{between}\n{inner}{written}{comma}{text[line_end:]}"
 
 
-def _cut_member(text: str, place: _Place, member: _Place) -> str:
+def _cut_member(text: str, place: _Span, member: _Span) -> str:
     members = place.members or []
     number = members.index(member)
     end = member.end if member.comma is None else member.comma + 1
@@ -336,7 +336,7 @@ def _step(text: str) -> str:
     return found[1] if found else "  "
 
 
-def _locate(text: str, start: int) -> _Place:
+def _locate(text: str, start: int) -> _Span:
     """Return the place of the value that begins at a position, or behind white space and comments there."""
     start = _skip(text, start)
     opening = text[start : start + 1]
@@ -344,8 +344,8 @@ def _locate(text: str, start: int) -> _Place:
         scalar = _STRING.match(text, start) or _BARE.match(text, start)
         if scalar is None:
             raise ValueError("a value is missing")
-        return _Place(start, scalar.end())
-    places: list[_Place] = []
+        return _Span(start, scalar.end())
+    places: list[_Span] = []
     position = _skip(text, start + 1)
     while text[position : position + 1] not in ("}", "]"):
         if opening == "[":
@@ -361,7 +361,7 @@ def _locate(text: str, start: int) -> _Place:
         if text[position : position + 1] == ",":
             place.comma = position
             position = _skip(text, position + 1)
-    return _Place(start, position + 1, places if opening == "{" else None)
+    return _Span(start, position + 1, places if opening == "{" else None)
 
 
 def _skip(text: str, position: int) -> int:
