@@ -430,7 +430,7 @@ def _wipe_items(config: AgentConfig) -> bool:
     try:
         return file.wipe()
     finally:
-        file.close()
+        file.release()
 
 
 def _report(options: Options, found: list[Version], asides: list[Path], *, done: bool | None) -> int:

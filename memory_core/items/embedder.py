@@ -16,7 +16,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.credentials import announce, find_destination
 from memory_core.embeddings.failover import Providers
 from memory_core.embeddings.outage import OutageLog
-from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider
+from memory_core.embeddings.protocols import Calibrated
 from memory_core.errors import InvalidArgument, MemoryCoreError, ProviderError
 from memory_core.items.likeness import Words
 from memory_core.items.store.file import ItemsFile
@@ -36,11 +36,6 @@ GIVEN = "given"  # the provider of embeddings that a caller computed while the c
 BATCH = 50
 CLOSE_SECONDS = 5.0  # that closing waits for a batch that is under way
 PAUSE = Backoff(first_seconds=30.0, longest_seconds=600.0)  # after a run that left items without an embedding
-
-
-def read_calibration(provider: EmbeddingProvider) -> Calibration | None:
-    """Return the calibration that a provider knows of its space; None if it knows none."""
-    return provider.calibration if isinstance(provider, Calibrated) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +94,7 @@ class ItemEmbedder:
     def find_calibration(self) -> Calibration | None:
         """Return the calibration that the provider knows of its space; None if it knows none."""
         provider = self._providers.choose_for_sync(at_once=False).provider
-        return None if provider is None else read_calibration(provider)
+        return provider.calibration if provider is not None and isinstance(provider, Calibrated) else None
 
     def embed(self, texts: Sequence[str]) -> Embedded:
         """Embed contents while somebody waits; a provider that is slow or out leaves them to the backfill."""

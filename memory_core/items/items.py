@@ -13,9 +13,8 @@ from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.calibration import DEFAULT
 from memory_core.errors import InvalidArgument, MemoryCoreError, StoreReadOnly
 from memory_core.items.embedder import ItemBackfill, ItemEmbedder
-from memory_core.items.forgetting import Forgotten, find_items, list_remains
 from memory_core.items.mirror import Mirror
-from memory_core.items.records import Draft, Item, ItemAnswer, Memorized, Provenance, Written, check_draft
+from memory_core.items.records import Draft, Forgotten, Item, ItemAnswer, Memorized, Provenance, Written, check_draft
 from memory_core.items.store.file import ItemsFile
 from memory_core.items.store.matching import DAY_SECONDS, measure_salience
 from memory_core.items.store.rows import Filter
@@ -143,19 +142,14 @@ class Items:
             vectors = {number: (space, row) for number, row in embedded.rows.items()} if embedded and space else {}
         written = []
         for number, draft in enumerate(checked):
-            change = self._file.write(
+            change = self._file.put(
                 draft,
                 agent=self._config.agent,
                 vector=vectors.get(number),
                 words=self._embedder.words,
                 corrects=corrects,
             )
-            written.append(
-                Written(
-                    item=change.item, outcome=change.outcome, superseded=change.superseded, embedded=number in vectors,
-                    warning=None if number in vectors else problem,
-                )
-            )  # fmt: skip
+            written.append(change if number in vectors else replace(change, warning=problem))
         if problem is not None:
             self._backfill.start()
         return written
@@ -313,14 +307,14 @@ class Items:
             InvalidArgument: No condition was given.
         """
         wanted = Filter(scope=scope, session=session, after=after, before=before)
-        found = find_items(self._file, wanted, ids=ids, query=query)
+        found = _find_items(self._file, wanted, ids=ids, query=query)
         if not dry_run and not self._writable:
             raise StoreReadOnly(self.path, READ_ONLY)
         if dry_run:
-            return Forgotten(items=tuple(found), dry_run=True, remains=list_remains(self._config, self._file, found))
+            return Forgotten(items=tuple(found), dry_run=True, remains=_list_remains(self._config, self._file, found))
         whole_session = not ids and wanted == Filter(session=session) and query is None
         gone = self._file.delete([item.id for item in found], session=session if whole_session else None)
-        remains = list_remains(self._config, self._file, gone)
+        remains = _list_remains(self._config, self._file, gone)
         if gone and not self._file.wipe():
             remains = (*remains, _BEING_READ)
         return Forgotten(items=tuple(gone), dry_run=False, remains=remains)
@@ -395,7 +389,7 @@ class Items:
         """End background work and close the file until it is needed again; return as `close` does."""
         self._embedder.close()  # cancels the request that the backfill may wait for
         ended = self._backfill.close()
-        self._file.close()
+        self._file.release()
         return ended
 
 
@@ -409,3 +403,58 @@ def _check_conversation(conversation: object, session: object) -> None:
         raise InvalidArgument("conversation", f"expected a list of messages, not {type(conversation).__name__}")
     if not isinstance(session, str | None):
         raise InvalidArgument("session", f"expected a session key, not {type(session).__name__}")
+
+
+def _find_items(file: ItemsFile, wanted: Filter, *, ids: Sequence[str], query: str | None) -> list[Item]:
+    """Return the items to be forgotten: all that is given must hold.
+
+    Args:
+        file: The items.
+        wanted: Of a session, only what no other session has said.
+        ids: These items; empty is any.
+        query: Items that hold all of these words.
+
+    Raises:
+        InvalidArgument: Every item would meet the condition, or the query has no words.
+    """
+    if not ids and all(each is None for each in (query, wanted.session, wanted.after, wanted.before)):
+        raise InvalidArgument("forget", "expected ids, a query, a session or a time range")
+    if query is not None and not query.split():
+        raise InvalidArgument("query", "expected at least one word")
+    words = (query or "").casefold().split()
+    return [
+        item
+        for item in file.load_all(wanted)
+        if (not ids or item.id in ids)
+        and all(word in item.content.casefold() for word in words)
+        and (wanted.session is None or (item.session == wanted.session and not item.reinforced))
+    ]
+
+
+def _list_remains(config: AgentConfig, file: ItemsFile, items: Sequence[Item]) -> tuple[str, ...]:
+    """Say where the text of forgotten items may still stand, outside of their file."""
+    if not items:
+        return ()
+    remains = [
+        f"{aside.name}, a damaged items file that was set aside, holds what it held" for aside in file.list_asides()
+    ]
+    sessions = sorted({item.session for item in items if item.session is not None})
+    if sessions:
+        remains.append(f"the host's logs of these sessions hold what was said: {', '.join(sessions)}")
+    remains += [f"{path} holds the text; edit or delete it there" for path in _find_in_notes(config, items)]
+    return tuple(remains)
+
+
+def _find_in_notes(config: AgentConfig, items: Sequence[Item]) -> Iterator[str]:
+    """Yield the paths of the notes that hold the text of an item."""
+    from memory_core.sources import files, notes
+
+    wanted = [" ".join(item.content.casefold().split()).rstrip(".") for item in items]
+    for file in files.list_files(config).files:
+        try:
+            text = " ".join(notes.read_note(file).text.casefold().split())
+        except MemoryCoreError as error:
+            log.debug("%s is not looked through: %s", file.path, error)
+            continue
+        if any(each in text for each in wanted):
+            yield file.path

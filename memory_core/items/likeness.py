@@ -11,7 +11,7 @@ import math
 import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from memory_core.text.dates import MONTHS, WEEKDAYS
 from memory_core.text.languages import STOP_WORDS
@@ -22,14 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memory_core.embeddings.protocols import TokenModel
-
-    class WordEmbedder(TokenModel, Protocol):
-        """A model with a table of tokens that also embeds whole texts."""
-
-        def embed_query(self, text: str, *, timeout_seconds: float | None = None) -> NDArray[np.float32]:
-            """See `EmbeddingProvider.embed_query`."""
-            ...
+    from memory_core.embeddings.static import StaticProvider
 
 
 KEPT = 16_384  # words whose vector is kept, a kilobyte each
@@ -54,7 +47,7 @@ def stem(word: str) -> str:
 class Words:
     """The static model's knowledge of words."""
 
-    def __init__(self, model: WordEmbedder) -> None:
+    def __init__(self, model: StaticProvider) -> None:
         self._model = model
         self._vector = lru_cache(KEPT)(self._make_vector)
         self._rarity = lru_cache(KEPT)(self._measure_rarity)

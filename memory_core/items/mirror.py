@@ -1,11 +1,17 @@
-"""Keeps daily notes and items alike: appends what was captured, and takes over what a person has changed."""
+"""Keeps daily notes and items alike: appends what was captured, and takes over what a person has changed.
+
+A section of a daily note mirrors items: each is one list item, with its id in a comment. It is written, read, and compared with
+what is recorded of it.
+"""
 
 from __future__ import annotations
 
 import logging
+import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,19 +19,214 @@ from typing import TYPE_CHECKING
 from memory_core.atomic import locked
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument
-from memory_core.items.mirror_section import MirrorChanges, MirrorLine, read_section, show, write_section
 from memory_core.items.records import Item, Provenance
-from memory_core.items.store.file import ItemsFile
 from memory_core.sources import writer
+from memory_core.text.markdown import Line, parse_heading, scan, split_lines
+from memory_core.text.paragraphs import scan_blocks
 
 if TYPE_CHECKING:
     from memory_core.items.items import Items
+    from memory_core.items.store.file import ItemsFile
 
 log = logging.getLogger(__name__)
 
+HEADING = "Learned from conversations"
+END = "<!-- end of what was learned -->"  # below each list: what is appended to the note lands behind it
+_MARK = re.compile(r"<!--\s*m:(?P<id>[0-9a-f]{4,32})\s*-->\Z")
+_BULLET = re.compile(r"[-*+]\s+")
+MANY = 3  # lines that are gone at once, and more than half of all: they are hidden and asked about
 LOCK_SECONDS = 10.0
 SAVE_SECONDS = 0.3  # that a note in which lines are missing must stay as it is: an editor may be amid saving it
 NOTES = "notes"  # stands for the session in which a person has written a line
+
+Digest = Callable[[str], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorLine:
+    """One line of a note that may be about an item.
+
+    Attributes:
+        id: None for a list item without one.
+        text: Without bullet and id, white space folded.
+        beside: For a list item without an id: the ids in its list, if that list is closed by `END`. Each id counts where the
+            note has it first, so that a copied line says nothing of its neighbours.
+    """
+
+    id: str | None
+    text: str
+    beside: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorSection:
+    """The lines of a note that may be about items.
+
+    Attributes:
+        lines: Lines with an id, and list items without one; in order.
+        is_there: The note has the heading. Without it nothing follows from what is missing.
+    """
+
+    lines: tuple[MirrorLine, ...]
+    is_there: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedLine:
+    """A line of a note as it was when note and item last agreed.
+
+    Attributes:
+        digest: The keyed hash of its text.
+        marked: The line carries the item's id; else it is known by its text.
+    """
+
+    digest: bytes
+    marked: bool
+
+
+@dataclass(slots=True)
+class MirrorChanges:
+    """The outcome of a merge.
+
+    Attributes:
+        agreed: Lines that are as the item is, by item: recorded anew where the note's text is not the recorded one.
+        edited: New texts of items, by id.
+        added: Texts that no item has.
+        gone: Items to forget.
+        hidden: Items to hide and to ask about.
+        moved: Items whose lines are gone from this note and stand in another one.
+        refused: Edited items whose new texts cannot be items; the merge itself refuses none.
+        seen: Items that have a line.
+    """
+
+    agreed: dict[str, str] = field(default_factory=dict)
+    edited: dict[str, str] = field(default_factory=dict)
+    added: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
+    moved: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+
+
+def write_section(items: Iterable[Item]) -> str:
+    """Return the Markdown that is appended for items."""
+    return "\n".join([f"## {HEADING}", "", *(f"- {show(item.content)} <!--m:{item.id}-->" for item in items), END])
+
+
+def show(content: str) -> str:
+    """Return the text of an item as its line has it: nothing in it opens a comment."""
+    return content.replace("<!--", "<! --")
+
+
+def read_section(note: str) -> MirrorSection:
+    """Read what a note says of items."""
+    lines = split_lines(note)
+    found: list[MirrorLine] = []
+    known: set[str] = set()
+    is_there = False
+    for listed, is_closed in _cut_lists(lines):
+        ids = tuple(line.id for line in listed if line.id is not None and line.id not in known)
+        known.update(ids)
+        found += [MirrorLine(line.id, line.text, ids if is_closed and line.id is None else ()) for line in listed]
+    for line in lines:
+        heading = parse_heading(line)
+        is_there = is_there or (heading is not None and heading[1].strip() == HEADING)
+    return MirrorSection(tuple(found), is_there)
+
+
+def _cut_lists(lines: list[str]) -> Iterator[tuple[list[MirrorLine], bool]]:
+    """Yield the lists between blank lines, headings and fences; with each, True if `END` closes it."""
+    listed: list[MirrorLine] = []
+    for line, kind, inside in zip(lines, scan(lines), scan_blocks(lines).inside, strict=True):
+        body = line.strip()
+        if body == END and not inside:
+            yield listed, True
+            listed = []
+            continue
+        if inside or kind in (Line.BLANK, Line.HEADING, Line.OPEN, Line.CLOSE, Line.CODE):
+            yield listed, False
+            listed = []
+        mark = _MARK.search(body)
+        text = body[: mark.start()] if mark else body
+        bullet = _BULLET.match(text)
+        text = " ".join(text[bullet.end() if bullet else 0 :].split())
+        if (
+            kind is Line.MORE and not inside and listed and listed[-1].id is None
+        ):  # the list item goes on in a further line
+            listed[-1] = MirrorLine(mark["id"] if mark else None, f"{listed[-1].text} {text}".strip())
+        elif mark or bullet:
+            listed.append(MirrorLine(mark["id"] if mark else None, text))
+    yield listed, False
+
+
+def leave_out_mirrored(passage: str) -> str:
+    """Return a passage in which the lines that mirror items are empty."""
+    if "<!--" not in passage:
+        return passage
+    return "\n".join("" if _is_ours(line.strip()) else line for line in passage.split("\n"))
+
+
+def _is_ours(line: str) -> bool:
+    return line == END or _MARK.search(line) is not None
+
+
+def merge(
+    section: MirrorSection,
+    rows: Mapping[str, RecordedLine],
+    items: Mapping[str, str],
+    *,
+    pending: Collection[str],
+    others: Iterable[MirrorLine],
+    elsewhere: Container[str],
+    digest: Digest,
+    is_forgotten: Callable[[str], bool],
+) -> MirrorChanges:
+    """Compare a note with what is known of it.
+
+    Anything that can write a note can put lines into it. So a new line counts only in a list that memory-core began and closed
+    in this note, and a line with the id of an item that another note mirrors is a copy, of which nothing is learned.
+
+    Args:
+        section: Of the note.
+        rows: What is recorded of the note, by item.
+        items: The texts of the items as their lines would have them, by id; those that are gone are missing.
+        pending: The items that are hidden: no line of theirs is missed.
+        others: The lines of the other notes: what stands there was moved, and is not gone.
+        elsewhere: The items that other notes mirror.
+        digest: The keyed hash of a text.
+        is_forgotten: True for the text of an item that was forgotten.
+    """
+    changes = MirrorChanges()
+    by_text = {row.digest: item for item, row in rows.items() if not row.marked}
+    for line in section.lines:
+        if not line.text or line.id in changes.seen:
+            continue
+        if line.id is not None and line.id in items:
+            changes.seen.add(line.id)
+            row = rows.get(line.id)
+            if row is None and line.id in elsewhere:
+                continue
+            if row is None or row.digest != digest(line.text):
+                (changes.agreed if line.text == items[line.id] else changes.edited)[line.id] = line.text
+        elif (known := by_text.get(digest(line.text))) is not None:
+            changes.seen.add(known)
+        elif any(each in items and each in rows and rows[each].marked for each in line.beside) and not is_forgotten(
+            line.text
+        ):
+            changes.added.append(line.text)
+    if section.is_there:
+        awaited = [item for item, row in rows.items() if item in items and item not in pending and row.digest]
+        missing = [item for item in awaited if item not in changes.seen]
+        if missing:
+            moved = {line.id or by_text.get(digest(line.text)) for line in others}
+            changes.moved = [item for item in missing if item in moved]
+            missing = [item for item in missing if item not in moved]
+        if len(missing) >= MANY and 2 * len(missing) > len(awaited):
+            changes.hidden = missing
+        else:
+            changes.gone = missing
+    return changes
 
 
 class Mirror:

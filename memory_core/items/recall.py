@@ -1,20 +1,28 @@
-"""Recall: the few passages of notes and the items that are worth putting in front of a message, or nothing."""
+"""Recall: the few passages of notes and the items that are worth putting in front of a message, or nothing.
+
+A search may show its best hits, good or bad; recall has to be silent at small talk. So the worth of a text is the sum of what
+speaks for it: the rare words of the message that it holds, its nearness in meaning, and how the message asks. Rarity is that of
+words in text at large, so that it means the same in every index.
+"""
 
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from memory_core.errors import StoreError
 from memory_core.items.items import Items
-from memory_core.items.messages import Evidence, read_message
-from memory_core.items.mirror_section import leave_out_mirrored
+from memory_core.items.likeness import Words, stem
+from memory_core.items.mirror import leave_out_mirrored
 from memory_core.items.records import ItemHit, Strategy
 from memory_core.records import Calibration, Hit, Query, SearchResult
 from memory_core.search.scores import vector_score
-from memory_core.text.messages import quote_safely
+from memory_core.text.messages import FENCED, PASTED_LINE, PAYLOAD, quote_safely
+from memory_core.text.terms import extract_identifiers, extract_phrases, extract_words
 
 # A note or an item is shown for a message only if the best of its kind has this much evidence, and then all with a half of it
 # (items: six tenths). With 4.2 a gold line stands in front of .78 of 180 judged questions, and .99 of small talk stays silent.
@@ -23,10 +31,35 @@ NOTES_SHARE, ITEMS_SHARE = 0.5, 0.6
 LOOKED_AT = 16  # hits whose evidence decides if anything is shown
 HITS = 24
 PIECE_CHARS = 500  # of a passage: at 300 every ninth gold line is cut
-FENCE = "---"  # around front matter
-READ_CHARS = 700  # of a unit, whose headings are left out then
+FRONT_MATTER = "---"  # around it
+UNIT_CHARS = 700  # of a unit, whose headings are left out then
+MOST_CHARS = 1000  # of the part that asks
+READ_CHARS = 20_000  # of a message; what follows is a paste
+MOST_WORD_BITS = 14.0  # of evidence that words bring, however many they are
 
 log = logging.getLogger(__name__)
+
+_SPLIT = re.compile(
+    r"(?<=[.!?…])[\"')\]]* |(?<=[。！？])| [-–—]+ |,? ?\b(?:by the way|btw|anyway|also),? ", re.IGNORECASE
+)
+_OPENS = re.compile(
+    r"^(?:(?:and|so|but|ok|okay|hey|hi|well|oh|also|then|please|hm+)\b[ ,]*)*(?:what|who|whom|whose|when|where|which|why|how|is"
+    r"|are|was|were|do|does|did|has|have|had|can|could|would|should|will|remind|tell me|wer|was|wann|wo|wie|warum|welche\w*"
+    r"|qué|quién|cuándo|dónde|cómo|cuál)\b",
+    re.IGNORECASE,
+)
+_PERSONAL = re.compile(
+    r"\b(?:my|mine|our|ours|we|us|did I|have I|do I|am I|should I|I(?:'m| am)? (?:need|have to|going)|remind|decided?|agreed)\b",
+    re.IGNORECASE,
+)
+# A question about the assistant itself, which no memory answers.
+_ABOUT_AGENT = re.compile(
+    r"^(?:\W|so|and|ok|hey)*(?:(?:do|are|were|can|could|would|will) you\b"
+    r"(?! (?:remember|recall|know (?:my|our|when|who|what|where)))|who are you|which model are you|what can you do)"
+    r"|\bare you\b|\byour (?:favou?rite|name)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W_]+")  # as words of questions are cut: ERR_QUOTA is two
 
 Search = Callable[[Query], SearchResult]
 IsShown = Callable[[str], bool]
@@ -73,6 +106,103 @@ class Recall:
     warning: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The part of a message that may ask for something.
+
+    Attributes:
+        text: That part; "" if there is none.
+        words: Its content words, as `terms.extract_words`.
+        exact: Identifiers and phrases that count as they stand, lower case.
+        is_question: It asks.
+        is_personal: It speaks of the user's own affairs, or of what was agreed.
+        is_about_agent: It asks the assistant about itself.
+    """
+
+    text: str
+    words: tuple[str, ...] = ()
+    exact: tuple[str, ...] = ()
+    is_question: bool = False
+    is_personal: bool = False
+    is_about_agent: bool = False
+
+
+def read_message(message: str) -> Asked:
+    """Return the part of a message that may ask for something: its questions, else all it says, without pastes and payloads."""
+    text = _find_asking_part(message[:READ_CHARS])
+    words = tuple(extract_words(text))
+    if not words:
+        return Asked("")
+    return Asked(
+        text=text,
+        words=words,
+        exact=tuple(each.lower() for each in dict.fromkeys([*extract_identifiers(text), *extract_phrases(text)])),
+        is_question=_asks(text),
+        is_personal=_PERSONAL.search(text) is not None,
+        is_about_agent=_ABOUT_AGENT.search(text) is not None,
+    )
+
+
+def _find_asking_part(message: str) -> str:
+    payload = PAYLOAD.match(message)
+    if payload:
+        return message[: payload.end()].strip(' :"“\n')
+    lines = [line for line in FENCED.sub("\n", message).split("\n") if not PASTED_LINE.search(line)]
+    parts = [part.strip() for line in lines for part in _SPLIT.split(" ".join(line.split())) if part and part.strip()]
+    parts = [part for part in parts if extract_words(part)]
+    return " ".join([part for part in parts if _asks(part)] or parts)[:MOST_CHARS]
+
+
+def _asks(text: str) -> bool:
+    return text.rstrip(" \"')").endswith(("?", "？")) or _OPENS.match(text) is not None
+
+
+@dataclass(frozen=True)  # without slots, so that what every text is compared with is computed once
+class Evidence:
+    """Measures texts against one message."""
+
+    asked: Asked
+    words: Words
+
+    @cached_property
+    def _bits(self) -> dict[str, float]:
+        return {word: self.words.bits(word) for word in self.asked.words}
+
+    def cover(self, text: str) -> float:
+        """Return the share of the message's words that a text holds, weighted by rarity, 0..1."""
+        return self._weigh(self._find_held(text.lower()))
+
+    def measure(self, text: str, *, score: float, near: float) -> float:
+        """Return the evidence for a text.
+
+        Args:
+            text: Of a note or an item.
+            score: The absolute score that a search gave it, 0..1.
+            near: Its calibrated nearness in meaning, 0..1.
+        """
+        asked, low = self.asked, text.lower()
+        held = self._find_held(low)
+        several = len(asked.words) > 1
+        covered = self._weigh(held)
+        personal, question = float(asked.is_personal), float(asked.is_question)
+        return (
+            0.5 * min(sum(self._bits[word] for word in held), MOST_WORD_BITS) * score
+            + 2 * near
+            + covered * (several + question + 1.5 * personal + 1.5 * personal * question)
+            + 3 * any(exact in low for exact in asked.exact)
+            + 0.5 * min(len(held), 3) * several
+            + personal * near
+            - asked.is_about_agent
+        )
+
+    def _find_held(self, low: str) -> list[str]:
+        stems = {stem(word) for word in _WORD.findall(low)}
+        return [word for word in self.asked.words if stem(word) in stems or (not word.isascii() and word in low)]
+
+    def _weigh(self, held: list[str]) -> float:
+        return sum(1 + self._bits[word] for word in held) / sum(1 + bits for bits in self._bits.values())
+
+
 class Recaller:
     """Recalls from the notes and the items of one agent.
 
@@ -107,7 +237,7 @@ class Recaller:
         evidence = Evidence(asked, words)
         result = self._search(
             Query(
-                text=asked.text, max_results=HITS, min_score=0.0, max_snippet_chars=READ_CHARS, deadline=deadline,
+                text=asked.text, max_results=HITS, min_score=0.0, max_snippet_chars=UNIT_CHARS, deadline=deadline,
                 joined=False,
             )
         )  # fmt: skip
@@ -174,7 +304,7 @@ def _strip_frame(hit: Hit) -> tuple[int, str]:
     # A heading may be joined to lines further below, and then the last line of the snippet is that of the hit.
     begin = hit.start_line if len(lines) == 1 else max(hit.end_line - len(lines) + 1, hit.start_line)
     kept = [(number, line) for number, line in enumerate(lines, begin) if line.strip() and not line.startswith("#")]
-    if hit.start_line == 1 and kept and kept[0][1].rstrip() == FENCE:
-        closed = next((index for index, (_, line) in enumerate(kept) if index and line.rstrip() == FENCE), 0)
+    if hit.start_line == 1 and kept and kept[0][1].rstrip() == FRONT_MATTER:
+        closed = next((index for index, (_, line) in enumerate(kept) if index and line.rstrip() == FRONT_MATTER), 0)
         kept = kept[closed + 1 :]
     return (kept[0][0] if kept else begin), "\n".join(line for _, line in kept)

@@ -200,6 +200,21 @@ class ItemAnswer:
     warning: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """The result of forgetting.
+
+    Attributes:
+        items: Those that were deleted, or with a dry run would be.
+        dry_run: Nothing was deleted.
+        remains: Where the text still stands, one sentence each.
+    """
+
+    items: tuple[Item, ...]
+    dry_run: bool
+    remains: tuple[str, ...] = ()
+
+
 def check_draft(draft: Draft) -> Draft:
     """Return a fact on one line, without control characters.
 

@@ -1,4 +1,7 @@
-"""Text that goes to a model or comes from one: quoted safely, in whole characters, and NO_REPLY told from an answer. Pure."""
+"""Text that goes to a model or comes from one: quoted safely, in whole characters, and NO_REPLY told from an answer. Pure.
+
+`FENCED`, `PASTED_LINE` and `PAYLOAD` tell what a user has pasted into a message from the user's own words.
+"""
 
 from __future__ import annotations
 
@@ -84,3 +87,17 @@ def _is_envelope(text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return set(value) == {"action"} and str(value["action"]).strip().upper() == SILENT_REPLY
+
+
+FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+PASTED_LINE = re.compile(
+    r"^\s*(?:[$>#|{}<\[(/*-]|//|import |from \w+ import|def |class |return\b|print\(|for .+:$|while .+:$|if .+:$|else\b"
+    r"|Traceback|File \"|\w+Error\b|npm ERR|at \w+\(|SELECT |const |let |var |\w+ = )|[{};]\s*$"
+)
+# A command about a text that follows: the text is no question.
+PAYLOAD = re.compile(
+    r"^\s*(?:(?:can|could|would) you |please |pls )*(?:translate|proofread|spell-?check|rephrase|reword|rewrite|summari[sz]e"
+    r"|shorten|format|reformat|convert|capitali[sz]e|sort|alphabeti[sz]e|count|fix|correct|refactor|make (?:this|it)"
+    r"|turn (?:this|that|it)|is this|übersetze|traduce|corrige)\b[^:\"\n]{0,60}(?:[:\"\n“])",
+    re.IGNORECASE,
+)

@@ -142,7 +142,7 @@ def test_rows_that_sqlite_has_moved_leave_no_copy_behind(tmp_path: Path) -> None
                 content=f"Locker {dice.randrange(10**9)} belongs to {word}.",
                 provenance=Provenance(session=f"s{number % 8}"),
             )
-            change = items._file.write(draft, agent="main", vector=None, words=None, corrects=False)
+            change = items._file.put(draft, agent="main", vector=None, words=None, corrects=False)
             kept[word] = change.item.id
         else:
             word = dice.choice(list(kept))
@@ -158,14 +158,14 @@ def test_a_reader_delays_the_wipe_until_the_next_writer(tmp_path: Path) -> None:
     items, word = open_items(tmp_path), "xylographer"
     gone = items.write(f"The {word} is away.").item
     reader = open_items(tmp_path)
-    with reader._file._store.read() as connection:  # another process in the midst of a long read
+    with reader._file.read() as connection:  # another process in the midst of a long read
         assert connection.execute("SELECT count(*) FROM items").get == 1
         remains = items.forget(ids=[gone.id]).remains
         assert any("another program reads the items file" in sentence for sentence in remains)
         assert holds(tmp_path, [word]) == [word]
     reader.close()
     items.close()
-    with open_items(tmp_path)._file._store.write():
+    with open_items(tmp_path)._file.write():
         pass
     assert holds(tmp_path, [word]) == []
 

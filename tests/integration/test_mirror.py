@@ -19,7 +19,7 @@ import pytest
 
 from memory_core.items import mirror
 from memory_core.items.items import Items
-from memory_core.items.mirror_section import END, HEADING
+from memory_core.items.mirror import END, HEADING
 from memory_core.items.records import Provenance
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
@@ -260,7 +260,7 @@ def test_a_line_that_repeats_an_item_is_taken_over_once(desk: Desk) -> None:
     desk.add_line(f"- {FACTS[0]}")
     (item,) = desk.items.export()
     new = desk.items.write("The gate opens at 9.").item
-    with desk.items._file._store.write() as connection:
+    with desk.items._file.write() as connection:
         connection.execute("UPDATE items SET superseded_by = ? WHERE id = ?", (new.id, item.id))
     desk.items.mirror.append([new], DAY)
     desk.take_over()
@@ -270,7 +270,7 @@ def test_a_line_that_repeats_an_item_is_taken_over_once(desk: Desk) -> None:
 def test_a_line_edited_to_what_was_superseded_makes_it_hold_again(desk: Desk) -> None:
     desk.capture(FACTS[0])
     old, new = (desk.items.write(text).item for text in ("The pump is red.", "The pump is blue."))
-    with desk.items._file._store.write() as connection:
+    with desk.items._file.write() as connection:
         connection.execute("UPDATE items SET superseded_by = ? WHERE id = ?", (new.id, old.id))
     desk.save(desk.text.replace(FACTS[0], "The pump is red."))
     assert "The pump is red." in desk.found
@@ -288,7 +288,7 @@ def test_a_forgotten_fact_with_a_comment_in_it_does_not_come_back(desk: Desk) ->
 
 def test_what_a_later_fact_of_the_turn_corrects_is_not_appended(desk: Desk) -> None:
     old, new = (desk.items.write(text).item for text in ("The pump is red.", "The pump is blue."))
-    with desk.items._file._store.write() as connection:
+    with desk.items._file.write() as connection:
         connection.execute("UPDATE items SET superseded_by = ? WHERE id = ?", (new.id, old.id))
     desk.items.mirror.append([old, new], DAY)
     assert "red" not in desk.text
@@ -341,7 +341,7 @@ def test_a_line_with_a_secret_stays_a_line(desk: Desk, caplog: pytest.LogCapture
 def test_a_writer_that_was_killed_before_it_took_note_doubles_nothing(desk: Desk, tmp_path: Path) -> None:
     desk.capture(FACTS[0])
     text, ids = desk.text, [item.id for item in desk.items.export()]
-    with desk.items._file._store.write() as connection:
+    with desk.items._file.write() as connection:
         connection.execute("DELETE FROM mirror")  # as a kill between the note and the record leaves it
     other = Items(configure(tmp_path))
     other.mirror.take_over(DAY)

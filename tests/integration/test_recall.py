@@ -11,8 +11,7 @@ import pytest
 
 import memory_core
 from memory_core.config import load_config
-from memory_core.items.messages import read_message
-from memory_core.items.recall import Piece
+from memory_core.items.recall import Piece, read_message
 from memory_core.plugin import MemorySlot
 from memory_core.plugin.recall import OpenItems, SessionRecall
 from memory_core.records import CallContext, KeySources, Query, SearchResult

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from typing import Any, Literal
 
 from memory_core.completions import join_text
 from memory_core.errors import InvalidArgument
-from memory_core.items.messages import FENCE, PASTE, PAYLOAD
 from memory_core.sources.redaction import redact
-from memory_core.text.messages import replace_surrogates, strip_reasoning
+from memory_core.text.messages import FENCED, PASTED_LINE, PAYLOAD, replace_surrogates, strip_reasoning
 from memory_core.text.tokens import estimate_tokens
 from memory_core.text.units import find_sentence_starts
 
@@ -77,13 +76,6 @@ class Exchange:
     dropped: int = 0
 
 
-@dataclass(slots=True)
-class _Parts:
-    turns: list[Turn] = field(default_factory=list)
-    tool_texts: list[str] = field(default_factory=list)
-    recalled_texts: list[str] = field(default_factory=list)
-
-
 def read_exchange(messages: Sequence[Mapping[str, Any]], *, first: int = 0, max_tokens: int) -> Exchange:
     """Read messages in OpenAI's form.
 
@@ -96,37 +88,40 @@ def read_exchange(messages: Sequence[Mapping[str, Any]], *, first: int = 0, max_
     Raises:
         InvalidArgument: A message is no object, or has no known role.
     """
-    reading = _Parts()
-    for number, message in enumerate(messages):
-        _read_message(reading, number, message, new=number >= first)
+    said: list[Turn] = []
+    tool_texts: list[str] = []
+    recalled_texts: list[str] = []
+    unchecked: Sequence[object] = messages
+    for number, message in enumerate(unchecked):
+        role = message.get("role") if isinstance(message, Mapping) else None
+        if not isinstance(message, Mapping) or role not in _ROLES:
+            raise InvalidArgument(f"conversation[{number}]", "expected a message: {'role': 'user', 'content': ...}")
+        text = replace_surrogates(join_text(message))[:READ_CHARS]
+        if message.get("recalled"):
+            recalled_texts.append(text)
+        elif role in {"tool", "function"}:
+            tool_texts.append(text)
+        elif role == "user":
+            own, recalled = _split_injected(text)
+            recalled_texts += recalled
+            said += _make_turn("user", own, message, new=number >= first)
+        elif role == "assistant":
+            said += _make_turn("assistant", strip_reasoning(text).strip(), message, new=number >= first)
     turns: list[Turn] = []
     left = max_tokens
-    for turn in reversed(reading.turns):
+    for turn in reversed(said):
         left -= estimate_tokens(turn.text)
         if left < 0:
             break
         turns.append(turn)
-    return Exchange(
-        tuple(reversed(turns)), tuple(reading.tool_texts), tuple(reading.recalled_texts), len(reading.turns) - len(turns)
-    )  # fmt: skip
+    dropped = len(said) - len(turns)
+    return Exchange(tuple(reversed(turns)), tuple(tool_texts), tuple(recalled_texts), dropped)
 
 
-def _read_message(parts: _Parts, number: int, message: object, *, new: bool) -> None:
-    role = message.get("role") if isinstance(message, Mapping) else None
-    if not isinstance(message, Mapping) or role not in _ROLES:
-        raise InvalidArgument(f"conversation[{number}]", "expected a message: {'role': 'user', 'content': ...}")
-    text = replace_surrogates(join_text(message))[:READ_CHARS]
-    if message.get("recalled"):
-        parts.recalled_texts.append(text)
-    elif role in {"tool", "function"}:
-        parts.tool_texts.append(text)
-    elif role in {"user", "assistant"}:
-        own, recalled = _split_injected(text) if role == "user" else (strip_reasoning(text).strip(), [])
-        parts.recalled_texts += recalled
-        if own:
-            safe = redact(own)
-            speaker: Speaker = "user" if role == "user" else "assistant"
-            parts.turns.append(Turn(speaker, safe, _read_time(message), new, has_secret=safe != own))
+def _make_turn(speaker: Speaker, own: str, message: Mapping[str, Any], *, new: bool) -> Iterator[Turn]:
+    if own:
+        safe = redact(own)
+        yield Turn(speaker, safe, _read_time(message), new, has_secret=safe != own)
 
 
 def _split_injected(text: str) -> tuple[str, list[str]]:
@@ -282,11 +277,11 @@ def capitalize(text: str) -> str:
 
 def _list_texts(message: str) -> Iterator[str]:
     """Yield sentences as they stand."""
-    for raw in FENCE.sub("\n", message).split("\n"):
+    for raw in FENCED.sub("\n", message).split("\n"):
         if _MAIL_HEADER.match(raw):
             return
         line = " ".join(_LIST_MARK.sub("", raw).replace("’", "'").split())
-        if PASTE.search(line):
+        if PASTED_LINE.search(line):
             continue
         starts = (start for start in find_sentence_starts(line, 0, len(line)) if not _is_in_date(line, start))
         cuts = [0, *starts, len(line)]

@@ -190,17 +190,13 @@ _SYSTEM = (
 _FENCED = re.compile(r"\A\s*```\w*\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
 
 
-class NoFacts(ValueError):
-    """An answer that does not fit the schema."""
-
-
 def ask_model(
     turns: Sequence[Turn], complete: Complete | AsyncComplete, *, now: float, max_seconds: float
 ) -> list[FoundFact]:
     """Return the facts that the model finds.
 
     Raises:
-        NoFacts: The answer does not fit the schema.
+        ValueError: The answer does not fit the schema.
         TimeoutError: No answer came in time.
         Exception: Raised by the host's function.
     """
@@ -242,7 +238,7 @@ def _read_facts(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the facts of an answer: the arguments of a tool call, or JSON as the text.
 
     Raises:
-        NoFacts: They do not fit the schema.
+        ValueError: They do not fit the schema.
     """
     calls = message.get("tool_calls")
     try:
@@ -253,11 +249,11 @@ def _read_facts(message: Mapping[str, Any]) -> list[dict[str, Any]]:
             fenced = _FENCED.match(text)
             found = _list_facts(json.loads(fenced[1] if fenced else text))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise NoFacts("the model's answer is no list of facts") from error
+        raise ValueError("the model's answer is no list of facts") from error
     checked = [_check_fact(fact) for fact in found[:MAX_FACTS]]
     facts = [fact for fact in checked if fact is not None]
     if checked and not facts:
-        raise NoFacts("the model's answer holds only facts without text")
+        raise ValueError("the model's answer holds only facts without text")
     if len(facts) < len(checked):
         log.warning(
             "capture: %d of %d facts of the model have no text and are left out",

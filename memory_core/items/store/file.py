@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from memory_core.config import settings
 from memory_core.embeddings.outage import Outage
 from memory_core.errors import NotIndexed
-from memory_core.items.records import Draft, Item, ItemHit, Outcome, take_over_tags
-from memory_core.items.store import matching, mirror_records, rows, vectors
+from memory_core.items.records import Draft, Item, ItemHit, Outcome, Written, take_over_tags
+from memory_core.items.store import matching, mirror_records, rows
 from memory_core.items.store.mirror_records import MirrorRecords
 from memory_core.items.store.rows import Filter, index_text
 from memory_core.items.store.store import ItemStore
@@ -30,15 +29,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """The outcome of one write."""
-
-    item: Item
-    outcome: Outcome
-    superseded: tuple[str, ...] = ()
 
 
 class ItemOutageLog:
@@ -70,8 +60,8 @@ class ItemOutageLog:
                 connection.execute("INSERT OR REPLACE INTO meta VALUES ('outage', ?)", (outage.to_json(),))
 
 
-class ItemsFile:
-    """Questions and commands on one items file. Without a file, questions find nothing.
+class ItemsFile(ItemStore):
+    """Questions and commands on one items file, each in a transaction of its own. Without a file, questions find nothing.
 
     Args:
         path: The file.
@@ -88,27 +78,17 @@ class ItemsFile:
         vec0: settings.Vector | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._store = ItemStore(path, writable=writable)
+        super().__init__(path, writable=writable)
         self._vec0 = vec0 or settings.Vector()
-        self._clock = clock
-        self.outage_log = ItemOutageLog(self._store)
-        self.mirror = MirrorRecords(self._store, clock)
-
-    @property
-    def path(self) -> Path:
-        """The file; need not exist."""
-        return self._store.path
-
-    @property
-    def rescued(self) -> str | None:
-        """A sentence about a damaged file that this process has set aside; None when there was none."""
-        return self._store.rescued
+        self._now = clock
+        self.outage_log = ItemOutageLog(self)
+        self.mirror = MirrorRecords(self, clock)
 
     def list_asides(self) -> list[Path]:
         """Return the damaged files that were set aside and are still there."""
         return sorted(self.path.parent.glob(f"{self.path.name}{sqlite.ASIDE}-*"))
 
-    def write(
+    def put(
         self,
         draft: Draft,
         *,
@@ -116,8 +96,8 @@ class ItemsFile:
         vector: Vector | None,
         words: Words | None,
         corrects: bool,
-    ) -> Change:
-        """Write a fact in one transaction: add it, or reinforce the item that says the same.
+    ) -> Written:
+        """Write a fact: add it, or reinforce the item that says the same.
 
         Args:
             draft: The fact.
@@ -126,42 +106,44 @@ class ItemsFile:
             words: The static model; None compares exact texts only.
             corrects: The item that the fact corrects is marked as superseded; a guess corrects none.
         """
-        text, now = index_text(draft), self._clock()
-        with self._store.write() as connection:
+        text, now = index_text(draft), self._now()
+        with self.write() as connection:
             key = rows.find_equal(connection, draft.scope, text.hash)
             named = [each for each in rows.find_keys(connection, draft.supersedes) if each != key]
-            relations = matching.Relations(key)
+            repeated, corrected = key, list[int]()
             if key is None and words is not None:
-                relations = matching.relate(
-                    connection, draft, vectors.compare(connection, vector, self._vec0), words,
+                repeated, corrected = matching.relate(
+                    connection, draft, matching.compare(connection, vector, self._vec0), words,
                     look_for_corrections=corrects and not draft.pending,
                 )  # fmt: skip
-            if relations.repeated in named:
-                relations = matching.Relations(None)
-            if relations.repeated is not None:
-                rows.revive(connection, relations.repeated, draft, now=now)
-                rows.reinforce(connection, relations.repeated, draft, now=now)
-                same = rows.load_one(connection, relations.repeated)
-                return Change(same, "reinforced", self._supersede(connection, named, same.id))
+            if repeated is not None and repeated not in named:
+                rows.revive(connection, repeated, draft, now=now)
+                rows.reinforce(connection, repeated, draft, now=now)
+                same = rows.load_one(connection, repeated)
+                return Written(
+                    item=same, outcome="reinforced", superseded=self._supersede(connection, named, same.id),
+                    embedded=vector is not None,
+                )  # fmt: skip
             mirror_records.allow_again(connection, draft.content)
-            corrected = list(dict.fromkeys([*named, *relations.corrected]))
+            corrected = list(dict.fromkeys([*named, *corrected]))
             draft = take_over_tags(draft, rows.load_by_keys(connection, corrected).values())
             item = rows.insert(connection, draft, index_text(draft), agent=agent, now=now)
             if vector is not None:
-                vectors.put(connection, vector[0], [text.text_hash], vector[1][None])
+                matching.put_embeddings(connection, vector[0], [text.text_hash], vector[1][None])
             old = self._supersede(connection, corrected, item.id)
-            return Change(item, "superseded" if old else "added", old)
+            outcome: Outcome = "superseded" if old else "added"
+            return Written(item=item, outcome=outcome, superseded=old, embedded=vector is not None)
 
     def _supersede(self, connection: Connection, keys: Sequence[int], by: str) -> tuple[str, ...]:
         """Record that one item corrects others; return their ids."""
         old = rows.load_by_keys(connection, keys)
         for key in old:
-            rows.supersede(connection, key, by, now=self._clock())
+            rows.supersede(connection, key, by, now=self._now())
         return tuple(each.id for each in old.values())
 
     def restore(self, items: Iterable[Item]) -> int:
         """Insert exported items as they were; return how many were new."""
-        with self._store.write() as connection:
+        with self.write() as connection:
             before = rows.count(connection, Filter())
             for item in items:
                 mirror_records.allow_again(connection, item.content)
@@ -189,12 +171,12 @@ class ItemsFile:
             limit: The most hits.
         """
         try:
-            with self._store.read() as connection:
+            with self.read() as connection:
                 among = rows.list_standings(connection, wanted)
-                cosines = vectors.compare(connection, vector, self._vec0)
+                cosines = matching.compare(connection, vector, self._vec0)
                 words = matching.find_by_words(connection, among, question) if question else []
                 best = matching.rank(
-                    among, cosines, words, formula=formula, least_cosine=least_cosine, now=self._clock(), limit=limit
+                    among, cosines, words, formula=formula, least_cosine=least_cosine, now=self._now(), limit=limit
                 )
                 items = rows.load_by_keys(connection, [key for key, *_ in best])
         except NotIndexed:
@@ -221,14 +203,14 @@ class ItemsFile:
     def promote(self, ids: Iterable[str]) -> int:
         """Turn pending items into settled ones; return how many were pending."""
         wanted = list(ids)
-        with self._store.write() as connection:
+        with self.write() as connection:
             mirror_records.let_go(connection, wanted)  # else the next change of the note would hide them again
-            return rows.promote(connection, wanted, now=self._clock())
+            return rows.promote(connection, wanted, now=self._now())
 
     def mark_recalled(self, ids: Iterable[str]) -> None:
         """Record that items were put in front of a model now."""
-        with self._store.write() as connection:
-            rows.mark_recalled(connection, ids, self._clock())
+        with self.write() as connection:
+            rows.mark_recalled(connection, ids, self._now())
 
     def delete(self, ids: Iterable[str], *, session: str | None = None) -> list[Item]:
         """Delete items, and return them; `wipe` then removes their bytes.
@@ -237,52 +219,36 @@ class ItemsFile:
             ids: Of the items.
             session: Forget also that this session has said anything; items that others said, too, stay.
         """
-        if not self._store.exists():
+        if not self.exists():
             return []
-        with self._store.write() as connection:
+        with self.write() as connection:
             alone = rows.leave_session(connection, session) if session is not None else []
             gone = rows.delete(connection, [*ids, *alone])
-            mirror_records.remember_forgotten(connection, [item.content for item in gone], now=self._clock())
+            mirror_records.remember_forgotten(connection, [item.content for item in gone], now=self._now())
             return gone
-
-    def wipe(self) -> bool:
-        """Overwrite the bytes of deleted items; return False while another program reads the file, see `ItemStore.wipe`."""
-        return not self._store.exists() or self._store.wipe()
 
     def find_space(self, space: Space) -> Space | None:
         """Return a space as the file knows it, with its dimensions; None when it holds nothing of it."""
-        found = self._ask(lambda connection: vectors.find_space(connection, space), None)
+        found = self._ask(lambda connection: matching.find_space(connection, space), None)
         return None if found is None else found[1]
 
     def count_pending(self, space: Space) -> int:
         """Count the items without an embedding in a space."""
-        return self._ask(lambda connection: vectors.count_pending(connection, space), 0)
+        return self._ask(lambda connection: matching.count_pending(connection, space), 0)
 
     def find_pending(self, space: Space, limit: int) -> list[tuple[bytes, str]]:
         """Return contents without an embedding in a space, with their hashes."""
-        return self._ask(lambda connection: vectors.find_pending(connection, space, limit), [])
+        return self._ask(lambda connection: matching.find_pending(connection, space, limit), [])
 
     def put_embeddings(self, space: Space, hashes: Sequence[bytes], embedded: NDArray[np.float32]) -> None:
         """Store embeddings of contents."""
-        with self._store.write() as connection:
-            vectors.put(connection, space, hashes, embedded)
-
-    def rest(self) -> None:
-        """Close idle connections, and drop pages that are kept in memory."""
-        self._store.rest()
-
-    def close(self) -> None:
-        """Close all connections until one is needed again; may be called twice."""
-        self._store.release()
-
-    def refuse(self) -> None:
-        """Refuse every call from now on."""
-        self._store.refuse()
+        with self.write() as connection:
+            matching.put_embeddings(connection, space, hashes, embedded)
 
     def _ask(self, question: Callable[[Connection], T], otherwise: T) -> T:
         """Return the answer to a question in one read transaction; another one where there is no file."""
         try:
-            with self._store.read() as connection:
+            with self.read() as connection:
                 return question(connection)
         except NotIndexed:
             return otherwise

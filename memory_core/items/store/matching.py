@@ -1,16 +1,22 @@
-"""The items that answer a question, ranked by similarity times salience; and those that a new fact repeats or corrects."""
+"""The items that answer a question, ranked by similarity times salience; and those that a new fact repeats or corrects.
+
+Embeddings are stored by space and content, and compared exactly in SQL.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from memory_core.config.settings import Vector
 from memory_core.items.likeness import Fact, corrects, is_same
 from memory_core.items.store import rows
 from memory_core.items.store.rows import Filter, Standing
+from memory_core.records import Space
 from memory_core.search.scores import inverse_document_frequency
 from memory_core.stores.sqlite import Connection
+from memory_core.stores.sqlite.distances import load_distances, write_distance
 from memory_core.text.terms import cut_cjk, extract_words
 
 if TYPE_CHECKING:
@@ -31,19 +37,81 @@ REINFORCEMENT = 0.1  # added to 1 for each doubling of the sessions that said it
 REINFORCEMENT_CAP = 1.3
 HALF_LIFE_DAYS = 90.0  # since it was last said, after which half of the part that ages is left
 AGELESS = 0.8  # the share that does not age
+_PENDING = "NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.space_id = ? AND e.hash = i.text_hash)"
 
 
-@dataclass(frozen=True, slots=True)
-class Relations:
-    """The items that a new fact meets.
+def find_space(connection: Connection, space: Space) -> tuple[int, Space] | None:
+    """Return the number of a space with its dimensions, which the asked one may not know; None when it holds nothing."""
+    row = connection.execute(
+        "SELECT id, dimensions FROM spaces WHERE (provider, model, endpoint, input_type) = (?, ?, ?, ?)"
+        " AND (dimensions = ? OR ? = 0) ORDER BY id DESC LIMIT 1",
+        (space.provider, space.model, space.endpoint, space.input_type, space.dimensions, space.dimensions),
+    ).fetchone()
+    return None if row is None else (int(row[0]), replace(space, dimensions=int(row[1])))
 
-    Attributes:
-        repeated: The key of the item that says the same; None if none does.
-        corrected: The keys of the items that it corrects.
+
+def put_embeddings(connection: Connection, space: Space, hashes: Sequence[bytes], rows: NDArray[np.float32]) -> None:
+    """Store embeddings of contents, inside a write transaction; those of contents that no item has any more are left out."""
+    known = replace(space, dimensions=int(rows.shape[1]))
+    connection.execute(
+        "INSERT INTO spaces (provider, model, endpoint, input_type, dimensions) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (known.provider, known.model, known.endpoint, known.input_type, known.dimensions),
+    )
+    found = find_space(connection, known)
+    assert found is not None
+    connection.executemany(
+        "INSERT OR REPLACE INTO embeddings SELECT ?, ?, ? WHERE EXISTS (SELECT 1 FROM items WHERE text_hash = ?)",
+        [
+            (found[0], text_hash, row.astype("<f4").tobytes(), text_hash)
+            for text_hash, row in zip(hashes, rows, strict=True)
+        ],
+    )
+
+
+def find_pending(connection: Connection, space: Space, limit: int) -> list[tuple[bytes, str]]:
+    """Return contents without an embedding in a space, with their hashes: the items said last first."""
+    rows = connection.execute(
+        f"SELECT text_hash, content FROM items i WHERE {_PENDING} ORDER BY said DESC LIMIT ?",
+        (_find_id(connection, space), limit),
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+def count_pending(connection: Connection, space: Space) -> int:
+    """Count the items without an embedding in a space."""
+    found = connection.execute(f"SELECT count(*) FROM items i WHERE {_PENDING}", (_find_id(connection, space),)).get
+    return int(str(found))
+
+
+def _find_id(connection: Connection, space: Space) -> int | None:
+    """Return the number of a space; None, which no embedding has, when it holds nothing."""
+    found = find_space(connection, space)
+    return None if found is None else found[0]
+
+
+def compare(
+    connection: Connection, vector: tuple[Space, NDArray[np.float32]] | None, settings: Vector
+) -> dict[int, float]:
+    """Return the cosine of every item that has an embedding in the space of a vector, by key; none without a vector.
+
+    An embedding of another length, which only damage can leave, counts as missing; one without a direction is like nothing.
+
+    Args:
+        connection: Inside a transaction.
+        vector: A space, and a row of unit length.
+        settings: Of sqlite-vec.
     """
-
-    repeated: int | None
-    corrected: tuple[int, ...] = ()
+    found = None if vector is None else find_space(connection, vector[0])
+    if vector is None or found is None:
+        return {}
+    load_distances(connection, settings)
+    query = vector[1].astype("<f4").tobytes()
+    rows = connection.execute(
+        f"SELECT key, {write_distance('float32', 'e.embedding')} FROM items i"
+        " JOIN embeddings e ON e.space_id = :space AND e.hash = i.text_hash AND length(e.embedding) = :length",
+        {"space": found[0], "length": len(query), "query": query},
+    )
+    return {int(str(key)): 0.0 if distance is None else 1 - float(str(distance)) for key, distance in rows}
 
 
 def find_by_words(connection: Connection, among: Sequence[Standing], question: str) -> list[list[int]]:
@@ -63,7 +131,7 @@ def relate(
     words: Words,
     *,
     look_for_corrections: bool,
-) -> Relations:
+) -> tuple[int | None, list[int]]:
     """Find what a new fact repeats or corrects among the settled items of its scope, inside a write transaction.
 
     Restating is looked for first: what only says an item again corrects none.
@@ -74,6 +142,9 @@ def relate(
         cosines: Of the fact with items by key, in whatever space.
         words: The static model, which compares the texts.
         look_for_corrections: Otherwise only repetitions are found.
+
+    Returns:
+        The key of the item that says the same, or None; and the keys of the items that the fact corrects.
     """
     among = rows.list_standings(connection, Filter(scope=draft.scope, current=True))
     nearest = sorted((item.key for item in among if item.key in cosines), key=lambda key: -cosines[key])
@@ -88,11 +159,11 @@ def relate(
     for key, other, cosine in compared:
         restated = not cued or not (fact.list_left_over(other) or other.list_left_over(fact))
         if restated and is_same(fact, other, words, cosine):
-            return Relations(key)
+            return key, []
     if not look_for_corrections:
-        return Relations(None)
+        return None, []
     corrected = [key for key, other, cosine in compared if corrects(fact, other, words, cosine, cued=cued)]
-    return Relations(None, tuple(corrected[:1]))  # the nearest: a correction of several facts is a guess
+    return None, corrected[:1]  # the nearest: a correction of several facts is a guess
 
 
 def _count_words(found: Iterable[Sequence[int]]) -> list[int]:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from memory_core.errors import InvalidArgument, NotIndexed
-from memory_core.items.mirror_section import MirrorChanges, MirrorLine, MirrorSection, RecordedLine, merge, show
+from memory_core.items.mirror import MirrorChanges, MirrorLine, MirrorSection, RecordedLine, merge, show
 from memory_core.items.records import Draft, check_draft
 from memory_core.items.store import rows
 from memory_core.items.store.rows import fold, index_text

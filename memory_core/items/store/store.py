@@ -164,6 +164,8 @@ class ItemStore(Database):
         The next process that opens the file for writing tries again, also after this one was killed: `rows.delete` leaves
         a mark, which a finished wipe removes.
         """
+        if not self.exists():
+            return True
         with self.maintain() as connection:
             self.close_idle()
             from memory_core.stores.sqlite.files import repeat
