@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from memory_core.__about__ import __version__ as __version__
 
 if TYPE_CHECKING:
-    from memory_core.config import load_config
+    from memory_core.config.load import load_config
     from memory_core.embeddings.protocols import EmbeddingProvider
     from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError
     from memory_core.hookspecs import BackendContext, BackendPlugin, HostHooks, MemoryBackend, hookimpl
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # The modules that hold the public names, the cheapest first. They are imported when such a name is first used (PEP 562), so that
 # importing the package takes a few milliseconds and loads nothing heavy.
-_HOMES = ("errors", "records", "hookspecs", "config", "plugin.memory")
+_HOMES = ("errors", "records", "hookspecs", "config.load", "plugin.memory")
 
 __all__ = [
     "BackendContext",

@@ -9,7 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, Gt, Le, MinLen
 
-from memory_core.config.settings import STRICT, InvalidField, Scope, ScopeMatch, ScopeRule
+from memory_core.config.fields import STRICT, InvalidField
+from memory_core.config.settings import Scope, ScopeMatch, ScopeRule
 
 SearchMode = Literal["search", "vsearch", "query"]
 

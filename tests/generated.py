@@ -22,7 +22,7 @@ import click
 import memory_core
 from memory_core import errors
 from memory_core.cli import app
-from memory_core.config import render_environment_table, render_settings_table
+from memory_core.config.description import render_environment_table, render_settings_table
 from memory_core.hookspecs import (
     BackendContext,
     BackendPlugin,

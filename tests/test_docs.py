@@ -19,7 +19,8 @@ import memory_core
 from memory_core import errors
 from memory_core.backends.loader import add_backend, build_manager
 from memory_core.cli import app
-from memory_core.config import ENVIRONMENT, load_config
+from memory_core.config.environment import ENVIRONMENT
+from memory_core.config.load import load_config
 from memory_core.config.settings import FallbackId, ProviderId
 from memory_core.hookspecs import (
     BackendContext,

@@ -93,7 +93,7 @@ def read_section(config: AgentConfig, name: str, plugin: BackendPlugin, *, warni
     """
     if plugin.settings is None:
         return None
-    from memory_core.config import validate_section
+    from memory_core.config.problems import validate_section
 
     return validate_section(name, config.backend_sections.get(name, {}), plugin.settings(), warnings=warnings)
 

@@ -52,7 +52,7 @@ def adopt(options: Options, *, path: str | None, copy: bool, yes: bool, dry_run:
 
 def _find_state_dir(options: Options) -> Path:
     """Return the state folder without reading a configuration, which may be what is to be undone."""
-    from memory_core.config import load_config
+    from memory_core.config.load import load_config
 
     return load_config({}, state_dir=options.state_dir).agent(options.agent).state_dir
 
@@ -79,8 +79,7 @@ def _print_homes(homes: Sequence[Home]) -> None:
 
 
 def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: AgentConfig, *, yes: bool) -> int:
-    from memory_core.config import load_config
-    from memory_core.config.load import find_adopted_config
+    from memory_core.config.load import find_adopted_config, load_config
     from memory_core.hosts.adopt.homes import shorten_home
     from memory_core.hosts.adopt.record import add_served, change_record, write_config
 

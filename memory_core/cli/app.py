@@ -285,10 +285,10 @@ def open_source(options: Options) -> ConfigSource:
 
 def open_memory(options: Options) -> Memory:
     """Open the memory that the options name; a command resolves its configuration once."""
-    from memory_core.config.load import FixedConfig
+    from memory_core.config.load import ConfigSource
     from memory_core.plugin.memory import Memory
 
-    memory = Memory(FixedConfig(open_source(options).current()), agent=options.agent)
+    memory = Memory(ConfigSource(open_source(options).current()), agent=options.agent)
     memory.check()
     return memory
 

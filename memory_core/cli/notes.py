@@ -113,7 +113,7 @@ def _read_input() -> str:
 @click.pass_obj
 def index(options: Options, *, force: bool) -> int:
     """Index what has changed in the notes; `reindex` is another name for it."""
-    with open_notes(options) as memory, output.SyncProgress() as progress:
+    with open_notes(options) as memory, output.show_progress() as progress:
         report = sync_notes(memory, force=force, progress=progress)
         output.print_record(report, output.print_report, as_json=options.json)
         if not report.files:
@@ -126,7 +126,7 @@ def index(options: Options, *, force: bool) -> int:
 @click.pass_obj
 def watch(options: Options) -> int:
     """Index what changes in the notes, until interrupted."""
-    with open_notes(options) as memory, output.SyncProgress() as progress:
+    with open_notes(options) as memory, output.show_progress() as progress:
         output.print_report(memory.sync(progress=progress))
         sys.stdout.flush()  # a pipe would keep it back
         memory.start()

@@ -11,8 +11,8 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from memory_core.records import to_json
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
-    from memory_core.records import FileFailure, Finding, Probe, Progress, Status, SyncReport
+    from memory_core.records import FileFailure, Finding, Probe, Progress, ProgressCallback, Status, SyncReport
 
 Record = TypeVar("Record")
 
@@ -326,39 +326,32 @@ def print_probe(probe: Probe) -> None:
         complain(probe.warning, probe.action)
 
 
-class SyncProgress:
-    """Progress of a sync: bars on a terminal, a line every few seconds elsewhere, nothing for short work."""
+@contextmanager
+def show_progress(
+    stream: TextIO | None = None, *, clock: Callable[[], float] = time.monotonic
+) -> Iterator[ProgressCallback]:
+    """Show how far a sync is: by bars on a terminal, by a line every few seconds elsewhere, and not at all in short work."""
+    stream = sys.stderr if stream is None else stream
+    quiet_until = clock() + (BAR_SECONDS if stream.isatty() else LINE_SECONDS)
+    bars: Bars | None = None
+    tasks: dict[str, TaskID] = {}
+    with ExitStack() as stack:
 
-    def __init__(self, stream: TextIO | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._stream = sys.stderr if stream is None else stream
-        self._clock = clock
-        self._quiet_until = clock() + (BAR_SECONDS if self._stream.isatty() else LINE_SECONDS)
-        self._bars: Bars | None = None
-        self._tasks: dict[str, TaskID] = {}
-        self._stack = ExitStack()
+        def show(progress: Progress) -> None:
+            nonlocal quiet_until, bars
+            if clock() < quiet_until:
+                return
+            if not stream.isatty():
+                print_aside(f"{progress.phase}: {progress.done} of {progress.total}", stream)
+                quiet_until = clock() + LINE_SECONDS
+                return
+            if bars is None:
+                bars = stack.enter_context(_make_bars(stream))
+            if progress.phase not in tasks:
+                tasks[progress.phase] = bars.add_task(progress.phase, total=progress.total)
+            bars.update(tasks[progress.phase], completed=progress.done, total=progress.total)
 
-    def __enter__(self) -> SyncProgress:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
-
-    def __call__(self, progress: Progress) -> None:
-        """Show the newest state."""
-        if self._clock() < self._quiet_until:
-            return
-        if self._stream.isatty():
-            self._draw(progress)
-        else:
-            print_aside(f"{progress.phase}: {progress.done} of {progress.total}", self._stream)
-            self._quiet_until = self._clock() + LINE_SECONDS
-
-    def _draw(self, progress: Progress) -> None:
-        if self._bars is None:
-            self._bars = self._stack.enter_context(_make_bars(self._stream))
-        if progress.phase not in self._tasks:
-            self._tasks[progress.phase] = self._bars.add_task(progress.phase, total=progress.total)
-        self._bars.update(self._tasks[progress.phase], completed=progress.done, total=progress.total)
+        yield show
 
 
 def _make_bars(stream: TextIO) -> Bars:

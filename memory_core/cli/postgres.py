@@ -22,8 +22,8 @@ def _open(options: Options, dsn: str | None, schema: str | None) -> Operator:
     """Open the server that --dsn names, else the one of the configuration."""
     from memory_core.backends.loader import find_plugin, read_section
     from memory_core.backends.postgres import check_driver
-    from memory_core.config import load_config
     from memory_core.config.fields import Secret
+    from memory_core.config.load import load_config
     from memory_core.stores.postgres.settings import PostgresConfig, read_dsn
 
     check_driver()

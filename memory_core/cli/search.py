@@ -95,7 +95,7 @@ def _finish_sync(memory: Memory, backend: str) -> bool:
     """Finish the sync that a search left to the background, since a command has none. Return False if that is no use."""
     if "provider out" in memory.status().details:
         return False
-    with output.SyncProgress() as progress:
+    with output.show_progress() as progress:
         try:
             return memory.finish_sync(backend, progress=progress)
         except MemoryCoreError:

@@ -12,7 +12,7 @@ from memory_core.config.agent import AGENT_ID, GET_LINES, AgentConfig
 from memory_core.config.dialects import COMPACTION_KEYS
 from memory_core.config.documents import KeyPath, Node, Origin, find, join_key
 from memory_core.config.environment import ENVIRONMENT, REF_SOURCES
-from memory_core.config.fields import WITHOUT_NUL, Secret, to_camel
+from memory_core.config.fields import WITHOUT_NUL, Secret
 from memory_core.config.load import Config
 from memory_core.config.problems import get_adapter, leave_out_ignored, list_sections
 from memory_core.config.resolution import DEFAULT_WORKSPACE
@@ -25,6 +25,7 @@ from memory_core.config.settings import (
     ProviderAccount,
     SearchSettings,
 )
+from memory_core.records import to_camel
 
 MASK = "***"
 SECRET_WORDS = ("key", "token", "secret", "password", "auth", "header", "dsn")

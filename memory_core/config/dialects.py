@@ -23,10 +23,10 @@ from memory_core.config.documents import (
     name_type,
     wrap_at,
 )
-from memory_core.config.fields import to_camel
 from memory_core.config.problems import HOLDS_NUL, explain_unknown_key, find_similar, list_sections
 from memory_core.config.settings import SearchSettings
 from memory_core.errors import ConfigProblem, InvalidArgument
+from memory_core.records import to_camel
 
 Raw = Mapping[str, Any]
 Syntax = Literal["json5", "toml", "mapping"]

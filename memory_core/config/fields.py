@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from memory_core.records import to_camel as to_camel  # noqa: PLC0414  # for those who declare settings
+from memory_core.records import to_camel
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler

@@ -17,14 +17,7 @@ from typing import Any, TypeAlias
 from memory_core.config.agent import AgentConfig, normalize_agent_id
 from memory_core.config.dialects import DialectReader, Syntax, unflatten
 from memory_core.config.documents import Sections, is_toml, join_key, read_file
-from memory_core.config.environment import (
-    BACKEND,
-    CONFIG,
-    STATE_DIR,
-    WORKSPACE,
-    expand_home,
-    read_environment,
-)
+from memory_core.config.environment import BACKEND, CONFIG, STATE_DIR, WORKSPACE, expand_home, read_environment
 from memory_core.config.problems import HOLDS_NUL
 from memory_core.config.resolution import Places, Resolver, find_current_folder, make_absolute
 from memory_core.config.settings import DEFAULT_AGENT, NO_SLOT, SHIPPED_BACKENDS, SLOT_ID, SLOTS_GROUP
@@ -282,19 +275,8 @@ def _walk_keys(raw: object, key: str) -> Iterator[str]:
             yield from _walk_keys(child, join_key(key, index))
 
 
-class FixedConfig:
-    """A source that always returns one configuration, for a process that resolves it once."""
-
-    def __init__(self, config: Config) -> None:
-        self._config = config
-
-    def current(self) -> Config:
-        """Return that configuration."""
-        return self._config
-
-
 class ConfigSource:
-    """A configuration file, a mapping, a callable, or nothing but the defaults.
+    """A configuration file, a mapping, a callable, nothing but the defaults, or one configuration that was read before.
 
     A file is read again when its time, size or inode changes; a callable is called each time. Without an origin, the file
     that MEMORY_CORE_CONFIG names is read, else the one that `memory-core adopt` wrote, if there is one.
@@ -302,7 +284,7 @@ class ConfigSource:
 
     def __init__(
         self,
-        origin: Origin,
+        origin: Origin | Config,
         *,
         workspace: str | Path | None = None,
         state_dir: str | Path | None = None,
@@ -322,6 +304,8 @@ class ConfigSource:
         Raises:
             ConfigError: It cannot be read or used.
         """
+        if isinstance(self._origin, Config):
+            return self._origin
         document = self._call_host() if callable(self._origin) else self._origin
         if document is None:
             document = find_default_config(os.environ, state_dir=self._state_dir, workspace=self._workspace)

@@ -27,7 +27,7 @@ from memory_core.config.documents import (
     to_plain,
 )
 from memory_core.config.environment import expand, expand_home, find_ref_source
-from memory_core.config.fields import is_framing_header
+from memory_core.config.fields import Secret, is_framing_header
 from memory_core.config.problems import validate
 from memory_core.config.settings import (
     DEFAULT_AGENT,
@@ -36,7 +36,6 @@ from memory_core.config.settings import (
     MemorySettings,
     ProviderAccount,
     SearchSettings,
-    Secret,
 )
 from memory_core.errors import ConfigError, ConfigProblem
 

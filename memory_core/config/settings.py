@@ -12,53 +12,13 @@ from typing import ClassVar, Literal
 
 from memory_core.config.fields import (
     A_PATH,
-    STRICT,
     InvalidField,
     Secret,
     Section,
     about,
     is_framing_header,
     parse_size_bytes,
-    to_camel,
 )
-
-__all__ = [
-    "STRICT",
-    "Batch",
-    "Cache",
-    "Chunking",
-    "Compaction",
-    "Exclude",
-    "Experimental",
-    "ExtraPath",
-    "FallbackId",
-    "HistorySettings",
-    "Hybrid",
-    "InvalidField",
-    "ItemSettings",
-    "Local",
-    "MemoryFlush",
-    "MemorySettings",
-    "ProviderAccount",
-    "ProviderId",
-    "QuerySettings",
-    "RecallSettings",
-    "Remote",
-    "Scope",
-    "ScopeMatch",
-    "ScopeRule",
-    "SearchSettings",
-    "Secret",
-    "Section",
-    "SessionDeltas",
-    "Source",
-    "StoreSettings",
-    "SyncSettings",
-    "Vector",
-    "about",
-    "parse_size_bytes",
-    "to_camel",
-]
 
 SLOT_ID = "memory-core"  # in `plugins.slots.memory`, in plugin.json and among the entry points of SLOTS_GROUP
 SLOTS_GROUP = "memory_core.slots"

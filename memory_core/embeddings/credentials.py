@@ -16,7 +16,8 @@ from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from memory_core.config.agent import AgentConfig
-from memory_core.config.settings import ProviderAccount, Secret
+from memory_core.config.fields import Secret
+from memory_core.config.settings import ProviderAccount
 from memory_core.embeddings.error_mapping import mark_permanent
 from memory_core.embeddings.models import PROVIDERS, ProviderRow
 from memory_core.errors import ProviderUnavailable

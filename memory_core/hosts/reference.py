@@ -17,8 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from memory_core.config import load_config
-from memory_core.config.settings import DEFAULT_AGENT, ProviderAccount, Secret
+from memory_core.config.fields import Secret
+from memory_core.config.load import load_config
+from memory_core.config.settings import DEFAULT_AGENT, ProviderAccount
 from memory_core.errors import MemoryCoreError
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_core.__about__ import __version__
-from memory_core.config import build_config_schema
+from memory_core.config.description import build_config_schema
 from memory_core.config.settings import SLOT_ID
 from memory_core.tools import schemas
 

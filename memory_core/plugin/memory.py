@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from memory_core.backends.selector import Selector
 from memory_core.config.agent import AgentConfig, explain_off, refuse_off
-from memory_core.config.load import ConfigSource, FixedConfig, Origin
+from memory_core.config.load import ConfigSource, Origin
 from memory_core.config.settings import BUILTIN, DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryClosed, MemoryCoreError, refuse_past
 from memory_core.plugin import activity
@@ -93,7 +93,7 @@ class Memory:
 
     def __init__(
         self,
-        source: ConfigSource | FixedConfig,
+        source: ConfigSource,
         *,
         agent: str = DEFAULT_AGENT,
         today: Callable[[], date] = date.today,

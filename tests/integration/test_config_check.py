@@ -14,7 +14,8 @@ import pyjson5
 import pytest
 
 from memory_core.cli import app
-from memory_core.config import build_config_schema, load_config
+from memory_core.config.description import build_config_schema
+from memory_core.config.load import load_config
 from memory_core.errors import ConfigError
 from memory_qmd.config import QmdConfig
 from tests.command import Command

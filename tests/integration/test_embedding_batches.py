@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memory_core.config.settings import Batch, Remote, Secret
+from memory_core.config.fields import Secret
+from memory_core.config.settings import Batch, Remote
 from memory_core.embeddings.registry import open_remote
 from memory_core.embeddings.remote.batches import SMALLEST, BatchSwitch
 from memory_core.embeddings.remote.openai_api import OpenAIApi

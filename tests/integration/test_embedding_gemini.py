@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from memory_core.config.settings import Remote, Secret
+from memory_core.config.fields import Secret
+from memory_core.config.settings import Remote
 from memory_core.embeddings import registry
 from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.embeddings.registry import open_remote

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memory_core.config.settings import Remote, Secret
+from memory_core.config.fields import Secret
+from memory_core.config.settings import Remote
 from memory_core.embeddings.registry import open_remote
 from memory_core.errors import (
     AuthenticationFailed,

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from memory_core.config.settings import Remote, Secret
+from memory_core.config.fields import Secret
+from memory_core.config.settings import Remote
 from memory_core.embeddings.error_mapping import scrub
 from memory_core.embeddings.registry import open_remote
 from memory_core.errors import ProviderError

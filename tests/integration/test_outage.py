@@ -13,7 +13,8 @@ import pytest
 
 from memory_core.backends.builtin import BuiltinBackend
 from memory_core.config.agent import AgentConfig
-from memory_core.config.settings import ProviderAccount, QuerySettings, Remote, SearchSettings, Secret, SyncSettings
+from memory_core.config.fields import Secret
+from memory_core.config.settings import ProviderAccount, QuerySettings, Remote, SearchSettings, SyncSettings
 from memory_core.embeddings import outage
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Access, Query, SearchResult, Status, SyncReport

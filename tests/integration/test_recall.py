@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import memory_core
-from memory_core.config import load_config
+from memory_core.config.load import load_config
 from memory_core.items.recall import Piece, read_message
 from memory_core.plugin import MemorySlot
 from memory_core.plugin.recall import OpenItems, SessionRecall

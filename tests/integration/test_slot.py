@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from memory_core.config import render_settings_table
+from memory_core.config.description import render_settings_table
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
 from tests.command import REPOSITORY

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from memory_core.config import load_config
+from memory_core.config.load import load_config
 from memory_core.items.items import Items
 from memory_core.plugin import MemorySlot
 from memory_core.plugin import capture as capturing

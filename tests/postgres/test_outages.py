@@ -12,8 +12,9 @@ import psycopg
 import pytest
 
 from memory_core.backends.selector import Selector
-from memory_core.config import describe, load_config
 from memory_core.config.agent import AgentConfig
+from memory_core.config.description import describe
+from memory_core.config.load import load_config
 from memory_core.config.settings import MemorySettings
 from memory_core.errors import SyncBusy
 from memory_core.records import Query, SearchResult, Space

@@ -32,7 +32,7 @@ def states(count: int) -> list[Progress]:
 
 def shown(stream: io.StringIO, *, step: float, count: int = 40) -> str:
     clock = ticking(step=step)
-    with output.SyncProgress(stream, clock=lambda: next(clock)) as progress:
+    with output.show_progress(stream, clock=lambda: next(clock)) as progress:
         for state in states(count):
             progress(state)
     return stream.getvalue()

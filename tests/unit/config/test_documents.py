@@ -8,10 +8,12 @@ from typing import Any
 import jsonschema
 import pytest
 
-from memory_core.config import build_config_schema, load_config
 from memory_core.config.agent import AgentConfig
+from memory_core.config.description import build_config_schema
 from memory_core.config.documents import locate, read_file
-from memory_core.config.settings import ExtraPath, Secret
+from memory_core.config.fields import Secret
+from memory_core.config.load import load_config
+from memory_core.config.settings import ExtraPath
 from memory_core.errors import ConfigError
 
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memory_core.config import load_config
 from memory_core.config.description import explain_other_spellings
+from memory_core.config.load import load_config
 from memory_core.errors import ConfigError
 
 HISTORY = {

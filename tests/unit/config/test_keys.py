@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_core.config import build_config_schema, describe, load_config, render_settings_table
 from memory_core.config.agent import AgentConfig
-from memory_core.config.settings import ExtraPath, Secret
+from memory_core.config.description import build_config_schema, describe, render_settings_table
+from memory_core.config.fields import Secret
+from memory_core.config.load import load_config
+from memory_core.config.settings import ExtraPath
 from memory_core.errors import ConfigError
 
 

@@ -14,18 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_core.config import (
-    ENVIRONMENT,
-    describe,
-    load_config,
-    normalize_agent_id,
-    parse_size_bytes,
-    render_environment_table,
-    validate_section,
-)
-from memory_core.config.agent import make_workspace_key
+from memory_core.config.agent import make_workspace_key, normalize_agent_id
+from memory_core.config.description import describe, render_environment_table
 from memory_core.config.documents import Node, annotate, find_clashes, merge, to_plain
-from memory_core.config.settings import STRICT, MemoryFlush, Scope, Secret, Section
+from memory_core.config.environment import ENVIRONMENT
+from memory_core.config.fields import STRICT, Secret, Section, parse_size_bytes
+from memory_core.config.load import load_config
+from memory_core.config.problems import validate_section
+from memory_core.config.settings import MemoryFlush, Scope
 from memory_core.errors import ConfigError, InvalidArgument
 from tests.places import index_path
 
@@ -58,7 +54,8 @@ def test_nothing_given_is_the_defaults() -> None:
 def test_nothing_given_imports_no_pydantic() -> None:
     script = """
 import sys
-from memory_core.config import load_config, validate_section
+from memory_core.config.load import load_config
+from memory_core.config.problems import validate_section
 from memory_core.config.settings import Scope
 environ = {"HOME": "/home/me", "MEMORY_CORE_STATE_DIR": "/s"}
 load_config(environ=environ, workspace="/w", overrides={"memory.backend": None}).agent("x")

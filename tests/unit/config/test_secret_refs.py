@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from memory_core.config import build_config_schema, environment, load_config
+from memory_core.config import environment
+from memory_core.config.description import build_config_schema
+from memory_core.config.load import load_config
 from memory_core.errors import ConfigError
 
 KEY = "sk-planted-7f3a"

@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 
-from memory_core.config import build_config_schema, describe, load_config, validate_section
-from memory_core.config.settings import Scope, Secret
+from memory_core.config.description import build_config_schema, describe
+from memory_core.config.fields import Secret
+from memory_core.config.load import load_config
+from memory_core.config.problems import validate_section
+from memory_core.config.settings import Scope
 from memory_core.errors import ConfigError
 
 PLANTED = "sk-planted-7f3a"

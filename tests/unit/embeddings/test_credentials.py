@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from memory_core.config.agent import AgentConfig
-from memory_core.config.settings import Local, ProviderAccount, Remote, Secret
+from memory_core.config.fields import Secret
+from memory_core.config.settings import Local, ProviderAccount, Remote
 from memory_core.embeddings.credentials import (
     Endpoint,
     find_key,

@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from memory_core.config import load_config
+from memory_core.config.load import load_config
 from memory_core.config.settings import ProviderId
 from memory_core.embeddings.models import MODELS, PROVIDERS, find_model
 from tests.command import REPOSITORY

@@ -13,14 +13,8 @@ import numpy as np
 import pytest
 
 from memory_core.config.agent import AgentConfig
-from memory_core.config.settings import (
-    ItemSettings,
-    ProviderId,
-    RecallSettings,
-    Remote,
-    SearchSettings,
-    Secret,
-)
+from memory_core.config.fields import Secret
+from memory_core.config.settings import ItemSettings, ProviderId, RecallSettings, Remote, SearchSettings
 from memory_core.errors import InvalidArgument, MemoryClosed, StoreReadOnly
 from memory_core.items.items import Items
 from memory_core.items.records import Draft, Provenance

@@ -13,7 +13,7 @@ import pluggy
 import pytest
 
 import memory_core
-from memory_core.config import build_config_schema
+from memory_core.config.description import build_config_schema
 from memory_core.hookspecs import PROJECT, HostHooks
 from memory_core.plugin import MemorySlot, manifest
 from memory_core.tools import schemas
