@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home
 from memory_core.config.settings import DEFAULT_AGENT
-from memory_core.errors import InvalidArgument, SessionsUnusable
+from memory_core.errors import InvalidArgument, MemoryCoreError, SessionsUnusable
 from memory_core.plugin.flush.policy import (
     Decision,
     FlushTurn,
@@ -100,14 +100,12 @@ def record(turn: FlushTurn, outcome: FlushOutcome, config: AgentConfig, *, clock
     It goes into the host's `sessions.json` if the session is in there, and into our own record if it is not, or if its cycles
     are counted here.
     """
-    from memory_core.plugin.flush import runner
-
     path = config.sessions_dir / sessions_json.FILE_NAME
     host = _read(path, turn.session_key)
     recorded = False
     if host:
         theirs = replace(turn, compaction_count=to_count(host.get(_COUNT)) or 0) if turn.counted_here else turn
-        recorded = runner.record_outcome(theirs, outcome, path, clock=clock)
+        recorded = record_outcome(theirs, outcome, path, clock=clock)
     if recorded and not turn.counted_here:
         return True
 
@@ -125,7 +123,51 @@ def record(turn: FlushTurn, outcome: FlushOutcome, config: AgentConfig, *, clock
 
     own = find_record(config)
     _read_own(config, turn.session_key)  # sets a damaged one aside
-    return runner.record_outcome(turn, outcome, own, clock=clock, prepare=prepare, keep=MAX_SESSIONS)
+    return record_outcome(turn, outcome, own, clock=clock, prepare=prepare, keep=MAX_SESSIONS)
+
+
+def record_outcome(
+    turn: FlushTurn,
+    outcome: FlushOutcome,
+    sessions: Path,
+    *,
+    clock: WallClock = utc_now,
+    prepare: Callable[[dict[str, Any]], None] | None = None,
+    keep: int | None = None,
+) -> bool:
+    """Record the outcome of a turn in a `sessions.json`; returns False, with a warning, if that fails.
+
+    A turn that did not fail is the last one of its compaction cycle. So is the third failed one, with a warning.
+
+    Args:
+        turn: The turn.
+        outcome: Its outcome.
+        sessions: The file: the host's, or our own record.
+        clock: The present time.
+        prepare, keep: See `sessions_json.record_flush`.
+    """
+    try:
+        failures = sessions_json.record_flush(
+            sessions,
+            turn.session_key,
+            compaction_count=turn.compaction_count,
+            at_ms=int(clock().timestamp() * 1000),
+            failed=outcome.status == "failed",
+            session_id=turn.session_id,
+            prepare=prepare,
+            keep=keep,
+        )
+    except MemoryCoreError as error:
+        logger.warning("The memory flush of %s could not be recorded: %s", turn.session_key, error)
+        return False
+    if failures >= sessions_json.FAILURES_PER_CYCLE:
+        logger.warning(
+            "The memory flush of %s is given up for this compaction cycle after %d failures; the last one: %s",
+            turn.session_key,
+            failures,
+            outcome.reason,
+        )
+    return True
 
 
 def _count_here(session: Session, entry: Mapping[str, Any], config: AgentConfig, *, write: bool) -> Session:

@@ -1,4 +1,4 @@
-"""A bounded runner of flush turns for hosts that cannot run a nested turn, and the record of outcomes; never raises."""
+"""A bounded runner of flush turns for hosts that cannot run a nested turn; never raises."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.completions import (
@@ -23,9 +23,8 @@ from memory_core.config.agent import AgentConfig
 from memory_core.errors import MemoryCoreError
 from memory_core.plugin.activity import record_flush
 from memory_core.plugin.flush import cycles
-from memory_core.plugin.flush.policy import FlushTurn, WallClock, utc_now
+from memory_core.plugin.flush.policy import FlushTurn
 from memory_core.records import CallContext
-from memory_core.sources import sessions_json
 from memory_core.text.messages import is_silent_reply
 from memory_core.tools import results
 from memory_core.tools.append import APPEND, Writing, memory_append
@@ -148,172 +147,77 @@ def run_flush(
         max_tokens: The most tokens that the model may write over all steps.
         clock: Seconds, monotonic.
     """
-    try:
-        run = _Run(turn, complete, tools, _first_messages(turn, history), max_steps, max_seconds, max_tokens, clock)
-    except Exception as error:
-        logger.exception("A memory flush cannot begin")
-        return FlushOutcome(status="failed", reason=f"{type(error).__name__}: {error}")
-    try:
-        return run.run()
-    except Exception as error:
-        logger.exception("The memory flush of %s failed", turn.session_key)
-        return run.end("failed", f"{type(error).__name__}: {error}")
+    started, steps, tokens, reminded = clock(), 0, 0, False
+    stored: list[int] = []  # the paragraphs of each call that stored something
 
-
-def record_outcome(
-    turn: FlushTurn,
-    outcome: FlushOutcome,
-    sessions: Path,
-    *,
-    clock: WallClock = utc_now,
-    prepare: Callable[[dict[str, Any]], None] | None = None,
-    keep: int | None = None,
-) -> bool:
-    """Record the outcome of a turn in a `sessions.json`; returns False, with a warning, if that fails.
-
-    A turn that did not fail is the last one of its compaction cycle. So is the third failed one, with a warning.
-
-    Args:
-        turn: The turn.
-        outcome: Its outcome.
-        sessions: The file: the host's, or that of `cycles`, which decides between them.
-        clock: The present time.
-        prepare, keep: See `sessions_json.record_flush`.
-    """
-    try:
-        failures = sessions_json.record_flush(
-            sessions,
-            turn.session_key,
-            compaction_count=turn.compaction_count,
-            at_ms=int(clock().timestamp() * 1000),
-            failed=outcome.status == "failed",
-            session_id=turn.session_id,
-            prepare=prepare,
-            keep=keep,
+    def end(status: FlushStatus, reason: str) -> FlushOutcome:
+        seconds = clock() - started
+        return FlushOutcome(
+            status=status, reason=reason, appended=sum(stored), steps=steps, tokens=tokens, seconds=seconds
         )
-    except MemoryCoreError as error:
-        logger.warning("The memory flush of %s could not be recorded: %s", turn.session_key, error)
-        return False
-    if failures >= sessions_json.FAILURES_PER_CYCLE:
-        logger.warning(
-            "The memory flush of %s is given up for this compaction cycle after %d failures; the last one: %s",
-            turn.session_key,
-            failures,
-            outcome.reason,
-        )
-    return True
 
-
-@dataclass(slots=True)
-class _Run:
-    turn: FlushTurn
-    complete: Complete
-    handlers: Mapping[str, ToolHandler]
-    messages: list[Message]
-    max_steps: int
-    max_seconds: float
-    max_tokens: int
-    clock: Callable[[], float]
-    started: float = field(init=False)
-    steps: int = 0
-    tokens: int = 0
-    stores: int = 0
-    appended: int = 0
-    reminded: bool = False
-
-    def __post_init__(self) -> None:
-        self.started = self.clock()
-
-    def run(self) -> FlushOutcome:
-        while not (limit := self.find_limit()):
-            message = self.ask()
-            self.messages.append(message)
+    try:
+        messages = _first_messages(turn, history)
+        schemas = [
+            {"type": "function", "function": dict(schema)} for name, schema in turn.tools.items() if name in tools
+        ]
+        while True:
+            left = max_seconds - (clock() - started)
+            bounds = (
+                (steps >= max_steps, f"{steps} steps"),
+                (tokens >= max_tokens, f"{tokens:,} tokens"),
+                (left <= 0, f"{max_seconds:g} s"),
+            )
+            if reached := next((bound for is_reached, bound in bounds if is_reached), ""):
+                return end("stored" if stored else "failed", f"stopped after {reached}")
+            steps += 1
+            ask = partial(complete, list(messages), schemas, max_tokens=max_tokens - tokens, timeout_seconds=left)
+            response = call_within(left, ask)
+            message = parse_message(response)
+            tokens += count_written_tokens(response, message)
+            messages.append(message)
             calls = message.get("tool_calls")
             if isinstance(calls, list) and calls:
-                self.messages += [self.answer(call, position) for position, call in enumerate(calls)]
-            elif (outcome := self.judge(message)) is not None:
-                return outcome
-        return self.end("stored" if self.stores else "failed", limit)
+                messages += [_answer(turn, tools, call, position, stored) for position, call in enumerate(calls)]
+            elif stored:
+                return end("stored", f"{sum(stored)} paragraphs were appended to {turn.target}")
+            elif is_silent_reply(join_text(message)):
+                return end("nothing", "the model had nothing to store")
+            elif reminded:
+                return end("failed", "the model neither stored anything nor replied with NO_REPLY")
+            else:
+                reminded = True
+                messages.append({"role": "user", "content": REMINDER})
+    except Exception as error:
+        logger.exception("The memory flush of %s failed", turn.session_key)
+        return end("failed", f"{type(error).__name__}: {error}")
 
-    def find_limit(self) -> str:
-        """Return the bound that is reached, as a reason; "" if none is."""
-        if self.steps >= self.max_steps:
-            return f"stopped after {self.steps} steps"
-        if self.tokens >= self.max_tokens:
-            return f"stopped after {self.tokens:,} tokens"
-        return f"stopped after {self.max_seconds:g} s" if self.count_left_seconds() <= 0 else ""
 
-    def count_left_seconds(self) -> float:
-        return self.max_seconds - (self.clock() - self.started)
-
-    def ask(self) -> Message:
-        self.steps += 1
-        left = self.count_left_seconds()
-        schemas = [
-            {"type": "function", "function": dict(schema)}
-            for name, schema in self.turn.tools.items()
-            if name in self.handlers
-        ]
-        response = call_within(
-            left,
-            lambda: self.complete(
-                list(self.messages), schemas, max_tokens=self.max_tokens - self.tokens, timeout_seconds=left
-            ),
-        )
-        message = parse_message(response)
-        self.tokens += count_written_tokens(response, message)
-        return message
-
-    def judge(self, message: Mapping[str, Any]) -> FlushOutcome | None:
-        """Judge a message that calls no tool; returns the outcome of the turn, or None to let the model try once more."""
-        text = join_text(message)
-        if self.stores:
-            return self.end("stored", f"{self.appended} paragraphs were appended to {self.turn.target}")
-        if is_silent_reply(text):
-            return self.end("nothing", "the model had nothing to store")
-        if self.reminded:
-            return self.end("failed", "the model neither stored anything nor replied with NO_REPLY")
-        self.reminded = True
-        self.messages.append({"role": "user", "content": REMINDER})
-        return None
-
-    def answer(self, call: object, position: int) -> Message:
-        """Run one tool call; returns the message with its result."""
-        facts = call if isinstance(call, Mapping) else {}
-        result = self.call(facts) if position < MAX_CALLS_PER_STEP else {"error": "too many calls in one step"}
-        content = json.dumps(result, ensure_ascii=False, default=str)[:MAX_RESULT_CHARS]
-        return {"role": "tool", "tool_call_id": str(facts.get("id", "")), "content": content}
-
-    def call(self, call: Mapping[str, Any]) -> object:
-        function = call.get("function")
-        function = function if isinstance(function, Mapping) else {}
-        name = str(function.get("name", ""))
-        handler = self.handlers.get(name) if name in self.turn.tools else None
-        if handler is None:
-            return {"error": f"there is no tool {name!r} in this turn; known are {', '.join(self.turn.tools)}"}
+def _answer(
+    turn: FlushTurn, tools: Mapping[str, ToolHandler], call: object, position: int, stored: list[int]
+) -> Message:
+    """Run one tool call, note in `stored` what it has stored, and return the message with its result."""
+    facts = call if isinstance(call, Mapping) else {}
+    function = facts.get("function")
+    function = function if isinstance(function, Mapping) else {}
+    name = str(function.get("name", ""))
+    handler = tools.get(name) if name in turn.tools else None
+    result: object
+    if position >= MAX_CALLS_PER_STEP:
+        result = {"error": "too many calls in one step"}
+    elif handler is None:
+        result = {"error": f"there is no tool {name!r} in this turn; known are {', '.join(turn.tools)}"}
+    else:
         try:
             result = handler(parse_arguments(function.get("arguments")))
         except Exception as error:
-            logger.info("A tool of the memory flush of %s failed", self.turn.session_key, exc_info=True)
-            return {"error": f"{error}", "action": getattr(error, "action", "")}
-        self.count(name, result)
-        return result
-
-    def count(self, name: str, result: object) -> None:
+            logger.info("A tool of the memory flush of %s failed", turn.session_key, exc_info=True)
+            result = {"error": f"{error}", "action": getattr(error, "action", "")}
         if name == APPEND["name"] and isinstance(result, Mapping) and "error" not in result:
-            self.stores += 1
             appended = result.get("appended")
-            self.appended += appended if isinstance(appended, int) else 0
-
-    def end(self, status: FlushStatus, reason: str) -> FlushOutcome:
-        return FlushOutcome(
-            status=status,
-            reason=reason,
-            appended=self.appended,
-            steps=self.steps,
-            tokens=self.tokens,
-            seconds=self.clock() - self.started,
-        )
+            stored.append(appended if isinstance(appended, int) else 0)
+    content = json.dumps(result, ensure_ascii=False, default=str)[:MAX_RESULT_CHARS]
+    return {"role": "tool", "tool_call_id": str(facts.get("id", "")), "content": content}
 
 
 def _first_messages(turn: FlushTurn, history: Sequence[Mapping[str, Any]]) -> list[Message]:

@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.config.agent import AgentConfig
+from memory_core.plugin.flush.cycles import record_outcome
 from memory_core.plugin.flush.policy import FlushTurn, Session, plan_flush, should_flush
-from memory_core.plugin.flush.runner import FlushOutcome, make_flush_tools, record_outcome, run_flush
+from memory_core.plugin.flush.runner import FlushOutcome, make_flush_tools, run_flush
 from memory_core.sources.sessions_json import read_entry
 from memory_core.text.paragraphs import fingerprint_recalled
 
