@@ -20,7 +20,6 @@ from memory_core.records import CallContext, Finding
 if TYPE_CHECKING:
     from memory_core.hosts.install.changes import FileChange
     from memory_core.hosts.install.programs import Program
-    from memory_core.plugin.flush.cycles import Preview
 
 
 @command("mcp")
@@ -277,30 +276,8 @@ def flush(options: Options, *, session: str, dry_run: bool) -> int:  # noqa: ARG
 
     with open_memory(options) as memory:
         shown = preview(memory.config(), session)
-    output.print_record(_describe_preview(shown), _print_preview, as_json=options.json)
+    output.print_record(shown, _print_preview, as_json=options.json)
     return 0
-
-
-def _describe_preview(preview: Preview) -> dict[str, Any]:
-    """Return what a preview shows: the session, the decision, and the turn, whose texts are null if none is due."""
-    session, decision, turn = preview.session, preview.decision, preview.turn
-    return {
-        "session": session.key,
-        "transcript": preview.transcript,
-        "transcriptBytes": preview.transcript.stat().st_size if preview.transcript else None,
-        "totalTokens": session.total_tokens,
-        "contextTokens": session.context_window,
-        "thresholdTokens": preview.threshold_tokens,
-        "compactionCount": session.cycle,
-        "flushedCompactionCount": session.flushed_compaction_count,
-        "due": decision.due,
-        "code": decision.code,
-        "reason": decision.reason,
-        "target": turn.target if turn else None,
-        "prompt": turn.prompt if turn else None,
-        "systemPrompt": turn.system_prompt if turn else None,
-        "tools": list(turn.tools) if turn else [],
-    }
 
 
 def _print_preview(facts: Mapping[str, Any]) -> None:

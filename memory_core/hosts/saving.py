@@ -12,7 +12,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
@@ -38,19 +38,8 @@ LEFT_SECONDS = 3600.0  # after which a folder is of a hook that was killed
 NO_LIMIT = 1_000_000_000  # tokens: a copy that compacts itself first could save only what the summary has kept
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """The start of a copy.
-
-    Attributes:
-        words: The command line.
-        prompt: What it reads from standard input.
-        variables: Added to the environment.
-    """
-
-    words: list[str]
-    prompt: str
-    variables: Mapping[str, str] = field(default_factory=dict)
+Copy = tuple[list[str], str, Mapping[str, str]]
+"""The start of a copy: the command line, what it reads from standard input, and what is added to the environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +77,7 @@ def copy_claude_code(program: str, event: Mapping[str, Any], turn: FlushTurn, fi
     words += ["--append-system-prompt", turn.system_prompt, "--settings", NO_HOOKS]
     if plugin := os.environ.get("CLAUDE_PLUGIN_ROOT"):
         words += ["--plugin-dir", plugin]
-    return Copy(words, turn.prompt, {SAVING: str(file)})
+    return words, turn.prompt, {SAVING: str(file)}
 
 
 def copy_codex(program: str, event: Mapping[str, Any], turn: FlushTurn, file: Path) -> Copy:
@@ -106,7 +95,7 @@ def copy_codex(program: str, event: Mapping[str, Any], turn: FlushTurn, file: Pa
     words += ["--disable", "hooks"]
     for key, value in settings.items():
         words += ["-c", f"{key}={json.dumps(value, ensure_ascii=False)}"]  # which is TOML, too
-    return Copy(words, _say(turn))
+    return words, _say(turn), {}
 
 
 def copy_opencode(program: str, event: Mapping[str, Any], turn: FlushTurn, file: Path) -> Copy:
@@ -120,7 +109,7 @@ def copy_opencode(program: str, event: Mapping[str, Any], turn: FlushTurn, file:
         "share": "disabled",
     }
     variables = {SAVING: str(file), "OPENCODE_CONFIG_CONTENT": json.dumps(settings)}
-    return Copy([program, "run", "--session", str(event.get("copy_id"))], _say(turn), variables)
+    return [program, "run", "--session", str(event.get("copy_id"))], _say(turn), variables
 
 
 def _say(turn: FlushTurn) -> str:
@@ -191,10 +180,11 @@ def _remove_left_folders() -> None:
 
 def _run_copy(copying: Copying, copy: Copy) -> str:
     """Run a copy to its end; return why that failed, "" if it did not."""
+    words, prompt, variables = copy
     try:
         with subprocess.Popen(  # noqa: S603  # the host itself
-            copy.words,
-            env={**os.environ, **copy.variables},
+            words,
+            env={**os.environ, **variables},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -202,11 +192,11 @@ def _run_copy(copying: Copying, copy: Copy) -> str:
             errors="replace",
         ) as process:
             try:
-                return _wait_for(process, copy.prompt, copying)
+                return _wait_for(process, prompt, copying)
             finally:
                 process.kill()
     except OSError as error:
-        return f"{copy.words[0]} cannot be started: {error.strerror}"
+        return f"{words[0]} cannot be started: {error.strerror}"
 
 
 def _wait_for(process: subprocess.Popen[str], prompt: str, copying: Copying) -> str:

@@ -8,7 +8,6 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -111,14 +110,6 @@ async def read_note(
     return types.ReadResourceResult(contents=[text])
 
 
-@dataclass(slots=True)
-class _Client:
-    """A client with a handshake, and the notes about which it wants to hear."""
-
-    session: ServerSession
-    uris: set[str] = field(default_factory=set)
-
-
 class Notifier:
     """The clients of one server that want to hear of changes. All methods run in the event loop.
 
@@ -131,7 +122,8 @@ class Notifier:
         self._context = context
         self._bus = InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus)
-        self._clients: OrderedDict[str, _Client] = OrderedDict()
+        # The clients with a handshake by their id: the session, and the notes about which it wants to hear.
+        self._clients: OrderedDict[str, tuple[ServerSession, set[str]]] = OrderedDict()
         self._wanted = anyio.Event()
 
     @asynccontextmanager
@@ -145,20 +137,20 @@ class Notifier:
 
     async def add_client(self, ctx: ServerRequestContext[Any], _: types.NotificationParams | None) -> None:
         """Tell a client that is initialized of changes from now on."""
-        self._client(ctx)
+        self._find_uris(ctx)
 
     async def subscribe(
         self, ctx: ServerRequestContext[Any], params: types.SubscribeRequestParams
     ) -> types.EmptyResult:
         """Tell a client of every change of a note."""
-        self._client(ctx).uris.add(str(params.uri))
+        self._find_uris(ctx).add(str(params.uri))
         return types.EmptyResult()
 
     async def unsubscribe(
         self, ctx: ServerRequestContext[Any], params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
         """Tell a client no more of the changes of a note."""
-        self._client(ctx).uris.discard(str(params.uri))
+        self._find_uris(ctx).discard(str(params.uri))
         return types.EmptyResult()
 
     async def listen(
@@ -168,14 +160,14 @@ class Notifier:
         self._wanted.set()
         return await self._listen(ctx, params)
 
-    def _client(self, ctx: ServerRequestContext[Any]) -> _Client:
+    def _find_uris(self, ctx: ServerRequestContext[Any]) -> set[str]:
+        """Return the notes about which a client wants to hear, which makes it one that hears of all other changes."""
         key = "" if ctx.request is None else str(ctx.request.headers.get("mcp-session-id"))
-        client = self._clients.pop(key, None) or _Client(ctx.session)
-        self._clients[key] = client
+        client = self._clients[key] = self._clients.pop(key, (ctx.session, set()))
         if len(self._clients) > MOST_SESSIONS:
             self._clients.popitem(last=False)
         self._wanted.set()
-        return client
+        return client[1]
 
     async def _look_again_and_again(self) -> None:
         await self._wanted.wait()
@@ -196,14 +188,14 @@ class Notifier:
 
     async def _tell(self, event: ServerEvent) -> None:
         await self._bus.publish(event)
-        for key, client in list(self._clients.items()):
+        for key, (session, uris) in list(self._clients.items()):
             try:
                 if isinstance(event, ToolsListChanged):
-                    await client.session.send_tool_list_changed()
+                    await session.send_tool_list_changed()
                 elif isinstance(event, ResourcesListChanged):
-                    await client.session.send_resource_list_changed()
-                elif isinstance(event, ResourceUpdated) and event.uri in client.uris:
-                    await client.session.send_resource_updated(event.uri)
+                    await session.send_resource_list_changed()
+                elif isinstance(event, ResourceUpdated) and event.uri in uris:
+                    await session.send_resource_updated(event.uri)
             except Exception as error:  # noqa: BLE001 -- one that has gone must not keep the news from the others
                 log.debug("a client hears of no more changes: %s", error)
                 self._clients.pop(key, None)

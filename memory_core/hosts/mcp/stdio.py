@@ -18,7 +18,8 @@ import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import anyio
 import mcp_types as types
@@ -42,18 +43,6 @@ LAST_ANSWERS_SECONDS = 60.0  # for what was asked before the input ended; longer
 LAST_WORDS_SECONDS = 5.0  # for a client that has closed its end and reads slowly
 
 
-class OutputLost(MemoryCoreError):
-    """Standard output takes no more.
-
-    Attributes:
-        gone: The client has closed its end, as it may; else the system refused.
-    """
-
-    def __init__(self, reason: str, *, gone: bool) -> None:
-        super().__init__(f"standard output cannot be written: {reason}", action="start the server from an MCP client")
-        self.gone = gone
-
-
 def serve_stdio(slot: MemorySlot, context: CallContext) -> None:
     """Serve one session until the client closes either stream, or on SIGINT or SIGTERM; then close the slot.
 
@@ -68,14 +57,14 @@ def serve_stdio(slot: MemorySlot, context: CallContext) -> None:
 
 
 async def _serve(slot: MemorySlot, context: CallContext, reader: int, writer: int) -> None:
-    failure: OutputLost | None = None
+    lost = ""
     async with anyio.create_task_group() as group:
 
-        def leave(lost: OutputLost) -> None:
-            nonlocal failure
-            if lost.gone:
+        def leave(reason: str, *, gone: bool) -> None:
+            nonlocal lost
+            if gone:
                 end_process(slot, 0)
-            failure = lost
+            lost = reason
             group.cancel_scope.cancel()
 
         await group.start(_end_on_signal, slot)
@@ -85,8 +74,10 @@ async def _serve(slot: MemorySlot, context: CallContext, reader: int, writer: in
             slot.session_started(context)
             await server.run(incoming, outgoing, server.create_initialization_options())
         group.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+    if lost:
+        raise MemoryCoreError(
+            f"standard output cannot be written: {lost}", action="start the server from an MCP client"
+        )
 
 
 async def _end_on_signal(slot: MemorySlot, *, task_status: anyio.abc.TaskStatus[None]) -> None:
@@ -130,7 +121,7 @@ def _duplicate(descriptor: int, name: str) -> int:
 
 @asynccontextmanager
 async def open_streams(
-    reader: int, writer: int, lost: Callable[[OutputLost], Any]
+    reader: int, writer: int, lost: Callable[..., object]
 ) -> AsyncIterator[tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]]:
     """Open the streams of a server. Its input ends once every request that came before the end has its answer.
 
@@ -138,7 +129,8 @@ async def open_streams(
 
     Args:
         reader, writer: As `take_over` returned them.
-        lost: Called in the event loop when the writer takes no more.
+        lost: Called in the event loop when the writer takes no more, with the reason, and with `gone` if the client has closed
+            its end, as it may.
     """
     to_server, seen = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     said, from_server = anyio.create_memory_object_stream[SessionMessage](0)
@@ -165,7 +157,7 @@ async def open_streams(
                 await anyio.to_thread.run_sync(write, writer, to_line(item.message), abandon_on_cancel=True)
                 open_requests.answer(item.message)
         except OSError as error:
-            lost(OutputLost(error.strerror or str(error), gone=isinstance(error, BrokenPipeError)))
+            lost(error.strerror or str(error), gone=isinstance(error, BrokenPipeError))
         spoken.set()
 
     def listen() -> None:
@@ -181,7 +173,7 @@ async def open_streams(
         poll.register(writer, 0)  # errors and hang-ups are told of unasked
         poll.poll()
         with suppress(RuntimeError):
-            portal.call(lost, OutputLost("the client has closed it", gone=True))
+            portal.call(partial(lost, "the client has closed it", gone=True))
 
     async with anyio.create_task_group() as group, BlockingPortal() as portal:
         group.start_soon(speak)

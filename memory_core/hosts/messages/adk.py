@@ -5,22 +5,14 @@ from __future__ import annotations
 import json
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from memory_core.completions import Message, join_text
-from memory_core.hosts.messages.chat import (
-    list_calls,
-    name_calls,
-    pair_calls,
-    split_system,
-    write_assistant,
-    write_call,
-    write_json,
-    write_result,
-)
+from memory_core.hosts.messages import chat
 
 if TYPE_CHECKING:
-    from google.genai.types import Content, Part
+    from google.genai.types import Content, FunctionCall, FunctionResponse, Part
 
 _ONLY_TEXT = "result"  # ADK's own key around what a function returns that is no object
 
@@ -31,28 +23,39 @@ def to_openai(contents: Iterable[Content]) -> list[Message]:
     Calls without an id, as Gemini makes them, are numbered, and answered in their order by name.
     """
     converted: list[Message] = []
-    numbers = _Numbers()
+    made = count(1)
+    open_calls: defaultdict[str | None, deque[str]] = defaultdict(deque)  # those without an id, by name
+
+    def number_call(call: FunctionCall) -> str:
+        if not call.id:
+            open_calls[call.name].append(f"call-{next(made)}")
+        return call.id or open_calls[call.name][-1]
+
+    def find_call(answer: FunctionResponse) -> str:
+        waiting = open_calls[answer.name]
+        return answer.id or (waiting.popleft() if waiting else "")
+
     for content in contents:
         parts = content.parts or []
         text = "\n\n".join(filter(None, map(_read_part, parts)))
         if content.role == "model":
             calls = [part.function_call for part in parts if part.function_call]
-            written = [write_call(numbers.call(call.id, call.name), call.name, call.args) for call in calls]
-            converted.append(write_assistant(text, written))
+            written = [chat.write_call(number_call(call), call.name, call.args) for call in calls]
+            converted.append(chat.write_assistant(text, written))
             continue
         for answer in (part.function_response for part in parts if part.function_response):
             said = _read_response(answer.response)
-            converted.append(write_result(numbers.answer(answer.id, answer.name), said))
+            converted.append(chat.write_result(find_call(answer), said))
         converted.append({"role": "user", "content": text})
-    return pair_calls(converted)
+    return chat.pair_calls(converted)
 
 
 def from_openai(messages: Iterable[Message]) -> tuple[str, list[Content]]:
     """Return the system instruction and the contents for chat messages; neighbours of one role are one content."""
     from google.genai.types import Content, FunctionCall, FunctionResponse, Part
 
-    system, others = split_system(messages)
-    names = name_calls(others)
+    system, others = chat.split_system(messages)
+    names = chat.name_calls(others)
     converted: list[Content] = []
     for message in others:
         text = join_text(message)
@@ -63,7 +66,7 @@ def from_openai(messages: Iterable[Message]) -> tuple[str, list[Content]]:
             parts.append(Part(function_response=answer))
         elif text:
             parts.append(Part(text=text))
-        for number, name, arguments in list_calls(message):
+        for number, name, arguments in chat.list_calls(message):
             parts.append(Part(function_call=FunctionCall(id=number, name=name, args=arguments)))
         role = "model" if message["role"] == "assistant" else "user"
         if converted and converted[-1].role == role:
@@ -71,29 +74,6 @@ def from_openai(messages: Iterable[Message]) -> tuple[str, list[Content]]:
         elif parts:
             converted.append(Content(role=role, parts=parts))
     return system, converted
-
-
-class _Numbers:
-    """Ids of calls: those that the model gave, and our own for calls that have none."""
-
-    def __init__(self) -> None:
-        self._made = 0
-        self._open: defaultdict[str | None, deque[str]] = defaultdict(deque)
-
-    def call(self, number: str | None, name: str | None) -> str:
-        """Return the id of a call."""
-        if number:
-            return number
-        self._made += 1
-        made = f"call-{self._made}"
-        self._open[name].append(made)
-        return made
-
-    def answer(self, number: str | None, name: str | None) -> str:
-        """Return the id of the call that is answered; "" if none of that name is open."""
-        if number:
-            return number
-        return self._open[name].popleft() if self._open[name] else ""
 
 
 def _read_part(part: Part) -> str:
@@ -109,7 +89,7 @@ def _read_part(part: Part) -> str:
 def _read_response(response: Mapping[str, Any] | None) -> str:
     if response is not None and response.keys() == {_ONLY_TEXT} and isinstance(response[_ONLY_TEXT], str):
         return str(response[_ONLY_TEXT])
-    return write_json(response or {})
+    return chat.write_json(response or {})
 
 
 def _write_response(text: str) -> dict[str, Any]:

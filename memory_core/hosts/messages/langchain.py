@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from memory_core.completions import Message, join_text
-from memory_core.hosts.messages.chat import list_calls, pair_calls, write_assistant, write_call, write_result
+from memory_core.hosts.messages import chat
 
 if TYPE_CHECKING:
     from langchain_core.messages import AnyMessage, BaseMessage
@@ -20,12 +20,12 @@ _SILENT = {"tool_use", "tool_call", "function_call", "reasoning", "thinking", "r
 
 def to_openai(messages: Iterable[BaseMessage]) -> list[Message]:
     """Return chat messages for LangChain's; removals and functions of the time before tools are left out."""
-    return pair_calls(filter(None, map(_convert, messages)))
+    return chat.pair_calls(filter(None, map(_convert, messages)))
 
 
 def read_answer(message: BaseMessage) -> Message:
     """Return the chat message for a model's answer, with calls that have no answer yet."""
-    return write_assistant(_join(message.content), _list_calls(message))
+    return chat.write_assistant(_join(message.content), _list_calls(message))
 
 
 def from_openai(messages: Iterable[Message]) -> list[AnyMessage]:
@@ -36,7 +36,7 @@ def from_openai(messages: Iterable[Message]) -> list[AnyMessage]:
     for message in messages:
         text = join_text(message)
         if message["role"] == "assistant":
-            calls = [{"id": number, "name": name, "args": args} for number, name, args in list_calls(message)]
+            calls = [{"id": number, "name": name, "args": args} for number, name, args in chat.list_calls(message)]
             converted.append(AIMessage(content=text, tool_calls=calls))
         elif message["role"] == "tool":
             converted.append(ToolMessage(content=text, tool_call_id=message["tool_call_id"]))
@@ -51,16 +51,16 @@ def _convert(message: BaseMessage) -> Message | None:
     kind = message.type.removesuffix("MessageChunk").lower()  # a chunk is named for its class
     text = _join(message.content)
     if kind == "ai":
-        return write_assistant(text, _list_calls(message))
+        return chat.write_assistant(text, _list_calls(message))
     if kind == "tool":
-        return write_result(getattr(message, "tool_call_id", ""), text)
+        return chat.write_result(getattr(message, "tool_call_id", ""), text)
     if kind == "chat":
         return {"role": _CHAT_ROLES.get(str(getattr(message, "role", "")), "user"), "content": text}
     return {"role": _ROLES[kind], "content": text} if kind in _ROLES else None
 
 
 def _list_calls(message: BaseMessage) -> list[dict[str, Any]]:
-    return [write_call(call["id"], call["name"], call["args"]) for call in getattr(message, "tool_calls", ())]
+    return [chat.write_call(call["id"], call["name"], call["args"]) for call in getattr(message, "tool_calls", ())]
 
 
 def _join(content: str | list[str | dict[str, Any]]) -> str:

@@ -6,13 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from memory_core.completions import Message, join_text
-from memory_core.hosts.messages.chat import (
-    name_calls,
-    pair_calls,
-    write_assistant,
-    write_call,
-    write_result,
-)
+from memory_core.hosts.messages import chat
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse, ModelResponsePart
@@ -31,18 +25,18 @@ def to_openai(messages: Iterable[ModelMessage]) -> list[Message]:
             said = [_read_part(part) for part in message.parts]
             # Chat endpoints want the answers of tools right behind their calls.
             converted += sorted((part for part in said if part), key=lambda part: part["role"] != "tool")
-    return pair_calls(converted)
+    return chat.pair_calls(converted)
 
 
 def read_answer(message: ModelResponse) -> Message:
     """Return the chat message for a model's answer, with calls that have no answer yet."""
     calls = [
-        write_call(part.tool_call_id, part.tool_name, part.args)
+        chat.write_call(part.tool_call_id, part.tool_name, part.args)
         for part in message.parts
         if part.part_kind == "tool-call"
     ]
     texts = [part.content for part in message.parts if part.part_kind in _SPOKEN]
-    return write_assistant("\n\n".join(filter(None, texts)), calls)
+    return chat.write_assistant("\n\n".join(filter(None, texts)), calls)
 
 
 def from_openai(messages: Iterable[Message]) -> list[ModelMessage]:
@@ -58,7 +52,7 @@ def from_openai(messages: Iterable[Message]) -> list[ModelMessage]:
     )
 
     messages = list(messages)
-    names = name_calls(messages)
+    names = chat.name_calls(messages)
     converted: list[ModelMessage] = []
     asked: list[ModelRequestPart] = []
     for message in messages:
@@ -91,10 +85,10 @@ def _read_part(part: Any) -> Message | None:
         return {"role": "system", "content": part.content}
     if kind == "tool-return":
         texts = [part.model_response_str(), *map(_read_content, part.files)]
-        return write_result(part.tool_call_id, "\n\n".join(filter(None, texts)))
+        return chat.write_result(part.tool_call_id, "\n\n".join(filter(None, texts)))
     if kind in {"retry-prompt", "retry-feedback"}:
         text = part.model_response()
-        return write_result(part.tool_call_id, text) if getattr(part, "tool_name", None) else _say(text)
+        return chat.write_result(part.tool_call_id, text) if getattr(part, "tool_name", None) else _say(text)
     if kind == "user-prompt" and not isinstance(part.content, str):
         return _say("\n\n".join(filter(None, map(_read_content, part.content))))
     return _say(part.content) if kind in _SAID and isinstance(part.content, str) else None

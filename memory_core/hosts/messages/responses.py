@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from memory_core.completions import Message, join_text
-from memory_core.hosts.messages.chat import pair_calls, write_assistant, write_call, write_result, write_text
+from memory_core.hosts.messages import chat
 
 Item = dict[str, Any]
 
@@ -21,14 +21,14 @@ _RESULTS = {"function_call_output", "custom_tool_call_output"}
 
 def to_openai(items: Iterable[Mapping[str, Any]]) -> list[Message]:
     """Return chat messages for items; calls of tools that OpenAI runs itself are left out."""
-    return pair_calls(_convert(items))
+    return chat.pair_calls(_convert(items))
 
 
 def read_answer(items: Iterable[Mapping[str, Any]]) -> Message:
     """Return the chat message for a model's output, with calls that have no answer yet."""
     said = [message for message in _convert(items) if message["role"] == "assistant"]
     calls = [call for message in said for call in message.get("tool_calls", ())]
-    return write_assistant("\n\n".join(message["content"] for message in said if message["content"]), calls)
+    return chat.write_assistant("\n\n".join(message["content"] for message in said if message["content"]), calls)
 
 
 def _convert(items: Iterable[Mapping[str, Any]]) -> list[Message]:
@@ -39,10 +39,10 @@ def _convert(items: Iterable[Mapping[str, Any]]) -> list[Message]:
             role = str(item.get("role", "user"))
             messages.append({"role": "system" if role == "developer" else role, "content": _join(item.get("content"))})
         elif kind in _CALLS:
-            call = write_call(item.get("call_id"), item.get("name"), _read_arguments(item, kind))
+            call = chat.write_call(item.get("call_id"), item.get("name"), _read_arguments(item, kind))
             _add_call(messages, call)
         elif kind in _RESULTS:
-            messages.append(write_result(item.get("call_id"), _join(item.get("output"))))
+            messages.append(chat.write_result(item.get("call_id"), _join(item.get("output"))))
     return messages
 
 
@@ -66,9 +66,9 @@ def _add_call(messages: list[Message], call: dict[str, Any]) -> None:
     """Add a call to the assistant's message that was said just before it, or as a message of its own."""
     if messages and messages[-1]["role"] == "assistant":
         last = messages.pop()
-        messages.append(write_assistant(last.get("content") or "", [*last.get("tool_calls", ()), call]))
+        messages.append(chat.write_assistant(last.get("content") or "", [*last.get("tool_calls", ()), call]))
     else:
-        messages.append(write_assistant("", [call]))
+        messages.append(chat.write_assistant("", [call]))
 
 
 def _read_arguments(item: Mapping[str, Any], kind: str) -> str:
@@ -76,13 +76,13 @@ def _read_arguments(item: Mapping[str, Any], kind: str) -> str:
     given = item.get(_CALLS[kind])
     if kind == "custom_tool_call":
         return json.dumps({"input": given}, ensure_ascii=False)
-    return write_text(given) or "{}"
+    return chat.write_text(given) or "{}"
 
 
 def _join(content: object) -> str:
     """Return the text of an item's content, which is a string or a list of parts."""
     if not isinstance(content, list):
-        return write_text(content)
+        return chat.write_text(content)
     return "".join(_read_part(part) for part in content if isinstance(part, Mapping))
 
 

@@ -9,15 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from memory_core.completions import Message, join_text
-from memory_core.hosts.messages.chat import (
-    list_calls,
-    pair_calls,
-    split_system,
-    write_assistant,
-    write_call,
-    write_json,
-    write_result,
-)
+from memory_core.hosts.messages import chat
 
 if TYPE_CHECKING:
     from strands.types.content import Message as StrandsMessage
@@ -33,14 +25,14 @@ def to_openai(messages: Iterable[StrandsMessage]) -> list[Message]:
         text = "\n\n".join(filter(None, map(_read_block, blocks)))
         uses = [block["toolUse"] for block in blocks if "toolUse" in block]
         if message["role"] == "assistant":
-            calls = [write_call(use["toolUseId"], use["name"], use["input"]) for use in uses]
-            converted.append(write_assistant(text, calls))
+            calls = [chat.write_call(use["toolUseId"], use["name"], use["input"]) for use in uses]
+            converted.append(chat.write_assistant(text, calls))
             continue
         for result in (block["toolResult"] for block in blocks if "toolResult" in block):
             said = "\n\n".join(filter(None, map(_read_block, result["content"])))
-            converted.append(write_result(result["toolUseId"], said))
+            converted.append(chat.write_result(result["toolUseId"], said))
         converted.append({"role": "user", "content": text})
-    return pair_calls(converted)
+    return chat.pair_calls(converted)
 
 
 def from_openai(messages: Iterable[Message]) -> tuple[str, list[StrandsMessage]]:
@@ -48,7 +40,7 @@ def from_openai(messages: Iterable[Message]) -> tuple[str, list[StrandsMessage]]
 
     Neighbours of one role are one message, since Bedrock wants the roles to alternate.
     """
-    system, others = split_system(messages)
+    system, others = chat.split_system(messages)
     converted: list[StrandsMessage] = []
     for message in others:
         text = join_text(message)
@@ -59,7 +51,7 @@ def from_openai(messages: Iterable[Message]) -> tuple[str, list[StrandsMessage]]
             blocks.append({"toolResult": result})
         elif text:
             blocks.append({"text": text})
-        for number, name, arguments in list_calls(message):
+        for number, name, arguments in chat.list_calls(message):
             blocks.append({"toolUse": {"toolUseId": number, "name": name, "input": arguments}})
         if converted and converted[-1]["role"] == ("assistant" if message["role"] == "assistant" else "user"):
             converted[-1]["content"] += blocks
@@ -73,5 +65,5 @@ def _read_block(block: Mapping[str, Any]) -> str:
     if "text" in block:
         return str(block["text"])
     if "json" in block:
-        return write_json(block["json"])
+        return chat.write_json(block["json"])
     return next((f"[{kind}]" for kind in _MEDIA if kind in block), "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,6 @@ from memory_core.config.environment import expand_home
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryCoreError, SessionsUnusable
 from memory_core.plugin.flush.policy import (
-    Decision,
     FlushTurn,
     Session,
     WallClock,
@@ -281,26 +280,7 @@ def read_key(context: CallContext) -> str:
     return context.session_key or f"agent:{context.agent or DEFAULT_AGENT}:main"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
-    """A session as its host would describe it now, the decision about it, and the turn that it leads to.
-
-    Attributes:
-        session: Its key is the transcript's name if `sessions.json` does not know the session.
-        transcript: The session's JSONL file; None if there is none.
-        threshold_tokens: The number of tokens from which a turn is due; None if the model's window is unknown.
-        decision: Is a turn due, and why.
-        turn: The turn; None if none is due.
-    """
-
-    session: Session
-    transcript: Path | None
-    threshold_tokens: int | None
-    decision: Decision
-    turn: FlushTurn | None
-
-
-def preview(config: AgentConfig, named: str) -> Preview:
+def preview(config: AgentConfig, named: str) -> dict[str, Any]:
     """Preview the flush of a session as if its host asked now; nothing is run and nothing is written.
 
     Args:
@@ -308,23 +288,37 @@ def preview(config: AgentConfig, named: str) -> Preview:
         named: A session key of the agent's `sessions.json` or of our own record, or the path of a transcript. If a
             `sessions.json` in the transcript's folder names it, that entry counts.
 
+    Returns:
+        JSON: the session, whose key is the transcript's name if `sessions.json` does not know it; the decision; and the turn,
+        whose texts are null if none is due.
+
     Raises:
         InvalidArgument: There is no such session.
         SessionsUnusable: The `sessions.json` cannot be read.
     """
     session = count(_find(config, named), config, write=False)
     decision = should_flush(session, config)
-    transcript = Path(session.transcript) if session.transcript else None
+    turn = plan_flush(session, config) if decision.due else None
+    transcript = Path(session.transcript) if session.transcript and Path(session.transcript).is_file() else None
     window: object = session.context_window  # as `sessions.json` has it, which may be anything
-    return Preview(
-        session=session,
-        transcript=transcript if transcript and transcript.is_file() else None,
-        threshold_tokens=compute_threshold(window, config.compaction)
-        if isinstance(window, int) and window > 0
-        else None,
-        decision=decision,
-        turn=plan_flush(session, config) if decision.due else None,
-    )
+    threshold = compute_threshold(window, config.compaction) if isinstance(window, int) and window > 0 else None
+    return {
+        "session": session.key,
+        "transcript": transcript,
+        "transcriptBytes": transcript.stat().st_size if transcript else None,
+        "totalTokens": session.total_tokens,
+        "contextTokens": session.context_window,
+        "thresholdTokens": threshold,
+        "compactionCount": session.cycle,
+        "flushedCompactionCount": session.flushed_compaction_count,
+        "due": decision.due,
+        "code": decision.code,
+        "reason": decision.reason,
+        "target": turn.target if turn else None,
+        "prompt": turn.prompt if turn else None,
+        "systemPrompt": turn.system_prompt if turn else None,
+        "tools": list(turn.tools) if turn else [],
+    }
 
 
 def _find(config: AgentConfig, named: str) -> Session:
