@@ -27,7 +27,7 @@ from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import ConfigError, InvalidArgument
 from memory_core.hosts.install.programs import PROGRAMS, find_folder_of
 from memory_core.records import FileFailure, MemoryFile
-from memory_core.sources.files import Sweep
+from memory_core.sources.files import Survey
 from memory_core.sources.roots import PACKAGE_TREES, Root, read_stamp
 from memory_core.text.markdown import SECTION_SIGN
 
@@ -119,10 +119,9 @@ class NoteCollector:
         is_file, real = path.is_file(), os.path.realpath(path)
         skipped = frozenset() if is_file else PACKAGE_TREES
         root = Root(source="memory", configured=str(path), real=real, shown="", is_file=is_file, skipped=skipped)
-        sweep = Sweep()
-        sweep.add(root)
-        self.failures += sweep.failures
-        for file in sorted((each.file for each in sweep), key=lambda each: each.path):
+        listing = Survey([root]).list()
+        self.failures += listing.failures
+        for file in listing.files:
             yield (path.name if is_file else file.path), file
 
     def _choose_target(self, below: str, relative: str) -> str:
