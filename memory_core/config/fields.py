@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, cast
 
 from memory_core.records import to_camel
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
     from pydantic_core import CoreSchema
+
+Value = TypeVar("Value")
 
 _UNITS = {"": 1, "b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
 _SIZE = re.compile(r"\A\s*+(\d++(?:\.\d++)?)\s*+([a-z]*+)\s*+", re.IGNORECASE | re.ASCII)
@@ -76,6 +79,12 @@ def about(meaning: str, **bounds: float | str) -> dict[str, Any]:
         bounds: ge, gt, le, lt, min_length, max_length or pattern, as `pydantic.Field` names them.
     """
     return {"description": meaning, **bounds}
+
+
+def setting(default: Value, meaning: str, *, repr: bool = True, **bounds: float | str) -> Value:  # noqa: A002  # as in dataclasses
+    """Return the field of a setting with a default; see `about`, and `dataclasses.field` for `repr`."""
+    made: Any = field(default=default, repr=repr, metadata=about(meaning, **bounds))
+    return cast("Value", made)
 
 
 def parse_size_bytes(size: int | str) -> int:

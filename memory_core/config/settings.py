@@ -18,6 +18,7 @@ from memory_core.config.fields import (
     about,
     is_framing_header,
     parse_size_bytes,
+    setting,
 )
 
 SLOT_ID = "memory-core"  # in `plugins.slots.memory`, in plugin.json and among the entry points of SLOTS_GROUP
@@ -61,18 +62,16 @@ class ExtraPath(Section):
     """A file or folder outside the usual places; a bare string means one with the default pattern."""
 
     path: str = field(metadata=about("Absolute, `~/`, or relative to the workspace; shown as spelt here.", **A_PATH))
-    pattern: str = field(
-        default="**/*.md", metadata=about("Which files below a folder, as a glob relative to it.", min_length=1)
-    )
+    pattern: str = setting("**/*.md", "Which files below a folder, as a glob relative to it.", min_length=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exclude(Section):
     """Files that the source "workspace" leaves out."""
 
-    files: tuple[str, ...] = field(
-        default=("IDENTITY.md", "SOUL.md", "USER.md", "AGENTS.md", "TOOLS.md"),
-        metadata=about('Names of files that the source "workspace" leaves out.'),
+    files: tuple[str, ...] = setting(
+        ("IDENTITY.md", "SOUL.md", "USER.md", "AGENTS.md", "TOOLS.md"),
+        'Names of files that the source "workspace" leaves out.',
     )
 
 
@@ -80,15 +79,11 @@ class Exclude(Section):
 class Batch(Section):
     """Asynchronous batch jobs for large backfills, with OpenAI and Gemini."""
 
-    enabled: bool = field(default=False, metadata=about("Embed large backfills by batch jobs, cheaper and slower."))
-    wait: bool = field(default=True, metadata=about("Let a sync wait until its jobs are done."))
-    concurrency: int = field(default=2, metadata=about("Jobs submitted at a time.", ge=1, le=32))
-    poll_interval_ms: int = field(
-        default=2000, metadata=about("Milliseconds between two checks of a job.", ge=1, le=DAY_MS)
-    )
-    timeout_minutes: float = field(
-        default=60, metadata=about("Minutes until a job is given up.", gt=0, le=WEEK_MINUTES)
-    )
+    enabled: bool = setting(False, "Embed large backfills by batch jobs, cheaper and slower.")
+    wait: bool = setting(True, "Let a sync wait until its jobs are done.")
+    concurrency: int = setting(2, "Jobs submitted at a time.", ge=1, le=32)
+    poll_interval_ms: int = setting(2000, "Milliseconds between two checks of a job.", ge=1, le=DAY_MS)
+    timeout_minutes: float = setting(60, "Minutes until a job is given up.", gt=0, le=WEEK_MINUTES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,21 +92,16 @@ class Remote(Section):
 
     __ignored_keys__: ClassVar[Mapping[str, str]] = {"nonBatchConcurrency": ""}
 
-    base_url: str | None = field(
-        default=None,
-        repr=False,
-        metadata=about("The endpoint, instead of the provider's own.", max_length=MAX_URL_CHARS),
+    base_url: str | None = setting(
+        None, "The endpoint, instead of the provider's own.", repr=False, max_length=MAX_URL_CHARS
     )
-    api_key: Secret | None = field(
-        default=None,
-        metadata=about("The key; `${NAME}` reads an environment variable, and OpenClaw's secret references work."),
+    api_key: Secret | None = setting(
+        None, "The key; `${NAME}` reads an environment variable, and OpenClaw's secret references work."
     )
     headers: Mapping[str, Secret] = field(
         default_factory=dict, metadata=about("Headers added to every request; `${NAME}` works in their values.")
     )
-    timeout_seconds: float = field(
-        default=60, metadata=about("Seconds until a request is given up.", gt=0, le=DAY_SECONDS)
-    )
+    timeout_seconds: float = setting(60, "Seconds until a request is given up.", gt=0, le=DAY_SECONDS)
     batch: Batch = field(default_factory=Batch)
 
     def __post_init__(self) -> None:
@@ -131,21 +121,17 @@ class Local(Section):
         "flashAttention": "",
     }
 
-    model_path: str | None = field(default=None, metadata=about("A GGUF file, a folder, `package:...` or `hf:...`."))
-    model_cache_dir: str | None = field(default=None, metadata=about("The folder of downloaded models."))
-    context_tokens: int | None = field(
-        default=None, metadata=about("Tokens of the model's context; unset is the model's own.", ge=16)
-    )
+    model_path: str | None = setting(None, "A GGUF file, a folder, `package:...` or `hf:...`.")
+    model_cache_dir: str | None = setting(None, "The folder of downloaded models.")
+    context_tokens: int | None = setting(None, "Tokens of the model's context; unset is the model's own.", ge=16)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vector(Section):
     """The sqlite-vec extension; without it vectors are compared in the process."""
 
-    enabled: bool = field(default=True, metadata=about("Load sqlite-vec."))
-    extension_path: str | None = field(
-        default=None, metadata=about("The extension's file, instead of the one in its package.")
-    )
+    enabled: bool = setting(True, "Load sqlite-vec.")
+    extension_path: str | None = setting(None, "The extension's file, instead of the one in its package.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,13 +141,11 @@ class StoreSettings(Section):
     __ignored_keys__: ClassVar[Mapping[str, str]] = {"fts": "", "cache": "; memorySearch.cache is ours"}
     __former_keys__: ClassVar[tuple[str, ...]] = ("driver",)
 
-    path: str | None = field(
-        default=None,
-        metadata=about(
-            "The index file; `{agentId}` and `{workspaceKey}` stand for the agent and its workspace. Unset is"
-            " `<state dir>/memory-core/{agentId}-{workspaceKey}.sqlite`.",
-            **A_PATH,
-        ),
+    path: str | None = setting(
+        None,
+        "The index file; `{agentId}` and `{workspaceKey}` stand for the agent and its workspace. Unset is"
+        " `<state dir>/memory-core/{agentId}-{workspaceKey}.sqlite`.",
+        **A_PATH,
     )
     vector: Vector = field(default_factory=Vector)
 
@@ -170,10 +154,8 @@ class StoreSettings(Section):
 class Chunking(Section):
     """The size of chunks."""
 
-    tokens: int = field(default=400, metadata=about("Tokens of a chunk, at most.", gt=0))
-    overlap: int = field(
-        default=80, metadata=about("Tokens that a chunk repeats of the one before, at most; less than `tokens`.", ge=0)
-    )
+    tokens: int = setting(400, "Tokens of a chunk, at most.", gt=0)
+    overlap: int = setting(80, "Tokens that a chunk repeats of the one before, at most; less than `tokens`.", ge=0)
 
     def __post_init__(self) -> None:
         if self.overlap >= self.tokens:
@@ -187,8 +169,8 @@ class SessionDeltas(Section):
 
     __ignored_keys__: ClassVar[Mapping[str, str]] = {"postCompactionForce": ""}
 
-    delta_bytes: int = field(default=100_000, metadata=about("New bytes of transcript.", ge=0))
-    delta_messages: int = field(default=50, metadata=about("New lines of transcript.", ge=0))
+    delta_bytes: int = setting(100_000, "New bytes of transcript.", ge=0)
+    delta_messages: int = setting(50, "New lines of transcript.", ge=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,21 +179,14 @@ class SyncSettings(Section):
 
     __ignored_keys__: ClassVar[Mapping[str, str]] = {"embeddingBatchTimeoutSeconds": "; remote.timeoutSeconds is ours"}
 
-    on_session_start: bool = field(default=True, metadata=about("Sync when a session starts."))
-    on_search: bool = field(default=True, metadata=about("Sync before a search when files have changed."))
-    on_search_budget_ms: int = field(
-        default=1500,
-        metadata=about(
-            "Milliseconds a search waits for that sync; then it answers from the index as it is.", ge=0, le=DAY_MS
-        ),
+    on_session_start: bool = setting(True, "Sync when a session starts.")
+    on_search: bool = setting(True, "Sync before a search when files have changed.")
+    on_search_budget_ms: int = setting(
+        1500, "Milliseconds a search waits for that sync; then it answers from the index as it is.", ge=0, le=DAY_MS
     )
-    watch: bool = field(default=True, metadata=about("Watch the files and sync when they change."))
-    watch_debounce_ms: int = field(
-        default=1500, metadata=about("Milliseconds without a change until the watcher syncs.", ge=0, le=DAY_MS)
-    )
-    interval_minutes: float = field(
-        default=0, metadata=about("Minutes between two syncs; 0 means never.", ge=0, le=WEEK_MINUTES)
-    )
+    watch: bool = setting(True, "Watch the files and sync when they change.")
+    watch_debounce_ms: int = setting(1500, "Milliseconds without a change until the watcher syncs.", ge=0, le=DAY_MS)
+    interval_minutes: float = setting(0, "Minutes between two syncs; 0 means never.", ge=0, le=WEEK_MINUTES)
     sessions: SessionDeltas = field(default_factory=SessionDeltas)
 
 
@@ -222,18 +197,13 @@ class Hybrid(Section):
     __ignored_keys__: ClassVar[Mapping[str, str]] = {"mmr": ""}
     __former_keys__: ClassVar[tuple[str, ...]] = ("temporalDecay",)
 
-    enabled: bool = field(
-        default=True,
-        metadata=about("Combine both. Off: vectors decide alone, and keywords only where there are no vectors."),
+    enabled: bool = setting(
+        True, "Combine both. Off: vectors decide alone, and keywords only where there are no vectors."
     )
-    vector_weight: float | None = field(
-        default=None, metadata=about("Weight of meaning; weights are normalised to sum 1.", ge=0)
-    )
-    text_weight: float | None = field(
-        default=None, metadata=about("Weight of keywords; both weights 0 mean the defaults.", ge=0)
-    )
-    candidate_multiplier: int = field(
-        default=4, metadata=about("Candidates taken from each side, as a multiple of `maxResults`.", ge=1, le=20)
+    vector_weight: float | None = setting(None, "Weight of meaning; weights are normalised to sum 1.", ge=0)
+    text_weight: float | None = setting(None, "Weight of keywords; both weights 0 mean the defaults.", ge=0)
+    candidate_multiplier: int = setting(
+        4, "Candidates taken from each side, as a multiple of `maxResults`.", ge=1, le=20
     )
 
 
@@ -241,19 +211,15 @@ class Hybrid(Section):
 class QuerySettings(Section):
     """Limits of one search."""
 
-    max_results: int = field(
-        default=6,
-        metadata=about("Hits, at most. From 6 up, questions asking for a list get 1.5 times as many.", ge=1, le=100),
+    max_results: int = setting(
+        6, "Hits, at most. From 6 up, questions asking for a list get 1.5 times as many.", ge=1, le=100
     )
-    min_score: float = field(default=0.35, metadata=about("Hits with a lower score are left out.", ge=0, le=1))
-    max_snippet_chars: int = field(default=700, metadata=about("Characters of a snippet, at most.", ge=50))
-    explain: bool = field(
-        default=False, metadata=about("Offer agents `memory_explain`, which tells why a search found what it found.")
-    )
-    related: bool = field(default=False, metadata=about("Offer agents `memory_related`: what notes say around a name."))
-    embed_timeout_ms: int = field(
-        default=4000,
-        metadata=about("Milliseconds for the query's embedding; then keywords answer alone.", gt=0, le=DAY_MS),
+    min_score: float = setting(0.35, "Hits with a lower score are left out.", ge=0, le=1)
+    max_snippet_chars: int = setting(700, "Characters of a snippet, at most.", ge=50)
+    explain: bool = setting(False, "Offer agents `memory_explain`, which tells why a search found what it found.")
+    related: bool = setting(False, "Offer agents `memory_related`: what notes say around a name.")
+    embed_timeout_ms: int = setting(
+        4000, "Milliseconds for the query's embedding; then keywords answer alone.", gt=0, le=DAY_MS
     )
     hybrid: Hybrid = field(default_factory=Hybrid)
 
@@ -262,19 +228,16 @@ class QuerySettings(Section):
 class Cache(Section):
     """Embeddings that no chunk refers to any more."""
 
-    enabled: bool = field(default=True, metadata=about("Keep embeddings that no chunk refers to any more."))
-    max_entries: int = field(default=50_000, metadata=about("Embeddings kept in this way, at most.", ge=0))
+    enabled: bool = setting(True, "Keep embeddings that no chunk refers to any more.")
+    max_entries: int = setting(50_000, "Embeddings kept in this way, at most.", ge=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivitySettings(Section):
     """The log of uses of the memory."""
 
-    enabled: bool = field(
-        default=True,
-        metadata=about(
-            "Log what sessions store, recall, flush and forget: places and counts, no text; 512 KiB at most."
-        ),
+    enabled: bool = setting(
+        True, "Log what sessions store, recall, flush and forget: places and counts, no text; 512 KiB at most."
     )
 
 
@@ -282,13 +245,12 @@ class ActivitySettings(Section):
 class HistorySettings(Section):
     """Old versions of notes."""
 
-    enabled: bool = field(default=True, metadata=about("Keep what a sync finds changed, for `asOf`."))
-    retention_days: float | None = field(
-        default=None,
-        metadata=about("Days after which versions that no longer stand are dropped; unset keeps them.", gt=0),
+    enabled: bool = setting(True, "Keep what a sync finds changed, for `asOf`.")
+    retention_days: float | None = setting(
+        None, "Days after which versions that no longer stand are dropped; unset keeps them.", gt=0
     )
-    max_bytes: int | str = field(
-        default="200mb", metadata=about("Size of the file from which the oldest versions are dropped; 0 means never.")
+    max_bytes: int | str = setting(
+        "200mb", "Size of the file from which the oldest versions are dropped; 0 means never."
     )
 
     def __post_init__(self) -> None:
@@ -309,17 +271,11 @@ class Capture(Section):
 
     __former_keys__: ClassVar[tuple[str, ...]] = ("turns", "idleMinutes")
 
-    enabled: bool = field(default=False, metadata=about("Learn items from the turns of main private sessions."))
-    max_tokens: int = field(
-        default=4000,
-        metadata=about("Tokens that are read at once, at most; more are read earlier.", ge=200, le=100_000),
-    )
-    use_model: bool = field(
-        default=True, metadata=about("Let the host's model find the facts, where the host offers it; else rules do.")
-    )
-    notes: bool = field(
-        default=False,
-        metadata=about("Write what is learned into the daily note, where edited and deleted lines change the items."),
+    enabled: bool = setting(False, "Learn items from the turns of main private sessions.")
+    max_tokens: int = setting(4000, "Tokens that are read at once, at most; more are read earlier.", ge=200, le=100_000)
+    use_model: bool = setting(True, "Let the host's model find the facts, where the host offers it; else rules do.")
+    notes: bool = setting(
+        False, "Write what is learned into the daily note, where edited and deleted lines change the items."
     )
 
 
@@ -329,14 +285,10 @@ class ItemSettings(Section):
 
     __former_keys__: ClassVar[tuple[str, ...]] = ("salience",)
 
-    enabled: bool = field(
-        default=False, metadata=about("Offer the tools for items, and embed items in the background.")
-    )
-    scope: str = field(
-        default="default", metadata=about("Where tools keep and look for items; scopes never meet.", min_length=1)
-    )
-    similarity: Literal["cosine", "inverseDistance"] = field(
-        default="cosine", metadata=about("The formula of similarity: the cosine, or 1 / (1 + distance).")
+    enabled: bool = setting(False, "Offer the tools for items, and embed items in the background.")
+    scope: str = setting("default", "Where tools keep and look for items; scopes never meet.", min_length=1)
+    similarity: Literal["cosine", "inverseDistance"] = setting(
+        "cosine", "The formula of similarity: the cosine, or 1 / (1 + distance)."
     )
     capture: Capture = field(default_factory=Capture)
 
@@ -347,20 +299,15 @@ class RecallSettings(Section):
 
     __former_keys__: ClassVar[tuple[str, ...]] = ("limit", "maxChars")
 
-    enabled: bool = field(
-        default=False, metadata=about("Let hosts put what fits a message from notes and items in front of it.")
-    )
-    timeout_ms: int = field(
-        default=300,
-        metadata=about("Milliseconds that a message waits. After that, nothing is added.", gt=0, le=60_000),
-    )
+    enabled: bool = setting(False, "Let hosts put what fits a message from notes and items in front of it.")
+    timeout_ms: int = setting(300, "Milliseconds that a message waits. After that, nothing is added.", gt=0, le=60_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experimental(Section):
     """Features that may change or go."""
 
-    session_memory: bool = field(default=False, metadata=about('Allow the source "sessions".'))
+    session_memory: bool = setting(False, 'Allow the source "sessions".')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -373,40 +320,23 @@ class SearchSettings(Section):
         "qmd": "; memory.qmd.paths is ours",
     }
 
-    enabled: bool = field(default=True, metadata=about("Give this agent memory search."))
-    sources: tuple[Source, ...] = field(
-        default=("memory",),
-        metadata=about(
-            'The sources to index: "memory", "workspace" (other Markdown there), "sessions" (experimental).'
-        ),
+    enabled: bool = setting(True, "Give this agent memory search.")
+    sources: tuple[Source, ...] = setting(
+        ("memory",), 'The sources to index: "memory", "workspace" (other Markdown there), "sessions" (experimental).'
     )
-    extra_paths: tuple[ExtraPath, ...] = field(
-        default=(),
-        metadata=about("More files and folders: strings, or `{path, pattern}`; an agent's add to the defaults."),
+    extra_paths: tuple[ExtraPath, ...] = setting(
+        (), "More files and folders: strings, or `{path, pattern}`; an agent's add to the defaults."
     )
     exclude: Exclude = field(default_factory=Exclude)
-    provider: ProviderId = field(
-        default="auto",
-        metadata=about(
-            'The provider of embeddings; "auto" is the configured one, else a small model that works offline.'
-        ),
+    provider: ProviderId = setting(
+        "auto", 'The provider of embeddings; "auto" is the configured one, else a small model that works offline.'
     )
-    fallback: FallbackId = field(
-        default="none", metadata=about("The provider that takes over when `provider` is out for long.")
-    )
-    model: str | None = field(
-        default=None, metadata=about("The embedding model; unset is the provider's default.", min_length=1)
-    )
-    output_dimensionality: int | None = field(
-        default=None, metadata=about("Dimensions to ask the model for.", ge=64, le=4096)
-    )
-    input_type: str | None = field(
-        default=None, metadata=about("Input type sent with every text, where a model has one.")
-    )
-    query_input_type: str | None = field(default=None, metadata=about("Input type for queries; overrides `inputType`."))
-    document_input_type: str | None = field(
-        default=None, metadata=about("Input type for notes; overrides `inputType`.")
-    )
+    fallback: FallbackId = setting("none", "The provider that takes over when `provider` is out for long.")
+    model: str | None = setting(None, "The embedding model; unset is the provider's default.", min_length=1)
+    output_dimensionality: int | None = setting(None, "Dimensions to ask the model for.", ge=64, le=4096)
+    input_type: str | None = setting(None, "Input type sent with every text, where a model has one.")
+    query_input_type: str | None = setting(None, "Input type for queries; overrides `inputType`.")
+    document_input_type: str | None = setting(None, "Input type for notes; overrides `inputType`.")
     remote: Remote = field(default_factory=Remote)
     local: Local = field(default_factory=Local)
     store: StoreSettings = field(default_factory=StoreSettings)
@@ -425,9 +355,9 @@ class SearchSettings(Section):
 class ScopeMatch(Section):
     """The chats that a rule is for; None matches any."""
 
-    channel: str | None = field(default=None, metadata=about("The channel's name."))
-    chat_type: str | None = field(default=None, metadata=about('Such as "direct" or "group".'))
-    key_prefix: str | None = field(default=None, metadata=about("The beginning of the session key."))
+    channel: str | None = setting(None, "The channel's name.")
+    chat_type: str | None = setting(None, 'Such as "direct" or "group".')
+    key_prefix: str | None = setting(None, "The beginning of the session key.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -442,10 +372,9 @@ class ScopeRule(Section):
 class Scope(Section):
     """The chats in which memory may be searched."""
 
-    default: Literal["allow", "deny"] = field(default="allow", metadata=about("Applies when no rule matches."))
-    rules: tuple[ScopeRule, ...] = field(
-        default=(),
-        metadata=about("`{action, match: {channel?, chatType?, keyPrefix?}}`; the first that matches decides."),
+    default: Literal["allow", "deny"] = setting("allow", "Applies when no rule matches.")
+    rules: tuple[ScopeRule, ...] = setting(
+        (), "`{action, match: {channel?, chatType?, keyPrefix?}}`; the first that matches decides."
     )
 
 
@@ -453,15 +382,12 @@ class Scope(Section):
 class MemorySettings(Section):
     """The section `memory`, without the sections of backends, which their plugins validate."""
 
-    backend: str = field(
-        default=BUILTIN,
-        metadata=about('The backend that answers: "builtin", "qmd" or another installed one.', min_length=1),
+    backend: str = setting(
+        BUILTIN, 'The backend that answers: "builtin", "qmd" or another installed one.', min_length=1
     )
-    citations: Literal["auto", "on", "off"] = field(
-        default="auto",
-        metadata=about(
-            'Give every result its `citation`, `path#L3-L9`, and have the model name it; "auto" does in direct chats.'
-        ),
+    citations: Literal["auto", "on", "off"] = setting(
+        "auto",
+        'Give every result its `citation`, `path#L3-L9`, and have the model name it; "auto" does in direct chats.',
     )
     scope: Scope = field(default_factory=Scope)
 
@@ -472,19 +398,14 @@ class MemoryFlush(Section):
 
     __ignored_keys__: ClassVar[Mapping[str, str]] = {"model": "; the host chooses the model of the turn"}
 
-    enabled: bool = field(default=True, metadata=about("Ask the agent to save notes before its session is compacted."))
-    soft_threshold_tokens: int = field(
-        default=4000, metadata=about("Tokens before compaction at which the agent is asked.", ge=0)
+    enabled: bool = setting(True, "Ask the agent to save notes before its session is compacted.")
+    soft_threshold_tokens: int = setting(4000, "Tokens before compaction at which the agent is asked.", ge=0)
+    force_flush_transcript_bytes: int | str = setting(
+        "2mb", "Ask when the transcript has this size, whatever its tokens; 0 means never."
     )
-    force_flush_transcript_bytes: int | str = field(
-        default="2mb", metadata=about("Ask when the transcript has this size, whatever its tokens; 0 means never.")
-    )
-    prompt: str | None = field(
-        default=None, metadata=about("The prompt of that turn; unset is the built-in text.", min_length=1)
-    )
-    system_prompt: str | None = field(
-        default=None,
-        metadata=about("Text added to the system prompt in that turn; unset is the built-in text.", min_length=1),
+    prompt: str | None = setting(None, "The prompt of that turn; unset is the built-in text.", min_length=1)
+    system_prompt: str | None = setting(
+        None, "Text added to the system prompt in that turn; unset is the built-in text.", min_length=1
     )
 
     def __post_init__(self) -> None:
@@ -503,9 +424,7 @@ class MemoryFlush(Section):
 class Compaction(Section):
     """The part of the host's section `compaction` that is ours."""
 
-    reserve_tokens_floor: int = field(
-        default=20_000, metadata=about("Tokens the host keeps free; compaction begins there.", ge=0)
-    )
+    reserve_tokens_floor: int = setting(20_000, "Tokens the host keeps free; compaction begins there.", ge=0)
     memory_flush: MemoryFlush = field(default_factory=MemoryFlush)
 
 
@@ -513,13 +432,10 @@ class Compaction(Section):
 class ProviderAccount(Section):
     """The part of `models.providers.<id>` that is ours."""
 
-    api_key: Secret | None = field(
-        default=None,
-        metadata=about("The key; `${NAME}` reads an environment variable, and OpenClaw's secret references work."),
+    api_key: Secret | None = setting(
+        None, "The key; `${NAME}` reads an environment variable, and OpenClaw's secret references work."
     )
-    base_url: str | None = field(
-        default=None, repr=False, metadata=about("The provider's endpoint.", max_length=MAX_URL_CHARS)
-    )
+    base_url: str | None = setting(None, "The provider's endpoint.", repr=False, max_length=MAX_URL_CHARS)
     headers: Mapping[str, Secret] = field(
         default_factory=dict, metadata=about("Headers added to every request to this provider.")
     )
