@@ -7,7 +7,6 @@ fallback for a wheel that is laid out differently.
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import threading
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from memory_core.embeddings.local.model import read_tensors
-from memory_core.embeddings.vectors import round_to_int8, widen
+from memory_core.embeddings.vectors import round_to_int8
 from memory_core.errors import ProviderUnavailable
 from memory_core.records import Calibration, Space
 
@@ -108,7 +107,7 @@ class _StaticModel:
         import numpy as np
 
         rows = self.table.take(np.asarray(ids, np.intp), axis=0, mode="clip")
-        return widen(rows.view(np.float16)) if rows.dtype == np.float16 else rows.astype(np.float32, copy=False)
+        return rows.astype(np.float32, copy=False)
 
 
 # The providers of a process share one model as long as one of them is open.
@@ -196,6 +195,8 @@ def _find_package() -> Path:
 
 def _read_wheel() -> _StaticModel | None:
     """Return the model with its table mapped into memory; None when the wheel is not laid out like that of wordllama 0.4."""
+    from tokenizers import Tokenizer
+
     folder = _find_package()
     weights = folder / "weights" / f"{MODEL}.safetensors"
     vocabulary = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
@@ -207,32 +208,10 @@ def _read_wheel() -> _StaticModel | None:
         return None
     if table is None or table.shape != (VOCABULARY, DIMENSIONS):
         return None
-    tokenizer = _read_tokenizer(vocabulary)
-    return _StaticModel(table, tokenizer, _WordIds(tokenizer))
-
-
-def _read_tokenizer(file: Path) -> Tokenizer:
-    """Read a tokenizer that keeps no texts: `_WordIds` keeps words. Only a model that is made by hand can be told so."""
-    from pydantic_core import from_json
-    from tokenizers import AddedToken, Tokenizer
-    from tokenizers.models import BPE
-
-    described = from_json(file.read_bytes(), cache_strings="none")  # json leaves 5 MB more behind
-    model, added = described.pop("model"), described.pop("added_tokens")
-    empty = {"type": "BPE", "vocab": {}, "merges": []}
-    tokenizer = Tokenizer.from_str(json.dumps({**described, "model": empty, "added_tokens": []}))
-    tokenizer.model = BPE(
-        model["vocab"],
-        [tuple(merge.split(" ")) for merge in model["merges"]],
-        cache_capacity=0,
-        unk_token=model["unk_token"],
-        fuse_unk=model["fuse_unk"],
-        byte_fallback=model["byte_fallback"],
-    )
-    tokenizer.add_special_tokens([AddedToken(token["content"], normalized=False) for token in added])
+    tokenizer = Tokenizer.from_file(str(vocabulary))
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    return tokenizer
+    return _StaticModel(table, tokenizer, _WordIds(tokenizer))
 
 
 def _load_package() -> _StaticModel:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.embeddings import static, vectors
+from memory_core.embeddings import static
 from memory_core.embeddings.protocols import EmbeddingProvider, TokenModel
 from memory_core.embeddings.static import BATCH, DIMENSIONS, LONGEST_WORD, VOCABULARY, StaticProvider
 from memory_core.embeddings.vectors import round_to_int8, to_int8
@@ -155,13 +155,6 @@ def test_through_the_package_the_vectors_are_the_same_and_the_log_stays_the_host
     for text in TEXTS[:4]:
         assert np.allclose(through.embed_query(text), SHARED.embed_query(text), atol=1e-3)
     assert through.token_ids(TEXTS[:4]) == SHARED.token_ids(TEXTS[:4])
-
-
-def test_every_finite_half_is_widened_exactly() -> None:
-    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
-    halves = halves[np.isfinite(halves)]
-    assert len(halves) == 2 * 31 * 1024
-    assert vectors.widen(halves).tobytes() == halves.astype(np.float32).tobytes()  # also -0.0
 
 
 MANY = st.lists(
