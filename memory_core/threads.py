@@ -104,19 +104,15 @@ _MOST_STEPS = 64  # of growth: a count of failures that was read from a file may
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:
-    """Pauses that grow with every failure in a row.
+    """Pauses that double with every failure in a row.
 
     Attributes:
         first_seconds: The pause after the first failure.
         longest_seconds: The pause that no growth exceeds.
-        factor: The quotient of a pause and the one before it.
-        jitter_seconds: Up to this much is added at random, so that clients do not come back all at once.
     """
 
     first_seconds: float
     longest_seconds: float
-    factor: float = 2.0
-    jitter_seconds: float = 0.0
 
     def pause(self, failures: int, *, asked_seconds: float = 0.0) -> float:
         """Return the seconds to wait after a number of failures in a row.
@@ -125,16 +121,8 @@ class Backoff:
             failures: How many attempts failed in a row, at least 1.
             asked_seconds: A minimum that the other side asked for; it may exceed `longest_seconds`.
         """
-        grown = self.first_seconds * self.factor ** min(failures - 1, _MOST_STEPS)
-        return self.jitter(max(min(grown, self.longest_seconds), asked_seconds))
-
-    def jitter(self, seconds: float) -> float:
-        """Return a pause with the random part added."""
-        if not self.jitter_seconds:
-            return seconds
-        import random  # a command seldom needs it
-
-        return seconds + random.uniform(0, self.jitter_seconds)  # noqa: S311 - no secret
+        grown = self.first_seconds * 2.0 ** min(failures - 1, _MOST_STEPS)
+        return max(min(grown, self.longest_seconds), asked_seconds)
 
 
 class Cooldown:

@@ -130,14 +130,12 @@ class Worker(Generic[Answer]):
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._lock = threading.Lock()
-        self._abandoned = 0
+        self._abandoned: list[Future[Answer]] = []
 
     @property
     def hanging(self) -> bool:
         """True while an abandoned call has not returned."""
-        with self._lock:
-            return self._abandoned > 0
+        return any(not call.done() for call in self._abandoned)
 
     def call(self, work: Callable[[], Answer], timeout_seconds: float) -> Answer:
         """Return or raise what `work` does, if it does so in time.
@@ -152,14 +150,8 @@ class Worker(Generic[Answer]):
         try:
             return wait_for(call, timeout_seconds)
         except NoAnswer:
-            with self._lock:
-                self._abandoned += 1
-            call.add_done_callback(self._count_return)
+            self._abandoned = [call, *(each for each in self._abandoned if not each.done())]
             raise
-
-    def _count_return(self, _: Future[Answer]) -> None:
-        with self._lock:
-            self._abandoned -= 1
 
 
 def explain_error(error: BaseException) -> str:

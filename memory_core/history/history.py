@@ -9,21 +9,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable, HistoryUnavailable, MemoryCoreError, NotIndexed
 from memory_core.history.moments import Moment, NoteKey, Version, find_moment
 from memory_core.history.store import rows, store
+from memory_core.history.store.purging import Deletions
 from memory_core.history.store.store import HistoryStore
 from memory_core.records import FileStamp, MemoryFile
 from memory_core.sources.files import list_files
 from memory_core.sources.notes import NoteText, hash_bytes, read_bytes, to_text
-
-if TYPE_CHECKING:
-    from memory_core.history.store.purging import Deletions
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +56,9 @@ class History:
         config: The agent's.
         writable: False never makes or changes the file.
         clock: Unix seconds.
+
+    Attributes:
+        deletions: Of a text in old versions, and of the bytes of what was dropped.
     """
 
     def __init__(self, config: AgentConfig, *, writable: bool = True, clock: Callable[[], float] = time.time) -> None:
@@ -69,18 +68,12 @@ class History:
         self._store = HistoryStore(config.history_path, writable=writable)
         self._clock = clock
         self._pruned = -math.inf
-
-    @cached_property
-    def deletions(self) -> Deletions:
-        """Its deletions: a text in old versions, and the bytes of what was dropped."""
-        from memory_core.history.store.purging import Deletions
-
-        return Deletions(self._store)
+        self.deletions = Deletions(self._store)
 
     @property
     def has_deleted(self) -> bool:
         """True if this process has deleted something, or found it deleted, that is not overwritten yet."""
-        return "deletions" in vars(self) and self.deletions.pending
+        return self.deletions.pending
 
     @property
     def enabled(self) -> bool:
