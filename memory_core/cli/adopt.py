@@ -12,14 +12,20 @@ import click
 
 from memory_core.cli import output
 from memory_core.cli.app import Options, argument, command
+from memory_core.config.load import ConfigSource, find_adopted_config, load_config
 from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument
+from memory_core.hosts.adopt import record
+from memory_core.hosts.adopt.homes import Home, find_homes, shorten_home
 
 if TYPE_CHECKING:
     from memory_core.config.agent import AgentConfig
-    from memory_core.hosts.adopt.homes import Home
-    from memory_core.hosts.adopt.record import Action, CopyStep
 
-ACTIONS: dict[Action, str] = {"copy": "copied", "update": "updated", "same": "unchanged", "leave": "left as they are"}
+ACTIONS: dict[record.Action, str] = {
+    "copy": "copied",
+    "update": "updated",
+    "same": "unchanged",
+    "leave": "left as they are",
+}
 
 
 @command("adopt")
@@ -31,9 +37,6 @@ ACTIONS: dict[Action, str] = {"copy": "copied", "update": "updated", "same": "un
 @click.pass_obj
 def adopt(options: Options, *, path: str | None, copy: bool, yes: bool, dry_run: bool, undo: bool) -> int:
     """Find notes of other programs, and search them where they lie, or copy them."""
-    from memory_core.config.load import ConfigSource
-    from memory_core.hosts.adopt.homes import find_homes
-
     if dry_run and yes:
         raise InvalidArgument("--dry-run", "and --yes exclude each other")
     if undo:
@@ -52,8 +55,6 @@ def adopt(options: Options, *, path: str | None, copy: bool, yes: bool, dry_run:
 
 def _find_state_dir(options: Options) -> Path:
     """Return the state folder without reading a configuration, which may be what is to be undone."""
-    from memory_core.config.load import load_config
-
     return load_config({}, state_dir=options.state_dir).agent(options.agent).state_dir
 
 
@@ -67,8 +68,6 @@ def _report_nothing(options: Options) -> int:
 
 
 def _print_homes(homes: Sequence[Home]) -> None:
-    from memory_core.hosts.adopt.homes import shorten_home
-
     rows = [("found", "where", "holds")]
     for home in homes:
         notes = output.count(len(home.notes), "note") if home.source != "mem0" else ""
@@ -79,10 +78,6 @@ def _print_homes(homes: Sequence[Home]) -> None:
 
 
 def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: AgentConfig, *, yes: bool) -> int:
-    from memory_core.config.load import find_adopted_config, load_config
-    from memory_core.hosts.adopt.homes import shorten_home
-    from memory_core.hosts.adopt.record import add_served, change_record, write_config
-
     unserved = [home.title for home in homes if not home.served]
     path = find_adopted_config(config.state_dir)
     if not yes:
@@ -97,9 +92,9 @@ def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: A
     if len(unserved) == len(homes):
         raise InvalidArgument("PATH", f"a {unserved[0]} is no Markdown; add --copy, which writes it as Markdown")
     workspace = Path(config.workspace) if options.workspace else None
-    with change_record(config.state_dir) as adoption:
-        add_served(adoption, homes, workspace=workspace)
-        changed = write_config(adoption, config.state_dir)
+    with record.change_record(config.state_dir) as adoption:
+        record.add_served(adoption, homes, workspace=workspace)
+        changed = record.write_config(adoption, config.state_dir)
     if options.json:
         output.print_json({"homes": [_to_plain(home) for home in homes], "config": path, "changed": changed})
         return 0
@@ -116,18 +111,16 @@ def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: A
 
 
 def _copy(options: Options, asked: str | None, homes: Sequence[Home], config: AgentConfig, *, yes: bool) -> int:
-    from memory_core.hosts.adopt.record import IMPORTS, change_record, copy_notes, load_record, plan_copies
-
     workspace = Path(config.workspace)
     if not workspace.is_dir():
         problem = ConfigProblem("", "there is no such workspace to copy into")
         raise ConfigError([problem], origin=str(workspace), action="make that folder, or name another with --workspace")
     if yes:
-        with change_record(config.state_dir) as adoption:
-            steps = plan_copies(adoption, homes, workspace)
-            copy_notes(adoption, steps)
+        with record.change_record(config.state_dir) as adoption:
+            steps = record.plan_copies(adoption, homes, workspace)
+            record.copy_notes(adoption, steps)
     else:
-        steps = plan_copies(load_record(config.state_dir), homes, workspace)
+        steps = record.plan_copies(record.load_record(config.state_dir), homes, workspace)
     if options.json:
         output.print_json({"steps": [_describe(step) for step in steps], "changed": yes})
         return 0
@@ -135,16 +128,14 @@ def _copy(options: Options, asked: str | None, homes: Sequence[Home], config: Ag
     counts = Counter(step.action for step in steps)
     done = ", ".join(f"{counts[action]} {words}" for action, words in ACTIONS.items() if counts[action])
     if yes:
-        print(f"\n{workspace / IMPORTS}: {done or 'nothing to copy'}.")
+        print(f"\n{workspace / record.IMPORTS}: {done or 'nothing to copy'}.")
         print("Next: memory-core index" if counts["copy"] + counts["update"] else "")
     else:
         print(f"\nNothing has been changed. To copy:  {_format_command(asked)} --copy --yes")
     return 0
 
 
-def _print_steps(steps: Sequence[CopyStep], workspace: Path) -> None:
-    from memory_core.hosts.adopt.homes import shorten_home
-
+def _print_steps(steps: Sequence[record.CopyStep], workspace: Path) -> None:
     print()
     for step in steps:
         target = step.target.relative_to(workspace)
@@ -152,7 +143,7 @@ def _print_steps(steps: Sequence[CopyStep], workspace: Path) -> None:
         print(f"{step.action:<6}  {shorten_home(step.origin)}  ->  {target}{about}")
 
 
-def _describe(step: CopyStep) -> dict[str, object]:
+def _describe(step: record.CopyStep) -> dict[str, object]:
     return {"action": step.action, "origin": step.origin, "target": step.target, "reason": step.reason}
 
 
@@ -172,10 +163,8 @@ def _format_command(path: str | None) -> str:
 
 
 def _undo(options: Options, state_dir: Path) -> int:
-    from memory_core.hosts.adopt.record import change_record, undo
-
-    with change_record(state_dir) as adoption:
-        removed, kept, indexed = undo(adoption, state_dir)
+    with record.change_record(state_dir) as adoption:
+        removed, kept, indexed = record.undo(adoption, state_dir)
     if options.json:
         output.print_json({"removed": removed, "kept": kept, "indexed": indexed})
         return 0

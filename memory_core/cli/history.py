@@ -15,16 +15,28 @@ from click.shell_completion import CompletionItem
 
 from memory_core.cli import output
 from memory_core.cli.app import Options, argument, command, open_notes, open_source
+from memory_core.config.agent import AgentConfig, refuse_off
+from memory_core.config.settings import BUILTIN
 from memory_core.errors import HistoryUnavailable, InvalidArgument, StoreError, TextInUse
+from memory_core.history import importing, notes
+from memory_core.history.git_log import find_content, is_under_git
+from memory_core.history.history import BEGIN_IT, NONE_YET, History, show
+from memory_core.history.holders import Remainder, find_files, find_held, find_holders, list_others, look_through
+from memory_core.history.notes import NoteEvent, list_events, name_note
+from memory_core.history.store.purging import EDIT
+from memory_core.items.store.file import ItemsFile
+from memory_core.sources.activity import drop_entries
+from memory_core.sources.files import list_files
+from memory_core.sources.notes import MAX_NOTE_BYTES
+from memory_core.sources.roots import quote_name
+from memory_core.sources.writer import finish_interrupted
+from memory_core.text.dates import parse_instant
+from memory_core.text.wording import Wording
+from memory_core.tools.arguments import read_citation
 
 if TYPE_CHECKING:
-    from memory_core.config.agent import AgentConfig
-    from memory_core.history.history import History
-    from memory_core.history.holders import Remainder
     from memory_core.history.moments import Version
-    from memory_core.history.notes import NoteEvent
     from memory_core.plugin.memory import Memory
-    from memory_core.text.wording import Wording
 
 MOST_MOMENTS = 20  # that are listed, the last ones
 
@@ -37,9 +49,6 @@ def _open_history(options: Options) -> Iterator[tuple[AgentConfig, History]]:
         MemoryOff: Memory is off.
         HistoryUnavailable: No history is kept.
     """
-    from memory_core.config.agent import refuse_off
-    from memory_core.history.history import History
-
     with open_notes(options) as memory:
         config = memory.config()
         refuse_off(config)
@@ -54,9 +63,6 @@ def _read_path(text: str) -> str:
     Raises:
         InvalidArgument: It is empty.
     """
-    from memory_core.errors import InvalidArgument
-    from memory_core.tools.arguments import read_citation
-
     if not text.strip():
         raise InvalidArgument("PATH", "is empty", action="name a note, such as MEMORY.md")
     return read_citation(text).path
@@ -76,9 +82,6 @@ def list_versions(options: Options, *, path: str | None) -> int:
     with _open_history(options) as (config, history):
         if path is None:
             return _list_moments(options, history)
-        from memory_core.errors import HistoryUnavailable
-        from memory_core.history.notes import list_events, name_note
-
         path = name_note(config, _read_path(path))
         rows = [_shape_event(event) for event in list_events(history, history.list_versions(path))]
     if not rows:
@@ -101,11 +104,6 @@ def list_versions(options: Options, *, path: str | None) -> int:
 @click.pass_obj
 def diff(options: Options, *, path: str, begin: str, until: str | None) -> int:
     """Show what differs in a note between two times."""
-    from memory_core.errors import HistoryUnavailable, InvalidArgument
-    from memory_core.history.history import show
-    from memory_core.history.notes import name_note
-    from memory_core.text.dates import parse_instant
-
     start = parse_instant(begin, "--from")
     end = parse_instant(until, "--to") if until else None
     if end is not None and start > end:
@@ -137,10 +135,6 @@ def diff(options: Options, *, path: str, begin: str, until: str | None) -> int:
 @click.pass_obj
 def restore(options: Options, *, path: str, as_of: str) -> int:
     """Write a copy of a note as it stood beside it; the note itself is left alone."""
-    from memory_core.history import notes
-    from memory_core.sources.files import list_files
-    from memory_core.text.dates import parse_instant
-
     instant = parse_instant(as_of, "--as-of")
     with _open_history(options) as (config, history):
         file = notes.restore(config, history, _read_path(path), instant)
@@ -155,8 +149,6 @@ def restore(options: Options, *, path: str, as_of: str) -> int:
 
 def _list_moments(options: Options, history: History) -> int:
     """List the last moments with the notes that changed in them."""
-    from memory_core.history.history import BEGIN_IT, NONE_YET, show
-
     extent = history.measure()
     changed = history.list_changes() if extent.moments else {}
     # A commit that changed nothing but what is left out is a moment, too, and tells nothing.
@@ -189,8 +181,6 @@ def _shorten(paths: Any) -> str:
 
 
 def _shape_event(event: NoteEvent) -> dict[str, Any]:
-    from memory_core.history.history import show
-
     shaped = {"at": show(event.at), "event": event.event}
     return shaped if event.version is None else {**shaped, "added": event.added, "removed": event.removed}
 
@@ -199,10 +189,6 @@ def _shape_event(event: NoteEvent) -> dict[str, Any]:
 @click.pass_obj
 def import_git(options: Options) -> int:
     """Let the history of a workspace under git begin with its commits; may be repeated."""
-    from memory_core.config.agent import refuse_off
-    from memory_core.history import importing
-    from memory_core.history.history import History
-
     with open_notes(options) as memory:
         config = memory.config()
         refuse_off(config)
@@ -240,13 +226,6 @@ MOST_SHOWN = 20  # notes, and places that still hold the text
 @click.pass_obj
 def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
     """Take a text out of all old versions for good, such as a secret that was pasted by mistake."""
-    from memory_core.config.agent import refuse_off
-    from memory_core.config.settings import BUILTIN
-    from memory_core.history.history import History
-    from memory_core.history.holders import find_held
-    from memory_core.sources.writer import finish_interrupted
-    from memory_core.text.wording import Wording
-
     wording = Wording(text)
     if len(wording.folded) < LEAST_CHARS:
         raise InvalidArgument("--match", f"expected a text of at least {LEAST_CHARS} characters")
@@ -290,8 +269,6 @@ def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
 
 
 def _drop_activity(config: AgentConfig, wording: Wording) -> None:
-    from memory_core.sources.activity import drop_entries
-
     try:
         drop_entries(config.activity_path, wording.stands_in)
     except OSError as error:
@@ -303,8 +280,6 @@ def _drop_activity(config: AgentConfig, wording: Wording) -> None:
 
 def _warn_of_places(options: Options, config: AgentConfig, wording: Wording, text: str) -> bool:
     """Name the places that hold the text, too, and that this command does not change; return True if others have to be purged."""
-    from memory_core.history.holders import find_files
-
     _warn_of_commits(config, wording)
     others = _list_others(options, config)
     left = _find_others(others, text)
@@ -319,10 +294,6 @@ def _warn_of_places(options: Options, config: AgentConfig, wording: Wording, tex
 
 def _warn_of_commits(config: AgentConfig, wording: Wording) -> None:
     """Say so if commits of the workspace's repository hold the text, or may."""
-    from memory_core.history.git_log import find_content, is_under_git
-    from memory_core.sources.notes import MAX_NOTE_BYTES
-    from memory_core.sources.roots import quote_name
-
     if not is_under_git(config.workspace):
         return
     action = "rewrite them to be rid of it there, as with git filter-repo"
@@ -338,16 +309,12 @@ def _warn_of_commits(config: AgentConfig, wording: Wording) -> None:
 
 
 def _list_others(options: Options, config: AgentConfig) -> list[AgentConfig]:
-    from memory_core.history.holders import list_others
-
     known = open_source(options).current()
     return list_others(config, [known.agent(name) for name in known.agents])
 
 
 def _find_others(others: list[AgentConfig], text: str) -> list[Remainder]:
     """Return what other agents on this workspace hold of a text, and print it."""
-    from memory_core.history.holders import look_through
-
     found = [remainder for other in others for remainder in look_through(other, text)]
     for each in found:
         rest = f"history purge --match {shlex.quote(text)}" if each.command == "purge" else each.command
@@ -361,10 +328,6 @@ def _refuse_in_use(memory: Memory, config: AgentConfig, found: list[Version], te
     Raises:
         TextInUse: One does; names them.
     """
-    from memory_core.history.holders import find_holders
-    from memory_core.history.store.purging import EDIT
-    from memory_core.text.wording import Wording
-
     places = list(find_holders(config, text))
     places += [
         f"{each.key.path} holds the text, as it was indexed" for each in found if each.until is None and not places
@@ -387,8 +350,6 @@ def _list_set_aside(config: AgentConfig, history: History) -> list[Path]:
 
 def _show(history: History, found: list[Version], asides: list[Path]) -> None:
     """Show the notes whose old versions hold the text, and the files that are deleted besides."""
-    from memory_core.history.history import show
-
     times = {moment.id: show(moment.at)[:16] for moment in history.list_moments()}
     notes: dict[str, list[Version]] = {}
     for version in found:
@@ -424,8 +385,6 @@ def _delete(asides: list[Path]) -> None:
 
 def _wipe_items(config: AgentConfig) -> bool:
     """Overwrite what deleted items have left; return False while another program reads their file."""
-    from memory_core.items.store.file import ItemsFile
-
     file = ItemsFile(config.items_path)
     try:
         return file.wipe()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,12 +15,15 @@ from memory_core.cli import output
 from memory_core.cli.app import Options, argument, command, open_memory, open_source
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryCoreError
-from memory_core.hosts.install.programs import HOOKED
+from memory_core.hosts import hooks, reference
+from memory_core.hosts.install import changes, programs
+from memory_core.hosts.mcp import serve
+from memory_core.hosts.saving import CopySlot, is_saving
+from memory_core.plugin.flush.cycles import preview
+from memory_core.plugin.memory import Memory
+from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext, Finding
-
-if TYPE_CHECKING:
-    from memory_core.hosts.install.changes import FileChange
-    from memory_core.hosts.install.programs import Program
+from memory_core.sources.roots import describe_os_error
 
 
 @command("mcp")
@@ -33,16 +37,12 @@ if TYPE_CHECKING:
 @click.pass_obj
 def mcp(options: Options, *, http: str | None) -> int:
     """Serve the memory tools to an MCP client over standard input and output, or HTTP."""
-    from memory_core.hosts import mcp as serving
-    from memory_core.hosts.saving import CopySlot, is_saving
-    from memory_core.plugin.slot import MemorySlot
-
     saving = is_saving()
     kind = CopySlot if saving else MemorySlot
     slot = kind(options.config, workspace=options.workspace, state_dir=options.state_dir)
     # A copy of a session that saves before a compaction writes the note of the day, never MEMORY.md.
     context = CallContext(agent=options.agent, main=False if saving else None)
-    serving.serve(slot, context, http=http)
+    serve(slot, context, http=http)
     return 0
 
 
@@ -52,8 +52,6 @@ def mcp(options: Options, *, http: str | None) -> int:
 @click.pass_obj
 def install(options: Options, *, host: str | None, dry_run: bool) -> int:
     """Put memory-core into the configuration of another host, such as codex."""
-    from memory_core.hosts.install import changes, programs
-
     if host is None:
         return _list_programs(options)
     program = _find_program(host)
@@ -72,8 +70,6 @@ def install(options: Options, *, host: str | None, dry_run: bool) -> int:
 @click.pass_obj
 def uninstall(options: Options, *, host: str, dry_run: bool) -> int:
     """Take memory-core out of the configuration of another host."""
-    from memory_core.hosts.install import changes, programs
-
     program = _find_program(host)
     parts = program.plan(program.find_home(), programs.find_start())
     planned = changes.plan_uninstall(parts)
@@ -85,12 +81,10 @@ def uninstall(options: Options, *, host: str, dry_run: bool) -> int:
     return _report(options, planned, done, "Your notes and their index stay.", dry_run=dry_run)
 
 
-def _find_program(name: str) -> Program:
-    from memory_core.hosts.install.programs import PROGRAMS
-
-    if name not in PROGRAMS:
-        raise InvalidArgument("HOST", f"expected one of {', '.join(PROGRAMS)}, not {name!r}")
-    return PROGRAMS[name]
+def _find_program(name: str) -> programs.Program:
+    if name not in programs.PROGRAMS:
+        raise InvalidArgument("HOST", f"expected one of {', '.join(programs.PROGRAMS)}, not {name!r}")
+    return programs.PROGRAMS[name]
 
 
 def list_options(options: Options) -> dict[str, str]:
@@ -101,8 +95,6 @@ def list_options(options: Options) -> dict[str, str]:
 
 
 def _list_programs(options: Options) -> int:
-    from memory_core.hosts.install import changes, programs
-
     rows = []
     for name, program in programs.PROGRAMS.items():
         home = program.find_home()
@@ -118,9 +110,7 @@ def _list_programs(options: Options) -> int:
     return 0
 
 
-def _report(options: Options, planned: Sequence[FileChange], done: str, note: str, *, dry_run: bool) -> int:
-    from memory_core.hosts.install.changes import show_change
-
+def _report(options: Options, planned: Sequence[changes.FileChange], done: str, note: str, *, dry_run: bool) -> int:
     if options.json:
         files = [{"path": change.path, "change": change.verb} for change in planned]  # their text may hold keys
         output.print_json({"changed": bool(planned) and not dry_run, "files": files})
@@ -128,7 +118,9 @@ def _report(options: Options, planned: Sequence[FileChange], done: str, note: st
     if dry_run:
         for change in planned:
             print(
-                f"kept for uninstall: {change.path}\n" if change.is_copy and change.after else show_change(change),
+                f"kept for uninstall: {change.path}\n"
+                if change.is_copy and change.after
+                else changes.show_change(change),
                 end="",
             )
         print("Nothing has been changed." if planned else "Nothing would change.")
@@ -143,8 +135,6 @@ def _report(options: Options, planned: Sequence[FileChange], done: str, note: st
 
 def diagnose_hosts() -> list[Finding]:
     """Return a finding about each host of this user: if memory-core is in place there, and works."""
-    from memory_core.hosts.install import changes, programs
-
     findings = []
     for name, program in programs.PROGRAMS.items():
         if program.find_home == Path.cwd:
@@ -175,18 +165,14 @@ def diagnose_hosts() -> list[Finding]:
     "host",
     required=False,
     default="claude-code",
-    type=click.Choice(list(HOOKED)),
+    type=click.Choice(list(programs.HOOKED)),
     metavar="[HOST]",
-    help=f"whose hook it is: {', '.join(HOOKED)} (claude-code)",
+    help=f"whose hook it is: {', '.join(programs.HOOKED)} (claude-code)",
 )
 @click.pass_obj
 def hook(options: Options, *, host: str) -> int:
     """Answer a hook of another host, whose event is read from standard input."""
-    from memory_core.hosts import hooks as answering
-    from memory_core.plugin.memory import Memory
-    from memory_core.plugin.slot import MemorySlot
-
-    answering.prepare_process()
+    hooks.prepare_process()
     try:
         source = open_source(options)  # which reads the file once
         with Memory(source, agent=options.agent) as memory:
@@ -194,7 +180,7 @@ def hook(options: Options, *, host: str) -> int:
             config = memory.config()
         shown = config.state_dir / "memory-core" / f"{config.agent}.shown"
         with closing(MemorySlot(source)) as slot:
-            answering.answer_hook(
+            hooks.answer_hook(
                 sys.stdin,
                 sys.stdout,
                 slot,
@@ -211,11 +197,7 @@ def hook(options: Options, *, host: str) -> int:
 
 def _start_index(options: Options) -> None:
     """Index in a process of its own: Claude Code ends what a session's end starts after 1.5 s. `doctor` tells if it failed."""
-    import subprocess
-
-    from memory_core.hosts.install.programs import find_start
-
-    command_line = find_start(list_options(options)).write("index")
+    command_line = programs.find_start(list_options(options)).write("index")
     nothing = subprocess.DEVNULL
     subprocess.Popen(command_line, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)  # noqa: S603  # memory-core itself
 
@@ -233,8 +215,6 @@ def _start_index(options: Options) -> None:
 @click.pass_obj
 def chat(options: Options, *, base_url: str | None, model: str, context_window: int, script: Path | None) -> int:
     """Chat with a model that has this memory (the reference host)."""
-    from memory_core.hosts import reference
-
     lines = None if script is None else _read_script(script)
     host = reference.open_host(
         options.config,
@@ -254,8 +234,6 @@ def chat(options: Options, *, base_url: str | None, model: str, context_window: 
 
 
 def _read_script(script: Path) -> list[str]:
-    from memory_core.sources.roots import describe_os_error
-
     try:
         return script.read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError as error:
@@ -272,8 +250,6 @@ def _read_script(script: Path) -> list[str]:
 @click.pass_obj
 def flush(options: Options, *, session: str, dry_run: bool) -> int:  # noqa: ARG001
     """Show if a session would be asked to save notes before its compaction, and why."""
-    from memory_core.plugin.flush.cycles import preview
-
     with open_memory(options) as memory:
         shown = preview(memory.config(), session)
     output.print_record(shown, _print_preview, as_json=options.json)

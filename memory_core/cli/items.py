@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import fields
 from datetime import datetime, time
 from pathlib import Path
@@ -16,6 +17,8 @@ import click
 from memory_core.cli import output
 from memory_core.cli.app import Group, Options, argument, open_notes
 from memory_core.errors import InvalidArgument
+from memory_core.history.history import History
+from memory_core.items.records import Item, Provenance
 from memory_core.records import ITEM_KINDS, to_camel, to_json
 from memory_core.text.dates import parse_day
 from memory_core.text.messages import quote_safely
@@ -23,7 +26,6 @@ from memory_core.text.messages import quote_safely
 if TYPE_CHECKING:
     from memory_core.config.agent import AgentConfig
     from memory_core.items.items import Items
-    from memory_core.items.records import Item
 
 items = Group("items", help="List, show, add, promote, forget, export or import items: short facts beside the notes.")
 _with_scope = click.option("--scope", metavar="NAME", help="only items of this scope")
@@ -112,8 +114,6 @@ def add(
     options: Options, *, text: tuple[str, ...], scope: str | None, tags: tuple[str, ...], kind: str, corrects: bool
 ) -> int:
     """Keep a short fact; the same fact is kept once."""
-    from memory_core.items.records import Provenance
-
     with _open(options) as held:
         done = held.write(
             " ".join(text), scope=scope, tags=tags, kind=kind,
@@ -269,8 +269,6 @@ def _to_item(raw: Mapping[str, Any]) -> Item:
     Raises:
         ValueError, TypeError, KeyError: The object is no item.
     """
-    from memory_core.items.records import Item
-
     if not isinstance(raw, dict):
         raise TypeError("expected an object")
     names = {to_camel(each.name): each.name for each in fields(Item)}
@@ -295,11 +293,6 @@ def _to_item(raw: Mapping[str, Any]) -> Item:
 
 def _find_in_past(config: AgentConfig, items: Sequence[Item]) -> list[str]:
     """Say which items old versions of notes still hold, and how to purge those."""
-    import shlex
-    from contextlib import closing
-
-    from memory_core.history.history import History
-
     with closing(History(config, writable=False)) as history:
         texts = [item.content.rstrip(".") for item in items if history.exists()]
         held = [text for text in texts if history.deletions.find_text(text)]

@@ -13,17 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 from memory_core.atomic import locked, replace_file
-from memory_core.cli import output
-from memory_core.cli.app import (
-    Options,
-    argument,
-    check_as_of,
-    command,
-    explain_empty,
-    open_memory,
-    open_notes,
-    with_sources,
-)
+from memory_core.cli import app, output
+from memory_core.cli.app import Options, argument, command, open_notes, with_sources
 from memory_core.errors import InvalidArgument, MemoryOff
 from memory_core.records import Finding, ProgressCallback, SyncReport, to_json
 from memory_core.tools.arguments import read_citation
@@ -49,7 +40,7 @@ log = logging.getLogger(__name__)
 @click.pass_obj
 def get(options: Options, *, path: str, start: int | None, lines: int | None, as_of: str | None) -> int:
     """Print a note, or some lines of it."""
-    check_as_of(as_of)
+    app.check_as_of(as_of)
     with open_notes(options) as memory:
         result = memory.call_tool("memory_get", {"path": path, "from": start, "lines": lines, "asOf": as_of})
     whole = lines is None and read_citation(path).lines is None
@@ -117,7 +108,7 @@ def index(options: Options, *, force: bool) -> int:
         report = sync_notes(memory, force=force, progress=progress)
         output.print_record(report, output.print_report, as_json=options.json)
         if not report.files:
-            explain_empty(memory)
+            app.explain_empty(memory)
     return 0
 
 
@@ -169,7 +160,7 @@ def show_status(options: Options, *, deep: bool) -> int:
 @click.pass_obj
 def probe(options: Options) -> int:
     """Try to embed a text with the configured provider."""
-    with open_memory(options) as memory:
+    with app.open_memory(options) as memory:
         found = memory.probe()
     output.print_record(found, output.print_probe, as_json=options.json)
     return 0 if found.ok else 1
@@ -181,7 +172,7 @@ def doctor(options: Options) -> int:
     """Check everything that a search needs, and say what to do about problems."""
     from memory_core.cli.hosts import diagnose_hosts
 
-    with open_memory(options) as memory:
+    with app.open_memory(options) as memory:
         findings = [*memory.diagnose(), *diagnose_index(memory.config()), *diagnose_hosts()]
     healthy = all(finding.level != "fail" for finding in findings)
     if options.json:

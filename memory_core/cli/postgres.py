@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memory_core.backends.loader import find_plugin, read_section
+from memory_core.backends.postgres import check_driver
 from memory_core.cli import output
 from memory_core.cli.app import Group, Options, argument
+from memory_core.config.fields import Secret
+from memory_core.config.load import load_config
+from memory_core.stores.postgres.settings import PostgresConfig, read_dsn
 
 if TYPE_CHECKING:
     from memory_core.stores.postgres.operator import Operator, ServerSummary
@@ -20,12 +25,6 @@ _with_schema = click.option("--schema", metavar="NAME", help="the schema (memory
 
 def _open(options: Options, dsn: str | None, schema: str | None) -> Operator:
     """Open the server that --dsn names, else the one of the configuration."""
-    from memory_core.backends.loader import find_plugin, read_section
-    from memory_core.backends.postgres import check_driver
-    from memory_core.config.fields import Secret
-    from memory_core.config.load import load_config
-    from memory_core.stores.postgres.settings import PostgresConfig, read_dsn
-
     check_driver()
     from memory_core.stores.postgres.operator import Operator
 

@@ -5,40 +5,23 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from functools import reduce
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from memory_core.cli import output
-from memory_core.cli.app import (
-    Options,
-    argument,
-    check_as_of,
-    command,
-    explain_empty,
-    open_notes,
-    open_source,
-    with_sources,
-)
+from memory_core import records
+from memory_core.cli import app, output
+from memory_core.cli.app import Options, argument, command, open_notes, with_sources
 from memory_core.errors import InvalidArgument, MemoryCoreError
-from memory_core.records import NOTHING_INDEXED
+from memory_core.records import NOTHING_INDEXED, to_camel
 from memory_core.sources.roots import quote_name
 from memory_core.text.dates import parse_day
 
 if TYPE_CHECKING:
     from memory_core.plugin.memory import Memory
-    from memory_core.records import (
-        AskedQuestion,
-        AskedTerm,
-        Examined,
-        Explanation,
-        KnownName,
-        Mention,
-        Neighbour,
-        Related,
-    )
 
 SHOWN = 8  # passages that are listed; --json lists all
 LINE = 60  # characters of the passage that are quoted
@@ -48,46 +31,36 @@ NAMES = 30  # that are listed where no number is asked for
 KINDS = {"note": "note", "tag": "tag", "link": "linked, without a note", "found": "looks like a name"}
 
 
+def _with_limits(most: str, least: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Add the options that limit a search, with what `--max-results` and `--min-score` do."""
+    limits = (
+        click.option("--max-results", type=int, metavar="N", help=f"{most}, 1 to 100"),
+        click.option("--min-score", type=float, metavar="X", help=f"{least}, 0 to 1"),
+        click.option("--after", metavar="DATE", help="only notes of this date or later, YYYY-MM-DD"),
+        click.option("--before", metavar="DATE", help="only notes of this date or earlier"),
+        click.option("--about", metavar="NAME", help="only what mentions this name, or an alias of it"),
+    )
+    return lambda function: reduce(lambda made, limit: limit(made), reversed(limits), function)
+
+
 @command("search")
 @argument("query", nargs=-1, required=True, help="question or words to look for")
-@click.option("--max-results", type=int, metavar="N", help="show at most N hits, 1 to 100")
-@click.option("--min-score", type=float, metavar="X", help="leave out hits below X, 0 to 1")
-@click.option("--after", metavar="DATE", help="only notes of this date or later, YYYY-MM-DD")
-@click.option("--before", metavar="DATE", help="only notes of this date or earlier")
+@_with_limits("show at most N hits", "leave out hits below X")
 @click.option("--as-of", metavar="TIME", help="as notes stood then: YYYY-MM-DD (its end), or a date and time")
-@click.option("--about", metavar="NAME", help="only what mentions this name, or an alias of it")
 @with_sources
 @click.pass_obj
-def search(
-    options: Options,
-    *,
-    query: tuple[str, ...],
-    max_results: int | None,
-    min_score: float | None,
-    after: str | None,
-    before: str | None,
-    as_of: str | None,
-    about: str | None,
-) -> int:
+def search(options: Options, /, *, query: tuple[str, ...], as_of: str | None, **limits: Any) -> int:
     """Search the notes by meaning and by keyword."""
-    check_as_of(as_of)
+    app.check_as_of(as_of)
     words = os.fsencode(" ".join(query)).decode("utf-8", "replace")
-    asked: dict[str, object] = {
-        "query": words,
-        "maxResults": max_results,
-        "minScore": min_score,
-        "after": after,
-        "before": before,
-        "asOf": as_of,
-        "about": about,
-    }
+    asked = {"query": words, "asOf": as_of, **{to_camel(name): value for name, value in limits.items()}}
     with open_notes(options) as memory:
         result = memory.call_tool("memory_search", asked)
         unfinished = result.get("stale") and not (result["results"] and "warning" in result)
         if unfinished and _finish_sync(memory, result["backend"]):
             result = {**memory.call_tool("memory_search", asked), "stale": False}
         if NOTHING_INDEXED in result.get("warning", ""):
-            explain_empty(memory)
+            app.explain_empty(memory)
     return output.print_result(result, lambda found: output.print_hits(found, words), as_json=options.json)
 
 
@@ -110,37 +83,19 @@ def _finish_sync(memory: Memory, backend: str) -> bool:
     metavar="QUERY... [PLACE]",
     help="question or words that were looked for; last the note or line that was missed, MEMORY.md or MEMORY.md#L3",
 )
-@click.option("--max-results", type=int, metavar="N", help="as if N hits were asked for, 1 to 100")
-@click.option("--min-score", type=float, metavar="X", help="as if the gate were X, 0 to 1")
-@click.option("--after", metavar="DATE", help="only notes of this date or later, YYYY-MM-DD")
-@click.option("--before", metavar="DATE", help="only notes of this date or earlier")
-@click.option("--about", metavar="NAME", help="only what mentions this name, or an alias of it")
+@_with_limits("as if N hits were asked for", "as if the gate were X")
 @with_sources
 @click.pass_obj
-def explain(
-    options: Options,
-    *,
-    query: tuple[str, ...],
-    max_results: int | None,
-    min_score: float | None,
-    after: str | None,
-    before: str | None,
-    about: str | None,
-) -> int:
+def explain(options: Options, /, *, query: tuple[str, ...], **limits: Any) -> int:
     """Tell why a search finds what it finds, and why it does not find one note or line."""
     question, place = _split_words(query)
+    for name in ("after", "before"):
+        if limits[name] is not None:
+            limits[name] = parse_day(limits[name], f"--{name}")
     with open_notes(options) as memory:
-        found = memory.explain(
-            question,
-            place,
-            max_results=max_results,
-            min_score=min_score,
-            after=None if after is None else parse_day(after, "--after"),
-            before=None if before is None else parse_day(before, "--before"),
-            about=about,
-        )
+        found = memory.explain(question, place, **limits)
         if not found.asked.chunks:
-            explain_empty(memory)
+            app.explain_empty(memory)
     if options.json:
         output.print_json(found)
         return 0
@@ -184,12 +139,12 @@ def inspect(options: Options, *, port: int) -> int:
         if off is not None:
             output.complain(f"{off}, and the page shows nothing", off.action)
 
-    with suppress(KeyboardInterrupt), Memory(open_source(options), agent=options.agent) as memory:
+    with suppress(KeyboardInterrupt), Memory(app.open_source(options), agent=options.agent) as memory:
         serve(memory, port, announce)
     return 0
 
 
-def describe_search(found: Explanation) -> str:
+def describe_search(found: records.Explanation) -> str:
     """Return an explanation as text for a person."""
     verdict, lines = found.verdict, [output.hang("", _begin(found))]
     if verdict.action:
@@ -203,7 +158,7 @@ def describe_search(found: Explanation) -> str:
     return "\n".join(lines)
 
 
-def _begin(found: Explanation) -> str:
+def _begin(found: records.Explanation) -> str:
     reason = found.verdict.reason
     if found.place is None:
         return f"{reason[:1].upper()}{reason[1:]}."
@@ -211,7 +166,7 @@ def _begin(found: Explanation) -> str:
     return f"{quote_name(str(found.place.place))} {state}: {reason}."
 
 
-def _describe_question(asked: AskedQuestion) -> list[str]:
+def _describe_question(asked: records.AskedQuestion) -> list[str]:
     pairs = {
         "looked for": ", ".join(map(_describe_term, asked.terms)),
         "left out": ", ".join(asked.left_out),
@@ -222,12 +177,12 @@ def _describe_question(asked: AskedQuestion) -> list[str]:
     return [output.hang(f"{name:<11} ", value) for name, value in pairs.items() if value]
 
 
-def _describe_term(term: AskedTerm) -> str:
+def _describe_term(term: records.AskedTerm) -> str:
     forms = f", also as {', '.join(term.forms)}" if term.forms else ""
     return f"{term.text} (in {output.count(term.documents, 'passage') if term.documents else 'none'}{forms})"
 
 
-def _describe_passage(passage: Examined, found: Explanation) -> list[str]:
+def _describe_passage(passage: records.Examined, found: records.Explanation) -> list[str]:
     """Return the stages of the place that was asked for."""
     ranks = {
         "by keyword": _describe_rank(passage.keyword_rank),
@@ -243,7 +198,7 @@ def _describe_passage(passage: Examined, found: Explanation) -> list[str]:
     return [output.hang(f"{name:<11} ", value) for name, value in {"passage": _locate(passage), **ranks}.items()]
 
 
-def _locate(passage: Examined) -> str:
+def _locate(passage: records.Examined) -> str:
     """Return the lines that the figures are about, which may be more than those that were asked for."""
     ends = "" if passage.end_line == passage.start_line else f"-L{passage.end_line}"
     return _cut(f"L{passage.start_line}{ends}: {passage.text}")
@@ -258,7 +213,7 @@ def _describe_rank(rank: int | None) -> str:
     return "not found" if rank is None else f"rank {rank}"
 
 
-def _describe_meaning(passage: Examined, found: Explanation) -> str:
+def _describe_meaning(passage: records.Examined, found: records.Explanation) -> str:
     if passage.is_embedded is None:
         return "not compared" if found.mode == "keyword" else "unknown"
     if not passage.is_embedded:
@@ -267,7 +222,7 @@ def _describe_meaning(passage: Examined, found: Explanation) -> str:
     return f"{_describe_rank(passage.vector_rank)}{cosine}"
 
 
-def _list_passages(found: Explanation) -> list[str]:
+def _list_passages(found: records.Explanation) -> list[str]:
     rows = [("", "score", "words", "meaning", "passage")]
     for passage in found.passages[:SHOWN]:
         mark = (
@@ -313,7 +268,7 @@ def related(options: Options, *, name: tuple[str, ...], max_results: int | None)
     with open_notes(options) as memory:
         found = memory.related(asked, max_results=most)
         if NOTHING_INDEXED in (found.warning or ""):
-            explain_empty(memory)
+            app.explain_empty(memory)
     if options.json:
         output.print_json(found)
         return 0
@@ -325,7 +280,7 @@ def related(options: Options, *, name: tuple[str, ...], max_results: int | None)
     return 0
 
 
-def describe_related(found: Related) -> str:
+def describe_related(found: records.Related) -> str:
     """Return what is related to a name as text for a person."""
     if found.name is None:
         return "\n".join(_list_names(found.names)) or "No note has a name, a link or a tag yet."
@@ -342,7 +297,7 @@ def describe_related(found: Related) -> str:
     return "\n".join(lines)
 
 
-def _describe_times(found: Related) -> str:
+def _describe_times(found: records.Related) -> str:
     if not found.count:
         return "no other note links to it or mentions it"
     times = output.count(found.count, "place")
@@ -356,19 +311,19 @@ def _describe_aliases(aliases: Sequence[str]) -> str:
     return f" ({', '.join(aliases)})" if aliases else ""
 
 
-def _list_places(title: str, places: Sequence[Mention]) -> list[str]:
+def _list_places(title: str, places: Sequence[records.Mention]) -> list[str]:
     if not places:
         return []
     return ["", title, *(output.hang(f"  {quote_name(each.path)}#L{each.line}  ", each.text) for each in places)]
 
 
-def _describe_neighbour(each: Neighbour) -> str:
+def _describe_neighbour(each: records.Neighbour) -> str:
     since = f", since {each.first}" if each.first else ""
     where = ", ".join(f"{quote_name(place.path)}#L{place.line}" for place in each.places)
     return output.hang(f"  {each.name}  ", f"{output.count(each.count, 'time')}{since}: {where}")
 
 
-def _list_names(names: Sequence[KnownName]) -> list[str]:
+def _list_names(names: Sequence[records.KnownName]) -> list[str]:
     return [
         f"{each.count:>5}  {each.name}{_describe_aliases(each.aliases)}{'' if each.kind == 'note' else f'  [{KINDS[each.kind]}]'}"
         for each in names
