@@ -96,9 +96,12 @@ class DialectReader:
         if embedding is not None and (syntax == "toml" or (syntax == "mapping" and not ours)):
             table, _ = self._get_object(raw, "embedding", "")
             return Sections("orbit", slot=self._read_slot(raw), defaults=AgentSections(search=self._read_orbit(table)))
-        stray = _Stray(raw, places=SEARCH_PLACES)
-        self.problems += [ConfigProblem(key, told) for key, told in stray.errors.items()]
-        if syntax == "toml" and not ours and not stray.errors and "slots" not in _get_mapping(raw, "plugins"):
+        stray = [*_find_stray(raw)]
+        slips = [
+            ConfigProblem(key, f'unknown key; did you mean "{meant}"?') for key, meant, is_slip in stray if is_slip
+        ]
+        self.problems += slips
+        if syntax == "toml" and not ours and not slips and "slots" not in _get_mapping(raw, "plugins"):
             self.problems += [
                 ConfigProblem(name, 'unknown key; did you mean "embedding"?')
                 for name in raw
@@ -106,7 +109,11 @@ class DialectReader:
             ]
             off = annotate({"enabled": False}, "embedding", "dialect", self.problems)
             return Sections("orbit", defaults=AgentSections(search=off))
-        self.warnings += stray.warnings
+        self.warnings += [
+            f"{key}: nothing is read here; did you mean {meant}?" for key, meant, is_slip in stray if not is_slip
+        ]
+        if "embedding" in raw:
+            self.warnings.append("embedding: it is Orbit's table, which is read from a TOML file; it is left out")
         sections = self._read_document(raw)
         sections.dialect = "toml" if syntax == "toml" else "json5-entries" if _is_newer(raw) else "json5"
         return sections
@@ -365,73 +372,55 @@ _OF_AGENTS = ("defaults", "list", "entries")
 _OF_AN_AGENT = ("workspace", "compaction")
 
 
-class _Stray:
-    """The keys of a document's host objects that are read nowhere, though they look like ours.
+def _find_stray(raw: Raw) -> Iterator[tuple[str, str, bool]]:
+    """Yield the keys of a document's host objects that are read nowhere, though they look like ours.
 
-    Attributes:
-        errors: Slips in names that nobody but us has, by key: they would switch a setting off unseen.
-        warnings: Everything else, a sentence each.
+    Each comes with the key that is meant, and with True for a slip in a name that nobody but us has: that is an error, since it
+    would switch a setting off unseen.
     """
+    yield from _check_names(raw, "", ("memory", "memorySearch"), _AT_THE_TOP)
+    for name, value in raw.items():  # read further below, by their own place
+        if name in _OF_AN_AGENT or (name == "memoryFlush" and isinstance(value, Mapping)):
+            yield name, f"agents.defaults.{'compaction.' if name == 'memoryFlush' else ''}{name}", False
+        elif name in SEARCH_PLACES:
+            yield name, SEARCH_PLACES[name], False
+    agents, plugins, models = (_get_mapping(raw, name) for name in ("agents", "plugins", "models"))
+    yield from _check_names(agents, "agents", (), _OF_AGENTS)
+    yield from _check_agent(_get_mapping(agents, "defaults"), "agents.defaults")
+    for name, agent in _get_mapping(agents, "entries").items():
+        yield from _check_agent(agent, join_key("agents.entries", str(name)))
+    listed = agents.get("list")
+    for index, agent in enumerate(listed if isinstance(listed, list | tuple) else ()):
+        yield from _check_agent(agent, join_key("agents.list", index))
+    for name, agent in agents.items():
+        if name not in _OF_AGENTS and isinstance(agent, Mapping) and {"memorySearch", *_OF_AN_AGENT} & agent.keys():
+            yield join_key("agents", str(name)), f"agents.entries.{name}", False
+    yield from _check_names(plugins, "plugins", (), ("slots",))
+    yield from _check_names(_get_mapping(plugins, "slots"), "plugins.slots", (), ("memory",))
+    yield from _check_names(models, "models", (), ("providers",))
+    for name, account in _get_mapping(models, "providers").items():
+        if isinstance(account, Mapping):
+            yield from _check_names(account, join_key("models.providers", str(name)), (), ACCOUNT_KEYS)
 
-    def __init__(self, raw: Mapping[str, Any], *, places: Mapping[str, str]) -> None:
-        self.errors: dict[str, str] = {}
-        self.warnings: list[str] = []
-        self._check_names(raw, "", ("memory", "memorySearch"), _AT_THE_TOP)
-        self._check_top(raw, places)
-        agents = _get_mapping(raw, "agents")
-        self._check_names(agents, "agents", (), _OF_AGENTS)
-        self._check_agents(agents)
-        plugins = _get_mapping(raw, "plugins")
-        self._check_names(plugins, "plugins", (), ("slots",))
-        self._check_names(_get_mapping(plugins, "slots"), "plugins.slots", (), ("memory",))
-        models = _get_mapping(raw, "models")
-        self._check_names(models, "models", (), ("providers",))
-        for name, account in _get_mapping(models, "providers").items():
-            if isinstance(account, Mapping):
-                key = join_key("models.providers", str(name))
-                self._check_names(account, key, (), ("apiKey", "baseUrl", "headers"))
 
-    def _check_agents(self, agents: Mapping[str, Any]) -> None:
-        self._check_agent(_get_mapping(agents, "defaults"), "agents.defaults")
-        for name, agent in _get_mapping(agents, "entries").items():
-            self._check_agent(agent, join_key("agents.entries", str(name)))
-        listed = agents.get("list")
-        for index, agent in enumerate(listed if isinstance(listed, list | tuple) else ()):
-            self._check_agent(agent, join_key("agents.list", index))
-        for name, agent in agents.items():
-            if name not in _OF_AGENTS and isinstance(agent, Mapping) and {"memorySearch", *_OF_AN_AGENT} & agent.keys():
-                self._warn(join_key("agents", str(name)), f"agents.entries.{name}")
+def _check_agent(agent: object, key: str) -> Iterator[tuple[str, str, bool]]:
+    if isinstance(agent, Mapping):
+        yield from _check_names(agent, key, ("memorySearch",), _OF_AN_AGENT)
+        compaction = _get_mapping(agent, "compaction")
+        yield from _check_names(compaction, f"{key}.compaction", ("memoryFlush",), ("reserveTokensFloor",))
 
-    def _check_agent(self, agent: object, key: str) -> None:
-        if isinstance(agent, Mapping):
-            self._check_names(agent, key, ("memorySearch",), _OF_AN_AGENT)
-            compaction = _get_mapping(agent, "compaction")
-            self._check_names(compaction, f"{key}.compaction", ("memoryFlush",), ("reserveTokensFloor",))
 
-    def _check_top(self, raw: Mapping[str, Any], places: Mapping[str, str]) -> None:
-        """Warn of keys that are read further below, by their own place."""
-        for name, value in raw.items():
-            if name in _OF_AN_AGENT or (name == "memoryFlush" and isinstance(value, Mapping)):
-                self._warn(name, f"agents.defaults.{'compaction.' if name == 'memoryFlush' else ''}{name}")
-            elif name in places:
-                self._warn(name, places[name])
-            elif name == "embedding":
-                self.warnings.append("embedding: it is Orbit's table, which is read from a TOML file; it is left out")
-
-    def _check_names(self, raw: Mapping[str, Any], key: str, ours: Collection[str], shared: Collection[str]) -> None:
-        """Find slips: in `ours`, names that nobody else has, they are errors; in `shared` ones they are warnings."""
-        known = (*ours, *shared)
-        for name in raw:
-            if name in known or name in _HOSTS_OWN or not isinstance(name, str):
-                continue
-            meant, place = _find_slip(name, known), join_key(key, name)
-            if meant in ours:
-                self.errors[place] = f'unknown key; did you mean "{meant}"?'
-            elif meant and meant not in raw:
-                self._warn(place, join_key(key, meant))
-
-    def _warn(self, key: str, meant: str) -> None:
-        self.warnings.append(f"{key}: nothing is read here; did you mean {meant}?")
+def _check_names(raw: Raw, key: str, ours: Collection[str], shared: Collection[str]) -> Iterator[tuple[str, str, bool]]:
+    """Find slips: in `ours`, names that nobody else has, they are errors; in `shared` ones they are warnings."""
+    known = (*ours, *shared)
+    for name in raw:
+        if name in known or name in _HOSTS_OWN or not isinstance(name, str):
+            continue
+        meant, place = _find_slip(name, known), join_key(key, name)
+        if meant in ours:
+            yield place, meant, True
+        elif meant and meant not in raw:
+            yield place, join_key(key, meant), False
 
 
 def _find_slip(name: str, ours: Collection[str]) -> str:

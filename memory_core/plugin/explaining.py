@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date
-from typing import Any
 
 from memory_core.backends.selector import Selector
 from memory_core.config.agent import AgentConfig
@@ -15,8 +13,7 @@ from memory_core.records import Explanation, MemoryFile, NotePlace, PlaceReport,
 from memory_core.sources import notes, pages
 from memory_core.sources.roots import FOLDER, NOT_MARKDOWN, OUTSIDE, SYMLINK, TOO_LONG, UNFIT_NAME, WITH_CONTROLS
 from memory_core.sources.session_logs import SHOWN
-from memory_core.tools import schemas
-from memory_core.tools.arguments import check_arguments, read_citation
+from memory_core.tools.arguments import read_citation
 
 INDEX_IT = "run: memory-core index"
 AS_SEARCH_NAMES_IT = "correct the path; memory-core search names paths as they are to be written"
@@ -84,27 +81,6 @@ def _explain(
         if told is not None:
             return _replace_verdict(found, place, told)
     return found
-
-
-def read_arguments(
-    query: str,
-    *,
-    max_results: int | None,
-    min_score: float | None,
-    after: date | None,
-    before: date | None,
-    about: str | None,
-) -> Mapping[str, Any]:
-    """Return the arguments of a search to be explained as those of memory_search.
-
-    Raises:
-        InvalidArgument: One is out of its bounds.
-    """
-    given = {
-        "query": query, "maxResults": max_results, "minScore": min_score, "after": after, "before": before, "about": about,
-    }  # fmt: skip
-    texts = {key: value.isoformat() if isinstance(value, date) else value for key, value in given.items()}
-    return check_arguments(schemas.SEARCH, texts, name="explain")
 
 
 def read_place(text: str, line: int | None = None) -> NotePlace:

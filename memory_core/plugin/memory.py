@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from memory_core.backends.selector import Selector
@@ -122,9 +121,7 @@ class Memory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def config(self) -> AgentConfig:
@@ -441,9 +438,11 @@ class Memory:
         """
         from memory_core.plugin import explaining
 
-        asked = explaining.read_arguments(
-            query, max_results=max_results, min_score=min_score, after=after, before=before, about=about
-        )
+        given: dict[str, Any] = {
+            "query": query, "maxResults": max_results, "minScore": min_score, "after": after, "before": before, "about": about,
+        }  # fmt: skip
+        texts = {name: value.isoformat() if isinstance(value, date) else value for name, value in given.items()}
+        asked = check_arguments(schemas.SEARCH, texts, name="explain")
         self._refuse_closed()
         whole = self._source.current()
         config = whole.agent(self._agent)

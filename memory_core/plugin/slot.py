@@ -19,7 +19,6 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast, get_args
 
 from memory_core.config.agent import AgentConfig, normalize_agent_id
@@ -114,9 +113,7 @@ class MemorySlot:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def manifest(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -113,6 +113,27 @@ class NoteCollector:
                 self.notes.append(FoundNote(file, self._choose_target(below, relative), layout))
         return len(self.notes) - before
 
+    def make_home(
+        self,
+        title: str,
+        path: Path,
+        served: Iterable[Path],
+        *,
+        remarks: Iterable[str] = (),
+        workspaces: Mapping[str, Path] | None = None,
+    ) -> Home:
+        """Return the home with all that was collected; see `Home`."""
+        return Home(
+            source=self._source,
+            title=title,
+            path=path,
+            notes=tuple(self.notes),
+            served=tuple(served),
+            workspaces=workspaces or {},
+            remarks=tuple(remarks),
+            failures=tuple(self.failures),
+        )
+
     def _list(self, path: Path) -> Iterator[tuple[str, MemoryFile]]:
         if path.is_symlink() or not path.exists():
             return
@@ -194,7 +215,8 @@ def find_claude_code(folder: Path) -> Home | None:
     if not (projects.is_dir() or (folder.name == ".claude" and (folder / "CLAUDE.md").is_file())):
         return None
     collector = NoteCollector("claude-code")
-    served = [path for path in (folder / "CLAUDE.md", folder / "rules") if collector.add(path, _below(path))]
+    below = {"CLAUDE.md": "", "rules": "rules"}
+    served = [folder / name for name, inner in below.items() if collector.add(folder / name, inner)]
     names: list[str] = []
     for project in sorted(projects.iterdir()) if projects.is_dir() else ():
         name = _name_project(project)
@@ -202,11 +224,7 @@ def find_claude_code(folder: Path) -> Home | None:
             served.append(project / "memory")
             names.append(name)
     remarks = [f"project{'s' if len(names) > 1 else ''} {', '.join(names)}"] if names else []
-    return _make("claude-code", "Claude Code", folder, collector, served, remarks=remarks)
-
-
-def _below(path: Path) -> str:
-    return path.name if path.suffix != ".md" else ""
+    return collector.make_home("Claude Code", folder, served, remarks=remarks) if collector.notes else None
 
 
 def _name_project(project: Path) -> str:
@@ -227,7 +245,7 @@ def find_hermes(folder: Path) -> Home | None:
         return None
     collector = NoteCollector("hermes")
     served = [file for file in files if collector.add(file, layout="hermes")]
-    return _make("hermes", "Hermes", folder, collector, served)
+    return collector.make_home("Hermes", folder, served) if served else None
 
 
 def find_obsidian(folder: Path) -> Home | None:
@@ -236,7 +254,7 @@ def find_obsidian(folder: Path) -> Home | None:
         return None
     collector = NoteCollector("obsidian")
     collector.add(folder, make_fit(folder.name), layout="obsidian")
-    return _make("obsidian", "Obsidian vault", folder, collector, [folder])
+    return collector.make_home("Obsidian vault", folder, [folder]) if collector.notes else None
 
 
 def find_basic_memory(folder: Path) -> Home | None:
@@ -246,7 +264,7 @@ def find_basic_memory(folder: Path) -> Home | None:
         return None
     collector = NoteCollector("basic-memory")
     collector.add(folder, make_fit(folder.name))
-    return _make("basic-memory", "basic-memory", folder, collector, [folder])
+    return collector.make_home("basic-memory", folder, [folder]) if collector.notes else None
 
 
 def find_mem0(file: Path) -> Home | None:
@@ -281,17 +299,12 @@ def find_folder(folder: Path) -> Home | None:
         return None
     is_workspace = (folder / "MEMORY.md").is_file() or (folder / "memory").is_dir()
     collector = NoteCollector("workspace" if is_workspace else "folder")
-    places = [folder / name for name in ("MEMORY.md", "USER.md", "memory")] if is_workspace else [folder]
-    served = [place for place in places if collector.add(place, _below_workspace(folder, place))]
-    if not collector.notes:
-        return None
-    workspaces = {"main": folder} if is_workspace else {}
-    title = "workspace" if is_workspace else "folder of Markdown"
-    return _make("workspace" if is_workspace else "folder", title, folder, collector, served, workspaces=workspaces)
-
-
-def _below_workspace(folder: Path, place: Path) -> str:
-    return f"{make_fit(folder.name)}/{place.name}" if place.name == "memory" else make_fit(folder.name)
+    if not is_workspace:
+        collector.add(folder, make_fit(folder.name))
+        return collector.make_home("folder of Markdown", folder, [folder]) if collector.notes else None
+    below = {"MEMORY.md": "", "USER.md": "", "memory": "/memory"}
+    served = [folder / name for name, inner in below.items() if collector.add(folder / name, f"{folder.name}{inner}")]
+    return collector.make_home("workspace", folder, served, workspaces={"main": folder}) if served else None
 
 
 def list_vaults() -> Iterator[Path]:
@@ -315,30 +328,6 @@ def list_basic_memory_projects() -> Iterator[Path]:
             yield Path(path)
     if not named:
         yield home / "basic-memory"
-
-
-def _make(
-    source: str,
-    title: str,
-    path: Path,
-    collector: NoteCollector,
-    served: list[Path],
-    *,
-    remarks: Sequence[str] = (),
-    workspaces: Mapping[str, Path] | None = None,
-) -> Home | None:
-    if not collector.notes:
-        return None
-    return Home(
-        source=source,
-        title=title,
-        path=path,
-        notes=tuple(collector.notes),
-        served=tuple(served),
-        workspaces=workspaces or {},
-        remarks=tuple(remarks),
-        failures=tuple(collector.failures),
-    )
 
 
 def _read_head(path: Path) -> str:
@@ -377,16 +366,8 @@ def find_openclaw(state_dir: Path) -> Home | None:
     if sessions := sum(1 for _ in state_dir.glob("agents/*/sessions/*.jsonl")):
         remarks.append(f"{sessions} session{'s' if sessions > 1 else ''}")
     remarks += [f"workspace {shorten_home(path)}" for path in dict.fromkeys(workspaces.values())]
-    return Home(
-        source=source,
-        title=TITLES[source],
-        path=state_dir,
-        notes=tuple(collector.notes),
-        served=tuple(path / name for path in workspaces.values() for name in OPENCLAW_NOTES if _is_there(path, name)),
-        workspaces=workspaces,
-        remarks=tuple(remarks),
-        failures=tuple(collector.failures),
-    )
+    served = [path / name for path in workspaces.values() for name in OPENCLAW_NOTES if _is_there(path / name)]
+    return collector.make_home(TITLES[source], state_dir, served, remarks=remarks, workspaces=workspaces)
 
 
 def _name_program(state_dir: Path, configuration: Path | None) -> str:
@@ -438,6 +419,5 @@ def _get_section(raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _is_there(workspace: Path, name: str) -> bool:
-    path = workspace / name
+def _is_there(path: Path) -> bool:
     return path.exists() and not path.is_symlink()
