@@ -103,7 +103,7 @@ def _describe_places(config: Config, resolved: AgentConfig) -> Iterator[Row]:
     yield Row("document", config.origin, origin)
     yield Row("dialect", config.dialect, origin)
     yield Row("agent", resolved.agent, "flag" if resolved.agent != DEFAULT_AGENT else "default")
-    yield Row("stateDir", str(resolved.state_dir), resolver.places.state_dir_origin)
+    yield Row("stateDir", str(resolved.state_dir), resolver.state_dir_origin)
     yield Row("workspace", str(resolved.workspace), resolver.find_workspace_origin(resolved.agent))
     yield Row("index", str(resolved.store_path), store)
     if resolved.get_lines != GET_LINES:

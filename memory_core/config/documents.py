@@ -134,11 +134,8 @@ _MEMBER = re.compile(r"""\A(?:\s++|//[^\n]*+\n|/\*.*?\*/)*+(?:[\w$]++|"[^"\n]*+"
 
 def _parse_document(text: str) -> tuple[Any, str]:
     """Parse a document, which may lack its outer braces."""
-    bare = bool(_MEMBER.match(text))
-    return _parse_members(text) if bare else parse_json5(text)
-
-
-def _parse_members(text: str) -> tuple[Any, str]:
+    if not _MEMBER.match(text):
+        return parse_json5(text)
     document, problem = parse_json5(text, before="{", behind="\n}")
     return document, f"{problem} (read as if {{ }} stood around it)" if problem else ""
 

@@ -19,7 +19,7 @@ from memory_core.config.dialects import DialectReader, Syntax, unflatten
 from memory_core.config.documents import Sections, is_toml, join_key, read_file
 from memory_core.config.environment import BACKEND, CONFIG, STATE_DIR, WORKSPACE, expand_home, read_environment
 from memory_core.config.problems import HOLDS_NUL
-from memory_core.config.resolution import Places, Resolver, find_current_folder, make_absolute
+from memory_core.config.resolution import Resolver, find_current_folder, make_absolute
 from memory_core.config.settings import DEFAULT_AGENT, NO_SLOT, SHIPPED_BACKENDS, SLOT_ID, SLOTS_GROUP
 from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument
 
@@ -148,18 +148,15 @@ def read_config(
     reader, flag_reader = DialectReader("file", backends), DialectReader("flag", backends)
     read = Sections() if source is None else reader.read(document, syntax=syntax)
     layers = [read, read_environment(environ), flag_reader.read_flags(flags)]
-    places = Places(
-        state_dir=make_absolute(str(state_dir or environ.get(STATE_DIR) or DEFAULT_STATE_DIR), here, environ),
-        state_dir_origin="flag" if state_dir else "environment" if environ.get(STATE_DIR) else "default",
-        workspace=make_absolute(str(workspace), here, environ) if workspace else None,
-        base=base,
-    )
     secrets = document.get("secrets")
     resolver = Resolver(
         layers,
         {**_read_variables(document), **environ},
         secrets if isinstance(secrets, Mapping) else {},
-        places,
+        state_dir=make_absolute(str(state_dir or environ.get(STATE_DIR) or DEFAULT_STATE_DIR), here, environ),
+        state_dir_origin="flag" if state_dir else "environment" if environ.get(STATE_DIR) else "default",
+        workspace=make_absolute(str(workspace), here, environ) if workspace else None,
+        base=base,
         warnings=reader.warnings,
     )
     resolver.resolve("", read.dialect)  # the defaults alone must be valid too: any agent may come to use them

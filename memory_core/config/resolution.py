@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 
@@ -59,23 +59,6 @@ _OWNED: tuple[KeyPath, ...] = (
 WITHOUT_MODEL = frozenset({"openai-compatible", "litellm"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
-    """The folders that relative and default paths refer to.
-
-    Attributes:
-        state_dir: Absolute.
-        state_dir_origin: The layer that named it.
-        workspace: The one that the caller named for every agent, absolute; None when it named none.
-        base: The base of the document's relative paths; None when that is the current folder, and there is none.
-    """
-
-    state_dir: Path
-    state_dir_origin: Origin
-    workspace: Path | None
-    base: Path | None
-
-
 def make_absolute(path: str, base: Path | None, environ: Mapping[str, str]) -> Path:
     """Expand `~`, fold `..` and make a path absolute; symlinks stay as they are, and it need not exist.
 
@@ -106,28 +89,44 @@ def find_current_folder() -> Path | None:
 
 
 class Resolver:
-    """Merges the layers, of which later ones win, validates the outcome, and resolves paths."""
+    """Merges the layers, of which later ones win, validates the outcome, and resolves paths.
+
+    Args:
+        layers: The sections of each layer.
+        environ: The environment, with the variables that the document sets.
+        secrets: The document's section `secrets`.
+        state_dir: The state folder, absolute.
+        state_dir_origin: The layer that named it.
+        workspace: The one that the caller named for every agent, absolute; None when it named none.
+        base: The base of the document's relative paths; None when that is the current folder, and there is none.
+        warnings: Those of the readers.
+    """
 
     def __init__(
         self,
         layers: Sequence[Sections],
         environ: Mapping[str, str],
         secrets: Mapping[str, object],
-        places: Places,
         *,
+        state_dir: Path,
+        state_dir_origin: Origin,
+        workspace: Path | None,
+        base: Path | None,
         warnings: Sequence[str] = (),
     ) -> None:
         self._layers = layers
         self._environ = environ
         self._secrets = secrets
-        self.places = places
+        self.state_dir_origin = state_dir_origin
+        self._state_dir, self._workspace, self._base = state_dir, workspace, base
         self.problems: list[ConfigProblem] = []
         self.warnings = list(warnings)
         self.slot = next((layer.slot for layer in reversed(layers) if layer.slot), None)
         self.memory = self._merge([layer.memory for layer in layers])
         self._memory = validate(MemorySettings, self.memory, self.problems, self.warnings) or MemorySettings()
         self._providers = self._read_accounts()
-        self._backends = self._read_backend_sections()
+        names = dict.fromkeys(name for layer in layers for name in layer.backends)
+        self._backends: dict[str, Mapping[str, object]] = {name: to_plain(self.merge_backend(name)) for name in names}
 
     @property
     def slot_id(self) -> str:
@@ -148,7 +147,7 @@ class Resolver:
         return AgentConfig(
             agent=agent,
             workspace=self._resolve_workspace(agent),
-            state_dir=self.places.state_dir,
+            state_dir=self._state_dir,
             store_path=self._resolve_store_path(agent, nodes, search),
             slot=self.slot_id,
             memory=self._memory,
@@ -176,7 +175,7 @@ class Resolver:
     def find_workspace_origin(self, agent: str) -> Origin:
         """Return the layer that named an agent's workspace."""
         node = self.find_workspace(agent)
-        return "flag" if self.places.workspace else node.origin if node else "default"
+        return "flag" if self._workspace else node.origin if node else "default"
 
     def merge_provider(self, name: str) -> Node:
         """Merge `models.providers.<name>`; environment variables are not yet expanded."""
@@ -229,10 +228,6 @@ class Resolver:
         named = {str(node.content) for node, rest in given if not rest}
         return named | {"google"} if "gemini" in named else named
 
-    def _read_backend_sections(self) -> dict[str, Mapping[str, object]]:
-        names = dict.fromkeys(name for layer in self._layers for name in layer.backends)
-        return {name: to_plain(self.merge_backend(name)) for name in names}
-
     def _read_string(self, account: Node, name: str) -> str | None:
         node, rest = find(account, (name,))
         if rest or node.content is None:
@@ -255,8 +250,8 @@ class Resolver:
         return {name: Secret(value) for name, value in values.items() if value is not None}
 
     def _resolve_workspace(self, agent: str) -> Path:
-        if self.places.workspace:
-            return self.places.workspace
+        if self._workspace:
+            return self._workspace
         node = self.find_workspace(agent)
         return self._make_absolute(str(node.content), node) if node else find_usual_workspace(self._environ)
 
@@ -269,7 +264,7 @@ class Resolver:
         """
         key = make_workspace_key(self._resolve_workspace(agent))
         if search.store.path is None:
-            return self.places.state_dir / "memory-core" / f"{agent}-{key}.sqlite"
+            return self._state_dir / "memory-core" / f"{agent}-{key}.sqlite"
         given, _ = find(merged, STORE_PATH)
         path = self._make_absolute(search.store.path.replace("{agentId}", agent).replace("{workspaceKey}", key), given)
         own = any(find(layer.agent(agent).search, STORE_PATH)[0] is given for layer in self._layers)
@@ -278,7 +273,7 @@ class Resolver:
         return path.parent / f"{path.stem}-{agent}{path.suffix}"
 
     def _make_absolute(self, path: str, given: Node | None) -> Path:
-        base = self.places.base if given and given.origin == "file" else find_current_folder()
+        base = self._base if given and given.origin == "file" else find_current_folder()
         return make_absolute(path, base, self._environ)
 
     def _finish(self, search: SearchSettings, warnings: list[str]) -> SearchSettings:

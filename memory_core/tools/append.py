@@ -10,31 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core.errors import InvalidArgument, PathRefused
 from memory_core.records import Access
-from memory_core.tools.arguments import make_optional
+from memory_core.tools.arguments import make_optional, make_tool
 
 if TYPE_CHECKING:
     from memory_core.sources.writer import Appended
 
-APPEND: Mapping[str, Any] = {
-    "name": "memory_append",
-    "description": (
-        "Store something that should outlast this conversation: appends Markdown paragraphs to a note. Existing text is"
-        " never changed, and what the note holds already is skipped. Write what is new, in short self-contained"
-        " paragraphs with names and dates; don't store again what memory_search returned."
-    ),
-    "parameters": {
-        "type": "object",
-        "properties": {
-            "text": {"type": "string", "minLength": 1, "description": "Markdown; paragraphs are parted by blank lines"},
-            "target": make_optional(
-                {"type": "string", "enum": ["daily", "longterm"]},
-                "daily (default): today's note; longterm: MEMORY.md, for lasting facts and preferences",
-            ),
-        },
-        "required": ["text"],
-        "additionalProperties": False,
+APPEND = make_tool(
+    "memory_append",
+    "Store something that should outlast this conversation: appends Markdown paragraphs to a note. Existing text is"
+    " never changed, and what the note holds already is skipped. Write what is new, in short self-contained"
+    " paragraphs with names and dates; don't store again what memory_search returned.",
+    {
+        "text": {"type": "string", "minLength": 1, "description": "Markdown; paragraphs are parted by blank lines"},
+        "target": make_optional(
+            {"type": "string", "enum": ["daily", "longterm"]},
+            "daily (default): today's note; longterm: MEMORY.md, for lasting facts and preferences",
+        ),
     },
-}
+    required=["text"],
+)
 
 _LINE = {"type": "integer", "minimum": 1}
 RESULT: Mapping[str, Any] = {
@@ -50,10 +44,9 @@ RESULT: Mapping[str, Any] = {
 }
 
 # In a flush turn the file is pinned, so there is nothing to choose.
-PINNED_APPEND: Mapping[str, Any] = {
-    **APPEND,
-    "parameters": {**APPEND["parameters"], "properties": {"text": APPEND["parameters"]["properties"]["text"]}},
-}
+PINNED_APPEND = make_tool(
+    APPEND["name"], APPEND["description"], {"text": APPEND["parameters"]["properties"]["text"]}, required=["text"]
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

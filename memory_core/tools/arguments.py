@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, get_args
 
 from memory_core.errors import InvalidArgument
@@ -23,6 +23,14 @@ FAR = 10**15
 def make_optional(schema: Schema, description: str) -> dict[str, Any]:
     """Return the schema of an optional argument. null counts as absent: hosts with strict schemas send every argument."""
     return {"anyOf": [schema, {"type": "null"}], "description": description}
+
+
+def make_tool(name: str, description: str, properties: Schema, *, required: Sequence[str] = ()) -> Schema:
+    """Return a tool in the bare function form."""
+    parameters = {
+        "type": "object", "properties": properties, "required": list(required), "additionalProperties": False,
+    }  # fmt: skip
+    return {"name": name, "description": description, "parameters": parameters}
 
 
 def check_arguments(schema: Schema, arguments: object, *, name: str = "") -> Mapping[str, Any]:

@@ -6,9 +6,8 @@ import hashlib
 import logging
 import re
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from memory_core.atomic import locked, replace_file
@@ -23,26 +22,6 @@ FINGERPRINT = re.compile(r"^[0-9a-f]{64}$", re.MULTILINE)  # a line of a file
 log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class _ShownTexts:
-    """Texts that one session of this process was shown, and the fingerprints of those before, the newest last.
-
-    Sessions search more often than they write, so texts are cut and hashed when somebody asks.
-    """
-
-    fingerprints: list[str] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-
-    def find_fingerprints(self) -> list[str]:
-        """Return the fingerprints of all that was shown."""
-        from memory_core.text.paragraphs import fingerprint_recalled
-
-        for text in self.texts:
-            self.fingerprints = _join(self.fingerprints, fingerprint_recalled([text]))
-        self.texts.clear()
-        return self.fingerprints
-
-
 class Shown:
     """Remembers fingerprints of what sessions have been shown. All methods may be called from several threads.
 
@@ -54,7 +33,8 @@ class Shown:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._lock = threading.Lock()
-        self._sessions: OrderedDict[str, _ShownTexts] = OrderedDict()  # the last one last
+        self._sessions: OrderedDict[str, list[str]] = OrderedDict()  # fingerprints by session, the last one last
+        self._texts: defaultdict[str, list[str]] = defaultdict(list)  # those of each session that have none yet
 
     def of(self, session_key: str | None) -> frozenset[str]:
         """Return the fingerprints of all that a session has been shown, as `text.paragraphs.is_recalled` takes them."""
@@ -62,8 +42,7 @@ class Shown:
         if self._folder is not None:
             return frozenset(self._read(self._find_file(self._folder, key)))
         with self._lock:
-            session = self._sessions.get(key)
-            return frozenset(session.find_fingerprints()) if session else frozenset()
+            return frozenset(self._find_fingerprints(key))
 
     def add(self, session_key: str | None, texts: Iterable[str]) -> None:
         """Record that texts have been shown in a session."""
@@ -75,24 +54,33 @@ class Shown:
                 self._add_to_file(self._folder, key, found)
             return
         with self._lock:
-            session = self._sessions.setdefault(key, _ShownTexts())
-            session.texts.extend(texts)
-            if len(session.texts) > TEXTS:
-                session.find_fingerprints()
-            self._sessions.move_to_end(key)
+            self._texts[key] += texts
+            self._sessions[key] = self._sessions.pop(key, [])
+            if len(self._texts[key]) > TEXTS:
+                self._find_fingerprints(key)
             if len(self._sessions) > SESSIONS:
-                self._sessions.popitem(last=False)
+                oldest, _ = self._sessions.popitem(last=False)
+                self._texts.pop(oldest, None)
 
     def forget(self, session_key: str | None) -> None:
         """Let a session be shown everything again, since its context begins anew."""
         key = session_key or ""
         with self._lock:
             self._sessions.pop(key, None)
+            self._texts.pop(key, None)
         if self._folder is not None:
             try:
                 self._find_file(self._folder, key).unlink(missing_ok=True)
             except OSError as error:
                 log.warning("What has been shown is not shown again in this session: %s", error)
+
+    def _find_fingerprints(self, key: str) -> list[str]:
+        """Return the fingerprints of a session; texts are cut and hashed only now, since sessions search more than they write."""
+        from memory_core.text.paragraphs import fingerprint_recalled
+
+        for text in self._texts.pop(key, ()):
+            self._sessions[key] = _join(self._sessions[key], fingerprint_recalled([text]))
+        return self._sessions.get(key, [])
 
     def _add_to_file(self, folder: Path, key: str, found: frozenset[str]) -> None:
         path = self._find_file(folder, key)
