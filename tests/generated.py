@@ -34,7 +34,7 @@ from memory_core.hookspecs import (
     SessionFollower,
 )
 from memory_core.records import CallContext, to_camel
-from memory_core.stores.postgres.settings import PostgresConfig
+from memory_core.stores.postgres import PostgresConfig
 from memory_core.tools import items
 from memory_qmd.config import QmdConfig
 from tests import chart

@@ -13,12 +13,10 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import Chunking, SearchSettings
 from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.records import KeySources, Status, SyncReport
-from memory_core.stores.sqlite.counts import summarise
 from memory_core.stores.sqlite.encoding import unpack_units
-from memory_core.stores.sqlite.spaces import find_space
-from memory_core.stores.sqlite.store import Store
+from memory_core.stores.sqlite.state import list_spaces
+from memory_core.stores.sqlite.store import SqliteStore
 from memory_core.stores.sqlite.vectors import VectorIndex
-from memory_core.stores.sqlite.writer import StoreWriter
 from memory_core.sync.context import SyncContext
 from memory_core.sync.syncer import Syncer
 
@@ -43,7 +41,7 @@ class Index:
 
     def __post_init__(self) -> None:
         self.workspace.mkdir(parents=True, exist_ok=True)
-        self.store = Store(self.config.store_path)
+        self.store = SqliteStore(self.config.store_path)
 
     @property
     def config(self) -> AgentConfig:
@@ -55,11 +53,6 @@ class Index:
             search=self.search,
         )
 
-    @property
-    def writer(self) -> StoreWriter:
-        self.store.vectors = self.vectors or VectorIndex(self.search.store.vector)
-        return StoreWriter(self.store)
-
     def note(self, path: str, text: str | bytes) -> Path:
         """Write a note."""
         file = self.workspace / path
@@ -69,8 +62,9 @@ class Index:
 
     def sync(self, provider: EmbeddingProvider | None = None, *, force: bool = False, **options: Any) -> SyncReport:
         """One sync, as the builtin backend makes it."""
-        with self.writer.lock():
-            context = SyncContext(config=self.config, store=self.writer, provider=provider, **options)
+        self.store.vectors = self.vectors or VectorIndex(self.search.store.vector)
+        with self.store.lock():
+            context = SyncContext(config=self.config, store=self.store, provider=provider, **options)
             return Syncer(context).run(force=force)
 
     def report_status(self) -> Status:
@@ -79,7 +73,7 @@ class Index:
             "builtin",
             self.config,
             self.config.store_path,
-            lambda: summarise(self.store),
+            self.store.summarise,
             KeySources(),
             writable=True,
         )
@@ -93,8 +87,8 @@ class Index:
 
         With a provider also which texts have an embedding in its space.
         """
-        with self.store.read() as connection:
-            space_id = None if provider is None else find_space(connection, provider.space)
+        with self.store.database.read() as connection:
+            space_id = None if provider is None else list_spaces(connection).get(provider.space)
         return held(self.config.store_path, space_id)
 
     def close(self) -> None:

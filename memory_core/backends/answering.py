@@ -30,7 +30,7 @@ from memory_core.errors import (
     refuse_past,
 )
 from memory_core.records import NOTHING_INDEXED, Fallback, Hit, Mode, Query, Related, RelatedQuery, SearchResult, Space
-from memory_core.stores.interface import Index
+from memory_core.stores.interface import Store
 from memory_core.sync.background import BackgroundSync
 from memory_core.text.terms import split_question
 
@@ -104,7 +104,7 @@ class Answerer:
     def __init__(
         self,
         config: AgentConfig,
-        store: Index,
+        store: Store,
         providers: Providers,
         syncs: SyncRunner,
         background: BackgroundSync,
@@ -140,7 +140,7 @@ class Answerer:
             look = None
             if self._syncs_first and not damaged and self._syncs.may_be_fresh:
                 # A sync meets an error, too, and tells. This is written out, so that a search is not too deep in calls.
-                with suppress(MemoryCoreError), self._store.reading() as reader:
+                with suppress(MemoryCoreError), self._store.read() as reader:
                     look = look_at(reader)
             if damaged or (self._syncs_first and (look is None or not self._syncs.is_fresh(look))):
                 look = None
@@ -174,12 +174,12 @@ class Answerer:
         degradation = _Degradation(begun=time.monotonic())
         look = None
         if self._syncs_first and self._syncs.may_be_fresh:
-            with suppress(MemoryCoreError), self._store.reading() as reader:
+            with suppress(MemoryCoreError), self._store.read() as reader:
                 look = look_at(reader)
         if self._syncs_first and (look is None or not self._syncs.is_fresh(look)):
             self._sync(degradation.begun + self._sync_seconds(query.deadline), degradation)
         try:
-            with self._store.reading() as reader:
+            with self._store.read() as reader:
                 refuse_other_workspace(self._config, reader.load_workspace())
                 if reader.is_empty():
                     degradation.warn(NOTHING_INDEXED)
@@ -244,7 +244,7 @@ class Answerer:
         self, query: Query, degradation: _Degradation, explainer: Explainer | None, look: IndexLook | None
     ) -> SearchResult:
         if query.as_of is None:
-            result = self._search_in(self._store.reading, query, degradation, explainer, look)
+            result = self._search_in(self._store.read, query, degradation, explainer, look)
             if len({hit.path for hit in result.hits}) < 2:
                 return result
             from memory_core.text.succession import mark_superseded
@@ -256,13 +256,13 @@ class Answerer:
             raise refuse_past(self._name)
 
         def choose() -> EmbeddingProvider | None:
-            return self._providers.choose_for_sync(at_once=False).provider
+            return self._providers.choose_for_sync(self._providers.outages.current(), at_once=False).provider
 
         from memory_core.text.dates import leave_out_time
 
         asked = replace(query, text=leave_out_time(query.text))
-        with self._past.reading(query.as_of, choose) as past:
-            result = self._search_in(past.reading, asked, degradation, explainer)
+        with self._past.read(query.as_of, choose) as past:
+            result = self._search_in(past.read, asked, degradation, explainer)
             hits = tuple(map(past.compare_now, result.hits))
             return replace(result, hits=hits, as_of=past.as_of)
 
@@ -280,7 +280,7 @@ class Answerer:
 
     def _search_in(
         self,
-        reading: Callable[[], AbstractContextManager[Reader]],
+        read: Callable[[], AbstractContextManager[Reader]],
         query: Query,
         degradation: _Degradation,
         explainer: Explainer | None,
@@ -289,7 +289,7 @@ class Answerer:
         """Search the index of the notes as they are, or as they stood.
 
         Args:
-            reading: Hands out a reader.
+            read: Hands out a reader.
             query: The question.
             degradation: Learns what the answer lacks.
             explainer: Learns where every passage stood after each stage.
@@ -298,7 +298,7 @@ class Answerer:
         from memory_core.search.pipeline import cite, search
 
         if look is None:
-            with reading() as reader:
+            with read() as reader:
                 look = look_at(reader)
         if look.is_empty:
             degradation.warn(NOTHING_INDEXED if query.as_of is None else NOTHING_THEN)
@@ -311,7 +311,7 @@ class Answerer:
         if serving is None and not self._explain_missing(query, degradation):
             self._warn_without_embeddings(degradation)
         vectors = None if serving is None else self._embed(serving, query, degradation, outage)
-        with reading() as reader:
+        with read() as reader:
             if (held := reader.load_workspace()) != look.workspace:  # another process has taken the file over meanwhile
                 refuse_other_workspace(self._config, held)
             serves = reader.load_serving_space()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from memory_core.backends.engine import IndexBackend
 from memory_core.backends.past import HistoryRecorder, IndexStates
@@ -14,14 +13,9 @@ from memory_core.config.settings import BUILTIN
 from memory_core.history.history import History
 from memory_core.hookspecs import BackendContext, BackendPlugin, hookimpl
 from memory_core.records import Finding, Status
-from memory_core.stores.sqlite.outage_log import StoredOutage
-from memory_core.stores.sqlite.store import Store
+from memory_core.stores.sqlite.store import SqliteStore
 from memory_core.stores.sqlite.vectors import VectorIndex
-from memory_core.stores.sqlite.writer import StoreWriter
 from memory_core.threads import Clock
-
-if TYPE_CHECKING:
-    from memory_core.stores.values import IndexSummary
 
 
 class BuiltinBackend(IndexBackend):
@@ -34,28 +28,19 @@ class BuiltinBackend(IndexBackend):
 
     def __init__(self, context: BackendContext, *, clock: Clock = time.time) -> None:
         config = context.config
-        store = Store(
+        store = SqliteStore(
             config.store_path,
             writable=context.access == "rw",
             vectors=VectorIndex(config.search.store.vector),
             in_own_folder=_has_own_folder(config),
         )
 
-        def summarise() -> IndexSummary:
-            from memory_core.stores.sqlite import counts
-
-            return counts.summarise(store)
-
-        writer = StoreWriter(store)
         history = History(config, writable=store.writable)
         super().__init__(
             BUILTIN,
             context,
             store,
-            writer,
-            StoredOutage(store),
-            summarise=summarise,
-            recorder=HistoryRecorder(writer, history),
+            recorder=HistoryRecorder(store, history),
             past=IndexStates(config, store, history),
             file=config.store_path,
             clock=clock,

@@ -16,9 +16,9 @@ from memory_core.errors import NotIndexed, OtherWorkspace, StoreError
 from memory_core.history.history import History
 from memory_core.records import Finding, KeySources, Probe, Status
 from memory_core.sources import files
-from memory_core.stores.sqlite.counts import Integrity, verify
-from memory_core.stores.sqlite.distances import find_problem
-from memory_core.stores.sqlite.store import Store
+from memory_core.stores.sqlite.encoding import find_problem
+from memory_core.stores.sqlite.store import SqliteStore
+from memory_core.stores.sqlite.upkeep import Integrity
 from memory_core.stores.values import IndexSummary
 from memory_core.sync.watcher import Watcher
 
@@ -166,9 +166,9 @@ def _check_workspace(config: AgentConfig) -> Finding:
 
 def _check_index(config: AgentConfig) -> Finding:
     path = config.store_path
-    store = Store(path, writable=False)
+    store = SqliteStore(path, writable=False)
     try:
-        check = verify(store)
+        check = store.verify()
         if check.files and check.problem is None:
             refuse_other_workspace(config, check.workspace)
     except OtherWorkspace as error:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_core.backends.answering import Answerer
-from memory_core.backends.syncing import SyncRunner
+from memory_core.backends.syncing import StoredOutage, SyncRunner
 from memory_core.embeddings.failover import Providers
-from memory_core.embeddings.outage import OutageLog
 from memory_core.errors import MemoryCoreError, ProviderError, StoreReadOnly
 from memory_core.hookspecs import BackendContext, hookimpl
 from memory_core.records import (
@@ -28,7 +26,7 @@ from memory_core.records import (
     Status,
     SyncReport,
 )
-from memory_core.stores.interface import Index, SyncStore
+from memory_core.stores.interface import Store
 from memory_core.sync.background import BackgroundSync
 from memory_core.sync.changes import wants_sync
 from memory_core.sync.watcher import Watcher
@@ -36,7 +34,6 @@ from memory_core.threads import Clock
 
 if TYPE_CHECKING:
     from memory_core.backends.past import HistoryRecorder, IndexStates
-    from memory_core.stores.values import IndexSummary
 
 OTHER_PROVIDER = "try again in a while, or choose another provider: memorySearch.provider"
 LOCK_SECONDS = 10.0  # that a sync which somebody asked for waits for another process to end its own
@@ -49,9 +46,6 @@ class IndexBackend:
         name: The backend's.
         context: Whose memory.
         store: The index.
-        writer: Writes to it.
-        outages: Keeps the record of the provider's outage.
-        summarise: Summarises the index; raises NotIndexed where there is none.
         recorder: Is told what syncs have changed; None if nobody records it.
         past: Answers from the notes as they stood; None if this backend cannot.
         file: The index file; None if the index is no file.
@@ -62,11 +56,8 @@ class IndexBackend:
         self,
         name: str,
         context: BackendContext,
-        store: Index,
-        writer: SyncStore,
-        outages: OutageLog,
+        store: Store,
         *,
-        summarise: Callable[[], IndexSummary],
         recorder: HistoryRecorder | None = None,
         past: IndexStates | None = None,
         file: Path | None = None,
@@ -77,15 +68,13 @@ class IndexBackend:
         self._keys = context.keys
         self._writable = context.access == "rw"
         self._store = store
-        self._writer = writer
-        self._summarise = summarise
         self._recorder = recorder
         self._past = past
         self._file = file
-        self._providers = Providers(config, outages, self._keys, clock=clock)
+        self._providers = Providers(config, StoredOutage(store), self._keys, clock=clock)
         self._watcher = Watcher(config)
         self._syncs = SyncRunner(
-            config, store, writer, self._providers, self._watcher, recorder=recorder, standby=context.standby
+            config, store, self._providers, self._watcher, recorder=recorder, standby=context.standby
         )
         debounce_seconds = config.search.sync.watch_debounce_ms / 1000
         self._background = BackgroundSync(self._syncs.run, debounce_seconds=debounce_seconds)
@@ -131,7 +120,7 @@ class IndexBackend:
         from memory_core.backends.doctor import report_status
 
         status = report_status(
-            self._name, self._config, self._file, self._summarise, self._keys, writable=self._writable
+            self._name, self._config, self._file, self._store.summarise, self._keys, writable=self._writable
         )
         return replace(status, details={**status.details, "watching": self._watcher.state})
 
@@ -167,7 +156,7 @@ class IndexBackend:
     @hookimpl
     def memory_session_updated(self, session_key: str) -> bool:
         """Request a sync if the session has grown enough."""
-        if self._writable and wants_sync(self._config, self._writer, session_key):
+        if self._writable and wants_sync(self._config, self._store, session_key):
             self._background.record_session_change()
         return True
 
@@ -205,7 +194,7 @@ class IndexBackend:
     def _explain_change(self, space: Space, dimensions: int) -> str | None:
         """Explain that the vectors of the index have other dimensions than those of its model; None if they have not."""
         try:
-            with self._store.reading() as reader:
+            with self._store.read() as reader:
                 serving = reader.load_serving_space()
         except MemoryCoreError:  # without an index, or with one that status and doctor complain of
             return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -23,12 +23,10 @@ from memory_core.history.history import History
 from memory_core.history.moments import Moment, NoteKey, Version
 from memory_core.records import AsOf, FileStamp, Hit, MemoryFile, Successor
 from memory_core.sources import pages, session_logs
-from memory_core.sources.notes import NoteText, read_note
+from memory_core.sources.notes import read_note
 from memory_core.sources.roots import find_roots
-from memory_core.stores.interface import Reader
-from memory_core.stores.sqlite.private_store import PrivateStore
-from memory_core.stores.sqlite.store import Store
-from memory_core.stores.sqlite.writer import StoreWriter
+from memory_core.stores.interface import Reader, Writer
+from memory_core.stores.sqlite.store import PrivateStore, SqliteStore
 from memory_core.stores.values import PreparedFile
 from memory_core.sync.backfill import Backfill
 from memory_core.sync.context import SyncContext
@@ -51,32 +49,29 @@ class HistoryRecorder:
     """Records in the history what a sync has changed in the index.
 
     Args:
-        writer: Of the index.
+        store: The index.
         history: Where it is recorded.
     """
 
-    def __init__(self, writer: StoreWriter, history: History) -> None:
-        self._writer = writer
+    def __init__(self, store: SqliteStore, history: History) -> None:
+        self._store = store
         self._history = history
         self._recorded: str | None = None  # the generation that was recorded last, as far as this process knows
 
-    def record(
-        self, listed: Sequence[MemoryFile] | None, read: Mapping[tuple[str, str], NoteText], *, asked: bool
-    ) -> tuple[str, ...]:
+    def record(self, sync: SyncContext, *, asked: bool) -> tuple[str, ...]:
         """Record the notes of the index if they have changed since the last time, or if there is no history of them.
 
         Called under the lock of the syncs; never fails the sync.
 
         Args:
-            listed: Files as the sync listed them, those among them that changed; None if it has listed none.
-            read: Notes as it has read them, as long as they are few.
+            sync: It has ended.
             asked: Somebody asked for this sync: the history is looked at for damage, and what is too old is dropped.
 
         Returns:
             A sentence on each thing that is wrong with the history.
         """
         warnings: list[str] = []
-        looked = self._history.enabled and self._record(listed, read, warnings, asked=asked)
+        looked = self._history.enabled and self._record(sync, warnings, asked=asked)
         try:
             if ((asked and not looked) or self._history.has_deleted) and not self._wipe(
                 seconds=WIPE_SECONDS if asked else 0.0
@@ -88,22 +83,14 @@ class HistoryRecorder:
                 warnings.append(f"deleted text is not overwritten yet: {error}")
         return tuple(warnings)
 
-    def _record(
-        self,
-        listed: Sequence[MemoryFile] | None,
-        read: Mapping[tuple[str, str], NoteText],
-        warnings: list[str],
-        *,
-        asked: bool,
-    ) -> bool:
+    def _record(self, sync: SyncContext, warnings: list[str], *, asked: bool) -> bool:
         """Record, or add to the warnings why that failed; return True if the history file was looked into for deletions."""
         looked = False
         try:
             if asked and (aside := self._history.mend()) is not None:
                 warnings.append(f"the history was damaged: a new one begins, the old file is {aside}")
-            generation = self._writer.read_generation()
-            if generation != self._recorded or not self._history.exists():
-                looked = self._catch_up(generation, listed, read)
+            if sync.generation != self._recorded or not self._history.exists():
+                looked = self._catch_up(sync)
             self._history.prune(asked=asked)
         except (MemoryCoreError, OSError) as error:
             log.warning("the history is not recorded, the next sync tries again: %s", error)
@@ -117,8 +104,9 @@ class HistoryRecorder:
         if mark is None:
             return True
         if mark[0] == "purged":  # what a vector tells of its text
-            self._writer.evict_embeddings(keep=0)
-        if not (self._writer.wipe(seconds=seconds) and deletions.wipe(seconds=seconds)):
+            with self._store.write() as writer:
+                writer.tidy(keep=0)
+        if not (self._store.wipe(seconds=seconds) and deletions.wipe(seconds=seconds)):
             return False
         deletions.remove_mark(mark)
         return True
@@ -127,17 +115,21 @@ class HistoryRecorder:
         """Close the history until it is needed again."""
         self._history.close()
 
-    def _catch_up(
-        self, generation: str, listed: Sequence[MemoryFile] | None, read: Mapping[tuple[str, str], NoteText]
-    ) -> bool:
-        """Record the notes of a generation, without session logs; return False if they were recorded before."""
-        is_whole = was_recorded = self._history.read_recorded() == generation
+    def _catch_up(self, sync: SyncContext) -> bool:
+        """Record the notes that a sync has left, without session logs; return False if they were recorded before."""
+        is_whole = was_recorded = self._history.read_recorded() == sync.generation
         if not was_recorded:
+            held = sync.held
+            if held is None:
+                with self._store.read() as reader:
+                    held = reader.list_files()
             hashes = {
-                NoteKey(*key): content for key, content in self._writer.list_hashes() if key[0] != session_logs.SOURCE
+                NoteKey(row.source, row.path): row.hash
+                for row in held
+                if row.hash and row.source != session_logs.SOURCE
             }
-            is_whole = self._history.record(hashes, generation, listed=listed or (), read=read)
-        self._recorded = generation if is_whole else None
+            is_whole = self._history.record(hashes, sync.generation, listed=sync.files or (), read=sync.read)
+        self._recorded = sync.generation if is_whole else None
         return not was_recorded
 
 
@@ -146,12 +138,12 @@ class PastIndex:
     """The index of the notes as they stood once.
 
     Attributes:
-        reading: Hands out a reader, as `Index.reading`.
+        read: Hands out a reader, as `SqliteStore.read`.
         as_of: The time asked for, and the moment that answers.
         compare_now: Returns a hit with what became of it since then, and the line that took its place.
     """
 
-    reading: Callable[[], AbstractContextManager[Reader]]
+    read: Callable[[], AbstractContextManager[Reader]]
     as_of: AsOf
     compare_now: Callable[[Hit], Hit]
 
@@ -175,7 +167,7 @@ class IndexStates:
         history: The old versions of its notes.
     """
 
-    def __init__(self, config: AgentConfig, store: Store, history: History) -> None:
+    def __init__(self, config: AgentConfig, store: SqliteStore, history: History) -> None:
         self._config = config
         self._store = store
         self._history = history
@@ -183,7 +175,7 @@ class IndexStates:
         self._kept: list[_State] = []
 
     @contextmanager
-    def reading(self, instant: datetime, choose: ChooseProvider) -> Iterator[PastIndex]:
+    def read(self, instant: datetime, choose: ChooseProvider) -> Iterator[PastIndex]:
         """Hand out the index of the last moment before an instant.
 
         Args:
@@ -198,7 +190,7 @@ class IndexStates:
         with self._lock:
             state = self._find(self._history.find_moment(instant), choose)
             as_of = AsOf(instant=instant, moment=state.moment.at)
-            yield PastIndex(state.store.reading, as_of, lambda hit: self._compare_now(state, hit))
+            yield PastIndex(state.store.read, as_of, lambda hit: self._compare_now(state, hit))
 
     def close(self) -> None:
         """Let go of what is kept; may be called twice."""
@@ -209,7 +201,7 @@ class IndexStates:
 
     def _find(self, moment: Moment, choose: ChooseProvider) -> _State:
         """Return the index of a moment, which is made if it is not kept; the last one asked for is kept longest."""
-        with self._store.reading() as reader:
+        with self._store.read() as reader:
             serving = reader.load_serving_space()
         roots = tuple((root.source, root.configured, root.shown, root.problem) for root in find_roots(self._config))
         key = (moment.id, self._history.sign_alive(moment), serving, roots)
@@ -230,21 +222,24 @@ class IndexStates:
     def _make(self, versions: Mapping[NoteKey, Version], choose: ChooseProvider) -> PrivateStore:
         store = PrivateStore(self._store)
         try:
-            writer = StoreWriter(store)
-            context = SyncContext(config=self._config, store=writer, provider=choose())
+            context = SyncContext(config=self._config, store=store, provider=choose())
             backfill = Backfill(context)
-            context.fresh = {} if backfill.is_complete() else None
-            self._bring_back(writer, context, versions)
+            with store.write() as writer:
+                backfill.look(writer.load_state(), writer.list_spaces())
+                first = self._bring_back(writer, versions)
+                since = first if backfill.is_complete else 0
+                if context.provider is not None:
+                    backfill.plan(writer, since)
             if context.provider is not None:
-                backfill.run()
-                _calibrate(writer, context.provider)
+                backfill.run(since)
+                _calibrate(store, context.provider)
         except BaseException:
             store.close()
             raise
         return store
 
-    def _bring_back(self, writer: StoreWriter, context: SyncContext, versions: Mapping[NoteKey, Version]) -> None:
-        """Make the copy hold these versions, and nothing else."""
+    def _bring_back(self, writer: Writer, versions: Mapping[NoteKey, Version]) -> int | None:
+        """Make the copy hold these versions, and nothing else; return the lowest id of the chunks that are new."""
         chunking = self._config.search.chunking
         is_cut_alike = writer.load_state().identity == make_identity(chunking)
         rows = {NoteKey(row.source, row.path): row for row in writer.list_files()}
@@ -254,6 +249,7 @@ class IndexStates:
             if not (key in rows and rows[key].hash == version.hash and is_cut_alike)
         )  # fmt: skip
         waiting: list[PreparedFile] = []
+        inserted: list[int | None] = []
         chunks = 0
         for version, note in self._history.load_texts(other):
             file = MemoryFile(
@@ -263,9 +259,10 @@ class IndexStates:
             waiting.append(cut(file, note, chunking))
             chunks += len(waiting[-1].chunks)
             if chunks >= CHUNKS_STEP:
-                context.record_fresh(writer.put_files(waiting))
+                inserted.append(writer.put_files(waiting))
                 waiting, chunks = [], 0
-        context.record_fresh(writer.put_files(waiting))
+        inserted.append(writer.put_files(waiting))
+        return min((each for each in inserted if each is not None), default=None)
 
     def _compare_now(self, state: _State, hit: Hit) -> Hit:
         from memory_core.history.notes import find_edit, find_now
@@ -292,10 +289,11 @@ class IndexStates:
             return None
 
 
-def _calibrate(writer: StoreWriter, provider: EmbeddingProvider) -> None:
+def _calibrate(store: PrivateStore, provider: EmbeddingProvider) -> None:
     """Estimate what cosines are worth among the notes of that time, unless the provider knows."""
-    serving = writer.load_state().serving
-    if serving is not None and not isinstance(provider, Calibrated):
-        windows = writer.count_windows()
-        rows = writer.sample_embeddings(serving, SAMPLE)
-        writer.put_calibration(serving, estimate(rows, windows), windows=windows)
+    with store.write() as writer:
+        serving = writer.load_state().serving
+        if serving is not None and not isinstance(provider, Calibrated):
+            windows = writer.count_windows()
+            rows = writer.sample_embeddings(serving, SAMPLE)
+            writer.put_calibration(serving, estimate(rows, windows), windows=windows)

@@ -5,21 +5,17 @@ psycopg is an extra of the distribution: only what has checked for it imports th
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import replace
 from importlib import util
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memory_core.backends.engine import IndexBackend
 from memory_core.errors import BackendUnavailable, MemoryCoreError
 from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend, hookimpl
 from memory_core.records import Document, Finding, Status
-from memory_core.stores.postgres.settings import NAME, PostgresConfig
+from memory_core.stores.postgres import NAME, PostgresConfig
 from memory_core.threads import Clock
-
-if TYPE_CHECKING:
-    from memory_core.stores.values import IndexSummary
 
 ANSWER_SECONDS = 2.5  # of a search besides its statements: for a sync before it, and the question's embedding
 _PREFIX = f"{NAME}/"
@@ -34,16 +30,11 @@ class PostgresBackend(IndexBackend):
     """
 
     def __init__(self, context: BackendContext, *, clock: Clock = time.time) -> None:
-        from memory_core.stores.postgres.store import PostgresStore, summarise
-        from memory_core.stores.postgres.writer import PostgresWriter, TenantOutage
+        from memory_core.stores.postgres.store import PostgresStore
 
-        self._server = store = PostgresStore(context.config, context.settings, writable=context.access == "rw")
-        writer = PostgresWriter(store, os.path.realpath(context.config.workspace))
-
-        def summarise_tenant() -> IndexSummary:
-            return summarise(store)
-
-        super().__init__(NAME, context, store, writer, TenantOutage(writer), summarise=summarise_tenant, clock=clock)
+        self._server = PostgresStore(context.config, context.settings, writable=context.access == "rw")
+        self._names = context.settings.list_tenants(context.config.agent)
+        super().__init__(NAME, context, self._server, clock=clock)
 
     @hookimpl
     def memory_get(self, path: str, from_line: int, lines: int) -> Document:
@@ -52,7 +43,7 @@ class PostgresBackend(IndexBackend):
             return super().memory_get(path, from_line, lines)
         from memory_core.sources.pages import cut_page
 
-        with self._server.reading() as reader:
+        with self._server.read() as reader:
             text = reader.load_text(path)
         if text is None:
             return Document(path=path, text="", from_line=from_line, lines=0, status="not_found")
@@ -62,8 +53,8 @@ class PostgresBackend(IndexBackend):
     def memory_status(self) -> Status:
         """Report counts and states of the agent's own tenant."""
         status: Status = super().memory_status()
-        names = self._server.settings.list_tenants(self._config.agent)
-        return replace(status, details={**status.details, "tenant": names[0], "tenants": ", ".join(names[1:]) or None})
+        own, *others = self._names
+        return replace(status, details={**status.details, "tenant": own, "tenants": ", ".join(others) or None})
 
 
 def check_driver() -> None:
@@ -107,12 +98,12 @@ def diagnose(context: BackendContext) -> list[Finding]:
 
 def _examine(context: BackendContext) -> list[Finding]:
     """Connect, and look for each tenant of the configuration; writes nothing."""
-    from memory_core.stores.postgres.store import PostgresStore, look_at_server
+    from memory_core.stores.postgres.store import PostgresStore
 
     store = PostgresStore(context.config, context.settings, writable=False)
     names = context.settings.list_tenants(context.config.agent)
     try:
-        version, may, tenants = look_at_server(store)
+        version, may, tenants = store.examine()
     except MemoryCoreError as error:
         return [Finding(subject="server", level="fail", message=str(error), action=error.action)]
     finally:

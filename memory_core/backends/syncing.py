@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
-from memory_core.embeddings.failover import ActiveProvider, Providers
+from memory_core.embeddings.failover import CONFIGURED, ActiveProvider, Providers
 from memory_core.embeddings.outage import Outage
 from memory_core.errors import MemoryCoreError, OtherWorkspace, StoreError
 from memory_core.records import ProgressCallback, Space, SyncReport
-from memory_core.stores.interface import Index, Reader, SyncStore
+from memory_core.stores.interface import Reader, Store
 from memory_core.stores.values import ServingSpace
 from memory_core.sync.watcher import Watcher
 
@@ -75,13 +75,35 @@ def refuse_other_workspace(config: AgentConfig, held: str | None) -> None:
         raise OtherWorkspace(config.store_path, held, wanted)
 
 
+class StoredOutage:
+    """Implements `embeddings.outage.OutageLog` on an index."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @property
+    def writable(self) -> bool:
+        """False if this session may only read."""
+        return self._store.writable
+
+    def read(self) -> Outage | None:
+        """See `OutageLog`."""
+        with self._store.read() as reader:
+            record = reader.load_outage()
+        return None if record is None else Outage.from_json(record)
+
+    def write(self, outage: Outage | None) -> None:
+        """See `OutageLog`."""
+        with self._store.write() as writer:
+            writer.save_state(outage=None if outage is None else outage.to_json())
+
+
 class SyncRunner:
     """Runs the syncs of one backend.
 
     Args:
         config: The agent's.
         store: Its index.
-        writer: Writes to it.
         providers: Make the embeddings.
         watcher: Tells when files have changed.
         recorder: Is told what changed, at the end of every sync; None if nobody records it.
@@ -91,8 +113,7 @@ class SyncRunner:
     def __init__(
         self,
         config: AgentConfig,
-        store: Index,
-        writer: SyncStore,
+        store: Store,
         providers: Providers,
         watcher: Watcher,
         *,
@@ -101,7 +122,6 @@ class SyncRunner:
     ) -> None:
         self._config = config
         self._store = store
-        self._writer = writer
         self._providers = providers
         self._recorder = recorder
         self._standby = standby
@@ -143,7 +163,8 @@ class SyncRunner:
         if not self._store.writable:
             return
         try:
-            self._writer.set_target(self._writer.add_space(replace(serving, dimensions=dimensions)))
+            with self._store.write() as writer:
+                writer.save_state(target=writer.add_space(replace(serving, dimensions=dimensions)))
         except MemoryCoreError as error:
             log.warning("the dimensions of %s cannot be recorded: %s", serving.model, error)
         self._watcher.expire()  # no file has changed
@@ -170,7 +191,7 @@ class SyncRunner:
             SyncStopped: It was stopped.
             StoreError: The index cannot be written.
         """
-        with self._lock, self._writer.lock(wait_seconds=wait_seconds):
+        with self._lock, self._store.lock(wait_seconds=wait_seconds):
             try:
                 if force or self._store.is_suspect or (not self._checked and self._store.needs_check()):
                     self._repair()
@@ -201,20 +222,22 @@ class SyncRunner:
         from memory_core.sync.context import SyncContext
         from memory_core.sync.syncer import Syncer
 
-        every_session = stop is None or not self._sessions_compared
-        active = self._providers.choose_for_sync(at_once=stop is None)
-        embeds = self._may_embed(active, asked=stop is None)
+        asked = stop is None
+        every_session = asked or not self._sessions_compared
+        active = ActiveProvider(CONFIGURED, None)
         sync = SyncContext(
-            config=self._config,
-            store=self._writer,
-            provider=active.provider,
-            problem=active.problem,
-            progress=progress,
-            stop=stop,
-            every_session=every_session,
-            embeds=embeds,
-            verifies=embeds and stop is None,
+            config=self._config, store=self._store, progress=progress, stop=stop, every_session=every_session
         )
+
+        def choose(record: str | None) -> None:
+            nonlocal active
+            outage = self._judge(record)
+            active = self._providers.choose_for_sync(outage, at_once=asked)
+            sync.provider, sync.problem = active.provider, active.problem
+            sync.embeds = self._may_embed(active, outage, asked=asked)
+            sync.verifies = sync.embeds and asked
+
+        sync.choose = choose
         mark = self._watcher.mark()
         self._sessions_compared |= every_session  # before it runs: a session that begins meanwhile takes it back
         try:
@@ -225,24 +248,33 @@ class SyncRunner:
             raise
         told: tuple[str, ...] = ()
         if self._recorder is not None:
-            told = self._recorder.record(sync.files, sync.read, asked=stop is None)
+            told = self._recorder.record(sync, asked=asked)
         counts = sync.counts
-        self._providers.record_result(active, embedded=counts.embedded, problem=active.problem or counts.problem)
-        if embeds and report.pending:
+        self._providers.record_result(
+            active,
+            self._judge(sync.outage),
+            embedded=counts.embedded,
+            problem=active.problem or counts.problem,
+        )
+        if sync.embeds and report.pending:
             self._embeds_at[active.role] = time.monotonic() + EMBED_SECONDS
         if active.warning:
             report = replace(report, warnings=(*report.warnings, active.warning))
         if report.pending or report.warnings or active.problem or sync.may_change_unseen:
             self._watcher.expire()
         else:
-            self._watcher.confirm(mark, self._writer.read_generation())
-        if told and stop is None:  # the index is sound: a search has nothing to warn of
+            self._watcher.confirm(mark, sync.generation)
+        if told and asked:  # the index is sound: a search has nothing to warn of
             report = replace(report, warnings=(*report.warnings, *told))
         return report
 
-    def _may_embed(self, active: ActiveProvider, *, asked: bool) -> bool:
+    def _judge(self, record: str | None) -> Outage | None:
+        """Return the current outage, given the record of the index."""
+        return self._providers.outages.judge(None if record is None else Outage.from_json(record))
+
+    def _may_embed(self, active: ActiveProvider, outage: Outage | None, *, asked: bool) -> bool:
         """Return True if a sync may request embeddings now; one that somebody asked for may at any time."""
         if self.saves_embeddings:
             return False
         is_due = time.monotonic() >= self._embeds_at.get(active.role, 0.0)
-        return asked or (is_due and self._providers.may_send(active))
+        return asked or (is_due and self._providers.may_send(active, outage))

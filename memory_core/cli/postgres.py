@@ -13,7 +13,7 @@ from memory_core.cli import output
 from memory_core.cli.app import Group, Options, argument
 from memory_core.config.fields import Secret
 from memory_core.config.load import load_config
-from memory_core.stores.postgres.settings import PostgresConfig, read_dsn
+from memory_core.stores.postgres import PostgresConfig, read_dsn
 
 if TYPE_CHECKING:
     from memory_core.stores.postgres.operator import Operator, ServerSummary

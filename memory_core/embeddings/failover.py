@@ -110,15 +110,15 @@ class Providers:
         """
         return self._open_once(CONFIGURED, lambda: registry.open_provider(self._config, self._keys))
 
-    def choose_for_sync(self, *, at_once: bool) -> ActiveProvider:
+    def choose_for_sync(self, outage: Outage | None, *, at_once: bool) -> ActiveProvider:
         """Return the provider that embeds notes now: in a long outage the fallback, else the configured provider.
 
         Before the fallback takes over, and from time to time afterwards, the configured provider is tried.
 
         Args:
+            outage: The current one of the configured provider, see `Outages.current`.
             at_once: Try it now, even if its pause is not over.
         """
-        outage = self.outages.current()
         if outage is None or not outage.is_long(self._clock()) or not self._may_fall_back:
             return self._open_role(CONFIGURED)
         fallback = self._open_role(FALLBACK)
@@ -147,24 +147,27 @@ class Providers:
         self.outages.record_success()
         return None
 
-    def record_result(self, active: ActiveProvider, *, embedded: int, problem: ProviderError | None) -> None:
+    def record_result(
+        self, active: ActiveProvider, outage: Outage | None, *, embedded: int, problem: ProviderError | None
+    ) -> None:
         """Record how a sync went for the configured provider.
 
         Args:
             active: The provider that embedded.
+            outage: The current one of the configured provider, as it was read after the sync.
             embedded: The number of texts that got their embedding.
             problem: The error of others.
         """
         if active.role != CONFIGURED:
             return
-        if embedded:
+        if embedded and outage is not None:
             self.outages.record_success()
         if problem is not None:
             self._record_failure(problem, pause=not embedded)
 
-    def may_send(self, active: ActiveProvider) -> bool:
+    def may_send(self, active: ActiveProvider, outage: Outage | None) -> bool:
         """Return True if a background sync may send notes: not while the configured provider has a pause."""
-        return active.role != CONFIGURED or self.outages.pause_error() is None
+        return active.role != CONFIGURED or outage is None or outage.is_due(self._clock())
 
     def explain_missing(self, text: str, *, timeout_seconds: float | None) -> ProviderError | None:
         """Return the error because of which the index holds no embeddings yet; None when nothing is known to be wrong.

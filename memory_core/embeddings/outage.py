@@ -208,11 +208,6 @@ class Outages:
         outage = self.current()
         return None if outage is None else outage.to_error(self._clock())
 
-    def pause_error(self) -> ProviderUnavailable | None:
-        """Return the error while the provider is not to be asked; None when it may be asked."""
-        outage, now = self.current(), self._clock()
-        return None if outage is None or outage.is_due(now) else outage.to_error(now)
-
     def _write(self, outage: Outage | None) -> None:
         if not self._log.writable:
             self._unwritten = outage

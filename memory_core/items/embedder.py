@@ -88,12 +88,12 @@ class ItemEmbedder:
 
     def find_space(self) -> Space | None:
         """Return the space in which items are embedded now; None without a provider."""
-        provider = self._providers.choose_for_sync(at_once=False).provider
+        provider = self._providers.choose_for_sync(self._providers.outages.current(), at_once=False).provider
         return None if provider is None else provider.space
 
     def find_calibration(self) -> Calibration | None:
         """Return the calibration that the provider knows of its space; None if it knows none."""
-        provider = self._providers.choose_for_sync(at_once=False).provider
+        provider = self._providers.choose_for_sync(self._providers.outages.current(), at_once=False).provider
         return provider.calibration if provider is not None and isinstance(provider, Calibrated) else None
 
     def embed(self, texts: Sequence[str]) -> Embedded:
@@ -118,13 +118,15 @@ class ItemEmbedder:
         Yields:
             At least one value.
         """
-        active = self._providers.choose_for_sync(at_once=asked)
+        outages = self._providers.outages
+        outage = outages.current()
+        active = self._providers.choose_for_sync(outage, at_once=asked)
         provider = active.provider
         if provider is None:
             yield Embedded(None, {}, None if active.problem is None else str(active.problem))
             return
-        if not asked and not self._providers.may_send(active):
-            yield Embedded(None, {}, str(self._providers.outages.pause_error()))
+        if outage is not None and not asked and not self._providers.may_send(active, outage):
+            yield Embedded(None, {}, str(outages.outage_error()))
             return
         self._announce(provider.space)
         embedded, problem, space = 0, None, provider.space
@@ -135,7 +137,7 @@ class ItemEmbedder:
                 yield Embedded(space, dict(enumerate(rows, first)))
         except ProviderError as error:
             problem = error
-        self._providers.record_result(active, embedded=embedded, problem=problem)
+        self._providers.record_result(active, outages.current(), embedded=embedded, problem=problem)
         yield Embedded(space, {}, None if problem is None else str(problem))
 
     def embed_question(self, text: str, *, seconds: float | None = None) -> tuple[Space, Row] | str | None:
@@ -149,7 +151,7 @@ class ItemEmbedder:
             The space and a row of unit length; a sentence if the provider failed; None without a provider, or if the question
             has no direction.
         """
-        active = self._providers.choose_for_sync(at_once=False)
+        active = self._providers.choose_for_sync(self._providers.outages.current(), at_once=False)
         if active.provider is None:
             return None if active.problem is None else str(active.problem)
         try:

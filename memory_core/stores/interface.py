@@ -1,7 +1,8 @@
-"""The interface of a store: the questions of a search, and the questions and commands of a sync. Every engine implements it.
+"""The interface of a store: transactions in which a search and a sync ask, and a sync writes. Every engine implements it.
 
-Every command is one transaction: it is done wholly or, when it raises, not at all. Commands that change nothing write
-nothing. Readers of the index go on undisturbed. All methods raise `StoreError` where the store cannot be used.
+Transactions belong to callers: all that is asked of one reader belongs to one moment, and all that one writer has done is
+committed together or, when the block raises, not at all. Readers of the index go on undisturbed. All methods raise `StoreError`
+where the store cannot be used.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias, Unpack
 
 from memory_core.records import Calibration, FileStamp, MemoryFile, Space
 from memory_core.stores.values import (
@@ -18,13 +19,12 @@ from memory_core.stores.values import (
     EmbeddedWindows,
     IndexedChunk,
     IndexedFile,
+    IndexSummary,
     PendingWindow,
-    PreparedChunk,
     PreparedFile,
     ServingSpace,
-    StagedFile,
+    StateValues,
     SyncState,
-    TargetSpace,
     Term,
     WindowCosine,
     WindowTokens,
@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+Place: TypeAlias = tuple[int, int]  # of a window: the id of its chunk, and its first unit
+
 
 class Reader(Protocol):
-    """Answers the questions of one search, all from one moment of the index.
+    """Answers the questions of a search, all from one moment of the index.
 
     A reader is valid inside the block in which its store hands it out, in one thread.
     """
@@ -185,6 +187,202 @@ class Reader(Protocol):
         ...
 
 
+class SyncReader(Reader, Protocol):
+    """Answers those of a sync, too."""
+
+    def list_files(self) -> list[IndexedFile]:
+        """Return all files."""
+        ...
+
+    def list_stamps(self) -> dict[tuple[str, str], tuple[int, int, int, int] | None]:
+        """Return the values of the `FileStamp` of all files by (source, path), much quicker than `list_files`.
+
+        None where a file has an error.
+        """
+        ...
+
+    def find_file(self, source: str, path: str) -> IndexedFile | None:
+        """Return one file; None when the index has never met it."""
+        ...
+
+    def count_indexed(self) -> tuple[int, int]:
+        """Return the number of files whose text is indexed, and of their chunks."""
+        ...
+
+    # What is remembered, and what waits for an embedding.
+
+    def load_state(self) -> SyncState:
+        """Return what the index remembers from one sync to the next."""
+        ...
+
+    def list_spaces(self) -> Mapping[Space, int]:
+        """Return all spaces that the index has seen with their ids, in the order in which they were made."""
+        ...
+
+    def find_pending(
+        self, space_id: int | None, after: Place, limit: int, *, tokens: bool = False
+    ) -> tuple[list[PendingWindow], Place | None]:
+        """Find the next windows without an embedding in a space, in the order in which their chunks were put, each text once.
+
+        Args:
+            space_id: None finds all windows.
+            after: The place behind which to look.
+            limit: The most windows, texts that stand twice counted twice.
+            tokens: Find those without embeddings of their tokens, too.
+
+        Returns:
+            The windows, and the place behind which to go on; None if these are the last ones.
+        """
+        ...
+
+    def count_pending(self, space_id: int | None, *, since: int = 0, tokens: bool = False) -> int:
+        """Return the number of different texts that `find_pending` finds, in chunks from an id on."""
+        ...
+
+    def count_windows(self, *, since: int = 0, distinct: bool = False) -> int:
+        """Return the number of windows in chunks from an id on; with `distinct`, of different texts among them."""
+        ...
+
+    def find_embedded(self, space_id: int, hashes: Collection[bytes], *, tokens: bool = False) -> set[bytes]:
+        """Return those of some texts that have an embedding in a space; with `tokens`, also embeddings of their tokens."""
+        ...
+
+    def load_calibration(self, space_id: int) -> tuple[Calibration, int] | None:
+        """Return a space's estimated calibration and of how many windows it was made; None before."""
+        ...
+
+    def sample_embeddings(self, space_id: int, limit: int) -> NDArray[np.float32]:
+        """Return at most `limit` embeddings of windows that the index holds, as rows; always the same ones."""
+        ...
+
+
+class Writer(SyncReader, Protocol):
+    """Changes an index inside one transaction, and reads what it has changed. What changes nothing writes nothing."""
+
+    def save_state(self, **values: Unpack[StateValues]) -> None:
+        """Remember some values of `SyncState`; None forgets one."""
+        ...
+
+    def put_files(self, prepared: Sequence[PreparedFile]) -> int | None:
+        """Make the index hold some files as they were prepared; equal chunks keep their rows.
+
+        Returns:
+            The lowest id of the chunks that were inserted, which is higher than all others; None if none were.
+        """
+        ...
+
+    def drop_files(self, ids: Iterable[int]) -> None:
+        """Remove files with their chunks; embeddings stay until they are evicted."""
+        ...
+
+    def touch_file(self, file_id: int, stamp: FileStamp) -> None:
+        """Record the new stamp of a file whose content is the same, and that it could be read."""
+        ...
+
+    def set_file_error(self, file: MemoryFile, reason: str) -> None:
+        """Record why a file could not be read; what the index holds of it goes on serving."""
+        ...
+
+    def add_space(self, space: Space) -> int:
+        """Return the id of a space, which is made when it is new."""
+        ...
+
+    def put_embeddings(self, space_id: int, windows: EmbeddedWindows) -> None:
+        """Store embeddings of a space; those that are there already stay."""
+        ...
+
+    def put_calibration(self, space_id: int, calibration: Calibration, *, windows: int) -> None:
+        """Store an estimate that was made when the index held `windows` windows."""
+        ...
+
+    def tidy(self, *, keep: int) -> None:
+        """Drop the oldest embeddings that no window refers to, beyond `keep`, and merge a few pieces of the keyword index."""
+        ...
+
+
+class Store(Protocol):
+    """One agent's index. Making one opens nothing; several threads may use it."""
+
+    @property
+    def writable(self) -> bool:
+        """False if this session may only read."""
+        ...
+
+    @property
+    def path(self) -> Path:
+        """The index as messages name it."""
+        ...
+
+    def read(self) -> AbstractContextManager[SyncReader]:
+        """Hand out a reader inside one read transaction.
+
+        Raises:
+            NotIndexed: There is no index yet.
+            MemoryCoreError: It cannot be read.
+        """
+        ...
+
+    def write(self) -> AbstractContextManager[Writer]:
+        """Hand out a writer inside one write transaction: committed after the block, rolled back by any error.
+
+        Raises:
+            StoreReadOnly: This session may only read.
+            MemoryCoreError: The index cannot be written.
+        """
+        ...
+
+    def lock(self, *, wait_seconds: float = 0.0) -> AbstractContextManager[None]:
+        """Hold the right to sync this index; it ends with its owner's process.
+
+        Raises:
+            SyncBusy: Another process, or another thread of this one, holds it for longer than `wait_seconds`.
+            StoreReadOnly: The lock cannot be taken.
+        """
+        ...
+
+    def prepare(self) -> None:
+        """Make or migrate the index. The caller holds the lock."""
+        ...
+
+    def tidy(self, *, whole: bool) -> Iterator[None]:
+        """Give back space in steps, each a transaction of its own; a caller may stop between two.
+
+        Args:
+            whole: Merge the keyword index into one piece before.
+        """
+        ...
+
+    def summarise(self) -> IndexSummary:
+        """Summarise the index at one moment.
+
+        Raises:
+            NotIndexed: There is no index yet.
+            MemoryCoreError: It cannot be read.
+        """
+        ...
+
+    @property
+    def is_suspect(self) -> bool:
+        """True once something has failed that may be damage, until `repair` has looked."""
+        ...
+
+    def needs_check(self) -> bool:
+        """Return True if `repair` should look although nothing has failed yet."""
+        ...
+
+    def repair(self) -> str | None:
+        """Make way for a new index if this one is damaged; return how it was damaged, None if nothing was done."""
+        ...
+
+    def rest(self) -> None:
+        """Let go of what the next search can read again."""
+        ...
+
+    def close(self) -> None:
+        """Close all connections; may be called twice."""
+        ...
+
+
 def best_of(reader: Reader, values: Mapping[int, float], count: int) -> dict[int, float]:
     """Return the chunks with the highest values, best first.
 
@@ -202,270 +400,3 @@ def best_of(reader: Reader, values: Mapping[int, float], count: int) -> dict[int
         ids = [each for each in ids if values[each] > least]
         ids += reader.sort_equals([each for each, value in values.items() if value == least])
     return {each: values[each] for each in ids[:count]}
-
-
-class Index(Protocol):
-    """One agent's index: hands out readers, and knows its health."""
-
-    @property
-    def writable(self) -> bool:
-        """False if this session may only read."""
-        ...
-
-    @property
-    def path(self) -> Path:
-        """The index as messages name it."""
-        ...
-
-    @property
-    def is_suspect(self) -> bool:
-        """True once something has failed that may be damage, until `repair` has looked."""
-        ...
-
-    def needs_check(self) -> bool:
-        """Return True if `repair` should look although nothing has failed yet."""
-        ...
-
-    def repair(self) -> str | None:
-        """Make way for a new index if this one is damaged; return how it was damaged, None if nothing was done."""
-        ...
-
-    def reading(self) -> AbstractContextManager[Reader]:
-        """Hand out a reader for one search: all of its answers come from one moment of the index.
-
-        Raises:
-            NotIndexed: There is no index yet.
-            MemoryCoreError: It cannot be read.
-        """
-        ...
-
-    def rest(self) -> None:
-        """Let go of what the next search can read again."""
-        ...
-
-    def close(self) -> None:
-        """Close all connections; may be called twice."""
-        ...
-
-
-class IndexedText(Protocol):
-    """The chunks and windows of one index, for whoever fills in what is computed from them."""
-
-    def find_pending_windows(
-        self, space_id: int | None, *, step: int, tokens: bool = False
-    ) -> Iterator[Sequence[PendingWindow]]:
-        """Yield the windows without an embedding in a space in steps, in the order in which their chunks were put.
-
-        A step is read when it is asked for, so that one is in memory at a time, and texts that got their embedding meanwhile are
-        left out. Within a step, each text stands once.
-
-        Args:
-            space_id: None yields all windows.
-            step: The most windows of a step.
-            tokens: Yield those without embeddings of their tokens, too.
-        """
-        ...
-
-    def count_pending(self, space_id: int | None, *, tokens: bool = False) -> int:
-        """Return the number of different texts that `find_pending_windows` yields now."""
-        ...
-
-
-class StagedIndex(IndexedText, Protocol):
-    """An index that a rebuild fills while another one serves. Embeddings are shared: they are keyed by text."""
-
-    def put_files(self, files: Sequence[StagedFile]) -> None:
-        """Store some files together."""
-        ...
-
-    def switch(self, *, identity: str) -> None:
-        """Let this index serve in the place of the other one, which is dropped."""
-        ...
-
-
-class SyncStore(IndexedText, Protocol):
-    """The index that serves, and all that a sync reads of it and writes to it."""
-
-    def lock(self, *, wait_seconds: float = 0.0) -> AbstractContextManager[None]:
-        """Hold the right to sync this index; it ends with its owner's process.
-
-        Raises:
-            SyncBusy: Another process, or another thread of this one, holds it for longer than `wait_seconds`.
-            StoreReadOnly: The lock cannot be taken.
-        """
-        ...
-
-    def prepare(self) -> None:
-        """Make or migrate the index, and discard what a rebuild that was killed has left."""
-        ...
-
-    # What is remembered.
-
-    def load_state(self) -> SyncState:
-        """Return what the index remembers."""
-        ...
-
-    def read_generation(self) -> str:
-        """Return what changes whenever files, chunks or embeddings do, in whichever process."""
-        ...
-
-    def set_identity(self, identity: str) -> None:
-        """Remember what the text is cut with."""
-        ...
-
-    def take_over(self, workspace: str) -> None:
-        """Remember the workspace whose notes these will be, and drop all files: both at once, or a search could meet the
-        notes of one workspace under the name of another. Embeddings are kept.
-        """
-        ...
-
-    def set_target(self, target: TargetSpace) -> None:
-        """Remember which space syncs fill while another one serves."""
-        ...
-
-    def record_destination(self, destination: str) -> bool:
-        """Remember a place outside this machine to which notes go; return True the first time."""
-        ...
-
-    def set_pending_reason(self, reason: str) -> None:
-        """Remember why embeddings are missing; forgotten when a space is complete."""
-        ...
-
-    def record_sync(self, at: float, *, digest: str | None) -> None:
-        """Remember when a sync ended, in Unix seconds, that the index is tidy since, and of which files it holds all.
-
-        Args:
-            at: Unix seconds.
-            digest: See `SyncState.digest`.
-        """
-        ...
-
-    # Files.
-
-    def list_files(self) -> list[IndexedFile]:
-        """Return all files."""
-        ...
-
-    def list_stamps(self) -> dict[tuple[str, str], tuple[int, int, int, int] | None]:
-        """Return the values of the `FileStamp` of all files by (source, path), much quicker than `list_files`.
-
-        None where a file has an error.
-        """
-        ...
-
-    def find_file(self, source: str, path: str) -> IndexedFile | None:
-        """Return one file; None when the index has never met it.
-
-        Raises:
-            NotIndexed: There is no index.
-        """
-        ...
-
-    def load_file(self, file: MemoryFile) -> PreparedFile | None:
-        """Return a file's text as the index holds it; None when the file was never read."""
-        ...
-
-    def put_files(self, prepared: Sequence[PreparedFile]) -> dict[int, PreparedChunk]:
-        """Make the index hold some files as they were prepared, all or none; equal chunks keep their rows.
-
-        Returns:
-            The chunks that were inserted, by id.
-        """
-        ...
-
-    def drop_files(self, ids: Iterable[int]) -> None:
-        """Remove files with their chunks; embeddings stay until they are evicted."""
-        ...
-
-    def touch_file(self, file_id: int, stamp: FileStamp) -> None:
-        """Record the new stamp of a file whose content is the same, and that it could be read."""
-        ...
-
-    def set_file_error(self, file: MemoryFile, reason: str) -> None:
-        """Record why a file could not be read; what the index holds of it goes on serving."""
-        ...
-
-    def begin_rebuild(self) -> StagedIndex:
-        """Make an empty index beside the one that serves; it serves nobody until it is switched to."""
-        ...
-
-    # Spaces and embeddings.
-
-    def add_space(self, space: Space) -> int:
-        """Return the id of a space, which is made when it is new."""
-        ...
-
-    def find_space_like(self, space: Space) -> Space | None:
-        """Return the space last made that differs in nothing but its dimensions; None when there is none."""
-        ...
-
-    def serve(self, space_id: int, *, complete: bool) -> None:
-        """Let a space's vectors answer.
-
-        Args:
-            space_id: The space.
-            complete: No text lacks its embedding in it, which is remembered until content changes.
-        """
-        ...
-
-    def stop_serving(self) -> None:
-        """Let keywords answer alone; embeddings stay."""
-        ...
-
-    def find_embedded(self, space_id: int, hashes: Collection[bytes], *, tokens: bool = False) -> set[bytes]:
-        """Return those of some texts that have an embedding in a space; with `tokens`, also embeddings of their tokens."""
-        ...
-
-    def put_embeddings(self, space_id: int, windows: EmbeddedWindows, *, serve: bool) -> None:
-        """Store embeddings; those that are there already stay.
-
-        Args:
-            space_id: Their space.
-            windows: What was embedded.
-            serve: Let the space serve from now on, complete or not.
-        """
-        ...
-
-    def load_calibration(self, space_id: int) -> tuple[Calibration, int] | None:
-        """Return a space's estimated calibration and of how many windows it was made; None before."""
-        ...
-
-    def put_calibration(self, space_id: int, calibration: Calibration, *, windows: int) -> None:
-        """Store an estimate that was made when the index held `windows` windows."""
-        ...
-
-    def sample_embeddings(self, space_id: int, limit: int) -> NDArray[np.float32]:
-        """Return at most `limit` embeddings of windows that the index holds, as rows; always the same ones."""
-        ...
-
-    # Counts.
-
-    def count_files(self) -> int:
-        """Return the number of files whose text is indexed."""
-        ...
-
-    def count_chunks(self) -> int:
-        """Return the number of chunks."""
-        ...
-
-    def count_windows(self, *, distinct: bool = False) -> int:
-        """Return the number of windows; with `distinct`, of different texts among them."""
-        ...
-
-    # Maintenance.
-
-    def evict_embeddings(self, *, keep: int) -> None:
-        """Drop the oldest embeddings that no window refers to, beyond `keep` of them."""
-        ...
-
-    def merge_keywords(self, *, whole: bool) -> Iterator[None]:
-        """Merge pieces of the keyword index in steps, each committed; a caller may stop between two.
-
-        Args:
-            whole: Merge all into one piece; False merges small ones in one short step, so that many changes leave few pieces.
-        """
-        ...
-
-    def give_back_space(self) -> None:
-        """Return free space to the system."""
-        ...

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypedDict
 
 from memory_core.embeddings.outage import Outage
 from memory_core.embeddings.protocols import TokenEmbedding
 from memory_core.records import Calibration, Chunk, FileFailure, FileStamp, MemoryFile, Space, Unit, Window
 from memory_core.text.languages import Stemmed
+from memory_core.text.messages import replace_surrogates
 from memory_core.text.terms import is_single_cjk
 
 if TYPE_CHECKING:
@@ -78,16 +79,11 @@ class PreparedChunk:
         """See `digest_chunk`."""
         return digest_chunk(self.chunk.context, self.chunk.overlap_lines, self.chunk.text)
 
-
-def restore_chunk(chunk: Chunk, units: Sequence[Unit], windows: Iterable[tuple[int, int]]) -> PreparedChunk:
-    """Return a chunk as an index holds it; each window is given by its first and its last unit, included."""
-    return PreparedChunk(
-        chunk,
-        tuple(units),
-        tuple(
-            Window(first, last, "\n".join(slice_units(chunk.text, units[first : last + 1]))) for first, last in windows
-        ),
-    )
+    def list_pending(self) -> Iterator[PendingWindow]:
+        """Yield the windows as an index gives them out that has no embedding of any."""
+        text = replace_surrogates(self.chunk.text)
+        for window in self.windows:
+            yield PendingWindow(digest(window.text), slice_units(text, self.units[window.first : window.last + 1]))
 
 
 class ChunkRow(NamedTuple):
@@ -177,21 +173,6 @@ class IndexedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class StagedFile:
-    """A file for the index that a rebuild makes.
-
-    Attributes:
-        file: As it was listed.
-        prepared: Its text; None when it could not be read and the index does not hold it.
-        error: Why it could not be read; None when it could.
-    """
-
-    file: MemoryFile
-    prepared: PreparedFile | None
-    error: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class PendingWindow:
     """A window that has no embedding in some space: the digest of its text and the texts of its units."""
 
@@ -274,6 +255,7 @@ class SyncState:
     """Values that an index remembers from one sync to the next.
 
     Attributes:
+        generation: Changes whenever files, chunks or embeddings do, in whichever process.
         identity: What its text was cut with; None before the first sync.
         workspace: The real path of the folder whose notes it holds; None before the first sync.
         last_sync: Unix seconds of the last sync that was recorded.
@@ -285,8 +267,10 @@ class SyncState:
         pending_reason: Why the last sync that needed embeddings could not have them all.
         digest: Of the files that the index agrees with, as `changes.Sources` makes it; None where content has changed
             since, or some file could not be read.
+        destinations: The places outside this machine to which notes went.
     """
 
+    generation: str = "0"
     identity: str | None = None
     workspace: str | None = None
     last_sync: float | None = None
@@ -296,6 +280,27 @@ class SyncState:
     complete: int | None = None
     pending_reason: str | None = None
     digest: str | None = None
+    destinations: Sequence[str] = ()
+
+
+class StateValues(TypedDict, total=False):
+    """Values that a writer remembers: those of `SyncState`, and the provider's outage.
+
+    Which space is complete, that the index is tidy, and the digest hold until content changes: for the generation in which they
+    are saved.
+    """
+
+    identity: str
+    workspace: str
+    last_sync: float
+    tidy: bool
+    serving: int | None
+    target: TargetSpace
+    complete: int | None
+    pending_reason: str | None
+    digest: str | None
+    destinations: Sequence[str]
+    outage: str | None
 
 
 class Form(NamedTuple):

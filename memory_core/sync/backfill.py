@@ -1,9 +1,9 @@
-"""Makes the embeddings that an index lacks; commits each as it comes."""
+"""Makes the embeddings that an index lacks; commits each as it comes, and waits for the provider in no transaction."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from memory_core.embeddings.calibration import SAMPLE, estimate, is_outdated
@@ -11,8 +11,8 @@ from memory_core.embeddings.credentials import announce, find_destination
 from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider, TokenEmbedder
 from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable
 from memory_core.records import Progress, Space
-from memory_core.stores.interface import IndexedText, StagedIndex
-from memory_core.stores.values import EmbeddedWindows, PendingWindow, PreparedChunk, digest, slice_units
+from memory_core.stores.interface import Place, Writer
+from memory_core.stores.values import EmbeddedWindows, PendingWindow, PreparedFile, StateValues, SyncState
 from memory_core.sync.context import SyncContext
 
 log = logging.getLogger(__name__)
@@ -20,164 +20,247 @@ log = logging.getLogger(__name__)
 REFUSALS = (InputTooLarge, InvalidEmbedding)  # of single texts: the others were tried
 VERIFY_SECONDS = 10.0  # for one vector, which shows if the model has changed under its name
 EMBED_STEP = 4096  # texts handed to the provider together: bounds memory, far above every request's cap
+START: Place = (0, -1)  # before all windows
+
+Step = tuple[list[PendingWindow], Place | None]  # windows to embed, and where to go on
 
 
 class Backfill:
-    """The vector side of one sync."""
+    """The vector side of one sync: `look`, perhaps `verify` and `plan`, then `run` and `end`."""
 
     def __init__(self, context: SyncContext) -> None:
         self._context = context
         self._store = context.store
-        self._ids: dict[Space, int] = {}
+        self._state = SyncState()  # as the sync has found it
+        self._space: Space | None = None  # of the provider; None until its dimensions are known
+        self._id: int | None = None  # of that space in the index
+        self._is_planned = False
+        self._missing: tuple[int, Step] | None = None  # the number of texts to embed, and the first of them
+        self._has_tried = False  # every pending text
+        self._problem: ProviderError | None = None  # that has ended `embed_ahead`
 
+    def look(self, state: SyncState, spaces: Mapping[Space, int]) -> None:
+        """Learn what the index knows of the provider's space.
+
+        Args:
+            state: Of the index, as the sync has found it.
+            spaces: That it has seen, with their ids.
+        """
+        provider, self._state = self._context.provider, state
+        if provider is not None:
+            self._space = provider.space if provider.space.dimensions else _find_like(provider.space, state, spaces)
+        self._id = None if self._space is None else spaces.get(self._space)
+
+    @property
     def is_complete(self) -> bool:
-        """Return True if no text lacks an embedding of the configured provider now."""
+        """True if no text lacked an embedding of the provider when the index was looked at."""
+        return self._id is not None and self._state.complete == self._id
+
+    @property
+    def is_idle(self) -> bool:
+        """True if there is nothing to do as long as no text changes."""
+        if self._context.provider is None:
+            return self._context.problem is None and self._state.serving is None
+        return self.is_complete and self._state.target is None and not self._wants_to_verify
+
+    @property
+    def _wants_to_verify(self) -> bool:
         provider = self._context.provider
-        space = None if provider is None else self._look_up_space(provider)
-        return space is not None and self._store.load_state().complete == self._get_space_id(space)
+        return self._context.verifies and provider is not None and not provider.space.dimensions
 
-    def embed_staged(self, staged: StagedIndex) -> None:
-        """Make embeddings for a rebuild, before the switch to it."""
-        context = self._context
-        if context.provider is None or not context.embeds:
+    def verify(self) -> None:
+        """Ask the provider for its dimensions where only the index knows them: its model may have changed under its name."""
+        provider, known = self._context.provider, self._space
+        if provider is None or known is None or not self._wants_to_verify:
             return
-        space = self._find_space(context.provider, staged)
-        if space is None or not context.embeds:
+        try:
+            dimensions = len(provider.embed_query("memory", timeout_seconds=VERIFY_SECONDS))
+        except ProviderError as error:
+            log.debug("the dimensions of %s cannot be verified: %s", known.model, error)
             return
-        self._embed(context.provider, space, *self._find_pending(staged, self._get_space_id(space)))
+        if dimensions != known.dimensions:
+            self._space, self._id = replace(known, dimensions=dimensions), None
 
-    def run(self) -> None:
-        """Embed what is pending in the configured space, and let that space serve once every text was tried."""
-        context, fresh = self._context, self._context.fresh
-        if context.provider is None:
-            self._run_without_provider()
+    @property
+    def may_embed(self) -> bool:
+        """True if a provider makes embeddings in this sync."""
+        return self._context.provider is not None and self._context.embeds
+
+    def embed_ahead(self, prepared: Sequence[PreparedFile]) -> None:
+        """Make the embeddings that some files will need once a rebuild has put them."""
+        provider = self._context.provider
+        if provider is None or not self._context.embeds:
             return
-        space = self._find_space(context.provider, self._store)
-        if space is None:
-            self._store.set_target("unknown")
+        wanted = {window.hash: window for file in prepared for chunk in file.chunks for window in chunk.list_pending()}
+        if self._space is None:
+            self._discover(provider, [*wanted.values()][:EMBED_STEP])
+        if self._space is None or not self._context.embeds:
             return
-        space_id = self._get_space_id(space)
-        state = self._store.load_state()
-        target = None if state.serving in (None, space_id) else space_id
-        if state.target != target:
-            self._store.set_target(target)
-        if state.complete == space_id:
+        tokens = isinstance(provider, TokenEmbedder)
+        with self._store.read() as reader:
+            space_id = reader.list_spaces().get(self._space)
+            held = set() if space_id is None else reader.find_embedded(space_id, wanted, tokens=tokens)
+        missing = [window for key, window in wanted.items() if key not in held]
+        try:
+            for windows in self._embed_windows(provider, missing):
+                self._put(self._space, windows)
+                done = self._context.counts.embedded
+                self._context.report_progress(Progress(phase="embeddings", done=done, total=max(done, len(missing))))
+        except ProviderError as error:
+            if not isinstance(error, REFUSALS):  # single texts are tried again with all that is missing
+                self._problem, self._context.embeds = error, False
+
+    def plan(self, writer: Writer, since: int | None = 0) -> None:
+        """Find what lacks an embedding, in the transaction that has put the last texts.
+
+        Args:
+            writer: Of the index.
+            since: The id of the first chunk that may lack some; None if none does.
+        """
+        context, provider, state = self._context, self._context.provider, writer.load_state()
+        if provider is None:
+            self._is_planned = True
+            if context.problem is not None:
+                reason = _advise(str(context.problem), context.problem)
+                context.counts.pending = writer.count_pending(state.serving)
+                context.counts.warnings.append(reason)
+                writer.save_state(pending_reason=reason)
+            elif state.serving is not None:
+                writer.save_state(serving=None, complete=None, target=None, pending_reason=None)
             return
-        if fresh is not None:
-            steps, count, texts = self._find_fresh(space_id, fresh.values())
-        else:
-            steps, count = self._find_pending(self._store, space_id)
-            texts = self._store.count_windows(distinct=True)
-        context.counts.cached = texts - count - context.counts.embedded
+        if self._space is None:  # until its first vectors are there
+            return
+        self._is_planned = True
+        self._id = space_id = writer.add_space(self._space)
+        writer.save_state(target=None if state.serving in (None, space_id) else space_id)
+        if since is None:
+            self._missing = 0, ([], None)
+            return
+        tokens = isinstance(provider, TokenEmbedder)
+        count = writer.count_pending(space_id, since=since, tokens=tokens)
+        context.counts.cached = writer.count_windows(since=since, distinct=True) - count - context.counts.embedded
+        first: Step = ([], None)
+        if count and context.embeds:
+            first = writer.find_pending(space_id, (since, -1), EMBED_STEP, tokens=tokens)
+        self._missing = count, first
+
+    def run(self, since: int | None = 0) -> None:
+        """Embed what is pending in the configured space.
+
+        Args:
+            since: See `plan`, which is called if nobody has.
+        """
+        context, provider = self._context, self._context.provider
+        if provider is not None and self._space is None:
+            if context.embeds:
+                with self._store.read() as reader:
+                    pending, _ = reader.find_pending(None, START, EMBED_STEP)
+                self._discover(provider, pending)
+            if self._space is None:
+                if self._state.target != "unknown":
+                    with self._store.write() as writer:
+                        writer.save_state(target="unknown")
+                return
+        is_done = self.is_idle if provider is None else self.is_complete and self._state.target is None
+        if not self._is_planned and not is_done:
+            with self._store.write() as writer:
+                self.plan(writer, since)
+        space, space_id = self._space, self._id
+        if self._missing is None or provider is None or space is None:
+            return
+        count, first = self._missing
         if not context.embeds:
             context.counts.pending = count
+            if self._problem is not None:
+                self._record_pending(count, self._problem)
             return
-        tried = self._embed(context.provider, space, steps, count)
-        if tried:
-            self._calibrate(context.provider, space_id)
-            self._store.serve(space_id, complete=not context.counts.pending)
+        tokens = isinstance(provider, TokenEmbedder)
 
-    def _get_space_id(self, space: Space) -> int:
-        if space not in self._ids:
-            self._ids[space] = self._store.add_space(space)
-        return self._ids[space]
+        def find(after: Place) -> Step:
+            with self._store.read() as reader:
+                return reader.find_pending(space_id, after, EMBED_STEP, tokens=tokens)
 
-    def _find_pending(self, text: IndexedText, space_id: int) -> tuple[Iterable[Sequence[PendingWindow]], int]:
-        """Return the windows to embed in steps, and the number of different texts."""
-        tokens = isinstance(self._context.provider, TokenEmbedder)
-        steps = text.find_pending_windows(space_id, step=EMBED_STEP, tokens=tokens)
-        return steps, text.count_pending(space_id, tokens=tokens)
+        self._has_tried = self._embed(provider, space, _list_steps(first, find), count)
 
-    def _find_fresh(
-        self, space_id: int, fresh: Iterable[PreparedChunk]
-    ) -> tuple[Iterable[Sequence[PendingWindow]], int, int]:
-        """Return the windows to embed of fresh chunks, the number of different texts, and of those with an embedding, too."""
-        tokens = isinstance(self._context.provider, TokenEmbedder)
-        texts = dict(window for chunk in fresh for window in _split_windows(chunk))
-        embedded = self._store.find_embedded(space_id, texts.keys(), tokens=tokens)
-        pending = [PendingWindow(key, units) for key, units in texts.items() if key not in embedded]
-        return [pending], len(pending), len(texts)
+    @property
+    def has_ended(self) -> bool:
+        """True if `end` has nothing to do."""
+        return not self._has_tried
 
-    def _calibrate(self, provider: EmbeddingProvider, space_id: int) -> None:
-        """Estimate what cosines of a space are worth, unless the provider knows or the estimate that is held will do."""
-        if isinstance(provider, Calibrated):
+    def end(self, writer: Writer) -> None:
+        """Let the configured space serve once every text was tried."""
+        context, space_id = self._context, self._id
+        if not self._has_tried or space_id is None:
             return
-        windows, held = self._store.count_windows(), self._store.load_calibration(space_id)
-        if held is None or is_outdated(held[1], windows):
-            rows = self._store.sample_embeddings(space_id, SAMPLE)
-            self._store.put_calibration(space_id, estimate(rows, windows), windows=windows)
+        if not isinstance(context.provider, Calibrated):
+            windows, held = writer.count_windows(), writer.load_calibration(space_id)
+            if held is None or is_outdated(held[1], windows):
+                rows = writer.sample_embeddings(space_id, SAMPLE)
+                writer.put_calibration(space_id, estimate(rows, windows), windows=windows)
+        values: StateValues = {"serving": space_id, "target": None, "complete": None}
+        if not context.counts.pending:
+            values |= {"complete": space_id, "pending_reason": None}
+        writer.save_state(**values)
 
-    def _run_without_provider(self) -> None:
-        """Count what a provider that could not be opened has to embed; with "none", let no space serve any more."""
-        context, state = self._context, self._store.load_state()
-        if context.problem is not None:
-            context.counts.pending = self._store.count_pending(state.serving)
-            context.counts.warnings.append(_advise(str(context.problem), context.problem))
-            self._store.set_pending_reason(_advise(str(context.problem), context.problem))
-        elif state.serving is not None:
-            self._store.stop_serving()
-
-    def _look_up_space(self, provider: EmbeddingProvider) -> Space | None:
-        """Return the provider's space, with dimensions from the index where the provider does not know them; else None."""
-        space = provider.space
-        if space.dimensions:
-            return space
-        known = self._store.find_space_like(space)
-        if known is not None and self._context.verifies:
-            self._context.verifies = False  # once
-            try:
-                return replace(known, dimensions=len(provider.embed_query("memory", timeout_seconds=VERIFY_SECONDS)))
-            except ProviderError as error:
-                log.debug("the dimensions of %s cannot be verified: %s", space.model, error)
-        return known
-
-    def _find_space(self, provider: EmbeddingProvider, text: IndexedText) -> Space | None:
-        """Return the provider's space, read from its first embeddings where nobody knows it; None when it made none."""
-        context = self._context
-        space = self._look_up_space(provider)
-        if space is not None or not context.embeds:
-            return space
-        pending = next(text.find_pending_windows(None, step=EMBED_STEP), ())
+    def _discover(self, provider: EmbeddingProvider, pending: Sequence[PendingWindow]) -> None:
+        """Embed some texts, whose vectors tell the dimensions of the provider's space."""
         try:
             for windows in self._embed_windows(provider, pending):
-                space = space or replace(provider.space, dimensions=windows.rows.shape[1])
-                self._put(space, windows)
+                self._space = self._space or replace(provider.space, dimensions=windows.rows.shape[1])
+                self._put(self._space, windows)
         except ProviderError as error:
-            if space is None or not isinstance(error, REFUSALS):
-                self._record_pending(
-                    self._store.count_pending(None if space is None else self._get_space_id(space)), error
-                )
-                context.embeds = False
-        return space
+            if self._space is None or not isinstance(error, REFUSALS):
+                with self._store.read() as reader:
+                    space_id = None if self._space is None else reader.list_spaces().get(self._space)
+                    count = reader.count_pending(space_id)
+                self._record_pending(count, error)
+                self._context.embeds = False
 
     def _put(self, space: Space, windows: EmbeddedWindows) -> None:
-        """Commit some embeddings; where no space served before, this one does from then on."""
+        """Commit some embeddings; where no space served before, this one does from then on.
+
+        Raises:
+            ProviderUnavailable: The vectors have other dimensions than those of their space: the model has changed under its
+                name. The next sync fills another space.
+        """
         dimensions = windows.rows.shape[1]
+        with self._store.write() as writer:
+            space_id = writer.add_space(replace(space, dimensions=dimensions))
+            if dimensions != space.dimensions:
+                writer.save_state(target=space_id)
+            else:
+                writer.put_embeddings(space_id, windows)
+                if writer.load_state().serving is None:
+                    writer.save_state(serving=space_id)
         if dimensions != space.dimensions:
-            self._store.set_target(self._get_space_id(replace(space, dimensions=dimensions)))
-        _check_dimensions(space, dimensions)
-        space_id = self._get_space_id(space)
-        self._store.put_embeddings(space_id, windows, serve=self._store.load_state().serving is None)
+            raise ProviderUnavailable(
+                space.provider,
+                f"its vectors have {dimensions} dimensions now, and had {space.dimensions}",
+                action="sync again",
+            )
         self._context.counts.embedded += len(windows.rows)
 
     def _record_pending(self, count: int, problem: ProviderError) -> None:
         self._context.check_stop()
-        counts = self._context.counts
+        counts, reason = self._context.counts, _advise(str(problem), problem)
         counts.pending, counts.problem = count, problem
         counts.warnings.append(_advise(f"{count} texts wait for their embedding ({problem})", problem))
-        self._store.set_pending_reason(_advise(str(problem), problem))
+        if self._state.pending_reason != reason:
+            self._state = replace(self._state, pending_reason=reason)
+            with self._store.write() as writer:
+                writer.save_state(pending_reason=reason)
         log.warning("%d texts wait for their embedding: %s", count, problem)
 
     def _embed(
-        self, provider: EmbeddingProvider, space: Space, steps: Iterable[Sequence[PendingWindow]], count: int
+        self, provider: EmbeddingProvider, space: Space, steps: Iterator[Sequence[PendingWindow]], count: int
     ) -> bool:
         """Embed and commit; return False when the provider is out of order, so that not every text was tried.
 
         Args:
             provider: Embeds.
             space: Its space.
-            steps: What to embed.
-            count: The number of different texts in it.
+            steps: The windows to embed.
+            count: The number of different texts in them.
         """
         context, before, problem = self._context, self._context.counts.embedded, None
         log.debug("embedding %d texts", count)
@@ -202,15 +285,35 @@ class Backfill:
     ) -> Iterator[EmbeddedWindows]:
         """Embed some windows; before the first of them leave this machine, say in the log where they go."""
         destination = find_destination(provider.space) if pending else None
-        if destination is not None and self._store.record_destination(destination):
+        if destination is not None and destination not in self._state.destinations:
+            destinations = (*self._state.destinations, destination)
+            self._state = replace(self._state, destinations=destinations)
+            with self._store.write() as writer:
+                writer.save_state(destinations=destinations)
             announce(destination, self._context.config.workspace)
         yield from _embed_windows(provider, pending)
 
 
-def _split_windows(chunk: PreparedChunk) -> Iterator[tuple[bytes, tuple[str, ...]]]:
-    """Yield the digest and the units of every window of a chunk."""
-    for window in chunk.windows:
-        yield digest(window.text), slice_units(chunk.chunk.text, chunk.units[window.first : window.last + 1])
+def _find_like(space: Space, state: SyncState, spaces: Mapping[Space, int]) -> Space | None:
+    """Return the space that differs in nothing but its dimensions; None when there is none.
+
+    Of several, the one that syncs fill goes before the one that serves, and that before the one last made.
+    """
+    found = [each for each in spaces if replace(each, dimensions=0) == replace(space, dimensions=0)]
+    return max(
+        reversed(found), key=lambda each: (spaces[each] == state.target, spaces[each] == state.serving), default=None
+    )
+
+
+def _list_steps(first: Step, find: Callable[[Place], Step]) -> Iterator[Sequence[PendingWindow]]:
+    """Yield the windows to embed in steps, each of which is found when it is asked for."""
+    windows, after = first
+    while True:
+        if windows:
+            yield windows
+        if after is None:
+            return
+        windows, after = find(after)
 
 
 def _embed_windows(provider: EmbeddingProvider, pending: Sequence[PendingWindow]) -> Iterator[EmbeddedWindows]:
@@ -230,17 +333,3 @@ def _advise(sentence: str, problem: ProviderError) -> str:
     """Return a sentence with what to do about a problem, as one that stands without a full stop."""
     action = problem.action.rstrip(".")
     return f"{sentence}; {action[:1].lower()}{action[1:]}" if action else sentence
-
-
-def _check_dimensions(space: Space, dimensions: int) -> None:
-    """Refuse vectors of a model that has changed under its name; the next sync finds another space.
-
-    Raises:
-        ProviderUnavailable: The vectors have other dimensions than those of their space.
-    """
-    if dimensions != space.dimensions:
-        raise ProviderUnavailable(
-            space.provider,
-            f"its vectors have {dimensions} dimensions now, and had {space.dimensions}",
-            action="sync again",
-        )

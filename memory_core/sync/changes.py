@@ -7,7 +7,6 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SessionDeltas
@@ -23,7 +22,7 @@ from memory_core.sources.roots import (
     Stamp,
     describe_os_error,
 )
-from memory_core.stores.interface import SyncStore
+from memory_core.stores.interface import Store, SyncReader
 from memory_core.stores.values import IndexedFile
 
 MISSING, NO_FOLDER = (  # of an extra path that is gone, and of a folder in whose place something else is
@@ -101,23 +100,28 @@ class Changes:
     _indexed: Mapping[files.FileKey, IndexedFile]
 
     @classmethod
-    def between(cls, sources: Sources, store: SyncStore) -> Changes:
-        """Compare the files on disk with those that an index holds; its rows are read of those alone that differ."""
-        stamps = store.list_stamps()
+    def between(cls, sources: Sources, reader: SyncReader, *, every_row: bool = False) -> Changes:
+        """Compare the files on disk with those that an index holds.
+
+        Args:
+            sources: The files on disk.
+            reader: Of the index.
+            every_row: Read what the index holds of all files, not of those alone that differ.
+        """
+        stamps = reader.list_stamps()
         is_first = not stamps
         changed = sources.take_changed(stamps)
         absent = sorted(stamps)
-        rows = {} if is_first else _find_rows(store, [*absent, *((file.source, file.path) for file in changed)])
+        if every_row:
+            rows = {(row.source, row.path): row for row in reader.list_files()}
+        else:
+            rows = {} if is_first else _find_rows(reader, [*absent, *((file.source, file.path) for file in changed)])
         gone, hidden = _part([rows[key] for key in absent if key in rows], sources.failures)
         return cls(changed=changed, count=len(sources), gone=gone, hidden=hidden, is_first=is_first, _indexed=rows)
 
     def find_indexed(self, file: MemoryFile) -> IndexedFile | None:
         """Return a changed file as the index holds it; None when it has never met it."""
         return self._indexed.get((file.source, file.path))
-
-    def list_hidden_files(self) -> list[MemoryFile]:
-        """Return the hidden files as far as they are known, for a rebuild to take over."""
-        return [MemoryFile(source=row.source, path=row.path, real_path=Path(), stamp=row.stamp) for row in self.hidden]
 
     def select_files(self, *, every_session: bool, deltas: SessionDeltas) -> Sequence[MemoryFile]:
         """Return the changed files that are worth reading: of session logs only those that have grown by `deltas`.
@@ -137,7 +141,7 @@ class Changes:
         return session_logs.has_outgrown(file, row.stamp.size_bytes if row is not None else 0, deltas)
 
 
-def wants_sync(config: AgentConfig, store: SyncStore, session_key: str) -> bool:
+def wants_sync(config: AgentConfig, store: Store, session_key: str) -> bool:
     """Return True if a session that was written to is worth indexing again; also where its log is not known.
 
     Args:
@@ -151,7 +155,8 @@ def wants_sync(config: AgentConfig, store: SyncStore, session_key: str) -> bool:
     if file is None:
         return True
     try:
-        row = store.find_file(file.source, file.path)
+        with store.read() as reader:
+            row = reader.find_file(file.source, file.path)
     except NotIndexed:
         row = None
     if row is not None and row.stamp == file.stamp:
@@ -159,12 +164,12 @@ def wants_sync(config: AgentConfig, store: SyncStore, session_key: str) -> bool:
     return session_logs.has_outgrown(file, 0 if row is None else row.stamp.size_bytes, config.search.sync.sessions)
 
 
-def _find_rows(store: SyncStore, keys: Collection[files.FileKey]) -> dict[files.FileKey, IndexedFile]:
+def _find_rows(reader: SyncReader, keys: Collection[files.FileKey]) -> dict[files.FileKey, IndexedFile]:
     """Return the files that an index holds under some keys."""
     if len(keys) > MOST_ROWS:
         wanted = set(keys)
-        return {key: row for row in store.list_files() if (key := (row.source, row.path)) in wanted}
-    return {key: row for key in keys if (row := store.find_file(*key)) is not None}
+        return {key: row for row in reader.list_files() if (key := (row.source, row.path)) in wanted}
+    return {key: row for key in keys if (row := reader.find_file(*key)) is not None}
 
 
 def _part(

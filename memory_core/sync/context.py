@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from memory_core.config.agent import AgentConfig
@@ -12,11 +12,10 @@ from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.errors import FileUnreadable, ProviderError, SyncStopped
 from memory_core.records import FileFailure, MemoryFile, Progress, ProgressCallback
 from memory_core.sources.notes import NoteText
-from memory_core.stores.interface import SyncStore
-from memory_core.stores.values import PreparedChunk
+from memory_core.stores.interface import Store
+from memory_core.stores.values import IndexedFile
 
 MOST_READ, LONGEST_READ = 64, 64 * 1024  # notes, and bytes of each; others are read again by whoever records them
-MOST_FRESH = 2000  # chunks that are kept in memory
 
 log = logging.getLogger(__name__)
 
@@ -44,35 +43,40 @@ class SyncContext:
     Attributes:
         config: The agent's.
         store: The index to bring up to date.
+        choose: Called with the recorded outage as the sync has found it, to set the four that follow; None leaves them.
         provider: Makes embeddings; None makes none, because none are wanted or because of `problem`.
         problem: Why the configured provider could not be opened.
+        embeds: Pending embeddings are requested in this sync.
+        verifies: The provider is asked for the dimensions of its vectors, even where nothing is pending.
         progress: Called with how far the sync is.
         stop: Once it is set, the sync ends with `SyncStopped` at its next step.
         every_session: Session logs are indexed however little they have grown.
-        embeds: Pending embeddings are requested in this sync.
-        verifies: The provider is asked for the dimensions of its vectors, even where nothing is pending.
         counts: The result so far.
         may_change_unseen: Something may change, or become readable, without an event in the folders that are watched.
         files: Those that may have changed as they were listed, for whoever records them; None where none were.
         read: Notes of those as they were read, as long as they are few.
-        fresh: Chunks that this sync has inserted, by id: in an index that was complete, only these lack embeddings. None once
-            they are too many to be kept, or where more than these may lack some.
+        generation: Of the index at the end of the sync.
+        outage: The record of a provider's outage that the index holds then, as `Outage.to_json` wrote it.
+        held: The files that the index holds at the end of a sync that has changed some; None if it has not.
     """
 
     config: AgentConfig
-    store: SyncStore
-    provider: EmbeddingProvider | None
+    store: Store
+    choose: Callable[[str | None], None] | None = None
+    provider: EmbeddingProvider | None = None
     problem: ProviderError | None = None
+    embeds: bool = True
+    verifies: bool = False
     progress: ProgressCallback | None = None
     stop: threading.Event | None = None
     every_session: bool = True
-    embeds: bool = True
-    verifies: bool = False
     counts: SyncCounts = field(default_factory=SyncCounts)
     may_change_unseen: bool = False
     files: Sequence[MemoryFile] | None = None
     read: dict[tuple[str, str], NoteText] = field(default_factory=dict)
-    fresh: dict[int, PreparedChunk] | None = None
+    generation: str = "0"
+    outage: str | None = None
+    held: Sequence[IndexedFile] | None = None
 
     def report_progress(self, progress: Progress) -> None:
         """Report how far the sync is; a sync can be stopped here, as nothing is half done.
@@ -88,13 +92,6 @@ class SyncContext:
         """Raise SyncStopped once the sync was asked to stop: what fails from then on fails because of that."""
         if self.stop is not None and self.stop.is_set():
             raise SyncStopped("the memory was closed during a sync")
-
-    def record_fresh(self, inserted: Mapping[int, PreparedChunk]) -> None:
-        """Keep chunks that were inserted, until they are too many."""
-        if self.fresh is not None:
-            self.fresh.update(inserted)
-            if len(self.fresh) > MOST_FRESH:
-                self.fresh = None
 
     def record_read(self, file: MemoryFile, note: NoteText) -> None:
         """Keep a note that was read, while they are few."""

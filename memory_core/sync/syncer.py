@@ -6,18 +6,20 @@ a good index, and the next one goes on from there: it finds changed files by com
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
 import time
-from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from memory_core.config.settings import Chunking
 from memory_core.errors import FileUnreadable
-from memory_core.records import MemoryFile, Progress, SyncReport
+from memory_core.records import FileStamp, MemoryFile, Progress, SyncReport
 from memory_core.sources import session_logs
 from memory_core.sources.notes import NoteText, find_note_date, read_note
-from memory_core.stores.values import IndexedFile, PreparedChunk, PreparedFile, StagedFile, SyncState
+from memory_core.stores.interface import SyncReader, Writer
+from memory_core.stores.values import IndexedFile, PreparedChunk, PreparedFile, SyncState
 from memory_core.sync.backfill import Backfill
 from memory_core.sync.changes import Changes, Sources
 from memory_core.sync.context import SyncContext
@@ -31,9 +33,9 @@ CUT_VERSION = (
 )
 RECORD_SECONDS = 60.0  # a sync that changed nothing is recorded this often, so that most searches write nothing
 FILES_STEP = 64  # files that are committed together, unless they are long
+EMBEDDED_CHUNKS_STEP = 2000  # chunks whose embeddings are made together before a rebuild puts them
 CHUNKS_STEP = 500  # chunks from which on is committed, as other writers wait meanwhile
-REBUILT_FILES_STEP = 16  # files that a rebuild commits together, unless they are long
-REBUILT_CHUNKS_STEP = 1000  # chunks after which it commits: 16,000 at once kept another writer waiting for 1.5 s
+WHOLE_CHUNKS = 100_000  # that a rebuild puts in one transaction; of more it commits some at a time
 MERGE_FROM = 0.25  # share of the files that is new, from which all of the keyword index is merged
 
 
@@ -64,6 +66,36 @@ def cut(file: MemoryFile, note: NoteText, chunking: Chunking) -> PreparedFile:
     )
 
 
+@dataclass(slots=True)
+class _FileChanges:
+    """Changes to the files of an index that are committed together."""
+
+    gone: list[int] = field(default_factory=list)
+    touched: list[tuple[int, FileStamp]] = field(default_factory=list)
+    failed: list[tuple[MemoryFile, str]] = field(default_factory=list)
+    prepared: list[PreparedFile] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if there is nothing to commit."""
+        return not (self.gone or self.touched or self.failed or self.prepared)
+
+    @property
+    def is_large(self) -> bool:
+        """True once it is to be committed."""
+        return len(self.prepared) >= FILES_STEP or sum(len(each.chunks) for each in self.prepared) >= CHUNKS_STEP
+
+    def write(self, writer: Writer) -> int | None:
+        """Write the changes; return the id of the first chunk that was inserted, None if none was."""
+        if self.gone:
+            writer.drop_files(self.gone)
+        for file_id, stamp in self.touched:
+            writer.touch_file(file_id, stamp)
+        for file, reason in self.failed:
+            writer.set_file_error(file, reason)
+        return writer.put_files(self.prepared) if self.prepared else None
+
+
 class Syncer:
     """One sync of one index: make it, and `run` it once while holding the store's lock."""
 
@@ -72,11 +104,18 @@ class Syncer:
         self._store = context.store
         self._counts = context.counts
         self._backfill = Backfill(context)
+        self._identity = make_identity(context.config.search.chunking)
+        self._state = SyncState()  # as the sync has found it
         self._digest: str | None = None  # of the files as they were looked at, once the index agrees with them
-        self._waiting: list[PreparedFile] = []  # to be committed together
+        self._batch = _FileChanges()
+        self._has_changed = False  # the content of the index, in this sync
+        self._first_new: int | None = None  # the lowest id of the chunks that were inserted, above those of all others
+        self._files = self._chunks = 0  # in the index
+        self._cuts_anew = False  # this is a rebuild
+        self._writer: Writer | None = None  # of a rebuild that is one transaction
 
     def run(self, *, force: bool = False) -> SyncReport:
-        """Compare, cut, store, embed.
+        """Compare, cut, store, embed. One changed file takes one transaction that reads and three that write.
 
         Raises:
             StoreError: The index cannot be written; what was committed stays good.
@@ -84,12 +123,7 @@ class Syncer:
         """
         started = time.monotonic()
         self._store.prepare()
-        self._context.fresh = {} if self._backfill.is_complete() else None
-        reindexed = self._index_text(force=force)
-        if reindexed:
-            self._context.fresh = None
-        self._backfill.run()
-        self._tidy(reindexed=reindexed)
+        reindexed = self._sync(force=force)
         report = self._report(reindexed, time.monotonic() - started)
         log.info(
             "sync of agent %s: %d files, %d added, %d changed, %d removed, %d embedded, %d pending, %d failed, %.2f s",
@@ -98,152 +132,202 @@ class Syncer:
         )  # fmt: skip
         return report
 
-    def _index_text(self, *, force: bool) -> bool:
-        """Store the text of what changed; return True when everything was cut anew."""
-        config = self._context.config
+    def _sync(self, *, force: bool) -> bool:
+        """Bring the index up to date; return True when everything was cut anew."""
+        context, config = self._context, self._context.config
         if not config.workspace.is_dir():
             self._counts.warnings.append(f"{config.workspace}: there is no such workspace")
-        state = self._store.load_state()
-        wanted = make_identity(config.search.chunking)
         sources = Sources(config)
-        self._context.may_change_unseen = sources.may_change_unseen
+        context.may_change_unseen = sources.may_change_unseen
         digest = None if sources.has_failures else sources.digest()
-        taken_over = self._take_over(state)
-        if digest is not None and state.digest == digest and state.identity == wanted and not (force or taken_over):
+        workspace = os.path.realpath(config.workspace)
+        with self._store.read() as reader:
+            self._state, spaces = reader.load_state(), reader.list_spaces()
+            self._look(reader)
+            taken_over = self._state.workspace != workspace
+            changes = None if taken_over else self._compare(reader, sources, digest, force=force)
+        if context.choose is not None:
+            context.choose(context.outage)
+        self._backfill.look(self._state, spaces)
+        if changes is None and not taken_over and self._backfill.is_idle and not self._wants_record():
+            return False
+        if taken_over:
+            with self._store.write() as writer:
+                self._take_over(writer, workspace)
+                changes = self._compare(writer, sources, digest, force=True)
+            self._backfill.look(self._state, spaces)
+        self._backfill.verify()
+        reindexed = False
+        if changes is not None:
+            self._counts.failures += sources.failures
+            reindexed = not changes.is_first and (force or self._state.identity != self._identity)
+            self._counts.removed = len(changes.gone)
+            self._batch.gone += [row.id for row in changes.gone]
+            deltas = config.search.sync.sessions
+            if reindexed:
+                context.files = sources.list()
+                self._rebuild(changes)
+            else:
+                context.files = changes.select_files(every_session=context.every_session or taken_over, deltas=deltas)
+                self._counts.unchanged = changes.count - len(context.files)
+                self._update(changes)
+            is_whole = reindexed or len(context.files) == len(changes.changed)
+            self._digest = digest if is_whole and not self._counts.failures else None
+        self._backfill.run(self._since)
+        self._end(reindexed=reindexed)
+        return reindexed
+
+    def _compare(self, reader: SyncReader, sources: Sources, digest: str | None, *, force: bool) -> Changes | None:
+        """Return the difference between the files and the index; None if a digest says that there is none."""
+        cuts_anew = force or self._state.identity != self._identity
+        if not cuts_anew and digest is not None and self._state.digest == digest:
             self._counts.unchanged, self._digest = len(sources), digest
-            return False
-        self._counts.failures += sources.failures
-        changes = Changes.between(sources, self._store)
-        if not changes.is_first and (force or state.identity != wanted):
-            self._context.files = sources.list()
-            self._rebuild(self._context.files, changes.list_hidden_files(), wanted)
-            self._counts.removed = len(changes.gone)
-            self._digest = None if self._counts.failures else digest
-            return True
-        if state.identity != wanted:
-            self._store.set_identity(wanted)
-        if changes.is_first:
-            self._context.fresh = {}
-        is_whole = self._update(changes, every_session=self._context.every_session or taken_over)
-        self._digest = digest if is_whole and not self._counts.failures else None
-        return False
+            return None
+        return Changes.between(sources, reader, every_row=cuts_anew)
 
-    def _take_over(self, state: SyncState) -> bool:
-        """Drop the notes of another workspace; two that share an index push each other out of it."""
-        workspace = os.path.realpath(self._context.config.workspace)
-        if state.workspace == workspace:
-            return False
-        if state.workspace is not None and self._store.list_files():
+    def _take_over(self, writer: Writer, workspace: str) -> None:
+        """Drop the notes of another workspace; two that share an index push each other out of it.
+
+        The name and the notes change in one transaction, or a search could meet the notes of one workspace under the name of
+        another. Embeddings are kept.
+        """
+        held = [file.id for file in writer.list_files()]
+        if self._state.workspace is not None and held:
             self._counts.warnings.append(
-                f"this index held the notes of {state.workspace}, which those of {workspace} replace; to keep both, put"
-                " {workspaceKey} into memorySearch.store.path, or name an agent for each with --agent"
+                f"this index held the notes of {self._state.workspace}, which those of {workspace} replace; to keep both,"
+                " put {workspaceKey} into memorySearch.store.path, or name an agent for each with --agent"
             )
-        self._store.take_over(workspace)
-        return True
+        if held:
+            writer.drop_files(held)
+            self._has_changed = True
+        writer.save_state(workspace=workspace)
+        self._state = writer.load_state()
 
-    def _update(self, changes: Changes, *, every_session: bool) -> bool:
-        """Index what changed; return False if some changed file was left for later."""
-        if changes.gone:
-            self._store.drop_files([row.id for row in changes.gone])
-            self._counts.removed = len(changes.gone)
-        deltas = self._context.config.search.sync.sessions
-        todo = changes.select_files(every_session=every_session, deltas=deltas)
-        self._counts.unchanged = changes.count - len(todo)
-        self._context.files = todo
+    @property
+    def _since(self) -> int | None:
+        """The id of the first chunk that may lack embeddings; None if none does."""
+        return self._first_new if self._backfill.is_complete and not self._cuts_anew else 0
+
+    def _rebuild(self, changes: Changes) -> None:
+        """Cut every file anew; those that cannot be read or looked at stay as they are.
+
+        The embeddings that the new text needs are made before it is put, in one transaction unless there is very much: whoever
+        searches meanwhile finds the old text with its embeddings. A rebuild that is stopped begins again at the next sync.
+        """
+        self._cuts_anew = True
+        if self._backfill.may_embed:
+            waiting: list[PreparedFile] = []
+            for file in self._context.files or ():
+                self._context.check_stop()
+                with contextlib.suppress(FileUnreadable):  # `_update_file` meets it, too, and tells
+                    waiting.append(cut(file, read_text(file), self._context.config.search.chunking))
+                if sum(len(each.chunks) for each in waiting) >= EMBEDDED_CHUNKS_STEP:
+                    self._backfill.embed_ahead(waiting)
+                    waiting = []
+            self._backfill.embed_ahead(waiting)
+        with contextlib.ExitStack() as whole:
+            if self._chunks <= WHOLE_CHUNKS:
+                self._writer = whole.enter_context(self._store.write())
+            self._update(changes)
+            self._writer = None
+
+    def _update(self, changes: Changes) -> None:
+        """Index the files of the context."""
+        todo = self._context.files or ()
         for number, file in enumerate(todo):
             self._context.report_progress(Progress(phase="files", done=number, total=len(todo), path=file.path))
             self._update_file(file, changes.find_indexed(file))
-            if len(self._waiting) >= FILES_STEP or sum(len(each.chunks) for each in self._waiting) >= CHUNKS_STEP:
+            if self._batch.is_large:
                 self._commit()
-        self._commit()
+        self._commit(is_last=True)
         if todo:
             self._context.report_progress(Progress(phase="files", done=len(todo), total=len(todo)))
-        return len(todo) == len(changes.changed)
 
     def _update_file(self, file: MemoryFile, row: IndexedFile | None) -> None:
         try:
             note = read_text(file)
         except FileUnreadable as error:
             known = row.error if row is not None else None
-            if self._context.record_failure(file, error, known=known):
-                self._store.set_file_error(file, error.reason)
+            if self._context.record_failure(file, error, known=known) and known != error.reason:
+                self._batch.failed.append((file, error.reason))
             return
-        if row is not None and row.hash == note.hash:
+        if row is not None and row.hash == note.hash and not self._cuts_anew:
             self._counts.unchanged += 1
             if row.stamp != note.stamp or row.error is not None:
-                self._store.touch_file(row.id, note.stamp)
+                self._batch.touched.append((row.id, note.stamp))
             return
+        if row is not None and self._cuts_anew:  # all of its rows are made anew, whatever is wrong with them
+            self._batch.gone.append(row.id)
         self._context.record_read(file, note)
-        self._waiting.append(self._cut(file, note))
-        if row is None or not row.hash:
+        self._batch.prepared.append(self._cut(file, note))
+        if (row is None or not row.hash) and not self._cuts_anew:
             self._counts.added += 1
         else:
             self._counts.changed += 1
 
-    def _commit(self) -> None:
-        if self._waiting:
-            self._context.record_fresh(self._store.put_files(self._waiting))
-            self._waiting = []
-
-    def _rebuild(self, listed: Sequence[MemoryFile], hidden: Sequence[MemoryFile], identity: str) -> None:
-        """Cut every file anew into an index beside the one that serves, embed what it needs, and switch to it.
-
-        When this is stopped, at any point, the new index serves nobody, and the next sync discards it.
-
-        Args:
-            listed: The files to cut; those that cannot be read are taken over, with the reason.
-            hidden: Files that cannot be looked at now; they are taken over from the index that serves.
-            identity: Of the new index.
-        """
-        staged = self._store.begin_rebuild()
-        waiting: list[StagedFile] = []
-        for number, file in enumerate(listed):
-            self._context.report_progress(Progress(phase="files", done=number, total=len(listed), path=file.path))
-            try:
-                waiting.append(StagedFile(file, self._cut(file, read_text(file))))
-                self._counts.changed += 1
-            except FileUnreadable as error:
-                reason = error.reason if self._context.record_failure(file, error) else None
-                waiting.append(StagedFile(file, self._store.load_file(file), reason))
-            chunks = sum(len(each.prepared.chunks) for each in waiting if each.prepared)
-            if len(waiting) >= REBUILT_FILES_STEP or chunks >= REBUILT_CHUNKS_STEP:
-                staged.put_files(waiting)
-                waiting = []
-        staged.put_files(waiting)
-        for file in hidden:
-            staged.put_files([StagedFile(file, self._store.load_file(file))])
-        self._backfill.embed_staged(staged)
-        log.debug("switching to the new tables")
-        staged.switch(identity=identity)
-        self._context.report_progress(Progress(phase="files", done=len(listed), total=len(listed)))
+    def _commit(self, *, is_last: bool = False) -> None:
+        """Commit the batch; with the last one, find what lacks an embedding."""
+        batch, self._batch = self._batch, _FileChanges()
+        if batch.is_empty and self._state.identity == self._identity and not (is_last and self._has_changed):
+            return
+        with contextlib.nullcontext(self._writer) if self._writer is not None else self._store.write() as writer:
+            first = batch.write(writer)
+            if first is not None:
+                self._first_new = first if self._first_new is None else min(first, self._first_new)
+            if is_last or not self._cuts_anew:  # a rebuild that is stopped begins again
+                writer.save_state(identity=self._identity)
+            if is_last:
+                self._backfill.plan(writer, self._since)
+        self._has_changed |= bool(batch.gone or batch.prepared)
 
     def _cut(self, file: MemoryFile, note: NoteText) -> PreparedFile:
         if note.replaced:
             self._counts.warnings.append(f"{file.path}: bytes that are not UTF-8 were replaced")
         return cut(file, note, self._context.config.search.chunking)
 
-    def _tidy(self, *, reindexed: bool) -> None:
-        """Record the time; after a change, also one of a sync that was killed, evict embeddings and give back space."""
-        state = self._store.load_state()
-        if not state.tidy:
+    def _wants_record(self) -> bool:
+        """Return True if the index has to remember this sync although nothing has changed in it."""
+        last = self._state.last_sync
+        is_recent = last is not None and 0 <= time.time() - last < RECORD_SECONDS
+        return not (self._state.tidy and self._state.digest == self._digest and is_recent)
+
+    def _end(self, *, reindexed: bool) -> None:
+        """Let the embeddings serve, and record the sync; after a change, also of a sync that was killed, tidy the index."""
+        self._context.check_stop()
+        changed = self._has_changed or self._counts.embedded > 0
+        if self._backfill.has_ended and not (changed or self._wants_record()):
+            with self._store.read() as reader:
+                self._look(reader)
+            return
+        new = self._counts.added + self._counts.changed
+        tidies = changed or not self._state.tidy
+        whole = tidies and (reindexed or new >= MERGE_FROM * (new + self._counts.unchanged))
+        cache = self._context.config.search.cache
+        with self._store.write() as writer:
+            if tidies:
+                writer.tidy(keep=cache.max_entries if cache.enabled else 0)
+            self._backfill.end(writer)
+            writer.save_state(last_sync=time.time(), digest=self._digest, tidy=not whole)
+            self._look(writer)
+            if changed:
+                self._context.held = writer.list_files()
+        if tidies:
             log.debug("giving back space")
-            cache = self._context.config.search.cache
-            self._store.evict_embeddings(keep=cache.max_entries if cache.enabled else 0)
-            new = self._counts.added + self._counts.changed
-            self._context.check_stop()
-            whole = reindexed or new >= MERGE_FROM * (new + self._counts.unchanged)
-            for _ in self._store.merge_keywords(whole=whole):
+            for _ in self._store.tidy(whole=whole):
                 self._context.check_stop()
-            self._store.give_back_space()
-        now = time.time()
-        recorded = state.tidy and state.digest == self._digest
-        if not recorded or state.last_sync is None or not 0 <= now - state.last_sync < RECORD_SECONDS:
-            self._store.record_sync(now, digest=self._digest)
+        if whole:
+            with self._store.write() as writer:
+                writer.save_state(tidy=True)
+
+    def _look(self, reader: SyncReader) -> None:
+        """Read the figures of the report, and what the index remembers for others."""
+        self._files, self._chunks = reader.count_indexed()
+        self._context.generation, self._context.outage = reader.load_generation(), reader.load_outage()
 
     def _report(self, reindexed: bool, seconds: float) -> SyncReport:
         counts = self._counts
         return SyncReport(
-            files=self._store.count_files(), chunks=self._store.count_chunks(), added=counts.added,
+            files=self._files, chunks=self._chunks, added=counts.added,
             changed=counts.changed, removed=counts.removed, unchanged=counts.unchanged, embedded=counts.embedded,
             cached=counts.cached, pending=counts.pending, failures=tuple(counts.failures),
             warnings=tuple(counts.warnings), reindexed=reindexed, seconds=seconds,

@@ -138,7 +138,7 @@ def bench_search(report: Report, scratch: Path, chunks: int, target: float) -> N
 
 def plain_fts(path: Path, asked: Sequence[str]) -> float:
     from memory_core.stores.sqlite import open_reader
-    from memory_core.stores.sqlite.retrieval import match_expression
+    from memory_core.stores.sqlite.reader import match_expression
 
     connection = open_reader(path)
     turn = iter(asked)
@@ -154,7 +154,7 @@ def _numpy_product(path: Path) -> float:
     import numpy as np
 
     from memory_core.stores.sqlite import open_reader
-    from memory_core.stores.sqlite.distances import decode
+    from memory_core.stores.sqlite.encoding import decode
 
     connection = open_reader(path)
     dimensions = int(connection.execute("SELECT max(dimensions) FROM spaces").get)

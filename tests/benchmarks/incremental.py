@@ -20,7 +20,7 @@ from pathlib import Path
 from memory_core.config.settings import Chunking, SearchSettings
 from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.embeddings.static import StaticProvider
-from memory_core.stores.sqlite.store import Store
+from memory_core.stores.sqlite.store import SqliteStore
 from memory_core.stores.sqlite.vectors import VectorIndex
 from tests.index import Index
 
@@ -90,14 +90,14 @@ def versions() -> Iterator[int]:
 def longest_held_up(index: Index, provider: EmbeddingProvider) -> None:
     """Rebuild the whole index, and how long a reader and another writer had to wait meanwhile at most."""
     ended, slowest = threading.Event(), {"reader": 0.0, "writer": 0.0}
-    store = Store(index.config.store_path)
+    store = SqliteStore(index.config.store_path)
 
     def read() -> None:
-        with store.read() as connection:
+        with store.database.read() as connection:
             connection.execute("SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH 'harbour' LIMIT 50").fetchall()
 
     def write() -> None:
-        with store.write(content=False):
+        with store.database.write():
             pass
 
     def go_on(who: str, work: Callable[[], None]) -> None:

@@ -117,21 +117,38 @@ def search(kind: str, path: Path) -> None:
     answers = []
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "main.sqlite"
-        store = store_module.Store(file)
-        store.vectors = vectors_module.VectorIndex(Vector())
-        writer = writer_module.StoreWriter(store)
-        writer.prepare()
-        space_id = writer.add_space(space)
-        put_windows(store, count)
-        for numbers in (range(first, min(first + STEP, count)) for first in range(0, count, STEP)):
-            windows = values_module.EmbeddedWindows(
-                [*map(make_hash, numbers)], np.array(rows[numbers.start : numbers.stop])
-            )
-            writer.put_embeddings(space_id, windows, serve=False)
-        writer.serve(space_id, complete=True)
+        steps = (range(first, min(first + STEP, count)) for first in range(0, count, STEP))
+        embedded = (
+            values_module.EmbeddedWindows([*map(make_hash, each)], np.array(rows[each.start : each.stop]))
+            for each in steps
+        )
+        if hasattr(store_module, "SqliteStore"):
+            store = store_module.SqliteStore(file, vectors=vectors_module.VectorIndex(Vector()))
+            with store.database.write() as connection:
+                put_windows(connection, count)
+            with store.write() as writer:
+                space_id = writer.add_space(space)
+            for windows in embedded:
+                with store.write() as writer:
+                    writer.put_embeddings(space_id, windows)
+            with store.write() as writer:
+                writer.save_state(serving=space_id)
+            read = store.database.read
+        else:  # the former version, which `--beside` names
+            store = store_module.Store(file)
+            store.vectors = vectors_module.VectorIndex(Vector())
+            writer = writer_module.StoreWriter(store)
+            writer.prepare()
+            space_id = writer.add_space(space)
+            with store.write() as connection:
+                put_windows(connection, count)
+            for windows in embedded:
+                writer.put_embeddings(space_id, windows, serve=False)
+            writer.serve(space_id, complete=True)
+            read = store.read
         for question in np.array(rows[count:]):
             begun = time.perf_counter()
-            with store.read() as connection:
+            with read() as connection:
                 found = store.vectors.find_nearest(connection, space_id, question, max(DEPTHS))
             milliseconds = (time.perf_counter() - begun) * 1000
             answers.append((milliseconds, [int.from_bytes(each.hash, "big") for each in found[: max(DEPTHS)]]))
@@ -144,21 +161,20 @@ def make_hash(number: int) -> bytes:
     return number.to_bytes(16, "big")
 
 
-def put_windows(store: Any, count: int) -> None:
+def put_windows(connection: Any, count: int) -> None:
     """Let chunks of one file hold windows, so that their embeddings count as used."""
-    with store.write() as connection:
-        connection.execute(
-            "INSERT INTO files (id, source, path, hash, mtime_ns, size) VALUES (1, 'memory', 'a.md', x'01', 0, 0)"
-        )
-        connection.executemany(
-            "INSERT INTO chunks (id, file_id, start_line, end_line, hash, context, text, units)"
-            " VALUES (?, 1, 1, 1, x'01', '', '', x'')",
-            [(number + 1,) for number in range(-(-count // WINDOWS))],
-        )
-        connection.executemany(
-            "INSERT INTO windows (chunk_id, first, last, hash) VALUES (?, ?, ?, ?)",
-            [(n // WINDOWS + 1, n % WINDOWS, n % WINDOWS, make_hash(n)) for n in range(count)],
-        )
+    connection.execute(
+        "INSERT INTO files (id, source, path, hash, mtime_ns, size) VALUES (1, 'memory', 'a.md', x'01', 0, 0)"
+    )
+    connection.executemany(
+        "INSERT INTO chunks (id, file_id, start_line, end_line, hash, context, text, units)"
+        " VALUES (?, 1, 1, 1, x'01', '', '', x'')",
+        [(number + 1,) for number in range(-(-count // WINDOWS))],
+    )
+    connection.executemany(
+        "INSERT INTO windows (chunk_id, first, last, hash) VALUES (?, ?, ?, ?)",
+        [(n // WINDOWS + 1, n % WINDOWS, n % WINDOWS, make_hash(n)) for n in range(count)],
+    )
 
 
 def find_best(path: Path) -> list[list[int]]:

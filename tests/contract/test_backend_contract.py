@@ -43,7 +43,7 @@ def on_qmd(config: AgentConfig, request: pytest.FixtureRequest) -> BackendContex
 
 def on_postgres(config: AgentConfig, request: pytest.FixtureRequest) -> BackendContext:
     """On a real server, in a database of its own."""
-    from memory_core.stores.postgres.settings import PostgresConfig
+    from memory_core.stores.postgres import PostgresConfig
     from tests.servers.postgres import make_database
 
     made: dict[str, PostgresConfig] = request.node.stash.setdefault(MADE, {})

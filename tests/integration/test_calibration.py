@@ -12,8 +12,8 @@ import pytest
 from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider
 from memory_core.embeddings.static import CALIBRATION, StaticProvider
 from memory_core.records import Calibration
-from memory_core.stores.sqlite.migrations import MIGRATIONS
-from memory_core.stores.sqlite.spaces import find_space, load_calibration
+from memory_core.stores.sqlite.schema import MIGRATIONS
+from memory_core.stores.sqlite.state import list_spaces, load_calibration
 from tests.fakes.providers import CountingProvider
 from tests.index import Index, make_older
 
@@ -40,8 +40,8 @@ def index(tmp_path: Path) -> Iterator[Index]:
 
 
 def held(index: Index, provider: EmbeddingProvider) -> tuple[Calibration, int] | None:
-    with index.store.read() as connection:
-        space_id = find_space(connection, provider.space)
+    with index.store.database.read() as connection:
+        space_id = list_spaces(connection)[provider.space]
         assert space_id is not None
         return load_calibration(connection, space_id)
 

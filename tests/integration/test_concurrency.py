@@ -152,7 +152,7 @@ def test_a_crowd_on_one_index(tmp_path: Path) -> None:
         print(f"\n{role}: {calls} calls, {stale} stale, slowest {max(one['slowest'] for one in mine):.2f} s", end="")
     assert all(one["count"] for one in told)
 
-    with index.writer.lock():
+    with index.store.lock():
         pass  # nobody left it behind
     index.sync(StaticProvider())
     twin = Index(workspace, tmp_path / "twin", SEARCH)

@@ -19,7 +19,7 @@ import memory_core
 from memory_core import CallContext
 from memory_core.errors import StoreError
 from memory_core.stores.sqlite import is_refused_statement, open_reader, translate_errors
-from memory_core.stores.sqlite.repair import find_damage
+from memory_core.stores.sqlite.upkeep import find_damage
 from tests.command import REPOSITORY
 from tests.servers.openai import OpenAIServer
 

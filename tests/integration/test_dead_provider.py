@@ -23,7 +23,7 @@ from memory_core.config.settings import QuerySettings, Remote, SearchSettings, S
 from memory_core.embeddings.outage import AWAITED, REPLACED, Outage
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Access, Query, SearchResult
-from memory_core.stores.sqlite.store import Store
+from memory_core.stores.sqlite.store import SqliteStore
 from tests.command import Command
 from tests.servers.loopback import Reply, Request, openai_error
 from tests.servers.openai import OpenAIServer
@@ -171,10 +171,10 @@ def test_the_index_is_not_held_while_the_provider_works(tmp_path: Path) -> None:
         try:
             answer = threads.submit(world.ask)
             assert server.held.wait(60)
-            with closing(Store(tmp_path / "main.sqlite")) as store:
-                with store.write() as connection:
+            with closing(SqliteStore(tmp_path / "main.sqlite")) as store:
+                with store.database.write() as connection:
                     connection.execute("INSERT INTO meta VALUES ('test', '1')")
-                with store.maintain() as connection:
+                with store.database.maintain() as connection:
                     busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
         finally:
             server.released.set()

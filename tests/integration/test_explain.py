@@ -232,7 +232,7 @@ def test_a_passage_without_an_embedding_is_named(tmp_path: Path) -> None:
     provider = CountingProvider()
     provider.refused = {"- Oysters are sold on the quay.", "Oysters are sold on the quay."}
     index.sync(provider)
-    with index.store.reading() as reader:
+    with index.store.read() as reader:
         serving = reader.load_serving_space()
         assert serving is not None
         explainer = Explainer(Query(text="harbour dredging"), NotePlace(path="memory/b.md"))
@@ -429,7 +429,7 @@ def test_an_explanation_costs_half_a_search_more_at_most(tmp_path: Path) -> None
         index.note(f"memory/{number}.md", f"- Heron {number} at the pond.\n\n- The boat {number % 7} is green.\n")
     index.sync(CountingProvider())
     query = Query(text="where is the green boat at the pond?")
-    with index.store.reading() as reader:
+    with index.store.read() as reader:
 
         def search() -> pipeline.Trace:
             return pipeline.search(reader, query, Hybrid(), vectors=None, today=date(2026, 4, 1))

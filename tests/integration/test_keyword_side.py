@@ -22,8 +22,7 @@ from memory_core.search.candidates import TermCounts, find_candidates
 from memory_core.search.pipeline import search
 from memory_core.search.question import analyse
 from memory_core.search.scores import Weights
-from memory_core.stores.sqlite import maintenance, retrieval
-from memory_core.stores.sqlite.vectors import VectorIndex
+from memory_core.stores.sqlite import reader, upkeep
 from tests.index import Index
 from tests.integration.test_sync import prose
 
@@ -42,13 +41,13 @@ def found(
 ) -> list[Hit]:
     """The hits by keyword alone, whatever their score."""
     query = Query(text=text, min_score=0.0, after=after, max_snippet_chars=max_snippet_chars, max_results=count)
-    with index.store.reading() as reader:
+    with index.store.read() as reader:
         return [*search(reader, query, Hybrid(), vectors=None, today=TODAY).hits]
 
 
 def passing(index: Index, text: str) -> list[Hit]:
     """The hits by keyword alone that the default minScore lets pass."""
-    with index.store.reading() as reader:
+    with index.store.read() as reader:
         return [*search(reader, Query(text=text), Hybrid(), vectors=None, today=TODAY).hits]
 
 
@@ -69,7 +68,7 @@ def test_counts_are_those_of_the_keyword_index(
         for number, lines in enumerate(notes):
             index.note(f"memory/{number}.md", "\n".join(lines))
         index.sync()
-        with index.store.reading() as reader:
+        with index.store.read() as reader:
             question = analyse(reader, "kettle violin harbour 東京 café E11000", TODAY)
             query = Query(text="", max_results=100)
             offered, _ = find_candidates(reader, question, query, Weights(0.0, 1.0), multiplier=4, near={})
@@ -104,7 +103,7 @@ def test_a_cjk_statement_calls_to_mind_what_shares_single_characters_with_it(ind
     index.sync()
     assert [hit.path for hit in passing(index, "他真的怕黑。")] == ["memory/a.md"]
     assert passing(index, "他真的怕黑吗") == []  # a question is meant literally
-    with index.store.reading() as reader:
+    with index.store.read() as reader:
         assert [term.text for term in analyse(reader, "他真的怕黑，也怕雷。", TODAY).characters] == ["怕", "雷"]
         assert analyse(reader, "Thunder scares him, as 怕 says it.", TODAY).characters == ()
 
@@ -156,9 +155,9 @@ def many(index: Index) -> Index:
 def test_common_words_that_are_not_looked_for_alone_change_nothing(
     text: str, many: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retrieval, "MAX_HITS", 10**6)
+    monkeypatch.setattr("memory_core.stores.values.MAX_HITS", 10**6)
     all_looked_at = found(many, text)
-    monkeypatch.setattr(retrieval, "MAX_HITS", 20)
+    monkeypatch.setattr("memory_core.stores.values.MAX_HITS", 20)
     few_looked_at = found(many, text)
     assert [(hit.path, hit.score) for hit in few_looked_at] == [(hit.path, hit.score) for hit in all_looked_at]
     assert len(few_looked_at) == 6
@@ -170,16 +169,16 @@ def test_words_that_half_of_the_chunks_hold_change_nothing_where_others_find_eno
 ) -> None:
     assert [hit.path for hit in found(many, text)]
     matched: list[str] = []
-    match_rarest = retrieval._match_rarest
+    match_rarest = reader._match_rarest
 
     def match(*given: Any) -> str:
         matched.append(match_rarest(*given))
         return matched[-1]
 
-    monkeypatch.setattr(retrieval, "_match_rarest", match)
+    monkeypatch.setattr(reader, "_match_rarest", match)
     without = [(hit.path, hit.score) for hit in found(many, text)]
     assert ("harbour" in matched[0]) == ("violin" not in text)  # 50 of the 150 chunks, more than are looked at
-    monkeypatch.setattr(retrieval, "_leave_out_weightless", lambda terms, *_: terms)
+    monkeypatch.setattr(reader, "_leave_out_weightless", lambda terms, *_: terms)
     assert [(hit.path, hit.score) for hit in found(many, text)] == without
     assert "harbour" in matched[1]
 
@@ -187,7 +186,7 @@ def test_words_that_half_of_the_chunks_hold_change_nothing_where_others_find_eno
 def test_a_common_word_finds_the_notes_of_a_period_where_no_rare_one_stands(
     many: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retrieval, "MAX_HITS", 20)
+    monkeypatch.setattr("memory_core.stores.values.MAX_HITS", 20)
     index = many
     index.note("memory/2026-07-01.md", "harbour\n")
     index.sync()
@@ -225,7 +224,7 @@ def test_a_small_sync_does_not_wait_until_all_of_a_large_keyword_index_is_merged
     index.sync()
     assert pieces(index) == 1
     with closing(apsw.Connection(str(index.config.store_path))) as db:
-        assert int(db.execute("SELECT count(*) FROM chunks_fts_data").get) > 2 * maintenance.SMALL_MERGE_PAGES
+        assert int(db.execute("SELECT count(*) FROM chunks_fts_data").get) > 2 * upkeep.SMALL_MERGE_PAGES
     index.note("memory/1.md", prose(3, start=500))
     index.sync()
     assert pieces(index) == 2
@@ -240,7 +239,7 @@ def test_front_matter_dates_and_names_a_note_and_leaves_others_alone(tmp_path: P
     )
     index.note("memory/other.md", "# Other\n\nThe shed has a new roof.\n")
     index.sync()
-    with index.store.read() as connection:
+    with index.store.database.read() as connection:
         rows = connection.execute(
             "SELECT f.path, f.date, c.context FROM chunks c JOIN files f ON f.id = c.file_id ORDER BY c.start_line"
         ).fetchall()
@@ -248,8 +247,7 @@ def test_front_matter_dates_and_names_a_note_and_leaves_others_alone(tmp_path: P
     assert len(pond) > 2
     assert all(day == "2025-07-14" and "Koi project, waterworks" in str(context) for day, context in pond)
     assert [row[1:] for row in rows if row[0] == "memory/other.md"] == [(None, "Other")]
-    with index.store.read() as connection:
-        reader = retrieval.StoreReader(connection, VectorIndex(index.search.store.vector))
+    with index.store.read() as reader:
         for text, after, before, paths in (
             ("fish pond plan", None, date(2025, 7, 14), {"memory/pond.md"}),
             ("fish pond plan", date(2025, 7, 15), None, set()),

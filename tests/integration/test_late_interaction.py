@@ -60,7 +60,7 @@ def bits(index: Index) -> Any:
 def compared(index: Index, provider: TokenProvider) -> tuple[list[float] | None, list[IndexedChunk], Question]:
     """The nearness of the units of all candidates."""
     parts = [part for part, _ in split_question(QUESTION)]
-    with index.store.reading() as reader:
+    with index.store.read() as reader:
         serving = reader.load_serving_space()
         assert serving is not None
         asked = provider.embed_query_tokens(parts)
@@ -115,7 +115,7 @@ def _today() -> date:
 def _windows(index: Index, found: Sequence[IndexedChunk]) -> list[str]:
     """For every unit of the chunks the text of its window."""
     texts = []
-    with index.store.read() as connection:
+    with index.store.database.read() as connection:
         for chunk in found:
             own = [chunk.text[unit.start : unit.end] for unit in chunk.units]
             rows = connection.execute("SELECT first, last FROM windows WHERE chunk_id = ? ORDER BY 1", (chunk.id,))
@@ -137,7 +137,7 @@ def test_units_are_compared_as_by_hand(index: Index, provider: TokenProvider) ->
 def test_units_are_compared_as_by_hand_with_the_table_of_the_static_model(index: Index) -> None:
     model = StaticProvider()
     index.sync(model)
-    with index.store.reading() as reader:
+    with index.store.read() as reader:
         question = analyse(reader, QUESTION, _today())
         candidates, _ = find_candidates(
             reader, question, Query(text=QUESTION), Weights(0.0, 1.0), multiplier=4, near={}
@@ -209,7 +209,7 @@ def test_tokens_of_evicted_embeddings_go_too(index: Index, provider: TokenProvid
     index.sync(provider)
     index.note("memory/a.md", prose(1))
     index.sync(provider)
-    with index.store.read() as connection:
+    with index.store.database.read() as connection:
         strays = connection.execute(
             "SELECT count(*) FROM token_bits WHERE embedding_id NOT IN (SELECT id FROM embedding_cache)"
         ).get
@@ -271,7 +271,7 @@ def searched(index: Index, provider: TokenProvider, text: str, *, hybrid: Hybrid
     """A search in the space that serves, without a threshold and one line a passage."""
     asked = provider.embed_query_tokens([part for part, _ in split_question(text)])
     query = replace(Query(text=text), min_score=0.0, max_snippet_chars=10)
-    with index.store.reading() as reader:
+    with index.store.read() as reader:
         serving = reader.load_serving_space()
         assert serving is not None
         vectors = VectorQuery(serving.id, asked.row, DEFAULT, asked)

@@ -18,7 +18,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SearchSettings, SyncSettings
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Query
-from memory_core.stores.sqlite.store import Store
+from memory_core.stores.sqlite.store import SqliteStore
 
 Open = Callable[[], BuiltinBackend]
 QUESTIONS, FIRST, SEARCHES = 50, 150, 1000
@@ -83,9 +83,9 @@ def test_a_reader_in_its_transaction_stops_neither_searches_nor_a_writer(
     first, second = open_backend(), open_backend()
     first.memory_sync(force=False, progress=None)
     count = "SELECT count(*) FROM files"
-    store = Store(tmp_path / "main.sqlite")
+    store = SqliteStore(tmp_path / "main.sqlite")
     try:
-        with store.read() as connection:
+        with store.database.read() as connection:
             assert connection.execute(count).get == 20
             assert find(first, "kettle") == find(second, "kettle") != []
             (workspace / "memory" / "2026-06-01.md").write_text("A violin was bought.\n", encoding="utf-8")
@@ -93,7 +93,7 @@ def test_a_reader_in_its_transaction_stops_neither_searches_nor_a_writer(
             assert report.added == 1
             assert find(first, "violin") == ["memory/2026-06-01.md"]
             assert connection.execute(count).get == 20  # of the moment at which it began
-        with store.read() as connection:
+        with store.database.read() as connection:
             assert connection.execute(count).get == 21
     finally:
         store.close()
@@ -104,9 +104,9 @@ def test_a_writer_in_its_transaction_stops_no_search(open_backend: Open, tmp_pat
     backend.memory_sync(force=False, progress=None)
     before = find(backend, "kettle")
     assert before
-    store = Store(tmp_path / "main.sqlite")
+    store = SqliteStore(tmp_path / "main.sqlite")
     try:
-        with store.write() as connection:
+        with store.database.write() as connection:
             connection.execute("UPDATE files SET date = '2026-05-02'")
             assert find(backend, "kettle") == before
             assert find(open_backend(), "kettle") == before

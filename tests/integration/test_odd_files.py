@@ -11,7 +11,7 @@ import pytest
 from memory_core.records import Query
 from memory_core.search.pipeline import search
 from memory_core.sources import notes, pages
-from memory_core.stores.sqlite.retrieval import StoreReader
+from memory_core.stores.sqlite.reader import SqliteReader
 from memory_core.stores.sqlite.vectors import VectorIndex
 from tests.index import Index
 
@@ -31,8 +31,8 @@ def index(tmp_path: Path) -> Index:
 
 def shown(index: Index, question: str) -> list[tuple[str, str]]:
     """Path and snippet of what keywords find."""
-    with index.store.read() as connection:
-        reader = StoreReader(connection, VectorIndex(index.search.store.vector))
+    with index.store.database.read() as connection:
+        reader = SqliteReader(connection, VectorIndex(index.search.store.vector))
         hits = search(reader, Query(text=question, min_score=0), index.search.query.hybrid, vectors=None).hits
     return [(hit.path, hit.snippet) for hit in hits]
 

@@ -40,7 +40,7 @@ def index(tmp_path: Path) -> Index:
 
 def test_it_serves_before_the_next_sync(index: Index) -> None:
     provider = CountingProvider(dimensions=DIMENSIONS)
-    with index.store.reading() as reader:
+    with index.store.read() as reader:
         chunks = reader.load_chunks(range(1, reader.count_chunks() + 1))
         assert {chunk.path for chunk in chunks} == {f"memory/2026-01-0{n + 1}.md" for n in range(5)}
         serving = reader.load_serving_space()

@@ -18,7 +18,7 @@ from memory_core.config.settings import ProviderAccount, QuerySettings, Remote, 
 from memory_core.embeddings import outage
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Access, Query, SearchResult, Status, SyncReport
-from memory_core.stores.sqlite.store import Store
+from memory_core.stores.sqlite.store import SqliteStore
 from tests.servers.loopback import Reply, openai_error
 from tests.servers.openai import OpenAIServer
 
@@ -302,7 +302,7 @@ def test_a_question_never_meets_vectors_of_another_model(world: World) -> None:
     world.sync()
     assert world.ask().provider == "mistral"
     rows: set[tuple[int, int]] = set()
-    with Store(world.config.store_path).read() as connection:
+    with SqliteStore(world.config.store_path).database.read() as connection:
         rows.update(
             connection.execute(
                 "SELECT s.dimensions, length(e.embedding) / 4 FROM embedding_cache e JOIN spaces s ON s.id = e.space_id"

@@ -22,9 +22,9 @@ from tests.waiting import HANG_GUARD_SECONDS
 READING = """
 import sys
 from pathlib import Path
-from memory_core.stores.sqlite.store import Store
-store = Store(Path(sys.argv[1]))
-with store.reading() as reader:
+from memory_core.stores.sqlite.store import SqliteStore
+store = SqliteStore(Path(sys.argv[1]))
+with store.read() as reader:
     assert not reader.is_empty()
     before = reader.count_phrase("harbour"), reader.count_phrase("lighthouse")
     print("reading", flush=True)

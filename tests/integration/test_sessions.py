@@ -173,7 +173,7 @@ def test_only_the_agents_own_logs_are_read(tmp_path: Path, logs: Logs, index: In
     os.mkfifo(logs.folder / "pipe.jsonl")
     assert places(backend, "violin") == [("sessions", "sessions/own.jsonl", 1, 1)]
     assert [file.path for file in session_logs.list_sessions(index.config).files] == ["sessions/own.jsonl"]
-    with index.store.read() as connection:
+    with index.store.database.read() as connection:
         assert connection.execute("SELECT path FROM files").fetchall() == [("sessions/own.jsonl",)]
 
 
@@ -227,9 +227,9 @@ def test_a_log_that_cannot_be_read_keeps_what_was_indexed(logs: Logs, index: Ind
         assert [failure.reason for failure in report.failures] == [
             "is too large: 536,870,913 bytes, and session logs are read up to 536,870,912"
         ]
-        with index.store.read() as connection:
+        with index.store.database.read() as connection:
             assert connection.execute("SELECT text FROM chunks").get == "User: violin"
-        with index.store.reading() as reader:
+        with index.store.read() as reader:
             assert list(reader.load_log_lines("sessions", "sessions/a.jsonl")) == [2, 2]
 
 
@@ -361,14 +361,14 @@ def test_appending_ends_in_the_index_that_a_rebuild_makes_and_embeds_nothing_twi
         text = "\n".join(f"- item {number}.{item} of the harbour list, which is long enough" for item in range(8))
         logs.add("a.jsonl", message(role, text), {"type": "custom"})
         index.sync(provider)
-        with index.store.reading() as reader:
+        with index.store.read() as reader:
             lines = list(reader.load_log_lines("sessions", "sessions/a.jsonl"))
         assert lines[-1] == 2 * number + 1 - 2 * (role == "toolResult")
     appended = index.content(provider)
     index.sync(provider, force=True)
     assert index.content(provider) == appended
     assert len(provider.sent) == len(set(provider.sent))
-    with index.store.reading() as reader:
+    with index.store.read() as reader:
         assert list(reader.load_log_lines("sessions", "sessions/a.jsonl")) == lines
 
 
@@ -441,14 +441,14 @@ def test_a_session_key_leads_to_its_log(logs: Logs, index: Index) -> None:
     assert [file and file.path for file in found] == [
         "sessions/id-1.jsonl", "sessions/id-2-topic-7.jsonl", None, None, None,
     ]  # fmt: skip
-    wanted = [wants_sync(index.config, index.writer, key) for key in keys]
+    wanted = [wants_sync(index.config, index.store, key) for key in keys]
     assert wanted == [False, True, True, True, True]  # too little, enough, and where it is not known
     off = replace(index.config, search=replace(index.config.search, sources=("memory",)))
-    assert not wants_sync(off, index.writer, "unheard of")
+    assert not wants_sync(off, index.store, "unheard of")
     index.sync()
-    assert not any(wants_sync(index.config, index.writer, key) for key in keys[:2])
+    assert not any(wants_sync(index.config, index.store, key) for key in keys[:2])
     logs.add("id-1.jsonl", *grown(5))
-    assert wants_sync(index.config, index.writer, keys[0])
+    assert wants_sync(index.config, index.store, keys[0])
 
 
 @pytest.mark.parametrize("watch", [True, False], ids=["watched", "told by the host"])

@@ -25,7 +25,7 @@ from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.embeddings.static import StaticProvider
 from memory_core.errors import ProviderUnavailable, SyncBusy, SyncStopped
 from memory_core.records import Progress
-from memory_core.stores.sqlite.spaces import load_serving_space
+from memory_core.stores.sqlite.state import load_serving_space
 from tests.command import REPOSITORY, Command, as_ordinary_owner
 from tests.fakes.providers import CountingProvider
 from tests.index import Index, changes
@@ -164,7 +164,7 @@ class Edits(RuleBasedStateMachine):
         self.index.sync()
         assert self.index.content() == rebuilt(self.index)
 
-    @precondition(lambda self: self.index.store.exists())
+    @precondition(lambda self: self.index.store.database.exists())
     @rule()
     def nothing_changes_twice(self) -> None:
         self.index.sync(self.provider)
@@ -228,7 +228,7 @@ def test_a_line_at_the_top_of_a_long_note_sends_no_text_again(
 
 
 def _chunk_rows(index: Index) -> set[tuple[int, bytes]]:
-    with index.store.read() as connection:
+    with index.store.database.read() as connection:
         return set(connection.execute("SELECT id, hash FROM chunks"))
 
 
@@ -276,7 +276,6 @@ def test_many_fresh_chunks_are_embedded_as_few_are(
     at_the_end = Index(index.workspace, tmp_path / "other", index.search)
     wanted = at_the_end.sync(provider)
     monkeypatch.setattr("memory_core.sync.syncer.FILES_STEP", 4)
-    monkeypatch.setattr("memory_core.sync.context.MOST_FRESH", 6)
     if stopped:
         stop = threading.Event()
 
@@ -338,7 +337,7 @@ def test_a_text_that_is_always_refused_keeps_no_other_waiting(index: Index, prov
     report = index.sync(provider)
     assert report.pending == 1
     assert report.embedded == len(set(provider.sent))
-    with index.store.read() as connection:
+    with index.store.database.read() as connection:
         serving = load_serving_space(connection)
     assert serving is not None
     assert serving.space == provider.space
@@ -404,7 +403,7 @@ def test_a_provider_that_cannot_be_opened_leaves_the_space_that_serves(
 
 
 def _serving(index: Index) -> str | None:
-    with index.store.read() as connection:
+    with index.store.database.read() as connection:
         found = load_serving_space(connection)
     return None if found is None else found.space.model
 
@@ -424,7 +423,7 @@ def test_only_as_many_unused_embeddings_are_kept_as_configured(index: Index, pro
 
 
 def _embeddings(index: Index) -> int:
-    with index.store.read() as connection:
+    with index.store.database.read() as connection:
         return int(connection.execute("SELECT count(*) FROM embedding_cache").get)
 
 
@@ -584,9 +583,9 @@ def test_notes_of_another_workspace_replace_those_of_the_first_with_a_word(index
 
 def test_only_one_syncs_at_a_time(index: Index) -> None:
     index.note("memory/a.md", prose(5))
-    with index.writer.lock(), pytest.raises(SyncBusy), index.writer.lock():
+    with index.store.lock(), pytest.raises(SyncBusy), index.store.lock():
         pass
-    with index.writer.lock():
+    with index.store.lock():
         pass
 
 

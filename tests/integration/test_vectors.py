@@ -21,7 +21,7 @@ from memory_core.config.settings import Cache, SearchSettings, Vector
 from memory_core.embeddings.static import StaticProvider
 from memory_core.errors import StoreCorrupt
 from memory_core.stores.sqlite import load_vec0, vectors
-from memory_core.stores.sqlite.spaces import add_space, find_space
+from memory_core.stores.sqlite.state import add_space, list_spaces
 from memory_core.stores.sqlite.vectors import NearWindow, VectorIndex
 from tests.command import REPOSITORY
 from tests.fakes.providers import CountingProvider
@@ -193,7 +193,7 @@ def test_old_texts_do_not_crowd_out_new_ones(index: Index, provider: CountingPro
         index.sync(provider)
     query = provider.embed_query("harbour dentist paints fence")
     found = near(index, provider, query, limit=30)
-    with index.store.read() as connection:
+    with index.store.database.read() as connection:
         held = {row[0] for row in connection.execute("SELECT hash FROM windows")}
     assert len(found) >= min(30, len(held))
     assert all(one.hash in held for one in found)
@@ -244,7 +244,7 @@ def test_vectors_that_lie_in_one_cone_are_told_apart_by_their_signs(
     hashes = [n.to_bytes(16, "big") for n in range(len(rows))]
     index.note("MEMORY.md", prose(3))
     index.sync(None)
-    with index.store.write() as connection:
+    with index.store.database.write() as connection:
         space_id = add_space(connection, CountingProvider(dimensions=64).space)
         connection.executemany(
             "INSERT INTO embedding_cache (space_id, hash, embedding, updated_at) VALUES (?, ?, ?, 0)",
@@ -258,13 +258,13 @@ def test_vectors_that_lie_in_one_cone_are_told_apart_by_their_signs(
         index.vectors.add_signs(connection, space_id)
     found = 0
     for number in range(0, 3000, 300):
-        with index.store.read() as connection:
+        with index.store.database.read() as connection:
             nearest = index.vectors.find_nearest(connection, space_id, rows[number], 10)[:10]
         best = {hashes[n] for n in np.argsort(-(rows @ rows[number]))[:10]}
         assert nearest[0].hash == hashes[number]
         found += len(best & {one.hash for one in nearest})
     assert found >= 70  # of 100
-    with index.store.read() as connection:
+    with index.store.database.read() as connection:
         bits = b"".join(
             row[0] for row in cast("list[tuple[bytes]]", connection.execute("SELECT bits FROM signs").fetchall())
         )
@@ -276,7 +276,7 @@ def test_a_vector_without_direction_is_never_near(index: Index, provider: Counti
     index.vectors = VectorIndex(Vector(enabled=enabled))
     index.note("MEMORY.md", prose(20))
     index.sync(provider)
-    with index.store.write() as connection:
+    with index.store.database.write() as connection:
         connection.execute("UPDATE embedding_cache SET embedding = zeroblob(length(embedding)) WHERE id = 1")
         (key,) = connection.execute("SELECT hash FROM embedding_cache WHERE id = 1").fetchall()[0]
     found = near(index, provider, provider.embed_query("harbour"), limit=500)
@@ -293,7 +293,7 @@ def test_an_embedding_of_another_length_is_damage(
     index.note("MEMORY.md", prose(60))
     index.vectors = VectorIndex(Vector(enabled=enabled), exact_limit=limit)
     index.sync(provider)
-    with index.store.write() as connection:
+    with index.store.database.write() as connection:
         connection.execute("UPDATE embedding_cache SET embedding = substr(embedding, 5)")
     with pytest.raises(StoreCorrupt):
         near(index, provider, provider.embed_query("harbour"), limit=5)
@@ -315,16 +315,16 @@ def test_another_index_file_is_read(index: Index, provider: CountingProvider) ->
 
 def near(index: Index, provider: CountingProvider, query: NDArray[np.float32], *, limit: int = 50) -> list[NearWindow]:
     assert index.vectors is not None
-    with index.store.read() as connection:
-        space_id = find_space(connection, provider.space)
+    with index.store.database.read() as connection:
+        space_id = list_spaces(connection)[provider.space]
         assert space_id is not None
         return index.vectors.find_nearest(connection, space_id, query, limit)
 
 
 def compare_all(index: Index, provider: CountingProvider, query: NDArray[np.float32]) -> list[tuple[bytes, float]]:
     """All windows with their cosines, best first, by numpy alone."""
-    with index.store.read() as connection:
-        space_id = find_space(connection, provider.space)
+    with index.store.database.read() as connection:
+        space_id = list_spaces(connection)[provider.space]
         rows = connection.execute(
             "SELECT hash, embedding FROM embedding_cache e WHERE space_id = ?"
             " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)",
@@ -338,8 +338,8 @@ def compare_all(index: Index, provider: CountingProvider, query: NDArray[np.floa
 
 def signs(index: Index, provider: CountingProvider) -> set[bytes]:
     """The texts whose signs the index holds in the provider's space; signs without an embedding count as b""."""
-    with index.store.read() as connection:
-        space_id = find_space(connection, provider.space)
+    with index.store.database.read() as connection:
+        space_id = list_spaces(connection)[provider.space]
         rows = connection.execute("SELECT id, hash FROM embedding_cache WHERE space_id = ?", (space_id,)).fetchall()
         blocks = connection.execute("SELECT ids FROM signs WHERE space_id = ?", (space_id,)).fetchall()
     texts = dict(cast("list[tuple[int, bytes]]", rows))
@@ -352,8 +352,8 @@ def signs(index: Index, provider: CountingProvider) -> set[bytes]:
 
 def embeddings(index: Index, provider: CountingProvider) -> set[bytes]:
     """All texts that have an embedding in the provider's space."""
-    with index.store.read() as connection:
-        space_id = find_space(connection, provider.space)
+    with index.store.database.read() as connection:
+        space_id = list_spaces(connection)[provider.space]
         return {
             row[0] for row in connection.execute("SELECT hash FROM embedding_cache WHERE space_id = ?", (space_id,))
         }

@@ -166,7 +166,7 @@ def test_notes_of_the_other_workspace_are_gone_before_the_index_says_it_is_ours(
 
     with pytest.raises(SyncStopped):
         index.sync(progress=stop)
-    with index.store.reading() as reader:
+    with index.store.read() as reader:
         assert reader.is_empty()
     index.close()
 

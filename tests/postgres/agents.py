@@ -10,7 +10,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.fields import Secret
 from memory_core.config.settings import SearchSettings
 from memory_core.hookspecs import BackendContext
-from memory_core.stores.postgres.settings import PostgresConfig
+from memory_core.stores.postgres import PostgresConfig
 
 
 def open_agent(

@@ -184,7 +184,7 @@ class Crew:
             tenant="shared", workspace=self._folder / "notes",
         )  # fmt: skip
         try:
-            with backend._server.reading() as reader, self._connect() as admin:
+            with backend._server.read() as reader, self._connect() as admin:
                 paths = [path for (path,) in admin.execute("SELECT path FROM notes WHERE hash <> ''").fetchall()]
                 return {path: f"{reader.load_text(path)}\n" for path in paths}
         finally:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import traceback
-from typing import Any
 
 import psycopg
 import pytest
@@ -143,6 +142,8 @@ def send_a_part(connections: Connections, dsn: str) -> None:
         cursor.connection.pgconn.send_flush_request()
         cursor.connection.pgconn.flush()
         with psycopg.connect(dsn) as other:
+            held = "SELECT 1 FROM pg_locks WHERE relation = 'counters'::regclass"
+            assert eventually(lambda: other.execute(held).fetchone() is not None)  # the server has read the part
             other.execute("LOCK TABLE counters")  # waits until the server has ended the first transaction
 
 
@@ -154,21 +155,17 @@ def fall_asleep(connections: Connections, dsn: str) -> None:
         late.execute("INSERT INTO counters VALUES (2)")
 
 
-def test_a_read_alone_outlives_a_restart_of_the_server() -> None:
+def test_a_read_outlives_a_restart_of_the_server() -> None:
     server = RealServer()
     connections = Connections(Secret(make_database(server).admin_dsn), schema="public", limit_seconds=60.0, most=2)
     try:
-        assert connections.read_alone(read_one) == (1,)
+        assert ask(connections) == (1,)
         server.kill()
         server.start()
-        assert connections.read_alone(read_one) == (1,)
-        with pytest.raises(MemoryCoreError, match="nowhere"):
-            connections.read_alone(lambda cursor: cursor.execute("SELECT * FROM nowhere"))
-        assert connections.read_alone(read_one) == (1,)
+        assert ask(connections) == (1,)
+        with pytest.raises(MemoryCoreError, match="nowhere"), connections.transaction(READ) as cursor:
+            cursor.execute("SELECT * FROM nowhere")
+        assert ask(connections) == (1,)
     finally:
         connections.close()
         server.stop()
-
-
-def read_one(cursor: psycopg.Cursor[Any]) -> object:
-    return cursor.execute("SELECT 1").fetchone()

@@ -13,7 +13,8 @@ import pytest
 
 from memory_core.backends.postgres import PostgresBackend
 from memory_core.records import Query
-from memory_core.stores.postgres import reader, vectors
+from memory_core.stores.postgres import reader as reading
+from memory_core.stores.postgres import vectors
 from memory_core.stores.postgres.tenants import Tenant
 from tests.benchmarks.daily_notes import questions, write_daily_notes
 from tests.postgres.agents import open_agent
@@ -93,29 +94,29 @@ def test_what_a_large_tenant_adds_has_signs_at_once(grown: Grown) -> None:
 def test_few_compared_windows_find_nearly_the_same(grown: Grown, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the quarter of the windows that is nearest by its signs."""
     monkeypatch.setattr(vectors, "NEAREST", max(10, grown.count("true") // 4))
-    with grown.backend._server.read() as (cursor, tenants):
-        space = tenants[0].serving
+    with grown.backend._server.read() as reader:
+        space = reader.own.serving
         assert space is not None
         rng, held = np.random.default_rng(1), 0
-        for (row,) in cursor.execute("SELECT h::vector::real[] FROM embeddings ORDER BY hash LIMIT 20").fetchall():
+        for (row,) in reader.db.execute("SELECT h::vector::real[] FROM embeddings ORDER BY hash LIMIT 20").fetchall():
             vector = np.array(row, dtype=np.float32) + rng.normal(0, 0.03, len(row)).astype(np.float32)
             vector /= np.linalg.norm(vector)
             near, exact = (
-                vectors.find_nearest(cursor, several, space, vector, days=(None, None), depth=10)
-                for several in (tenants, [_as_small(tenants[0])])
+                vectors.find_nearest(reader.db, several, space, vector, days=(None, None), depth=10)
+                for several in ([reader.own], [_as_small(reader.own)])
             )
             held += len({*sorted(near, key=near.__getitem__)[-10:]} & {*sorted(exact, key=exact.__getitem__)[-10:]})
     assert held >= 0.8 * 200
 
 
 def test_a_period_of_a_large_tenant_is_searched_whole(grown: Grown) -> None:
-    with grown.backend._server.read() as (cursor, tenants):
-        assert tenants[0].serving is not None
-        ((row,),) = cursor.execute("SELECT h::vector::real[] FROM embeddings LIMIT 1").fetchall()
+    with grown.backend._server.read() as reader:
+        assert reader.own.serving is not None
+        ((row,),) = reader.db.execute("SELECT h::vector::real[] FROM embeddings LIMIT 1").fetchall()
         found = vectors.find_nearest(
-            cursor, tenants, tenants[0].serving, np.array(row), days=("1971-01-03", "1971-01-03"), depth=50
+            reader.db, [reader.own], reader.own.serving, np.array(row), days=("1971-01-03", "1971-01-03"), depth=50
         )
-        held = cursor.execute(
+        held = reader.db.execute(
             "SELECT c.id FROM chunks c JOIN notes n ON n.id = c.note_id WHERE n.path LIKE '%%1971-01-03%%'"
         ).fetchall()
     assert {*found} == {number for (number,) in held} != set()
@@ -130,18 +131,18 @@ def test_the_plans_use_the_indexes(grown: Grown) -> None:
         admin.execute("VACUUM ANALYZE")
         rare = "EXPLAIN SELECT c.id FROM chunks c WHERE c.tenant_id = ANY ('{1}') AND c.tsv @@ 'zebra'::tsquery"
         keyword = "\n".join(line for (line,) in admin.execute(rare.encode()).fetchall())
-    with grown.backend._server.read() as (cursor, tenants):
+    with grown.backend._server.read() as reader:
         values: dict[str, object] = {
-            "vector": vectors.write_vector(np.ones(256)), "space": tenants[0].serving, "dimensions": 256, "depth": 50,
-            "nearest": 10, "tenant": tenants[0].id, "tenants": [tenants[0].id],
+            "vector": vectors.write_vector(np.ones(256)), "space": reader.own.serving, "dimensions": 256, "depth": 50,
+            "nearest": 10, "tenant": reader.own.id, "tenants": [reader.own.id],
         }  # fmt: skip
         near, exact = (
-            "\n".join(line for (line,) in cursor.execute(b"EXPLAIN (ANALYZE) " + query, values).fetchall())
+            "\n".join(line for (line,) in reader.db.execute(b"EXPLAIN (ANALYZE) " + query, values).fetchall())
             for query in (vectors.write_near(dated=False), vectors.write_exact(dated=False))
         )
-        compared = "\n".join(line for (line,) in cursor.execute(
-            f"EXPLAIN {reader._ASKED} SELECT v FROM asked a CROSS JOIN LATERAL (SELECT v FROM {reader._OF_ASKED}) e".encode(),
-            {"space": tenants[0].serving, "tenants": [tenants[0].id], "ids": [1, 2, 3]},
+        compared = "\n".join(line for (line,) in reader.db.execute(
+            f"EXPLAIN {reading._ASKED} SELECT v FROM asked a CROSS JOIN LATERAL (SELECT v FROM {reading._OF_ASKED}) e".encode(),
+            {"space": reader.own.serving, "tenants": [reader.own.id], "ids": [1, 2, 3]},
         ).fetchall())  # fmt: skip
     assert re.search(r"Index Scan using embeddings_\d+_pkey", compared)
     assert re.search(r"Scan (?:using|on) windows_\d+_pkey", compared)

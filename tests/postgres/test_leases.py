@@ -77,7 +77,7 @@ def test_a_lease_of_somebody_else_is_waited_for(whose: str, tmp_path: Path) -> N
     backend = open_agent(tmp_path, "ada", database.add_role("ada", writes=("ada",)), database.schema)
     try:
         hold(database, holders[whose])
-        with pytest.raises(SyncBusy), backend._writer.lock():
+        with pytest.raises(SyncBusy), backend._server.lock():
             pass
     finally:
         backend.memory_close()
@@ -98,9 +98,9 @@ def test_two_syncs_of_one_process_wait_for_each_other(tmp_path: Path) -> None:
     dsn = database.add_role("ada", writes=("ada",))
     one, other = (open_agent(tmp_path, "ada", dsn, database.schema) for _ in range(2))
     try:
-        with one._writer.lock(), pytest.raises(SyncBusy), other._writer.lock():
+        with one._server.lock(), pytest.raises(SyncBusy), other._server.lock():
             pass
-        with other._writer.lock():
+        with other._server.lock():
             pass
     finally:
         one.memory_close()
@@ -111,7 +111,7 @@ def test_a_lease_that_could_not_be_taken_is_not_held(tmp_path: Path, server: Rea
     database = make_database(server)
     backend = open_agent(tmp_path, "ada", database.add_role("ada", writes=("ada",)), database.schema)
     server.kill()
-    with pytest.raises(BackendUnavailable), backend._writer.lock():
+    with pytest.raises(BackendUnavailable), backend._server.lock():
         pass
     backend.memory_close()
     assert not tenants.held_here

@@ -17,8 +17,7 @@ from memory_core.config.description import describe
 from memory_core.config.load import load_config
 from memory_core.config.settings import MemorySettings
 from memory_core.errors import SyncBusy
-from memory_core.records import Query, SearchResult, Space
-from memory_core.stores.postgres import writer as writing
+from memory_core.records import Query, SearchResult
 from tests.postgres.agents import open_agent
 from tests.servers.postgres import Database, RealServer, make_database
 from tests.waiting import eventually
@@ -100,27 +99,16 @@ def test_a_push_under_an_older_lease_is_refused(tmp_path: Path) -> None:
     note = tmp_path / "ada/notes/MEMORY.md"
     note.write_text("The gate is green.\n")
     late.memory_sync(False, None)
-    pushes = late._writer
-    assert isinstance(pushes, writing.PostgresWriter)
-    with pushes.lock():
+    with late._server.lock():
         stolen = open_agent(tmp_path, "ada", dsn, database.schema)
         with psycopg.connect(database.admin_dsn) as admin:
             admin.execute(f"UPDATE {database.schema}.tenants SET lease_until = now() - interval '1 second'".encode())
         note.write_text("The gate is brown.\n")
         assert stolen.memory_sync(False, None).changed == 1
-        with pytest.raises(SyncBusy):
-            pushes.drop_files([row.id for row in pushes.list_files()])
-        remembered = pushes.load_state()
-        space = Space(provider="p", model="m", endpoint="e", input_type="i", dimensions=3)
-        for stale in (
-            lambda: pushes.set_identity("stale"),
-            lambda: pushes.serve(12345, complete=True),
-            lambda: pushes.record_sync(1.0, digest="stale"),
-            lambda: pushes.add_space(space),
-        ):
-            with pytest.raises(SyncBusy):
-                stale()
-        assert pushes.load_state() == remembered
+        with pytest.raises(SyncBusy), late._server.write() as writer:
+            writer.drop_files([row.id for row in writer.list_files()])
+        with late._server.read() as reader:
+            assert reader.count_chunks() == 1
     assert "brown" in stolen.memory_search(Query(text="gate")).hits[0].snippet
     late.memory_close()
     stolen.memory_close()

@@ -13,7 +13,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.fields import Secret
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Query, RelatedQuery, SearchResult
-from memory_core.stores.postgres.settings import PostgresConfig
+from memory_core.stores.postgres import PostgresConfig
 from tests.command import SAMPLE
 from tests.retrieval_sets import amid_others
 from tests.servers.postgres import make_database

@@ -16,7 +16,7 @@ from memory_core.items.store.rows import Filter, Standing
 from memory_core.records import Space
 from memory_core.search.scores import inverse_document_frequency
 from memory_core.stores.sqlite import Connection
-from memory_core.stores.sqlite.distances import load_distances, write_distance
+from memory_core.stores.sqlite.encoding import load_distances, write_distance
 from memory_core.text.terms import cut_cjk, extract_words
 
 if TYPE_CHECKING:

@@ -1,1 +1,97 @@
-"""The tables on the server and all SQL for them: implements the reader of search and the writer of sync."""
+"""An agent's tenant on a PostgreSQL server: its settings are here, the tables and all SQL for them in the modules.
+
+Nothing here imports psycopg, which is an extra of the distribution.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from memory_core.config.fields import InvalidField, Secret, Section, about
+from memory_core.errors import BackendUnavailable
+
+NAME = "postgres"
+DSN_VARIABLE = "MEMORY_CORE_POSTGRES_DSN"
+_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,39}")
+_TENANT = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_FILE = "file:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresConfig(Section):
+    """The section `memory.postgres`."""
+
+    dsn: Secret | None = field(
+        default=None,
+        metadata=about(
+            'Where the server is: a connection string, "${NAME}" for an environment variable, or "file:PATH" for a file'
+            " that holds it; without it, the variable MEMORY_CORE_POSTGRES_DSN is read."
+        ),
+    )
+    schema: str = field(default="memory_core", metadata=about("The schema that `memory-core postgres init` made."))
+    tenant: str = field(
+        default="{agentId}", metadata=about("The tenant to which this agent's notes go; {agentId} is the agent's id.")
+    )
+    tenants: tuple[str, ...] = field(
+        default=(), metadata=about("More tenants whose notes are searched, as far as this agent's role may read them.")
+    )
+    pool: int = field(default=4, metadata=about("The most connections of one agent's process.", ge=2, le=100))
+    statement_timeout_ms: int = field(
+        default=1500, metadata=about("How long one statement may take, in milliseconds.", ge=100, le=600_000)
+    )
+    vectors: Literal["float32", "halfvec"] = field(
+        default="float32",
+        metadata=about(
+            'How vectors are stored; "halfvec" halves them. Those of the built-in model always are halfvec.'
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        if not _SCHEMA.fullmatch(self.schema):
+            raise InvalidField("schema", "expected a name of lower-case letters, digits and _, at most 40")
+        for name, value in (("tenant", self.tenant), *(("tenants", each) for each in self.tenants)):
+            if not _TENANT.fullmatch(value.replace("{agentId}", "main")):
+                raise InvalidField(name, "expected names of lower-case letters, digits, _, . and -, at most 64")
+
+    @property
+    def statement_seconds(self) -> float:
+        """The time that one statement may take."""
+        return self.statement_timeout_ms / 1000
+
+    def list_tenants(self, agent: str) -> tuple[str, ...]:
+        """Return the names of the tenants to search: the agent's own, then the others."""
+        named = [each.replace("{agentId}", agent) for each in (self.tenant, *self.tenants)]
+        return tuple(dict.fromkeys(named))
+
+
+def read_dsn(dsn: Secret | None, environ: Mapping[str, str] = os.environ) -> Secret:
+    """Return the connection string to which the setting leads.
+
+    Raises:
+        BackendUnavailable: It leads nowhere; quotes nothing of it but names.
+    """
+    text = dsn.reveal().strip() if dsn is not None else f"${{{DSN_VARIABLE}}}"
+    if text.startswith(_FILE):
+        path = Path(text.removeprefix(_FILE)).expanduser()
+        try:
+            text = path.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is no text"
+            raise BackendUnavailable(NAME, f"the file of the DSN, {path}, cannot be read: {reason}") from error
+        if not text:
+            raise BackendUnavailable(NAME, f"the file of the DSN, {path}, is empty")
+        return Secret(text)
+    missing = [name for name in _VARIABLE.findall(text) if not environ.get(name)]
+    if missing:
+        raise BackendUnavailable(
+            NAME,
+            f"the environment variable {missing[0]} is not set",
+            action=f"set {missing[0]} to the DSN of the server, or memory.postgres.dsn to file:PATH",
+        )
+    return Secret(_VARIABLE.sub(lambda found: environ[found[1]], text))

@@ -6,21 +6,20 @@ import contextlib
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import psycopg
 from psycopg import errors as refused
 
 from memory_core.config.fields import Secret
 from memory_core.errors import BackendUnavailable, StoreError, StoreFull, StoreReadOnly
-from memory_core.stores.postgres.settings import NAME
+from memory_core.stores.postgres import NAME
 from memory_core.threads import Backoff, Cooldown, NoAnswer, start_call, wait_for
 
 Row = tuple[Any, ...]
-Value = TypeVar("Value")
 
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 # A host that falls asleep in the middle of a push lets go of the tenant after this, so that others can go on.
@@ -95,31 +94,6 @@ class Connections:
                 self._roll_back(connection)
                 raise
             self._put_back(connection)
-
-    def read_alone(self, work: Callable[[psycopg.Cursor[Row]], Value]) -> Value:
-        """Return what one statement reads, which needs no transaction around it: that saves two round trips.
-
-        Args:
-            work: Executes it; called again on another connection if this one was lost while nobody used it.
-
-        Raises:
-            BackendUnavailable, StoreReadOnly, StoreError: See `transaction`.
-        """
-        with self._take_place():
-            while True:
-                idle = self._take_idle()
-                connection = idle or self._connect()
-                try:
-                    with connection.cursor(binary=True) as cursor:
-                        found = work(cursor)
-                except BaseException as error:
-                    was_lost = isinstance(error, psycopg.OperationalError) and connection.closed
-                    self._roll_back(connection)
-                    if idle is None or not was_lost:
-                        raise
-                else:
-                    self._put_back(connection)
-                    return found
 
     def close(self) -> None:
         """Close all idle connections; may be called twice."""

@@ -10,9 +10,9 @@ from psycopg import sql
 
 from memory_core.config.fields import Secret
 from memory_core.errors import BackendError, InvalidArgument, StoreError, StoreReadOnly
+from memory_core.stores.postgres import NAME
 from memory_core.stores.postgres.connections import INIT, WRITE, Connections
 from memory_core.stores.postgres.schema import VERSION, render
-from memory_core.stores.postgres.settings import NAME
 from memory_core.stores.postgres.tenants import Cursor
 
 LOCK_SECONDS = 10  # that a command waits for agents

@@ -1,36 +1,32 @@
-"""The questions of a search as SQL for PostgreSQL: implements `stores.interface.Reader` over the tenants that may be read."""
+"""The questions of a search, over all tenants that may be read, and of a sync, about the agent's own, as SQL for PostgreSQL."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memory_core.embeddings.vectors import unpack_signs
-from memory_core.records import Unit
-from memory_core.stores.interface import best_of
-from memory_core.stores.postgres import vectors
-from memory_core.stores.postgres.settings import NAME
-from memory_core.stores.postgres.stems import (
-    Scorer,
-    list_lexemes,
-    quote,
-    read_vector,
-    stem,
-    write_query,
-)
-from memory_core.stores.postgres.tenants import OUTAGE, Cursor, Tenant, load_space
+from memory_core.records import Calibration, FileStamp, Space, Unit
+from memory_core.stores.interface import Place, best_of
+from memory_core.stores.postgres import NAME, vectors
+from memory_core.stores.postgres.stems import Scorer, list_lexemes, quote, read_vector, stem, write_query
+from memory_core.stores.postgres.tenants import Cursor, Tenant, load_space
 from memory_core.stores.values import (
     ChunkText,
     DateRange,
     IndexedChunk,
+    IndexedFile,
+    PendingWindow,
     ServingSpace,
+    SyncState,
     Term,
     WindowCosine,
     WindowTokens,
     count_rarest,
     pair_forms,
+    slice_units,
     spell,
 )
 from memory_core.text.languages import Language, stem_words
@@ -47,21 +43,26 @@ _ASKED = (
     " WHERE c.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s) AND w.last < cardinality(c.units) / 4)"
 )
 _OF_ASKED = "embeddings WHERE tenant_id = a.tenant_id AND space_id = %(space)s AND hash = a.hash OFFSET 0"
+_FILE = "SELECT id, source, path, hash, error, size, mtime_ns, ctime_ns, inode FROM notes WHERE tenant_id = %s"
 
 
 class PostgresReader:
-    """Implements `Reader`.
+    """Implements `stores.interface.Reader`.
 
     Args:
-        cursor: Inside a read transaction.
+        cursor: Inside a transaction.
         tenants: To search; the first is the agent's own.
         workspace: The agent's, whose notes the first tenant holds.
+
+    Attributes:
+        db: The cursor.
+        own: The agent's own tenant.
     """
 
     def __init__(self, cursor: Cursor, tenants: Sequence[Tenant], workspace: str) -> None:
-        self._db = cursor
+        self.db = cursor
+        self.own = tenants[0]
         self._tenants = tenants
-        self._own = tenants[0]
         self._ids = [each.id for each in tenants]
         self._workspace = workspace
         self._counts: dict[str, int] = {}  # by query, the number of chunks that match: a search asks for many twice
@@ -80,17 +81,17 @@ class PostgresReader:
 
     def load_generation(self) -> str:
         """See `Reader`. Syncs write the agent's own tenant only."""
-        return str(self._own.generation)
+        return str(self.own.generation)
 
     def load_outage(self) -> str | None:
         """See `Reader`."""
-        return self._own.meta.get(OUTAGE)
+        return self.own.outage
 
     def load_serving_space(self) -> ServingSpace | None:
         """See `Reader`. Of the other tenants, those are searched by meaning that have embeddings in the same space."""
         for tenant in self._tenants:
             if tenant.serving is not None:
-                return load_space(self._db, tenant.id, tenant.serving)
+                return load_space(self.db, tenant.id, tenant.serving)
         return None
 
     def stem(self, text: str) -> list[str]:
@@ -99,7 +100,7 @@ class PostgresReader:
 
     def count_by_stem(self, stems: Collection[str]) -> Mapping[str, int]:
         """See `Reader`."""
-        found = self._count({each: quote(each) for each in stems})
+        found = self._count_matches({each: quote(each) for each in stems})
         return {each: found[each] for each in stems if found[each]}
 
     def find_forms(self, words: Collection[str], languages: Sequence[Language]) -> Mapping[str, Sequence[str]]:
@@ -107,20 +108,20 @@ class PostgresReader:
         asked = [each for language in languages for each in stem_words(words, language)]
         if not asked:
             return {}
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT DISTINCT f.language, f.stem, f.word FROM word_forms f JOIN unnest(%s::text[], %s::text[]) a (language, stem)"
             " ON f.language = a.language AND f.stem = a.stem WHERE f.tenant_id = ANY (%s)",
             ([language for language, _, _ in asked], [each for _, each, _ in asked], self._ids),
         ).fetchall()
         # The table keeps words that no chunk holds any more.
-        held = self._count({word: write_query([word]) or quote(word) for _, _, word in rows})
+        held = self._count_matches({word: write_query([word]) or quote(word) for _, _, word in rows})
         return pair_forms(asked, (row for row in rows if held[row[2]]))
 
     def count_by_prefix(self, prefixes: Collection[str]) -> dict[str, int]:
         """See `Reader`."""
         if not prefixes:
             return {}
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT p.prefix, count_prefix(%s, p.prefix, p.query::tsquery)"
             " FROM unnest(%s::text[], %s::text[]) p (prefix, query)",
             (self._ids, [*prefixes], [f"{quote(prefix)}:*" for prefix in prefixes]),
@@ -141,7 +142,7 @@ class PostgresReader:
         if count < len(terms):  # as in builtin's expression, where the rarer ones stand twice
             spellings += spell(terms[:count])
         lexemes, prefixes = list_lexemes(spellings)
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT id, words, found FROM find_stems(%s, %s::tsquery, %s, %s, %s, %s)",
             (self._ids, query, lexemes, prefixes, *_to_days(dates)),
         ).fetchall()
@@ -158,13 +159,13 @@ class PostgresReader:
         self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
     ) -> dict[int, float]:
         """See `Reader`. Of a large tenant, the windows that are nearest by their signs are compared, else all."""
-        found = vectors.find_nearest(self._db, self._tenants, space_id, vector, days=_to_days(dates), depth=depth)
+        found = vectors.find_nearest(self.db, self._tenants, space_id, vector, days=_to_days(dates), depth=depth)
         return best_of(self, found, depth)
 
     def find_by_name(self, name: str, dates: DateRange, limit: int) -> Sequence[int]:
         """See `Reader`."""
         first, last = _to_days(dates)
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT c.id FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id"
             " WHERE n.tenant_id = ANY (%(tenants)s) AND c.tenant_id = ANY (%(tenants)s) AND (n.date = %(name)s"
             " OR lower(n.path) = %(name)s OR right(lower(n.path), length(%(name)s) + 1) = '/' || %(name)s)"
@@ -176,7 +177,7 @@ class PostgresReader:
 
     def sort_equals(self, ids: Collection[int]) -> Sequence[int]:
         """See `Reader`."""
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT c.id FROM chunks c JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
             " WHERE c.tenant_id = ANY (%(tenants)s) AND n.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s)"
             ' ORDER BY n.date IS NOT NULL, n.date DESC, n.source, n.path COLLATE "C", c.start_line, n.tenant_id',
@@ -187,7 +188,7 @@ class PostgresReader:
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """See `Reader`."""
         names = {each.id: each.name for each in self._tenants[1:]}
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT c.tenant_id, c.id, n.path, n.source, n.date, c.start_line, c.context, c.text, c.units"
             " FROM chunks c JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
             " WHERE c.tenant_id = ANY (%(tenants)s) AND n.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s)"
@@ -209,7 +210,7 @@ class PostgresReader:
         query = write_query([phrase])
         if not query:
             return ()
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT DISTINCT id FROM find_stems(%s, %s::tsquery, %s, %s, %s, %s)",
             (self._ids, query, *list_lexemes([phrase]), *_to_days(dates)),
         ).fetchall()
@@ -217,7 +218,7 @@ class PostgresReader:
 
     def find_beginnings(self) -> Collection[int]:
         """See `Reader`."""
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT DISTINCT ON (c.tenant_id, c.note_id) c.id FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id"
             " AND c.note_id = n.id WHERE n.tenant_id = ANY (%(tenants)s) AND c.tenant_id = ANY (%(tenants)s)"
             " AND n.source <> 'sessions' ORDER BY c.tenant_id, c.note_id, c.start_line, c.id",
@@ -227,7 +228,7 @@ class PostgresReader:
 
     def find_linking(self) -> Collection[int]:
         """See `Reader`."""
-        rows = self._db.execute("SELECT id FROM chunks WHERE tenant_id = ANY (%s) AND links", (self._ids,)).fetchall()
+        rows = self.db.execute("SELECT id FROM chunks WHERE tenant_id = ANY (%s) AND links", (self._ids,)).fetchall()
         return [row[0] for row in rows]
 
     def load_texts(self, ids: Collection[int], *, whole: bool) -> Sequence[ChunkText]:
@@ -237,7 +238,7 @@ class PostgresReader:
             "(c.tenant_id, c.note_id) IN (SELECT tenant_id, note_id FROM chunks WHERE tenant_id = ANY (%(tenants)s)"
             " AND id = ANY (%(ids)s))"
         )
-        rows = self._db.execute(
+        rows = self.db.execute(
             f"SELECT c.tenant_id, c.id, n.path, n.source, n.date, c.start_line, c.text FROM chunks c"
             " JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id WHERE c.tenant_id = ANY (%(tenants)s)"
             f" AND n.tenant_id = ANY (%(tenants)s) AND {same if whole else 'c.id = ANY (%(ids)s)'} AND n.source <> 'sessions'"
@@ -260,7 +261,7 @@ class PostgresReader:
         self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]
     ) -> Sequence[WindowCosine]:
         """See `Reader`."""
-        rows = self._db.execute(
+        rows = self.db.execute(
             f"{_ASKED} SELECT a.chunk_id, a.first, a.last, {vectors.COSINE} FROM asked a CROSS JOIN LATERAL (SELECT v, h"
             f" FROM {_OF_ASKED}) e WHERE {vectors.COMPARABLE}",
             {
@@ -272,7 +273,7 @@ class PostgresReader:
 
     def load_tokens(self, space_id: int, chunk_ids: Collection[int]) -> Sequence[WindowTokens] | None:
         """See `Reader`."""
-        rows = self._db.execute(
+        rows = self.db.execute(
             f"{_ASKED} SELECT a.chunk_id, a.first, a.last, s.dimensions, e.bits FROM asked a JOIN spaces s"
             " ON s.tenant_id = a.tenant_id AND s.id = %(space)s"
             f" LEFT JOIN LATERAL (SELECT bits FROM {_OF_ASKED}) e ON true",
@@ -290,7 +291,7 @@ class PostgresReader:
     def load_log_lines(self, source: str, path: str) -> Sequence[int]:
         """See `Reader`."""
         tenant, own = self._find_tenant(path)
-        row = self._db.execute(
+        row = self.db.execute(
             "SELECT lines FROM notes WHERE tenant_id = %s AND source = %s AND path = %s", (tenant.id, source, own)
         ).fetchone()
         return (row and row[0]) or ()
@@ -298,7 +299,7 @@ class PostgresReader:
     def load_text(self, path: str) -> str | None:
         """Return a note's text from its chunks, blank lines as blank as they may be; None if no tenant holds it."""
         tenant, own = self._find_tenant(path)
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT c.start_line, c.text FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id"
             " WHERE n.tenant_id = %s AND n.path = %s AND n.source <> 'sessions' AND n.hash <> ''",
             (tenant.id, own),
@@ -308,22 +309,125 @@ class PostgresReader:
             lines.update(enumerate(text.split("\n"), start))
         return "\n".join(lines.get(number, "") for number in range(1, max(lines) + 1)) if lines else None
 
+    # Files, what is remembered, and what waits for an embedding: of the agent's own tenant.
+
+    def list_files(self) -> list[IndexedFile]:
+        """See `Reader`."""
+        return [_to_indexed(row) for row in self.db.execute(_FILE, (self.own.id,)).fetchall()]
+
+    def list_stamps(self) -> dict[tuple[str, str], tuple[int, int, int, int] | None]:
+        """See `Reader`."""
+        query = "SELECT source, path, error, size, mtime_ns, ctime_ns, inode FROM notes WHERE tenant_id = %s"
+        return {
+            (source, path): (size, mtime, ctime, inode) if error is None else None
+            for source, path, error, size, mtime, ctime, inode in self.db.execute(query, (self.own.id,)).fetchall()
+        }
+
+    def find_file(self, source: str, path: str) -> IndexedFile | None:
+        """See `Reader`."""
+        row = self.db.execute(f"{_FILE} AND source = %s AND path = %s", (self.own.id, source, path)).fetchone()
+        return None if row is None else _to_indexed(row)
+
+    def count_indexed(self) -> tuple[int, int]:
+        """See `Reader`."""
+        return self._count("notes WHERE tenant_id = %(tenant)s AND hash <> ''"), self.own.chunks
+
+    def load_state(self) -> SyncState:
+        """See `Reader`."""
+        return self.own.load_state()
+
+    def list_spaces(self) -> dict[Space, int]:
+        """See `Reader`."""
+        rows = self.db.execute(
+            "SELECT id, provider, model, endpoint, input_type, dimensions FROM spaces WHERE tenant_id = %s ORDER BY made, id",
+            (self.own.id,),
+        ).fetchall()
+        return {
+            Space(
+                provider=provider, model=model, endpoint=endpoint, input_type=input_type, dimensions=dimensions
+            ): number
+            for number, provider, model, endpoint, input_type, dimensions in rows
+        }
+
+    def find_pending(
+        self, space_id: int | None, after: Place, limit: int, *, tokens: bool = False
+    ) -> tuple[list[PendingWindow], Place | None]:
+        """See `Reader`."""
+        rows = self.db.execute(
+            "SELECT w.chunk_id, w.first, w.last, w.hash, c.units, c.text FROM windows w JOIN chunks c"
+            " ON c.tenant_id = w.tenant_id AND c.id = w.chunk_id WHERE w.tenant_id = %(tenant)s"
+            f" AND (w.chunk_id, w.first) > (%(chunk)s, %(first)s) AND {_write_missing(tokens=tokens)}"
+            " ORDER BY w.chunk_id, w.first LIMIT %(limit)s",
+            {"tenant": self.own.id, "space": space_id, "chunk": after[0], "first": after[1], "limit": limit},
+        ).fetchall()
+        texts = {
+            key: slice_units(text, unpack_units(units)[first : last + 1]) for _, first, last, key, units, text in rows
+        }
+        return [PendingWindow(*each) for each in texts.items()], rows[-1][:2] if len(rows) == limit else None
+
+    def count_pending(self, space_id: int | None, *, since: int = 0, tokens: bool = False) -> int:
+        """See `Reader`."""
+        where = f"w.tenant_id = %(tenant)s AND w.chunk_id >= %(since)s AND {_write_missing(tokens=tokens)}"
+        return self._count(f"windows w WHERE {where}", "DISTINCT hash", space=space_id, since=since)
+
+    def count_windows(self, *, since: int = 0, distinct: bool = False) -> int:
+        """See `Reader`."""
+        where = "tenant_id = %(tenant)s AND chunk_id >= %(since)s"
+        return self._count(f"windows WHERE {where}", "DISTINCT hash" if distinct else "*", since=since)
+
+    def find_embedded(self, space_id: int, hashes: Collection[bytes], *, tokens: bool = False) -> set[bytes]:
+        """See `Reader`."""
+        found = self.db.execute(
+            "SELECT hash FROM embeddings WHERE tenant_id = %s AND space_id = %s AND hash = ANY (%s)"
+            f"{' AND bits IS NOT NULL' if tokens else ''}",
+            (self.own.id, space_id, list(hashes)),
+        ).fetchall()
+        return {row[0] for row in found}
+
+    def load_calibration(self, space_id: int) -> tuple[Calibration, int] | None:
+        """See `Reader`."""
+        row = self.db.execute(
+            "SELECT floor, span, judged FROM spaces WHERE tenant_id = %s AND id = %s AND floor IS NOT NULL",
+            (self.own.id, space_id),
+        ).fetchone()
+        return (Calibration(floor=row[0], span=row[1]), row[2]) if row else None
+
+    def sample_embeddings(self, space_id: int, limit: int) -> NDArray[np.float32]:
+        """See `Reader`."""
+        import numpy as np
+
+        found = self.db.execute(
+            "SELECT coalesce(v::real[], h::vector::real[]) FROM embeddings e WHERE tenant_id = %s AND space_id = %s"
+            " AND EXISTS (SELECT 1 FROM windows w WHERE w.tenant_id = e.tenant_id AND w.hash = e.hash)"
+            " ORDER BY hash LIMIT %s",
+            (self.own.id, space_id, limit),
+        ).fetchall()
+        return np.array([row[0] for row in found], dtype=np.float32)
+
+    def _count(self, rows: str, counted: str = "*", **values: object) -> int:
+        """Count rows of the agent's own tenant, which `rows` calls `%(tenant)s`."""
+        query = f"SELECT count({counted}) FROM {rows}"
+        row = self.db.execute(query.encode(), {"tenant": self.own.id, **values}).fetchone()
+        return int(row[0]) if row else 0
+
     def _find_tenant(self, path: str) -> tuple[Tenant, str]:
         for tenant in self._tenants[1:]:
             prefix = f"{NAME}/{tenant.name}/"
             if path.startswith(prefix):
                 return tenant, path.removeprefix(prefix)
-        return self._own, path
+        return self.own, path
 
     def _count_spellings(self, spellings: Sequence[str]) -> Mapping[str, int]:
         queries = {each: write_query([each]) for each in spellings}
-        return dict.fromkeys(spellings, 0) | self._count({each: query for each, query in queries.items() if query})
+        return dict.fromkeys(spellings, 0) | self._count_matches(
+            {each: query for each, query in queries.items() if query}
+        )
 
-    def _count(self, queries: Mapping[str, str]) -> dict[str, int]:
+    def _count_matches(self, queries: Mapping[str, str]) -> dict[str, int]:
         """Return the number of chunks that match each query, given by any keys."""
         missing = [query for query in dict.fromkeys(queries.values()) if query not in self._counts]
         if missing:
-            row = self._db.execute("SELECT count_matches(%s, %s::text[])", (self._ids, missing)).fetchone()
+            row = self.db.execute("SELECT count_matches(%s, %s::text[])", (self._ids, missing)).fetchone()
             self._counts.update(zip(missing, row[0] if row else (), strict=True))
         return {key: self._counts[query] for key, query in queries.items()}
 
@@ -351,3 +455,16 @@ def _read_day(day: str | None) -> str | None:
         return None if day is None else date.fromisoformat(day).isoformat()
     except ValueError:
         return None
+
+
+def _write_missing(*, tokens: bool) -> str:
+    """Return the SQL condition of a window `w` without an embedding, or without those of its tokens, in a space."""
+    return (
+        "NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.tenant_id = w.tenant_id AND e.space_id = %(space)s"
+        f" AND e.hash = w.hash{' AND e.bits IS NOT NULL' if tokens else ''})"
+    )
+
+
+def _to_indexed(row: tuple[Any, ...]) -> IndexedFile:
+    number, source, path, content, error, *stamp = row
+    return IndexedFile(number, source, path, content, FileStamp(*stamp), error)

@@ -1,50 +1,195 @@
-"""The index of one agent on the server: hands out readers and write transactions."""
+"""The index of one agent on the server: hands out readers and writers, each inside one transaction, and the right to sync.
+
+A sync takes a lease on its tenant, whose number comes from the server and goes up with every lease. Every write transaction locks
+the row of the tenant first, and is refused under an older lease, however late it comes.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.outage import Outage
-from memory_core.errors import BackendUnavailable, NotIndexed, StoreReadOnly
+from memory_core.errors import BackendUnavailable, NotIndexed, StoreReadOnly, SyncBusy
 from memory_core.records import FileFailure, FileStamp
+from memory_core.stores.postgres import NAME, PostgresConfig, read_dsn, tenants, vectors
 from memory_core.stores.postgres.connections import READ, WRITE, Connections
 from memory_core.stores.postgres.reader import PostgresReader
-from memory_core.stores.postgres.settings import NAME, PostgresConfig, read_dsn
-from memory_core.stores.postgres.tenants import OUTAGE, Cursor, Tenant, load_space, load_tenants, may_write, read_state
-from memory_core.stores.postgres.vectors import LARGE_WINDOWS, NEAREST
+from memory_core.stores.postgres.tenants import Cursor, Tenant, load_space, load_tenants, lock_tenant
+from memory_core.stores.postgres.writer import PostgresWriter
 from memory_core.stores.values import IndexSummary
+
+_POLL_SECONDS = 0.2
 
 
 class PostgresStore:
-    """Implements `stores.interface.Index`. The constructor connects to nothing and reads no DSN."""
+    """Implements `stores.interface.Store` on an agent's tenant, and searches others. The constructor connects to nothing.
+
+    Args:
+        config: The agent's.
+        settings: The section `memory.postgres`; no DSN is read yet.
+        writable: False if this session may only read.
+    """
 
     def __init__(self, config: AgentConfig, settings: PostgresConfig, *, writable: bool) -> None:
+        self.writable = writable
         self._settings = settings
-        self._writable = writable
         self._names = settings.list_tenants(config.agent)
+        self.path = Path(f"{NAME}:{settings.schema}/{self._names[0]}")
         self._workspace = os.path.realpath(config.workspace)
         self._lock = threading.Lock()
         self._connections: Connections | None = None
+        self._lease = 0  # of the sync that runs; none is held
+        self._unsigned: int | None = None  # the space whose vectors the next `tidy` gives signs
 
-    @property
-    def settings(self) -> PostgresConfig:
-        """The section of the configuration."""
-        return self._settings
+    @contextlib.contextmanager
+    def read(self) -> Iterator[PostgresReader]:
+        """See `stores.interface.Store`."""
+        with self._read() as (cursor, several):
+            if not self.writable and all(each.workspace is None for each in several):
+                raise NotIndexed("not indexed: no tenant holds any notes yet", action="run: memory-core index")
+            yield PostgresReader(cursor, several, self._workspace)
 
-    @property
-    def writable(self) -> bool:
-        """False if this session may only read."""
-        return self._writable
+    @contextlib.contextmanager
+    def write(self) -> Iterator[PostgresWriter]:
+        """See `stores.interface.Store`. Inside a sync it needs the lease; searches record outages and dimensions without.
 
-    @property
-    def path(self) -> Path:
-        """The tenant as messages name it."""
-        return Path(f"postgres:{self._settings.schema}/{self._names[0]}")
+        Raises:
+            SyncBusy: Another sync has begun since this one took its lease.
+            StoreReadOnly: This session, or this role, may not write.
+        """
+        with self._write() as cursor:
+            tenant, lease = lock_tenant(cursor, self._names[0]), self._lease
+            if tenant is None:
+                raise self._refuse_role()
+            if lease and tenant.lease != lease:
+                raise SyncBusy(f"{self.path}: another process has begun to sync it", action="sync again")
+            half = self._settings.vectors == "halfvec"
+            writer = PostgresWriter(cursor, tenant, self._workspace, half=half)
+            yield writer
+            writer.commit_tenant(renew_lease=bool(lease))
+        self._unsigned = writer.unsigned or self._unsigned
+
+    @contextlib.contextmanager
+    def lock(self, *, wait_seconds: float = 0.0) -> Iterator[None]:
+        """See `stores.interface.Store`. Refuses a tenant that holds the notes of another workspace, which a sync would drop."""
+        until = time.monotonic() + wait_seconds
+        holder = tenants.name_holder()
+        # Before the row names it: no other thread must take it for one that was left behind.
+        tenants.held_here.add(holder)
+        try:
+            while (lease := self._take_lease(holder)) is None:
+                if time.monotonic() >= until:
+                    raise SyncBusy(f"{self.path}: another process is syncing it", action="try again in a moment")
+                time.sleep(_POLL_SECONDS)
+            self._lease = lease
+            try:
+                yield
+            finally:
+                self._lease = 0
+                with contextlib.suppress(Exception), self._write() as cursor:  # it ends by itself
+                    tenants.end_lease(cursor, self._names[0], lease)
+        finally:
+            tenants.held_here.discard(holder)
+
+    def _take_lease(self, holder: str) -> int | None:
+        """Return the number of a new lease; None while another sync, or somebody who writes, holds the tenant."""
+        with self._write() as cursor:
+            tenant = lock_tenant(cursor, self._names[0], wait=False)
+            if tenant is None:
+                if not tenants.may_write(cursor, self._names[0]):
+                    raise self._refuse_role()
+                return None
+            if tenant.workspace not in (None, self._workspace) and tenants.has_notes(cursor, tenant.id):
+                raise StoreReadOnly(
+                    self.path,
+                    f"it holds the notes of {tenant.workspace}, not of {self._workspace}",
+                    action="give this workspace a tenant of its own: memory.postgres.tenant",
+                )
+            return tenants.take_lease(cursor, tenant, holder)
+
+    def _refuse_role(self) -> StoreReadOnly:
+        action = tenants.explain_grant(self._names[0])
+        return StoreReadOnly(self.path, "this role may only read the tenant", action=action)
+
+    def prepare(self) -> None:
+        """Do nothing: the operator makes the tables."""
+
+    def tidy(self, *, whole: bool) -> Iterator[None]:  # noqa: ARG002
+        """Give signs to the vectors of a tenant that has grown large; the server itself gives back space."""
+        space_id, self._unsigned = self._unsigned, None
+        center: str | None = None
+        after: bytes | None = b""
+        while space_id is not None and after is not None:
+            with self.write() as writer:
+                center = center or vectors.find_center(writer.db, writer.own.id, space_id)
+                after = None if center is None else vectors.sign(writer.db, writer.own.id, space_id, center, after)
+            yield
+
+    def summarise(self) -> IndexSummary:
+        """Summarise the agent's own tenant at one moment; see `stores.interface.Store`."""
+        with self._read() as (cursor, several):
+            tenant = several[0]
+            if tenant.workspace is None:
+                raise NotIndexed("not indexed")
+            held = tenant.load_state()
+            serving = None if tenant.serving is None else load_space(cursor, tenant.id, tenant.serving)
+            target = load_space(cursor, tenant.id, held.target) if isinstance(held.target, int) else None
+            space = held.serving if held.target is None else held.target
+            files = cursor.execute(
+                "SELECT source, count(*) FROM notes WHERE tenant_id = %s AND hash <> '' GROUP BY source ORDER BY source",
+                (tenant.id,),
+            ).fetchall()
+            stamps = cursor.execute(
+                "SELECT source, path, size, mtime_ns, ctime_ns, inode FROM notes WHERE tenant_id = %s"
+                " AND source <> 'sessions' AND hash <> '' AND error IS NULL",
+                (tenant.id,),
+            ).fetchall()
+            failed = cursor.execute(
+                "SELECT path, error FROM notes WHERE tenant_id = %s AND error IS NOT NULL ORDER BY path", (tenant.id,)
+            ).fetchall()
+            counts = cursor.execute(
+                "SELECT count(DISTINCT w.hash) FILTER (WHERE e.hash IS NOT NULL),"
+                " count(DISTINCT w.hash) FILTER (WHERE f.hash IS NULL) FROM windows w"
+                " LEFT JOIN embeddings e ON e.tenant_id = w.tenant_id AND e.space_id = %(serving)s AND e.hash = w.hash"
+                " LEFT JOIN embeddings f ON f.tenant_id = w.tenant_id AND f.space_id = %(space)s AND f.hash = w.hash"
+                " WHERE w.tenant_id = %(tenant)s",
+                {"serving": held.serving, "space": space if isinstance(space, int) else None, "tenant": tenant.id},
+            ).fetchone()
+            embedded, pending = counts or (0, 0)
+            vector, reason = _explain_vectors(tenant)
+            return IndexSummary(
+                workspace=tenant.workspace,
+                files=dict(files),
+                chunks=tenant.chunks,
+                embeddings=embedded,
+                pending=pending,
+                pending_reason=held.pending_reason,
+                serving=serving.space if serving else None,
+                is_moving=held.target is not None,
+                target=target.space if target else None,
+                outage=None if tenant.outage is None else Outage.from_json(tenant.outage),
+                failures=tuple(FileFailure(path=path, reason=error) for path, error in failed),
+                last_sync=held.last_sync,
+                stamps={(source, path): FileStamp(*stamp) for source, path, *stamp in stamps},
+                vector=vector,
+                vector_reason=reason,
+            )
+
+    def examine(self) -> tuple[str, bool, list[Tenant]]:
+        """Return the server's version, if this role may write the agent's own tenant, and the tenants that it may read.
+
+        Raises:
+            BackendUnavailable: The server does not answer, or this role may not read the agent's tenant.
+        """
+        with self._read() as (cursor, several):
+            row = cursor.execute("SELECT current_setting('server_version')").fetchone()
+            return row[0] if row else "?", tenants.may_write(cursor, self._names[0]), several
 
     @property
     def is_suspect(self) -> bool:
@@ -56,11 +201,21 @@ class PostgresStore:
         return False
 
     def repair(self) -> str | None:
-        """Do nothing: the server looks after its files."""
+        """Do nothing, see `is_suspect`."""
         return None
 
+    def rest(self) -> None:
+        """Close all idle connections, which the next call opens again."""
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections; may be called twice."""
+        with self._lock:
+            if self._connections is not None:
+                self._connections.close()
+
     @contextlib.contextmanager
-    def read(self) -> Iterator[tuple[Cursor, list[Tenant]]]:
+    def _read(self) -> Iterator[tuple[Cursor, list[Tenant]]]:
         """Yield a cursor and the tenants, the agent's own first, inside one read transaction.
 
         Raises:
@@ -69,22 +224,13 @@ class PostgresStore:
         with self._name_missing(), self._connect().transaction(READ) as cursor:
             yield cursor, load_tenants(cursor, self._names)
 
-    def read_own(self) -> Tenant:
-        """Return the agent's own tenant at this moment.
-
-        Raises:
-            BackendUnavailable: See `read`.
-        """
-        with self._name_missing():
-            return self._connect().read_alone(self.load_own)
-
-    def load_own(self, cursor: Cursor) -> Tenant:
-        """Return the agent's own tenant inside a transaction.
-
-        Raises:
-            BackendUnavailable: This role may not read it.
-        """
-        return load_tenants(cursor, self._names[:1])[0]
+    @contextlib.contextmanager
+    def _write(self) -> Iterator[Cursor]:
+        """Yield a cursor inside one write transaction."""
+        if not self.writable:
+            raise StoreReadOnly(self.path, "this session may not write the index", action="run: memory-core index")
+        with self._name_missing(), self._connect().transaction(WRITE) as cursor:
+            yield cursor
 
     @contextlib.contextmanager
     def _name_missing(self) -> Iterator[None]:
@@ -98,41 +244,6 @@ class PostgresStore:
             reason = f"{error.reason}; the notes of {others} are missing meanwhile"
             raise BackendUnavailable(NAME, reason, action=error.action) from None
 
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[PostgresReader]:
-        """Hand out a reader for one search.
-
-        Raises:
-            NotIndexed: No tenant holds anything, and this session may not write.
-            BackendUnavailable: See `read`.
-        """
-        with self.read() as (cursor, tenants):
-            if not self._writable and all(each.workspace is None for each in tenants):
-                raise NotIndexed("not indexed: no tenant holds any notes yet", action="run: memory-core index")
-            yield PostgresReader(cursor, tenants, self._workspace)
-
-    @contextlib.contextmanager
-    def write(self) -> Iterator[Cursor]:
-        """Yield a cursor inside one write transaction.
-
-        Raises:
-            StoreReadOnly: This session, or this role, may not write.
-        """
-        if not self._writable:
-            raise StoreReadOnly(self.path, "this session may not write the index", action="run: memory-core index")
-        with self._name_missing(), self._connect().transaction(WRITE) as cursor:
-            yield cursor
-
-    def rest(self) -> None:
-        """Close all idle connections, which the next call opens again."""
-        self.close()
-
-    def close(self) -> None:
-        """Close all connections; may be called twice."""
-        with self._lock:
-            if self._connections is not None:
-                self._connections.close()
-
     def _connect(self) -> Connections:
         with self._lock:
             if self._connections is None:
@@ -145,78 +256,10 @@ class PostgresStore:
             return self._connections
 
 
-def summarise(store: PostgresStore) -> IndexSummary:
-    """Summarise the agent's own tenant at one moment.
-
-    Raises:
-        NotIndexed: Nothing was indexed yet.
-        BackendUnavailable: The server does not answer.
-    """
-    with store.read() as (cursor, tenants):
-        tenant = tenants[0]
-        if tenant.workspace is None:
-            raise NotIndexed("not indexed")
-        held = read_state(tenant)
-        serving = None if tenant.serving is None else load_space(cursor, tenant.id, tenant.serving)
-        target = load_space(cursor, tenant.id, held.target) if isinstance(held.target, int) else None
-        space = held.serving if held.target is None else held.target
-        record = tenant.meta.get(OUTAGE)
-        files = cursor.execute(
-            "SELECT source, count(*) FROM notes WHERE tenant_id = %s AND hash <> '' GROUP BY source ORDER BY source",
-            (tenant.id,),
-        ).fetchall()
-        stamps = cursor.execute(
-            "SELECT source, path, size, mtime_ns, ctime_ns, inode FROM notes WHERE tenant_id = %s"
-            " AND source <> 'sessions' AND hash <> '' AND error IS NULL",
-            (tenant.id,),
-        ).fetchall()
-        failed = cursor.execute(
-            "SELECT path, error FROM notes WHERE tenant_id = %s AND error IS NOT NULL ORDER BY path", (tenant.id,)
-        ).fetchall()
-        counts = cursor.execute(
-            "SELECT count(DISTINCT w.hash) FILTER (WHERE e.hash IS NOT NULL),"
-            " count(DISTINCT w.hash) FILTER (WHERE f.hash IS NULL) FROM windows w"
-            " LEFT JOIN embeddings e ON e.tenant_id = w.tenant_id AND e.space_id = %(serving)s AND e.hash = w.hash"
-            " LEFT JOIN embeddings f ON f.tenant_id = w.tenant_id AND f.space_id = %(space)s AND f.hash = w.hash"
-            " WHERE w.tenant_id = %(tenant)s",
-            {"serving": held.serving, "space": space if isinstance(space, int) else None, "tenant": tenant.id},
-        ).fetchone()
-        embedded, pending = counts or (0, 0)
-        vector, reason = _explain_vectors(tenant)
-        return IndexSummary(
-            workspace=tenant.workspace,
-            files=dict(files),
-            chunks=tenant.chunks,
-            embeddings=embedded,
-            pending=pending,
-            pending_reason=held.pending_reason,
-            serving=serving.space if serving else None,
-            is_moving=held.target is not None,
-            target=target.space if target else None,
-            outage=None if record is None else Outage.from_json(record),
-            failures=tuple(FileFailure(path=path, reason=error) for path, error in failed),
-            last_sync=held.last_sync,
-            stamps={(source, path): FileStamp(*stamp) for source, path, *stamp in stamps},
-            vector=vector,
-            vector_reason=reason,
-        )
-
-
 def _explain_vectors(tenant: Tenant) -> tuple[str, str]:
     """Return by what the vectors of a tenant are searched, and why."""
     if tenant.serving is None:
         return "off", "there are no embeddings yet"
     if tenant.serving in tenant.signed:
-        return "signs", f"the {NEAREST:,} that are nearest by their signs are compared"
-    return "exact", f"all are compared; signs choose first where there are more than {LARGE_WINDOWS:,}"
-
-
-def look_at_server(store: PostgresStore) -> tuple[str, bool, list[Tenant]]:
-    """Return the server's version, if this role may write the agent's own tenant, and the tenants that it may read.
-
-    Raises:
-        BackendUnavailable: The server does not answer, or this role may not read the agent's tenant.
-    """
-    with store.read() as (cursor, tenants):
-        row = cursor.execute("SELECT current_setting('server_version')").fetchone()
-        return row[0] if row else "?", may_write(cursor, tenants[0].id), tenants
+        return "signs", f"the {vectors.NEAREST:,} that are nearest by their signs are compared"
+    return "exact", f"all are compared; signs choose first where there are more than {vectors.LARGE_WINDOWS:,}"

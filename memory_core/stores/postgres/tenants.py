@@ -12,7 +12,8 @@ import os
 import secrets
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +22,20 @@ from psycopg.types.json import Jsonb
 
 from memory_core.errors import BackendUnavailable
 from memory_core.records import Calibration, Space
-from memory_core.stores.postgres.settings import NAME
-from memory_core.stores.values import ServingSpace, SyncState, TargetSpace
+from memory_core.stores.postgres import NAME
+from memory_core.stores.values import ServingSpace, StateValues, SyncState
 
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 
-IDENTITY, LAST_SYNC, TIDIED, SERVING, TARGET = "identity", "last_sync", "tidied", "serving", "target"
-LISTED, COMPLETE, PENDING_REASON, DESTINATIONS = "listed", "complete", "pending_reason", "destinations"
-OUTAGE = "outage"
-
 LEASE_SECONDS = 60  # without a push, after which another process may sync; of one that has ended here, at once
 _BOOT, _NAMESPACE = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
+_OF_CONTENT = ("tidy", "complete", "digest")  # values that hold until content changes, each kept with its generation
+_TENANTS = (
+    "SELECT id, name, generation, greatest(chunks, 0), greatest(words, 0), workspace, meta,"
+    " ARRAY(SELECT s.id FROM spaces s WHERE s.tenant_id = t.id AND s.center IS NOT NULL),"
+    " lease, CASE WHEN lease_until > now() THEN lease_holder END FROM tenants t WHERE name = ANY (%s)"
+)
+_SPACE = "SELECT id, provider, model, endpoint, input_type, dimensions, floor, span FROM spaces WHERE tenant_id = %s"
 
 held_here: set[str] = set()  # the holders of this process whose syncs run
 
@@ -46,8 +50,10 @@ class Tenant:
         generation: Goes up with every change of content.
         chunks, words: What BM25 needs.
         workspace: The real path of the folder whose notes it holds; None before the first sync.
-        meta: See the constants above.
+        meta: Other values of `SyncState` by name, and the provider's outage.
         signed: Ids of the spaces in which all vectors have signs, see vectors.py.
+        lease: The number of the last lease.
+        holder: Who holds it; None if nobody does.
     """
 
     id: int
@@ -58,11 +64,45 @@ class Tenant:
     workspace: str | None
     meta: Mapping[str, Any]
     signed: Sequence[int] = ()
+    lease: int = 0
+    holder: str | None = None
 
     @property
     def serving(self) -> int | None:
         """The id of the space whose vectors answer."""
-        return self.meta.get(SERVING)
+        return self.meta.get("serving")
+
+    @property
+    def outage(self) -> str | None:
+        """The record of the provider's outage."""
+        return self.meta.get("outage")
+
+    def load_state(self) -> SyncState:
+        """Return what the tenant remembers from one sync to the next."""
+        meta: dict[str, Any] = {**self.meta}
+        for name in _OF_CONTENT:
+            generation, value = meta.get(name) or (None, None)
+            meta[name] = value if generation == self.generation else None
+        return SyncState(
+            generation=str(self.generation), identity=meta.get("identity"), workspace=self.workspace,
+            last_sync=meta.get("last_sync"), tidy=bool(meta["tidy"]), serving=self.serving, target=meta.get("target"),
+            complete=meta["complete"], pending_reason=meta.get("pending_reason"), digest=meta["digest"],
+            destinations=meta.get("destinations") or (),
+        )  # fmt: skip
+
+    def remember(self, values: StateValues) -> Tenant:
+        """Return the tenant with some values in the place of those that it remembers; see `StateValues`."""
+        given: dict[str, Any] = {**values}
+        workspace = given.pop("workspace", self.workspace)
+        for name, value in given.items():
+            if name in _OF_CONTENT and value:
+                given[name] = [self.generation, value]
+            elif name == "destinations":
+                given[name] = [*value]  # as it is read back
+        meta = {
+            name: value for name, value in {**self.meta, **given}.items() if value is not None and value is not False
+        }
+        return replace(self, workspace=workspace, meta=meta)
 
 
 def load_tenants(cursor: Cursor, names: Sequence[str]) -> list[Tenant]:
@@ -71,16 +111,9 @@ def load_tenants(cursor: Cursor, names: Sequence[str]) -> list[Tenant]:
     Raises:
         BackendUnavailable: It is not.
     """
-    cursor.execute(
-        "SELECT id, name, generation, greatest(chunks, 0), greatest(words, 0), workspace, meta,"
-        " ARRAY(SELECT s.id FROM spaces s WHERE s.tenant_id = t.id AND s.center IS NOT NULL)"
-        " FROM tenants t WHERE name = ANY (%s)",
-        (list(names),),
-    )
-    found = {row[1]: Tenant(*row) for row in cursor.fetchall()}
+    found = {row[1]: Tenant(*row) for row in cursor.execute(_TENANTS, (list(names),)).fetchall()}
     if names[0] not in found:
-        cursor.execute("SELECT session_user::text")
-        row = cursor.fetchone()
+        row = cursor.execute("SELECT session_user::text").fetchone()
         role = row[0] if row else "?"
         raise BackendUnavailable(
             NAME,
@@ -90,34 +123,45 @@ def load_tenants(cursor: Cursor, names: Sequence[str]) -> list[Tenant]:
     return [found[name] for name in names if name in found]
 
 
-def set_meta(cursor: Cursor, tenant: int, values: Mapping[str, Any]) -> None:
-    """Set keys of a tenant; None removes one."""
-    kept = {key: value for key, value in values.items() if value is not None}
-    gone = [key for key, value in values.items() if value is None]
-    cursor.execute("UPDATE tenants SET meta = (meta || %s) - %s::text[] WHERE id = %s", (Jsonb(kept), gone, tenant))
-    if not cursor.rowcount:
-        raise psycopg.errors.InsufficientPrivilege("this role may not write the tenant")
+def lock_tenant(cursor: Cursor, name: str, *, wait: bool = True) -> Tenant | None:
+    """Return a tenant whose row nobody else can write before the end of this transaction.
+
+    Args:
+        cursor: Inside a write transaction.
+        name: Of the tenant.
+        wait: Wait for who writes it now; without, return None for a tenant that somebody writes.
+
+    Returns:
+        None where this role may not write it.
+
+    Raises:
+        BackendUnavailable: This role may not even read it.
+    """
+    query = f"{_TENANTS} FOR NO KEY UPDATE OF t{'' if wait else ' SKIP LOCKED'}"
+    row = cursor.execute(query, ([name],)).fetchone()
+    if row is None:
+        load_tenants(cursor, [name])
+        return None
+    return Tenant(*row)
 
 
-def read_state(tenant: Tenant) -> SyncState:
-    """Return what a tenant remembers from one sync to the next."""
-    meta = tenant.meta
-    complete, listed = meta.get(COMPLETE), meta.get(LISTED)
-    target: TargetSpace = meta.get(TARGET)
-    return SyncState(
-        identity=meta.get(IDENTITY),
-        workspace=tenant.workspace,
-        last_sync=meta.get(LAST_SYNC),
-        tidy=meta.get(TIDIED) == tenant.generation,
-        serving=tenant.serving,
-        target=target,
-        complete=complete[1] if complete and complete[0] == tenant.generation else None,
-        pending_reason=meta.get(PENDING_REASON),
-        digest=listed[1] if listed and listed[0] == tenant.generation else None,
-    )
+def put_tenant(cursor: Cursor, tenant: Tenant, *, renew_lease: bool) -> None:
+    """Write the row of a tenant that this transaction has locked; with its lease, from this moment on."""
+    renewed = ", lease_until = clock_timestamp() + %(seconds)s * interval '1 second'" if renew_lease else ""
+    cursor.execute(
+        "UPDATE tenants SET generation = %(generation)s, chunks = %(chunks)s, words = %(words)s, workspace = %(workspace)s,"
+        f" meta = %(meta)s{renewed} WHERE id = %(id)s",
+        {
+            "generation": tenant.generation, "chunks": tenant.chunks, "words": tenant.words, "workspace": tenant.workspace,
+            "meta": Jsonb(tenant.meta), "seconds": LEASE_SECONDS, "id": tenant.id,
+        },
+    )  # fmt: skip
 
 
-_SPACE = "SELECT id, provider, model, endpoint, input_type, dimensions, floor, span FROM spaces WHERE tenant_id = %s"
+def number_space(space: Space) -> int:
+    """Return the id of a space, which is the same for all tenants."""
+    key = (space.provider, space.model, space.endpoint, space.input_type, space.dimensions)
+    return int.from_bytes(blake2b(repr(key).encode(), digest_size=8).digest(), "big", signed=True)
 
 
 def load_space(cursor: Cursor, tenant: int, space_id: int) -> ServingSpace | None:
@@ -131,28 +175,21 @@ def load_space(cursor: Cursor, tenant: int, space_id: int) -> ServingSpace | Non
 
 
 def take_lease(cursor: Cursor, tenant: Tenant, holder: str) -> int | None:
-    """Take the lease on a tenant, inside a write transaction; return its number.
-
-    None while another sync holds it, or where this role may not write the tenant.
-    """
-    row = cursor.execute(
-        "SELECT lease_holder FROM tenants WHERE id = %s AND lease_until > now()", (tenant.id,)
-    ).fetchone()
-    before = row[0] if row else None
-    if before is not None and not has_ended(before):
+    """Take the lease on a tenant that this transaction has locked; return its number, None while another sync holds it."""
+    if tenant.holder is not None and not has_ended(tenant.holder):
         return None
-    taken = cursor.execute(
+    cursor.execute(
         "UPDATE tenants SET lease = lease + 1, lease_holder = %s, lease_until = now() + %s * interval '1 second'"
-        " WHERE id = %s AND (lease_holder IS NOT DISTINCT FROM %s OR lease_until < now()) RETURNING lease",
-        (holder, LEASE_SECONDS, tenant.id, before),
-    ).fetchone()
-    return taken[0] if taken else None
+        " WHERE id = %s",
+        (holder, LEASE_SECONDS, tenant.id),
+    )
+    return tenant.lease + 1
 
 
-def end_lease(cursor: Cursor, tenant: int, number: int) -> None:
+def end_lease(cursor: Cursor, name: str, number: int) -> None:
     """End a lease, inside a write transaction. Where the server cannot be told, the next sync here takes it over at once."""
     cursor.execute(
-        "UPDATE tenants SET lease_holder = NULL, lease_until = NULL WHERE id = %s AND lease = %s", (tenant, number)
+        "UPDATE tenants SET lease_holder = NULL, lease_until = NULL WHERE name = %s AND lease = %s", (name, number)
     )
 
 
@@ -186,9 +223,15 @@ def name_machine() -> str:
     return "/".join(parts)
 
 
-def may_write(cursor: Cursor, tenant: int) -> bool:
+def may_write(cursor: Cursor, name: str) -> bool:
     """Return True if this role may write a tenant."""
-    row = cursor.execute("SELECT %s = ANY (writable())", (tenant,)).fetchone()
+    row = cursor.execute("SELECT id = ANY (writable()) FROM tenants WHERE name = %s", (name,)).fetchone()
+    return bool(row and row[0])
+
+
+def has_notes(cursor: Cursor, tenant: int) -> bool:
+    """Return True if a tenant holds any note."""
+    row = cursor.execute("SELECT EXISTS (SELECT 1 FROM notes WHERE tenant_id = %s)", (tenant,)).fetchone()
     return bool(row and row[0])
 
 

@@ -42,7 +42,7 @@ def insert(cursor: Cursor, tenant: int, space_id: int, windows: EmbeddedWindows,
     """Store vectors with the signs of their tokens; those that are there stay.
 
     Args:
-        cursor: Inside a push.
+        cursor: Inside a write transaction.
         tenant: Its id.
         space_id: Of the vectors.
         windows: The vectors.
@@ -66,29 +66,30 @@ def insert(cursor: Cursor, tenant: int, space_id: int, windows: EmbeddedWindows,
         )
 
 
-def find_center(cursor: Cursor, tenant: Tenant, space_id: int) -> str | None:
-    """Return the mean of some vectors of a tenant that has grown large; None if it has not, or its vectors have signs."""
-    if space_id in tenant.signed:
-        return None
+def is_large(cursor: Cursor, tenant: int) -> bool:
+    """Return True if a tenant has so many windows that signs of their vectors are to be kept."""
     row = cursor.execute(
         "SELECT count(*) FROM (SELECT 1 FROM windows WHERE tenant_id = %s LIMIT %s) counted",
-        (tenant.id, LARGE_WINDOWS + 1),
+        (tenant, LARGE_WINDOWS + 1),
     ).fetchone()
-    if row is None or row[0] <= LARGE_WINDOWS:
-        return None
-    mean = cursor.execute(
+    return row is not None and row[0] > LARGE_WINDOWS
+
+
+def find_center(cursor: Cursor, tenant: int, space_id: int) -> str | None:
+    """Return the mean of some vectors of a tenant; None if it has none."""
+    row = cursor.execute(
         "SELECT avg(vector)::text FROM (SELECT coalesce(v, h::vector) AS vector FROM embeddings"
         " WHERE tenant_id = %s AND space_id = %s ORDER BY hash LIMIT %s) sample",
-        (tenant.id, space_id, CENTER_SAMPLE),
+        (tenant, space_id, CENTER_SAMPLE),
     ).fetchone()
-    return mean[0] if mean else None
+    return row[0] if row else None
 
 
 def sign(cursor: Cursor, tenant: int, space_id: int, center: str, after: bytes) -> bytes | None:
     """Give signs to the next vectors of a large tenant, in the order of their hashes; after the last, store the center.
 
     Args:
-        cursor: Inside a push.
+        cursor: Inside a write transaction.
         tenant: Its id.
         space_id: Of the vectors.
         center: See `find_center`.

@@ -1,454 +1,265 @@
-"""The index on the server as sync writes it: implements `memory_core.stores.interface`, one transaction a command.
-
-A sync takes a lease on its tenant, whose number comes from the server and goes up with every lease. Every push writes the row of
-the tenant first, and is refused under an older lease, however late it comes.
-"""
+"""Writes of a sync, and now and then of a search, to the agent's own tenant, inside one transaction that holds its row."""
 
 from __future__ import annotations
 
-import contextlib
-import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Unpack
 
-from memory_core.embeddings.outage import Outage
-from memory_core.errors import StoreReadOnly, SyncBusy
 from memory_core.records import Calibration, FileStamp, MemoryFile, Space
-from memory_core.stores.postgres import rows, tenants, vectors
-from memory_core.stores.postgres.reader import unpack_units
-from memory_core.stores.postgres.rows import NoteRows
-from memory_core.stores.postgres.staged import StagedNotes
-from memory_core.stores.postgres.store import PostgresStore
-from memory_core.stores.postgres.tenants import LEASE_SECONDS, Cursor, Tenant
+from memory_core.stores.postgres import vectors
+from memory_core.stores.postgres.connections import renew
+from memory_core.stores.postgres.reader import PostgresReader
+from memory_core.stores.postgres.stems import clean, make_vector
+from memory_core.stores.postgres.tenants import Cursor, Tenant, number_space, put_tenant
 from memory_core.stores.values import (
+    ChunkRow,
     EmbeddedWindows,
-    IndexedFile,
-    PendingWindow,
     PreparedChunk,
     PreparedFile,
-    SyncState,
-    TargetSpace,
-    slice_units,
+    StateValues,
+    digest,
+    pair_chunks,
 )
+from memory_core.text.languages import stem_text
+from memory_core.text.markdown import may_hold_links
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-_POLL_SECONDS = 0.2
-_SPACE = ("provider", "model", "endpoint", "input_type", "dimensions")
+_STEP = 50  # notes that one statement writes
+_CHUNK_STEP = 500
 
 
-class PostgresWriter:
-    """Implements `SyncStore` on the first tenant of a store."""
+class PostgresWriter(PostgresReader):
+    """Implements `stores.interface.Writer`.
 
-    def __init__(self, store: PostgresStore, workspace: str) -> None:
-        self._store = store
-        self._workspace = workspace
-        self._tenant = 0  # its id, once a sync has begun
-        self._lease = 0  # none is held
+    Args:
+        cursor: Inside a write transaction that has locked the row of the tenant.
+        tenant: The agent's own.
+        workspace: The agent's, whose notes the tenant holds.
+        half: Vectors are stored as float16.
 
-    @contextlib.contextmanager
-    def lock(self, *, wait_seconds: float = 0.0) -> Iterator[None]:
-        """See `SyncStore`."""
-        until = time.monotonic() + wait_seconds
-        holder = tenants.name_holder()
-        tenants.held_here.add(
-            holder
-        )  # before the row names it: no other thread must take it for one that was left behind
-        try:
-            while (taken := self._take_lease(holder)) is None:
-                if time.monotonic() >= until:
-                    raise SyncBusy(f"{self._store.path}: another process is syncing it", action="try again in a moment")
-                time.sleep(_POLL_SECONDS)
-            self._tenant, self._lease = taken
-            try:
-                yield
-            finally:
-                self._lease = 0
-                with contextlib.suppress(Exception), self._store.write() as cursor:  # it ends by itself
-                    tenants.end_lease(cursor, *taken)
-        finally:
-            tenants.held_here.discard(holder)
+    Attributes:
+        unsigned: Id of a space in which all texts have embeddings of which some lack signs; None if there is none.
+    """
 
-    def _take_lease(self, holder: str) -> tuple[int, int] | None:
-        """Return the tenant's id and the number of the lease; None while another sync holds it."""
-        with self._store.write() as cursor:
-            tenant = self._store.load_own(cursor)
-            lease = tenants.take_lease(cursor, tenant, holder)
-            if lease is None and not tenants.may_write(cursor, tenant.id):
-                reason, action = "this role may only read the tenant", tenants.explain_grant(tenant.name)
-                raise StoreReadOnly(self._store.path, reason, action=action)
-        return None if lease is None else (tenant.id, lease)
+    def __init__(self, cursor: Cursor, tenant: Tenant, workspace: str, *, half: bool) -> None:
+        super().__init__(cursor, [tenant], workspace)
+        self._found = tenant
+        self._half = half
+        self.unsigned: int | None = None
 
-    @contextlib.contextmanager
-    def _push(self, *, content: bool = True) -> Iterator[Cursor]:
-        """Yield a cursor inside a transaction that holds the row of the tenant, under this sync's lease.
+    def commit_tenant(self, *, renew_lease: bool) -> None:
+        """Write the row of the tenant as the last thing of the transaction, if anything of it has changed."""
+        if self.own != self._found or renew_lease:
+            put_tenant(self.db, self.own, renew_lease=renew_lease)
 
-        Raises:
-            SyncBusy: Another sync has begun since.
-        """
-        with self._store.write() as cursor:
-            cursor.execute(
-                "UPDATE tenants SET generation = generation + %s, lease_until = now() + %s * interval '1 second'"
-                " WHERE id = %s AND lease = %s",
-                (int(content), LEASE_SECONDS, self._tenant, self._lease),
-            )
-            if not cursor.rowcount:
-                raise SyncBusy(f"{self._store.path}: another process has begun to sync it", action="sync again")
-            yield cursor
+    def save_state(self, **values: Unpack[StateValues]) -> None:
+        """See `Writer`."""
+        self._set(self.own.remember(values))
+        complete = values.get("complete")
+        if complete is not None and complete not in self.own.signed and vectors.is_large(self.db, self.own.id):
+            self.unsigned = complete
 
-    def _push_or_write(self) -> contextlib.AbstractContextManager[Cursor]:
-        """Return a push inside a sync, else a plain transaction: searches record outages and dimensions, too."""
-        return self._push(content=False) if self._lease else self._store.write()
-
-    @contextlib.contextmanager
-    def _notes(self, *, content: bool = True) -> Iterator[NoteRows]:
-        with self._push(content=content) as cursor:
-            notes = NoteRows(cursor, self._tenant)
-            yield notes
-            if notes.added_chunks or notes.added_words:
-                cursor.execute(
-                    "UPDATE tenants SET chunks = chunks + %s, words = words + %s WHERE id = %s",
-                    (notes.added_chunks, notes.added_words, self._tenant),
-                )
-
-    @contextlib.contextmanager
-    def _read(self) -> Iterator[tuple[Cursor, Tenant]]:
-        with self._store.read() as (cursor, several):
-            yield cursor, several[0]
-
-    def prepare(self) -> None:
-        """See `SyncStore`. Refuse a tenant that holds the notes of another workspace, which this one would drop."""
-        with self._read() as (cursor, tenant):
-            held = tenant.workspace
-            if held in (None, self._workspace) or not rows.list_files(cursor, tenant.id):
-                return
-        raise StoreReadOnly(
-            self._store.path,
-            f"it holds the notes of {held}, not of {self._workspace}",
-            action="give this workspace a tenant of its own: memory.postgres.tenant",
-        )
-
-    # What is remembered.
-
-    def load_state(self) -> SyncState:
-        """See `SyncStore`."""
-        return tenants.read_state(self._store.read_own())
-
-    def read_generation(self) -> str:
-        """See `SyncStore`."""
-        return str(self._store.read_own().generation)
-
-    def set_identity(self, identity: str) -> None:
-        """See `SyncStore`."""
-        self._set({tenants.IDENTITY: identity})
-
-    def take_over(self, workspace: str) -> None:
-        """See `SyncStore`."""
-        with self._notes() as notes:
-            notes.drop([row.id for row in rows.list_files(notes.cursor, self._tenant)])
-            notes.added_chunks = notes.added_words = 0
-            notes.cursor.execute(
-                "UPDATE tenants SET workspace = %s, chunks = 0, words = 0 WHERE id = %s", (workspace, self._tenant)
-            )
-
-    def set_target(self, target: TargetSpace) -> None:
-        """See `SyncStore`."""
-        self._set({tenants.TARGET: target})
-
-    def record_destination(self, destination: str) -> bool:
-        """See `SyncStore`."""
-        known = self._store.read_own().meta.get(tenants.DESTINATIONS) or []
-        if destination in known:
-            return False
-        self._set({tenants.DESTINATIONS: [*known, destination]})
-        return True
-
-    def set_pending_reason(self, reason: str) -> None:
-        """See `SyncStore`."""
-        self._set({tenants.PENDING_REASON: reason})
-
-    def record_sync(self, at: float, *, digest: str | None) -> None:
-        """See `SyncStore`."""
-        generation = self._store.read_own().generation
-        listed = None if digest is None else [generation, digest]
-        self._set({tenants.LAST_SYNC: at, tenants.TIDIED: generation, tenants.LISTED: listed})
-
-    def list_files(self) -> list[IndexedFile]:
-        """See `SyncStore`."""
-        with self._read() as (cursor, tenant):
-            return rows.list_files(cursor, tenant.id)
-
-    def list_stamps(self) -> dict[tuple[str, str], tuple[int, int, int, int] | None]:
-        """See `SyncStore`."""
-        with self._read() as (cursor, tenant):
-            return rows.list_stamps(cursor, tenant.id)
-
-    def find_file(self, source: str, path: str) -> IndexedFile | None:
-        """See `SyncStore`."""
-        with self._read() as (cursor, tenant):
-            return rows.find_file(cursor, tenant.id, source, path)
-
-    def load_file(self, file: MemoryFile) -> PreparedFile | None:
-        """See `SyncStore`."""
-        with self._read() as (cursor, tenant):
-            return rows.load_file(cursor, tenant.id, file)
-
-    def put_files(self, prepared: Sequence[PreparedFile]) -> dict[int, PreparedChunk]:
-        """See `SyncStore`."""
-        with self._notes() as notes:
-            return notes.put(prepared)
+    def put_files(self, prepared: Sequence[PreparedFile]) -> int | None:
+        """See `Writer`."""
+        self._change_content()
+        inserted: list[int] = []
+        for first in range(0, len(prepared), _STEP):
+            renew(self.db)
+            inserted += self._put_files(prepared[first : first + _STEP])
+        return min(inserted, default=None)
 
     def drop_files(self, ids: Iterable[int]) -> None:
-        """See `SyncStore`."""
-        with self._notes() as notes:
-            notes.drop(ids)
+        """See `Writer`. A tenant without chunks has no words either."""
+        self._change_content()
+        notes = list(ids)
+        for first in range(0, len(notes), _STEP):
+            some = notes[first : first + _STEP]
+            renew(self.db)
+            rows = self.db.execute(
+                "SELECT id FROM chunks WHERE tenant_id = %s AND note_id = ANY (%s)", (self.own.id, some)
+            ).fetchall()
+            self._delete_chunks([row[0] for row in rows])
+            self.db.execute("SELECT delete_notes(%s, %s)", (self.own.id, some))
+        if self.own.chunks <= 0:
+            self.db.execute("SELECT delete_word_forms(%s)", (self.own.id,))
 
     def touch_file(self, file_id: int, stamp: FileStamp) -> None:
-        """See `SyncStore`."""
-        with self._notes(content=False) as notes:
-            notes.touch(file_id, stamp)
+        """See `Writer`."""
+        self.db.execute(
+            "UPDATE notes SET size = %s, mtime_ns = %s, ctime_ns = %s, inode = %s, day = coalesce(date, %s), error = NULL"
+            " WHERE tenant_id = %s AND id = %s",
+            (*stamp, _find_day(stamp), self.own.id, file_id),
+        )
 
     def set_file_error(self, file: MemoryFile, reason: str) -> None:
-        """See `SyncStore`."""
-        with self._notes(content=False) as notes:
-            notes.set_error(file, reason)
-
-    def begin_rebuild(self) -> StagedNotes:
-        """See `SyncStore`."""
-        return StagedNotes(self)
-
-    def replace_all(
-        self,
-        files: Sequence[PreparedFile],
-        errors: Sequence[tuple[MemoryFile, str]],
-        *,
-        identity: str,
-    ) -> None:
-        """Let files take the place of all that the tenant holds, in one transaction.
-
-        Args:
-            files: As they were cut.
-            errors: Files that could not be read, and why.
-            identity: What they were cut with.
-        """
-        with self._notes() as notes:
-            cursor = notes.cursor
-            cursor.execute("SELECT delete_word_forms(%s)", (self._tenant,))
-            notes.drop([row.id for row in rows.list_files(cursor, self._tenant)])
-            notes.put(files)
-            for file, reason in errors:
-                notes.set_error(file, reason)
-            tenants.set_meta(cursor, self._tenant, {tenants.IDENTITY: identity})
-
-    # Texts that wait for what is computed from them.
-
-    def find_pending_windows(
-        self, space_id: int | None, *, step: int, tokens: bool = False
-    ) -> Iterator[Sequence[PendingWindow]]:
-        """See `IndexedText`."""
-        after = (-1, -1)
-        while True:
-            with self._read() as (cursor, tenant):
-                found = cursor.execute(
-                    "SELECT w.chunk_id, w.first, w.last, w.hash, c.units, c.text FROM windows w JOIN chunks c"
-                    " ON c.tenant_id = w.tenant_id AND c.id = w.chunk_id WHERE w.tenant_id = %(tenant)s"
-                    f" AND (w.chunk_id, w.first) > (%(chunk)s, %(first)s) AND {rows.find_missing(tokens=tokens)}"
-                    " ORDER BY w.chunk_id, w.first LIMIT %(step)s",
-                    {"tenant": tenant.id, "space": space_id, "chunk": after[0], "first": after[1], "step": step},
-                ).fetchall()
-            if not found:
-                return
-            after = found[-1][:2]
-            texts = {
-                key: slice_units(text, unpack_units(units)[first : last + 1])
-                for _, first, last, key, units, text in found
-            }
-            yield [PendingWindow(*each) for each in texts.items()]
-
-    def count_pending(self, space_id: int | None, *, tokens: bool = False) -> int:
-        """See `IndexedText`."""
-        return self._count(
-            f"SELECT count(DISTINCT hash) FROM windows w WHERE tenant_id = %(tenant)s AND {rows.find_missing(tokens=tokens)}",
-            space=space_id,
+        """See `Writer`."""
+        self.db.execute(
+            "INSERT INTO notes (tenant_id, source, path, hash, size, mtime_ns, ctime_ns, inode, day, error)"
+            " VALUES (%s, %s, %s, '', 0, 0, 0, 0, '', %s) ON CONFLICT (tenant_id, source, path)"
+            " DO UPDATE SET error = excluded.error",
+            (self.own.id, file.source, file.path, clean(reason)),
         )
-
-    # Spaces and embeddings.
 
     def add_space(self, space: Space) -> int:
-        """See `SyncStore`."""
-        key = tuple(getattr(space, name) for name in _SPACE)
-        number = int.from_bytes(blake2b(repr(key).encode(), digest_size=8).digest(), "big", signed=True)
-        with self._read() as (cursor, tenant):
-            if tenants.load_space(cursor, tenant.id, number) is not None:
-                return number
-        with self._push_or_write() as cursor:
-            cursor.execute(
-                "INSERT INTO spaces (tenant_id, id, provider, model, endpoint, input_type, dimensions)"
-                " VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
-                (tenant.id, number, *key),
-            )
+        """See `Writer`."""
+        number = number_space(space)
+        self.db.execute(
+            "INSERT INTO spaces (tenant_id, id, provider, model, endpoint, input_type, dimensions)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+            (
+                self.own.id, number, space.provider, space.model, space.endpoint, space.input_type, space.dimensions,
+            ),
+        )  # fmt: skip
         return number
 
-    def find_space_like(self, space: Space) -> Space | None:
-        """See `SyncStore`."""
-        with self._read() as (cursor, tenant):
-            row = cursor.execute(
-                "SELECT id FROM spaces WHERE tenant_id = %s AND provider = %s AND model = %s AND endpoint = %s"
-                " AND input_type = %s ORDER BY made DESC LIMIT 1",
-                (tenant.id, *(getattr(space, name) for name in _SPACE[:4])),
-            ).fetchone()
-            found = tenants.load_space(cursor, tenant.id, row[0]) if row else None
-        return found.space if found else None
-
-    def serve(self, space_id: int, *, complete: bool) -> None:
-        """See `SyncStore`."""
-        generation = self._store.read_own().generation
-        values: dict[str, Any] = {tenants.SERVING: space_id, tenants.TARGET: None}
-        values[tenants.COMPLETE] = [generation, space_id] if complete else None
-        if complete:
-            values[tenants.PENDING_REASON] = None
-        self._set(values)
-        if complete:
-            self._sign_vectors(space_id)
-
-    def _sign_vectors(self, space_id: int) -> None:
-        """Keep the signs of all vectors once the tenant is large, in steps that are each a push; see vectors.py."""
-        with self._read() as (cursor, tenant):
-            center = vectors.find_center(cursor, tenant, space_id)
-        after: bytes | None = None if center is None else b""
-        while center is not None and after is not None:
-            with self._push(content=False) as cursor:
-                after = vectors.sign(cursor, self._tenant, space_id, center, after)
-
-    def stop_serving(self) -> None:
-        """See `SyncStore`."""
-        self._set(dict.fromkeys((tenants.SERVING, tenants.COMPLETE, tenants.TARGET, tenants.PENDING_REASON)))
-
-    def find_embedded(self, space_id: int, hashes: Collection[bytes], *, tokens: bool = False) -> set[bytes]:
-        """See `SyncStore`."""
-        with self._read() as (cursor, tenant):
-            found = cursor.execute(
-                "SELECT hash FROM embeddings WHERE tenant_id = %s AND space_id = %s AND hash = ANY (%s)"
-                f"{' AND bits IS NOT NULL' if tokens else ''}",
-                (tenant.id, space_id, list(hashes)),
-            ).fetchall()
-        return {row[0] for row in found}
-
-    def put_embeddings(self, space_id: int, windows: EmbeddedWindows, *, serve: bool) -> None:
-        """See `SyncStore`."""
-        with self._push() as cursor:
-            half = self._store.settings.vectors == "halfvec"
-            vectors.insert(cursor, self._tenant, space_id, windows, half=half)
-            if serve:
-                tenants.set_meta(cursor, self._tenant, {tenants.SERVING: space_id})
-
-    def load_calibration(self, space_id: int) -> tuple[Calibration, int] | None:
-        """See `SyncStore`."""
-        with self._read() as (cursor, tenant):
-            row = cursor.execute(
-                "SELECT floor, span, judged FROM spaces WHERE tenant_id = %s AND id = %s AND floor IS NOT NULL",
-                (tenant.id, space_id),
-            ).fetchone()
-        return (Calibration(floor=row[0], span=row[1]), row[2]) if row else None
+    def put_embeddings(self, space_id: int, windows: EmbeddedWindows) -> None:
+        """See `Writer`."""
+        self._change_content()
+        vectors.insert(self.db, self.own.id, space_id, windows, half=self._half)
 
     def put_calibration(self, space_id: int, calibration: Calibration, *, windows: int) -> None:
-        """See `SyncStore`."""
-        with self._push(content=False) as cursor:
-            cursor.execute(
-                "UPDATE spaces SET floor = %s, span = %s, judged = %s WHERE tenant_id = %s AND id = %s",
-                (calibration.floor, calibration.span, windows, self._tenant, space_id),
-            )
-
-    def sample_embeddings(self, space_id: int, limit: int) -> NDArray[np.float32]:
-        """See `SyncStore`."""
-        import numpy as np
-
-        with self._read() as (cursor, tenant):
-            found = cursor.execute(
-                "SELECT coalesce(v::real[], h::vector::real[]) FROM embeddings e WHERE tenant_id = %s AND space_id = %s"
-                " AND EXISTS (SELECT 1 FROM windows w WHERE w.tenant_id = e.tenant_id AND w.hash = e.hash)"
-                " ORDER BY hash LIMIT %s",
-                (tenant.id, space_id, limit),
-            ).fetchall()
-        return np.array([row[0] for row in found], dtype=np.float32)
-
-    # Counts.
-
-    def count_files(self) -> int:
-        """See `SyncStore`."""
-        return self._count("SELECT count(*) FROM notes WHERE tenant_id = %(tenant)s AND hash <> ''")
-
-    def count_chunks(self) -> int:
-        """See `SyncStore`."""
-        return self._store.read_own().chunks
-
-    def count_windows(self, *, distinct: bool = False) -> int:
-        """See `SyncStore`."""
-        return self._count(
-            f"SELECT count({'DISTINCT hash' if distinct else '*'}) FROM windows WHERE tenant_id = %(tenant)s"
+        """See `Writer`."""
+        self.db.execute(
+            "UPDATE spaces SET floor = %s, span = %s, judged = %s WHERE tenant_id = %s AND id = %s",
+            (calibration.floor, calibration.span, windows, self.own.id, space_id),
         )
 
-    # Maintenance.
+    def tidy(self, *, keep: int) -> None:
+        """See `Writer`. Autovacuum merges what waits in the keyword index."""
+        self.db.execute("SELECT evict_embeddings(%s, %s)", (self.own.id, keep))
 
-    def evict_embeddings(self, *, keep: int) -> None:
-        """See `SyncStore`."""
-        with self._push(content=False) as cursor:
-            cursor.execute("SELECT evict_embeddings(%s, %s)", (self._tenant, keep))
+    def _change_content(self) -> None:
+        """Count a new generation, once for this transaction: what is remembered of the content holds no longer."""
+        self._set(replace(self.own, generation=self._found.generation + 1))
 
-    def merge_keywords(self, *, whole: bool) -> Iterator[None]:  # noqa: ARG002
-        """Do nothing: autovacuum merges what waits in the keyword index."""
-        return iter(())
+    def _put_files(self, several: Sequence[PreparedFile]) -> list[int]:
+        """Write some notes; chunks that are there already keep their rows. Return the ids of those inserted."""
+        notes = self._put_notes(several)
+        rows = self.db.execute(
+            "SELECT note_id, hash, id, start_line, end_line FROM chunks WHERE tenant_id = %s AND note_id = ANY (%s)",
+            (self.own.id, list(notes)),
+        ).fetchall()
+        stored: dict[int, list[tuple[bytes, ChunkRow]]] = {}
+        for note, key, *row in rows:
+            stored.setdefault(note, []).append((key, ChunkRow(*row)))
+        new: list[tuple[int, PreparedChunk]] = []
+        moved: list[ChunkRow] = []
+        unused: list[int] = []
+        for note, prepared in notes.items():
+            changes = pair_chunks(prepared.chunks, stored.get(note, ()))
+            new += [(note, item) for item in changes.new]
+            moved += changes.moved
+            unused += changes.unused
+        if moved:
+            self.db.execute(
+                "UPDATE chunks c SET start_line = m.first, end_line = m.last FROM unnest(%s::bigint[], %s::int[], %s::int[])"
+                " m (id, first, last) WHERE c.tenant_id = %s AND c.id = m.id",
+                (*_turn(moved, 3), self.own.id),
+            )
+        self._delete_chunks(unused)
+        inserted: list[int] = []
+        for first in range(0, len(new), _CHUNK_STEP):
+            inserted += self._insert_chunks(new[first : first + _CHUNK_STEP])
+        return inserted
 
-    def give_back_space(self) -> None:
-        """Do nothing: autovacuum does."""
+    def _put_notes(self, several: Sequence[PreparedFile]) -> dict[int, PreparedFile]:
+        """Write the rows of notes; return the notes by id."""
+        files = {(prepared.file.source, prepared.file.path): prepared for prepared in several}
+        columns = _turn(
+            [
+                (
+                    *key, prepared.hash, *prepared.stamp, prepared.date, prepared.date or _find_day(prepared.stamp),
+                    _write_numbers(prepared.lines) if prepared.lines else None,
+                )
+                for key, prepared in files.items()
+            ],
+            10,
+        )  # fmt: skip
+        rows = self.db.execute(
+            "INSERT INTO notes (tenant_id, source, path, hash, size, mtime_ns, ctime_ns, inode, date, day, lines, error)"
+            " SELECT %s, source, path, hash, size, mtime_ns, ctime_ns, inode, date, day, lines::int[], NULL"
+            " FROM unnest(%s::text[], %s::text[], %s::bytea[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],"
+            " %s::text[], %s::text[], %s::text[])"
+            " n (source, path, hash, size, mtime_ns, ctime_ns, inode, date, day, lines)"
+            " ON CONFLICT (tenant_id, source, path)"
+            " DO UPDATE SET hash = excluded.hash, size = excluded.size, mtime_ns = excluded.mtime_ns,"
+            " ctime_ns = excluded.ctime_ns, inode = excluded.inode, date = excluded.date, day = excluded.day,"
+            " lines = excluded.lines, error = NULL RETURNING id, source, path",
+            (self.own.id, *columns),
+        ).fetchall()
+        return {number: files[source, path] for number, source, path in rows}
 
-    # The outage of the provider.
+    def _insert_chunks(self, items: Sequence[tuple[int, PreparedChunk]]) -> list[int]:
+        """Insert chunks, each given with the id of its note, with their windows and the forms of their words."""
+        rows, forms = [], set()
+        added_words = 0
+        waiting: dict[tuple[int, int, bytes], list[PreparedChunk]] = {}
+        for note, item in items:
+            context, text = clean(item.chunk.context), clean(item.chunk.text)
+            vector, words = make_vector(context, text)
+            added_words += words
+            units = _write_numbers(number for unit in item.units for number in unit)
+            start = item.chunk.start_line
+            rows.append(
+                (note, start, item.chunk.end_line, item.hash, words, context, text, may_hold_links(text), units, vector)
+            )
+            waiting.setdefault((note, start, item.hash), []).append(item)
+            forms |= {*stem_text(f"{context}\n{text}")}
+        self._count_chunks(len(rows), added_words)
+        numbered = self.db.execute(
+            "INSERT INTO chunks (tenant_id, note_id, start_line, end_line, hash, words, context, text, links, units, tsv)"
+            " SELECT %s, note_id, start_line, end_line, hash, words, context, text, links, units::int[], tsv::tsvector"
+            " FROM unnest(%s::bigint[], %s::int[], %s::int[], %s::bytea[], %s::int[], %s::text[], %s::text[], %s::boolean[],"
+            " %s::text[], %s::text[]) WITH ORDINALITY"
+            " c (note_id, start_line, end_line, hash, words, context, text, links, units, tsv, place) ORDER BY place"
+            " RETURNING id, note_id, start_line, hash",
+            (self.own.id, *_turn(rows, 10)),
+        ).fetchall()
+        inserted = {number: waiting[note, start, key].pop(0) for number, note, start, key in numbered}
+        windows = [
+            (chunk_id, window.first, window.last, digest(window.text))
+            for chunk_id, item in inserted.items()
+            for window in item.windows
+        ]
+        self.db.execute(
+            "INSERT INTO windows (tenant_id, chunk_id, first, last, hash) SELECT %s, w.*"
+            " FROM unnest(%s::bigint[], %s::smallint[], %s::smallint[], %s::bytea[]) w",
+            (self.own.id, *_turn(windows, 4)),
+        )
+        self.db.execute(
+            "INSERT INTO word_forms (tenant_id, language, stem, word) SELECT %s, f.*"
+            " FROM unnest(%s::text[], %s::text[], %s::text[]) f"
+            " ON CONFLICT DO NOTHING",
+            (self.own.id, *_turn(sorted(forms), 3)),
+        )
+        return list(inserted)
 
-    @property
-    def writable(self) -> bool:
-        """See `OutageLog`."""
-        return self._store.writable
+    def _delete_chunks(self, ids: Sequence[int]) -> None:
+        if ids:
+            query = "SELECT deleted, words FROM delete_chunks(%s, %s)"
+            ((deleted, words),) = self.db.execute(query, (self.own.id, list(ids))).fetchall()
+            self._count_chunks(-deleted, -words)
 
-    def load_outage(self) -> str | None:
-        """Return the record of the provider's outage."""
-        return self._store.read_own().meta.get(tenants.OUTAGE)
+    def _count_chunks(self, chunks: int, words: int) -> None:
+        """Keep what BM25 needs."""
+        self._set(replace(self.own, chunks=self.own.chunks + chunks, words=self.own.words + words))
 
-    def set_outage(self, record: str | None) -> None:
-        """Replace or remove the record of the provider's outage."""
-        self._set({tenants.OUTAGE: record})
-
-    def _set(self, values: Mapping[str, Any]) -> None:
-        tenant = self._store.read_own()
-        if all(tenant.meta.get(key) == value for key, value in values.items()):
-            return  # most syncs before a search write nothing
-        with self._push_or_write() as cursor:
-            tenants.set_meta(cursor, tenant.id, values)
-
-    def _count(self, query: str, **values: object) -> int:
-        with self._read() as (cursor, tenant):
-            row = cursor.execute(query.encode(), {"tenant": tenant.id, **values}).fetchone()
-        return int(row[0]) if row else 0
+    def _set(self, tenant: Tenant) -> None:
+        self.own = tenant
+        self._tenants = [tenant]
 
 
-class TenantOutage:
-    """Implements `OutageLog` on the row of the tenant."""
+def _turn(rows: Sequence[Sequence[Any]], count: int) -> list[list[Any]]:
+    """Return the columns of rows, each an array of a statement."""
+    return [[row[at] for row in rows] for at in range(count)]
 
-    def __init__(self, writer: PostgresWriter) -> None:
-        self._writer = writer
 
-    @property
-    def writable(self) -> bool:
-        """See `OutageLog`."""
-        return self._writer.writable
+def _write_numbers(numbers: Iterable[int]) -> str:
+    """Write an array of numbers as PostgreSQL reads it: arrays of arrays would have to be equally long."""
+    return f"{{{','.join(map(str, numbers))}}}"
 
-    def read(self) -> Outage | None:
-        """See `OutageLog`."""
-        record = self._writer.load_outage()
-        return None if record is None else Outage.from_json(record)
 
-    def write(self, outage: Outage | None) -> None:
-        """See `OutageLog`."""
-        self._writer.set_outage(None if outage is None else outage.to_json())
+def _find_day(stamp: FileStamp) -> str:
+    """Return the local day on which a file was last changed."""
+    return datetime.fromtimestamp(stamp.mtime_ns / 1e9).astimezone().date().isoformat()

@@ -74,7 +74,7 @@ class Database:
         self._clock = clock
         self._closed = False
         self._checked: files.FileId | None = None  # the file that `check` has looked at
-        self._failed: tuple[files.FileId | None, StoreError] | None = (
+        self.failed: tuple[files.FileId | None, StoreError] | None = (
             None  # what may be damage, and the file it was met in
         )
         self._releases = 0  # a connection that was borrowed before one is closed when it comes back
@@ -162,7 +162,7 @@ class Database:
                 yield
         except StoreError as error:
             if type(error) in {StoreCorrupt, StoreError}:
-                self._failed = file, error
+                self.failed = file, error
                 self.on_damage(error)
             raise
 
@@ -339,8 +339,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_close_unused_before_fork)
 
 
-class PrivateDatabase:
-    """A copy of a database in memory, with the methods of `Database`: it may be changed at will, and threads take turns.
+class PrivateDatabase(Database):
+    """A copy of a database in memory: it may be changed at will, and threads take turns.
 
     Args:
         source: A connection to the database, inside a read transaction.
@@ -348,12 +348,8 @@ class PrivateDatabase:
         kind: What it is.
     """
 
-    writable = True
-
     def __init__(self, source: Connection, path: Path, kind: FileKind) -> None:
-        self.path = path
-        self._kind = kind
-        self._lock = threading.RLock()
+        super().__init__(path, kind, ())
         self._connection = apsw.Connection(":memory:")
         with translate_errors(path, kind):
             self._connection.pragma("page_size", int(source.pragma("page_size")))
@@ -364,22 +360,22 @@ class PrivateDatabase:
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:
         """Yield the connection inside a transaction."""
-        with self._lock, translate_errors(self.path, self._kind):
-            self._connection.execute("BEGIN")
+        with self.maintain() as connection:
+            connection.execute("BEGIN")
             try:
-                yield self._connection
+                yield connection
             finally:
-                self._connection.execute("ROLLBACK")
+                connection.execute("ROLLBACK")
 
     @contextlib.contextmanager
     def maintain(self) -> Iterator[Connection]:
         """Yield the connection outside a transaction."""
-        with self._lock, translate_errors(self.path, self._kind):
+        with self._write_lock, translate_errors(self.path, self.kind):
             yield self._connection
 
     def close(self) -> None:
         """Let go of the copy; may be called twice."""
-        with self._lock:
+        with self._write_lock:
             self._connection.close()
 
 

@@ -5,28 +5,30 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
 
 from memory_core.config.settings import Vector
 from memory_core.errors import MemoryCoreError, StoreCorrupt
 from memory_core.stores import sqlite
-from memory_core.stores.interface import Reader
-from memory_core.stores.sqlite import INDEX, Connection, Database
-from memory_core.stores.sqlite.damage import DamagedRow, translate_bad_text
-from memory_core.stores.sqlite.meta import bump_generation
-from memory_core.stores.sqlite.migrations import MIGRATIONS
-from memory_core.stores.sqlite.repair import find_damage, may_replace, remove_obstacles, set_aside
-from memory_core.stores.sqlite.retrieval import StoreReader
-from memory_core.stores.sqlite.upgrade import convert_rows
+from memory_core.stores.sqlite import INDEX, Database, PrivateDatabase, hold_lock, upkeep
+from memory_core.stores.sqlite.encoding import DamagedRow, translate_bad_text
+from memory_core.stores.sqlite.reader import SqliteReader
+from memory_core.stores.sqlite.salvage import convert_rows
+from memory_core.stores.sqlite.schema import MIGRATIONS
+from memory_core.stores.sqlite.state import bump_generation
+from memory_core.stores.sqlite.upkeep import Integrity, find_damage, may_replace, remove_obstacles, set_aside
 from memory_core.stores.sqlite.vectors import VectorIndex
+from memory_core.stores.sqlite.writer import SqliteWriter
+from memory_core.stores.values import IndexSummary
 
 log = logging.getLogger(__name__)
 
 _SAVED_TOGETHER = 1000  # embeddings of a damaged index that are committed in one transaction
 
 
-class Store(Database):
+class SqliteStore:
     """One index file. The constructor opens nothing.
 
     Args:
@@ -34,47 +36,71 @@ class Store(Database):
         writable: False opens the file for reading only and never makes or changes it.
         vectors: Finds nearest windows; None is one with default settings.
         in_own_folder: Folder and name of the file are ours alone, so that a file without a header there is a damaged index.
+
+    Attributes:
+        database: The connections to the file.
     """
 
     def __init__(
         self, path: Path, *, writable: bool = True, vectors: VectorIndex | None = None, in_own_folder: bool = False
     ) -> None:
-        super().__init__(path, INDEX, MIGRATIONS, writable=writable, prepare=convert_rows)
-        self.in_own_folder = in_own_folder
+        self.path = path
+        self.writable = writable
         self.vectors = vectors or VectorIndex(Vector())
+        self.in_own_folder = in_own_folder
+        self.database: Database = _IndexDatabase(path, INDEX, MIGRATIONS, writable=writable, prepare=convert_rows)
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[Reader]:
-        """Hand out a reader for one search: all of its answers come from one moment of the index.
+    def read(self) -> Iterator[SqliteReader]:
+        """See `stores.interface.Store`."""
+        with self.database.read() as connection:
+            yield SqliteReader(connection, self.vectors)
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[SqliteWriter]:
+        """See `stores.interface.Store`. Threads take turns."""
+        with self.database.write() as connection:
+            yield SqliteWriter(connection, self.vectors)
+
+    def lock(self, *, wait_seconds: float = 0.0) -> AbstractContextManager[None]:
+        """See `stores.interface.Store`."""
+        path = self.path.with_name(f"{self.path.name}.lock")
+        return hold_lock(path, wait_seconds=wait_seconds, clear=self.in_own_folder)
+
+    def prepare(self) -> None:
+        """See `stores.interface.Store`."""
+        with self.database.maintain():
+            pass
+
+    def tidy(self, *, whole: bool) -> Iterator[None]:
+        """See `stores.interface.Store`."""
+        if whole:
+            yield from upkeep.merge_keywords(self.database)
+        upkeep.give_back_space(self.database)
+
+    def summarise(self) -> IndexSummary:
+        """See `stores.interface.Store`."""
+        with self.database.read() as connection:
+            return upkeep.summarise(connection, self.path, self.vectors)
+
+    def verify(self) -> Integrity:
+        """Look for damage in the file.
 
         Raises:
             NotIndexed: There is no index yet.
             StoreError: It cannot be used.
         """
-        with self.read() as connection:
-            yield StoreReader(connection, self.vectors)
+        with self.database.read() as connection:
+            return upkeep.verify(connection)
 
-    @contextlib.contextmanager
-    def write(self, *, content: bool = True) -> Iterator[Connection]:
-        """Yield a connection inside one write transaction: committed after the block, rolled back by any error.
-
-        Threads take turns.
-
-        Args:
-            content: Files, chunks or embeddings change, so that readers have to load again what they keep in memory.
-
-        Raises:
-            StoreReadOnly, StoreFull, StoreCorrupt, StoreTooNew, SyncBusy: See `sqlite.translate_errors`.
-        """
-        with super().write() as connection:
-            yield connection
-            if content:
-                bump_generation(connection)
+    def wipe(self, *, seconds: float) -> bool:
+        """Leave nothing of what was dropped in the file; return False while another program reads it, see `upkeep.wipe`."""
+        return upkeep.wipe(self.database, seconds=seconds)
 
     @property
     def is_suspect(self) -> bool:
         """True once a read or a write has met what may be damage, until `repair` has looked."""
-        return self._failed is not None
+        return self.database.failed is not None
 
     def needs_check(self) -> bool:
         """Return True if `repair` should look although nothing has failed yet."""
@@ -94,14 +120,14 @@ class Store(Database):
         """
         if not self.writable:
             return None
-        failed, self._failed = self._failed, None
+        failed, self.database.failed = self.database.failed, None
         removed = remove_obstacles(self.path) if self.in_own_folder else None
         # Another process may have repaired it since.
         certain = failed is not None and isinstance(failed[1], StoreCorrupt) and failed[0] == sqlite.identify(self.path)
         problem = failed[1].reason if failed is not None and certain else find_damage(self.path)
         if problem is None or not may_replace(self.path, in_own_folder=self.in_own_folder):
             return removed
-        with self.closed():
+        with self.database.closed():
             self._save_embeddings(set_aside(self.path))
         return problem
 
@@ -113,12 +139,40 @@ class Store(Database):
         with contextlib.closing(read_embeddings(damaged)) as found:
             try:
                 while batch := [*islice(found, _SAVED_TOGETHER)]:
-                    with self.write() as connection:
+                    with self.database.write() as connection:
                         put_embeddings(connection, self.vectors, batch)
+                        bump_generation(connection)
                     saved += len(batch)
             except MemoryCoreError as error:  # the sync that follows meets it, too, and tells
                 log.warning("embeddings of the damaged index are lost: %s", error)
         log.info("%s: %d embeddings of the damaged index were saved", self.path, saved)
+
+    def rest(self) -> None:
+        """Let go of idle connections and their pages; the next search opens them again."""
+        self.database.rest()
+
+    def close(self) -> None:
+        """Close all connections; may be called twice."""
+        self.database.close()
+
+
+class PrivateStore(SqliteStore):
+    """A copy of an index as it stands at one moment, in memory. Nothing of it is ever on disk.
+
+    Args:
+        source: The index.
+    """
+
+    def __init__(self, source: SqliteStore) -> None:
+        super().__init__(source.path, vectors=source.vectors)
+        with source.database.read() as connection:
+            self.database = PrivateDatabase(connection, source.path, INDEX)
+        with self.database.maintain() as connection:  # it lives for some questions: merging would not pay
+            connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('automerge', 0)")
+
+
+class _IndexDatabase(Database):
+    """The file of an index: damage that is found in its rows is damage of the file."""
 
     @contextlib.contextmanager
     def _watch(self) -> Iterator[None]:

@@ -7,26 +7,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from memory_core.stores.sqlite import Connection, load_tokenizer
+from memory_core.stores.values import pair_forms
 from memory_core.text.languages import Language, stem_text, stem_words
 
 Seen: TypeAlias = dict[Language, set[str]]  # see `stem_text`
 
 
-def put(connection: Connection, texts: Iterable[str], prefix: str, seen: Seen) -> None:
+def put(connection: Connection, texts: Iterable[str], seen: Seen) -> None:
     """Add the words of texts, inside a write transaction.
 
     Args:
         connection: Inside the transaction.
         texts: Of chunks.
-        prefix: Before the table's name.
         seen: What is in the table already, so that most words are not written again; what is added is added to it.
     """
     found = [each for text in texts for each in stem_text(text, seen)]
     if found:
-        connection.executemany(f"INSERT INTO {prefix}word_forms VALUES (?, ?, ?) ON CONFLICT DO NOTHING", found)
+        connection.executemany("INSERT INTO word_forms VALUES (?, ?, ?) ON CONFLICT DO NOTHING", found)
 
 
 def drop_unused(connection: Connection, texts: Iterable[str]) -> None:
@@ -52,19 +52,12 @@ def find(connection: Connection, words: Collection[str], languages: Sequence[Lan
     if _is_empty(connection):
         return {}
     asked = [each for language in languages for each in stem_words(words, language)]
-    forms: dict[tuple[str, str], list[str]] = {}
-    for language, stem, form in connection.execute(
+    stored = connection.execute(
         "SELECT f.language, f.stem, f.word FROM json_each(?) AS asked JOIN word_forms f"
         " ON f.language = asked.value ->> 0 AND f.stem = asked.value ->> 1",
         (json.dumps(sorted({(language, stem) for language, stem, _ in asked})),),
-    ):
-        forms.setdefault((language, stem), []).append(form)
-    found: dict[str, list[str]] = {}
-    for language, stem, word in asked:
-        others = [form for form in forms.get((language, stem), ()) if form != word]
-        if others:
-            found[word] = [*found.get(word, ()), *others]
-    return found
+    )
+    return pair_forms(asked, cast("Iterable[tuple[str, str, str]]", stored))
 
 
 def _is_empty(connection: Connection) -> bool:

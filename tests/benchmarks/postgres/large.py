@@ -16,7 +16,6 @@ from memory_core.config.settings import SearchSettings, SyncSettings
 from memory_core.records import Query
 from memory_core.stores.postgres import vectors
 from memory_core.stores.postgres.tenants import Tenant
-from memory_core.stores.postgres.writer import PostgresWriter
 from tests.benchmarks.daily_notes import questions
 from tests.benchmarks.postgres.load import load_large_tenant
 from tests.benchmarks.postgres.meter import Meter, Row
@@ -35,14 +34,16 @@ def measure_large(folder: Path, database: Database, chunks: int, server: RealSer
     try:
         (folder / "large/notes/MEMORY.md").write_text("The first note makes the space.\n")
         backend.memory_sync(False, None)
-        writer = backend._writer
-        assert isinstance(writer, PostgresWriter)
-        space = writer.load_state().serving
+        with backend._server.read() as reader:
+            space = reader.load_state().serving
         assert space is not None
         load_large_tenant(database, "large", chunks, backend._providers.open_configured(), space)
         began = time.perf_counter()
-        with writer.lock():
-            writer.serve(space, complete=True)
+        with backend._server.lock():
+            with backend._server.write() as writer:
+                writer.save_state(complete=space)
+            for _ in backend._server.tidy(whole=True):
+                pass
         signed = time.perf_counter() - began
         with psycopg.connect(database.admin_dsn, autocommit=True) as admin:
             admin.execute("VACUUM ANALYZE")  # as autovacuum does soon
@@ -71,21 +72,21 @@ def _compare(backend: PostgresBackend, asked: Sequence[str]) -> Row:
     assert provider is not None
     held = total = 0
     exact_seconds: list[float] = []
-    with backend._server.read() as (cursor, tenants):
+    with backend._server.read() as reader:
+        cursor, own = reader.db, reader.own
         cursor.execute("SET LOCAL statement_timeout = 0")
         cursor.connection.limit_seconds = None  # type: ignore[attr-defined]
-        space = tenants[0].serving
+        space = own.serving
         assert space is not None
-        small = [replace(tenants[0], signed=())]
         for text in asked:
             vector = provider.embed_query(text, timeout_seconds=10)
-            near, began = _find_best(cursor, tenants, space, vector), time.perf_counter()
-            exact = _find_best(cursor, small, space, vector)
+            near, began = _find_best(cursor, own, space, vector), time.perf_counter()
+            exact = _find_best(cursor, replace(own, signed=()), space, vector)
             exact_seconds.append(time.perf_counter() - began)
             held, total = held + len(near & exact), total + len(exact)
     return {"recall_at_10": round(held / total, 3), "exact_ms": round(statistics.median(exact_seconds) * 1000)}
 
 
-def _find_best(cursor: Any, tenants: Sequence[Tenant], space: int, vector: Any) -> set[int]:
-    found = vectors.find_nearest(cursor, tenants, space, vector, days=(None, None), depth=50)
+def _find_best(cursor: Any, tenant: Tenant, space: int, vector: Any) -> set[int]:
+    found = vectors.find_nearest(cursor, [tenant], space, vector, days=(None, None), depth=50)
     return {*sorted(found, key=found.__getitem__)[-10:]}

@@ -29,7 +29,7 @@ def test_what_only_one_side_finds_is_looked_at(index: Index, share: float, *, ke
         index.note(f"memory/{number:02}.md", "- The kettle boiled dry\n")
     index.note("memory/far.md", "- The violin has a new bridge\n")
     index.sync(None)
-    with index.store.reading() as reader:
+    with index.store.read() as reader:
         chunks = reader.load_chunks(range(1, reader.count_chunks() + 1))
         others = [chunk.id for chunk in chunks if chunk.path != "memory/far.md"]
         near = {chunk.id: 0.1 for chunk in chunks} | dict.fromkeys(others[: int(SURE_OF_EACH * RANKED_CHUNKS) - 1], 0.9)

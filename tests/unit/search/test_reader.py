@@ -118,7 +118,7 @@ def both(index: Index) -> Iterator[Open]:
         def open_both(provider: EmbeddingProvider | None = None) -> Pair:
             index.sync(provider)
             lists = ListReader(index.config, provider)
-            return Pair(lists, opened.enter_context(index.store.reading()), provider)
+            return Pair(lists, opened.enter_context(index.store.read()), provider)
 
         yield open_both
 
@@ -132,7 +132,7 @@ def sample(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     provider = makers[request.param]() if request.param in makers else None
     with closing(Index(folder / "notes", folder / "state", SearchSettings())) as index:
         index.sync(provider)
-        with index.store.reading() as reader:
+        with index.store.read() as reader:
             yield Pair(ListReader(index.config, provider), reader, provider)
 
 

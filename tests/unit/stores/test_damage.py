@@ -11,9 +11,15 @@ from hypothesis import strategies as st
 
 from memory_core.config.settings import Chunking
 from memory_core.records import Unit
-from memory_core.stores.sqlite.damage import DamagedRow, check_chunk, check_window
-from memory_core.stores.sqlite.distances import decode
-from memory_core.stores.sqlite.encoding import pack_units, unpack_lines, unpack_units
+from memory_core.stores.sqlite.encoding import (
+    DamagedRow,
+    check_chunk,
+    check_window,
+    decode,
+    pack_units,
+    unpack_lines,
+    unpack_units,
+)
 from memory_core.stores.values import PreparedChunk, digest_chunk
 from memory_core.text.chunks import split_chunks
 from memory_core.text.messages import replace_surrogates

@@ -6,7 +6,7 @@ import apsw
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.stores.sqlite.retrieval import match_expression
+from memory_core.stores.sqlite.reader import match_expression
 from memory_core.text.terms import extract_words
 
 

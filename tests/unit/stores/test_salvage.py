@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from memory_core.records import Space
-from memory_core.stores.sqlite.repair import set_aside
 from memory_core.stores.sqlite.salvage import SavedRow, read_embeddings
-from memory_core.stores.sqlite.store import Store
-from memory_core.stores.sqlite.writer import StoreWriter
+from memory_core.stores.sqlite.store import SqliteStore
+from memory_core.stores.sqlite.upkeep import set_aside
 from memory_core.stores.values import EmbeddedWindows
 
 SPACE = Space(provider="openai", model="m", endpoint="e", dimensions=512)
@@ -33,18 +32,19 @@ def held() -> dict[bytes, bytes]:
     return make_rows()
 
 
-def fill(store: Store, held: dict[bytes, bytes]) -> StoreWriter:
-    writer = StoreWriter(store)
-    writer.prepare()
+def fill(store: SqliteStore, held: dict[bytes, bytes]) -> None:
     rows = np.frombuffer(b"".join(held.values()), dtype="<f4").reshape(ROWS, -1)
-    writer.put_embeddings(writer.add_space(SPACE), EmbeddedWindows(list(held), rows), serve=True)
-    return writer
+    with store.write() as writer:
+        space_id = writer.add_space(SPACE)
+        writer.put_embeddings(space_id, EmbeddedWindows(list(held), rows))
+        writer.save_state(serving=space_id)
 
 
 @pytest.fixture
 def index(tmp_path: Path, held: dict[bytes, bytes]) -> Path:
-    store = Store(tmp_path / "index.sqlite")
-    fill(store, held).give_back_space()
+    store = SqliteStore(tmp_path / "index.sqlite")
+    fill(store, held)
+    assert [*store.tidy(whole=False)] == []
     store.close()
     return store.path
 
@@ -133,7 +133,7 @@ def test_only_whole_rows_are_saved(
 
 def test_rows_that_are_only_in_the_wal_are_saved(tmp_path: Path, held: dict[bytes, bytes]) -> None:
     """As a process that was killed leaves them. The -wal moves aside with its index, and an older one makes way."""
-    store = Store(tmp_path / "index.sqlite")
+    store = SqliteStore(tmp_path / "index.sqlite")
     fill(store, held)
     copy = tmp_path / "killed.sqlite"
     for suffix in ("", "-wal"):

@@ -13,6 +13,6 @@ def test_counts_follow_the_notes(tmp_path: Path) -> None:
         index.note(f"memory/{expected}.md", "A violin.\n")
         index.sync()
         for _ in range(2):  # the second time from memory
-            with index.store.reading() as reader:
+            with index.store.read() as reader:
                 assert reader.count_by_stem(["violin", "kettle"]) == {"violin": expected}
     index.close()

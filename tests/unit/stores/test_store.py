@@ -15,21 +15,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.errors import NotIndexed, StoreCorrupt, StoreFull, StoreReadOnly, StoreTooNew
-from memory_core.records import Chunk, FileStamp, MemoryFile, Space, Unit, Window
-from memory_core.stores.sqlite import INDEX, is_ours, load_tokenizer, meta
+from memory_core.records import Chunk, FileStamp, MemoryFile, Space, Unit
+from memory_core.stores.sqlite import INDEX, is_ours, load_tokenizer, state
 from memory_core.stores.sqlite.encoding import pack_units, unpack_units
-from memory_core.stores.sqlite.migrations import VERSION
-from memory_core.stores.sqlite.rows import FileRows
-from memory_core.stores.sqlite.spaces import add_space, load_serving_space
-from memory_core.stores.sqlite.store import Store
+from memory_core.stores.sqlite.schema import VERSION
+from memory_core.stores.sqlite.state import add_space, load_serving_space
+from memory_core.stores.sqlite.store import SqliteStore
 from memory_core.stores.values import PreparedChunk, PreparedFile, ServingSpace, digest
 
 SPACE = Space(provider="fake", model="m", dimensions=2)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    made = Store(tmp_path / "deep" / "main.sqlite")
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    made = SqliteStore(tmp_path / "deep" / "main.sqlite")
     yield made
     made.close()
 
@@ -40,51 +39,51 @@ def prepared(text: str, *, path: str = "MEMORY.md", line: int = 1) -> PreparedFi
     return PreparedFile(file=file, hash=digest(text), stamp=FileStamp(1, 1), date=None, chunks=(chunk,))
 
 
-def put(store: Store, text: str) -> None:
-    with store.write() as connection:
-        FileRows(connection).put(prepared(text))
+def put(store: SqliteStore, text: str) -> None:
+    with store.write() as writer:
+        writer.put_files([prepared(text)])
 
 
-def texts(store: Store) -> list[str]:
-    with store.read() as connection:
+def texts(store: SqliteStore) -> list[str]:
+    with store.database.read() as connection:
         return [row[0] for row in connection.execute("SELECT text FROM chunks ORDER BY id")]
 
 
 def test_making_one_touches_nothing(tmp_path: Path) -> None:
-    store = Store(tmp_path / "deep" / "main.sqlite")
-    assert not store.exists()
-    with pytest.raises(NotIndexed, match="nothing is indexed yet"), store.read():
+    store = SqliteStore(tmp_path / "deep" / "main.sqlite")
+    assert not store.database.exists()
+    with pytest.raises(NotIndexed, match="nothing is indexed yet"), store.database.read():
         pass
     store.close()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_its_folder_is_private(store: Store) -> None:
+def test_its_folder_is_private(store: SqliteStore) -> None:
     put(store, "fence")
     store.close()
     assert store.path.parent.stat().st_mode & 0o777 == 0o700
     assert is_ours(store.path)
 
 
-def test_a_transaction_that_fails_leaves_nothing(store: Store) -> None:
+def test_a_transaction_that_fails_leaves_nothing(store: SqliteStore) -> None:
     put(store, "fence")
-    with pytest.raises(ZeroDivisionError), store.write() as connection:
-        meta.set_values(connection, {"gate": str(FileRows(connection).put(prepared("gate")) and 1 // 0)})
+    with pytest.raises(ZeroDivisionError), store.write() as writer:
+        writer.save_state(last_sync=float(writer.put_files([prepared("gate")]) or 0) / 0)
     assert texts(store) == ["fence"]
     put(store, "gate")
     assert texts(store) == ["gate"]
 
 
-def test_a_reader_sees_one_moment(store: Store) -> None:
+def test_a_reader_sees_one_moment(store: SqliteStore) -> None:
     put(store, "fence")
-    with store.read() as connection:
+    with store.database.read() as connection:
         assert connection.execute("SELECT text FROM chunks").get == "fence"
         put(store, "gate")
         assert connection.execute("SELECT text FROM chunks").get == "fence"
     assert texts(store) == ["gate"]
 
 
-def test_readers_never_fail_beside_a_writer(store: Store) -> None:
+def test_readers_never_fail_beside_a_writer(store: SqliteStore) -> None:
     put(store, "text 0")
     done, problems = threading.Event(), []
 
@@ -106,47 +105,47 @@ def test_readers_never_fail_beside_a_writer(store: Store) -> None:
     assert problems == []
 
 
-def test_only_content_makes_readers_load_anew(store: Store) -> None:
+def test_only_content_makes_readers_load_anew(store: SqliteStore) -> None:
     put(store, "fence")
     first = generation(store)
-    with store.write(content=False) as connection:
-        meta.set_values(connection, {"last_sync": "1"})
+    with store.write() as writer:
+        writer.save_state(last_sync=1.0)
     assert generation(store) == first
     put(store, "gate")
     assert generation(store) != first
 
 
-def generation(store: Store) -> str:
-    with store.read() as connection:
+def generation(store: SqliteStore) -> str:
+    with store.database.read() as connection:
         return str(connection.execute("SELECT value FROM meta WHERE key = 'generation'").get)
 
 
-def test_meta_is_set_and_removed(store: Store) -> None:
-    with store.write() as connection:
-        meta.set_values(connection, {"serving_space": str(add_space(connection, SPACE))})
+def test_meta_is_set_and_removed(store: SqliteStore) -> None:
+    with store.database.write() as connection:
+        state.set_values(connection, {"serving_space": str(add_space(connection, SPACE))})
         assert load_serving_space(connection) == ServingSpace(add_space(connection, SPACE), SPACE)
-    with store.read() as connection:
+    with store.database.read() as connection:
         assert load_serving_space(connection) == ServingSpace(1, SPACE)
-    with store.write() as connection:
-        meta.set_values(connection, {"serving_space": None})
+    with store.database.write() as connection:
+        state.set_values(connection, {"serving_space": None})
         assert load_serving_space(connection) is None
 
 
-def test_closing_twice_and_going_on(store: Store) -> None:
+def test_closing_twice_and_going_on(store: SqliteStore) -> None:
     put(store, "fence")
     store.close()
     store.close()
     assert texts(store) == ["fence"]
 
 
-def test_chunks_that_stand_keep_their_row_and_take_their_new_lines(store: Store) -> None:
+def test_chunks_that_stand_keep_their_row_and_take_their_new_lines(store: SqliteStore) -> None:
     one, two, three = (prepared(text).chunks[0] for text in ("one", "two", "three"))
     file = prepared("one")
-    with store.write() as connection:
-        FileRows(connection).put(_with(file, one, two))
-    with store.write() as connection:
-        FileRows(connection).put(_with(file, three, _moved(one, 2), two))
-    with store.read() as connection:
+    with store.write() as writer:
+        writer.put_files([_with(file, one, two)])
+    with store.write() as writer:
+        writer.put_files([_with(file, three, _moved(one, 2), two)])
+    with store.database.read() as connection:
         rows = connection.execute("SELECT id, start_line, text FROM chunks ORDER BY start_line, id").fetchall()
         found = connection.execute("SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH 'one'").fetchall()
     assert sorted(rows) == [(1, 2, "one"), (2, 1, "two"), (3, 1, "three")]
@@ -161,15 +160,13 @@ class _Uncut(PreparedChunk):
         raise AssertionError(self.chunk.text)
 
 
-def test_a_chunk_that_stands_is_not_cut_into_units_again(store: Store) -> None:
+def test_a_chunk_that_stands_is_not_cut_into_units_again(store: SqliteStore) -> None:
     stays, comes = (PreparedChunk(Chunk(line, line, 0, "", text)) for line, text in ((1, "one two"), (2, "three")))
-    with store.write() as connection:
-        FileRows(connection).put(_with(prepared("f"), stays))
-    with store.write() as connection:
-        inserted = FileRows(connection).put(_with(prepared("f"), _Uncut(stays.chunk), comes))
-    assert [(item.units, item.windows) for item in inserted.values()] == [
-        ((Unit(0, 5, 0, 0),), (Window(0, 0, "three"),))
-    ]
+    with store.write() as writer:
+        writer.put_files([_with(prepared("f"), stays)])
+    with store.write() as writer:
+        assert writer.put_files([_with(prepared("f"), _Uncut(stays.chunk), comes)]) == 2
+        assert [chunk.units for chunk in writer.load_chunks([2])] == [[Unit(0, 5, 0, 0)]]
 
 
 def _with(file: PreparedFile, *chunks: PreparedChunk) -> PreparedFile:
@@ -181,41 +178,39 @@ def _moved(item: PreparedChunk, line: int) -> PreparedChunk:
     return PreparedChunk(Chunk(line, line, 0, chunk.context, chunk.text), item.units, item.windows)
 
 
-def test_equal_chunks_of_one_file_are_each_held(store: Store) -> None:
+def test_equal_chunks_of_one_file_are_each_held(store: SqliteStore) -> None:
     item = prepared("same").chunks[0]
     for chunks in ([item, _moved(item, 5)], [item], [item, _moved(item, 7), _moved(item, 9)]):
-        with store.write() as connection:
-            FileRows(connection).put(_with(prepared("same"), *chunks))
+        with store.write() as writer:
+            writer.put_files([_with(prepared("same"), *chunks)])
         assert texts(store) == ["same"] * len(chunks)
 
 
-def test_dropped_files_leave_no_posting(store: Store) -> None:
+def test_dropped_files_leave_no_posting(store: SqliteStore) -> None:
     put(store, "fence")
-    with store.write() as connection:
-        FileRows(connection).drop(1)
-    with store.read() as connection:
+    with store.write() as writer:
+        writer.drop_files([1])
+    with store.database.read() as connection:
         for table in ("files", "chunks", "windows", "chunks_fts", "chunks_terms"):
             assert not connection.execute(f"SELECT count(*) FROM {table}").get
 
 
-def test_files_that_change_together_keep_only_what_they_hold(store: Store) -> None:
+def test_files_that_change_together_keep_only_what_they_hold(store: SqliteStore) -> None:
     files = [prepared(text, path=f"memory/{text}.md") for text in ("gate", "fence", "pier", "crane")]
-    with store.write() as connection:
-        assert len(FileRows(connection).put(*files)) == 4
-    with store.write() as connection:
-        FileRows(connection).put(
-            *(_with(file, prepared(f"new {number}").chunks[0]) for number, file in enumerate(files))
-        )
-        FileRows(connection).drop(1, 3)
+    with store.write() as writer:
+        assert writer.put_files(files) == 1
+    with store.write() as writer:
+        writer.put_files([_with(file, prepared(f"new {number}").chunks[0]) for number, file in enumerate(files)])
+        writer.drop_files([1, 3])
     assert sorted(texts(store)) == ["new 1", "new 3"]
-    with store.read() as connection:
+    with store.database.read() as connection:
         found = connection.execute(
             "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH 'gate OR fence OR new'"
         ).fetchall()
         assert sorted(found) == connection.execute("SELECT id FROM chunks ORDER BY id").fetchall()
 
 
-def test_text_that_is_no_text_is_held_all_the_same(store: Store) -> None:
+def test_text_that_is_no_text_is_held_all_the_same(store: SqliteStore) -> None:
     put(store, "lone \ud800 surrogate")
     assert texts(store) == ["lone \N{REPLACEMENT CHARACTER} surrogate"]
 
@@ -226,9 +221,9 @@ def test_units_are_packed_and_unpacked(units: list[Unit]) -> None:
     assert array("i").itemsize == 4
 
 
-def test_the_stemmer_is_the_index_s_own(store: Store) -> None:
+def test_the_stemmer_is_the_index_s_own(store: SqliteStore) -> None:
     put(store, "fence")
-    with store.read() as connection:
+    with store.database.read() as connection:
         assert load_tokenizer(connection)("Databases rénové 盐田".encode()) == ["databas", "renov", "盐田"]
 
 
@@ -261,10 +256,10 @@ def test_files_that_are_not_ours_are_refused_and_never_touched(
     path = tmp_path / "main.sqlite"
     make(path)
     before = path.read_bytes()
-    store = Store(path)
-    with pytest.raises(error) as read, store.read():
+    store = SqliteStore(path)
+    with pytest.raises(error) as read, store.database.read():
         pass
-    with pytest.raises(error) as write, store.write():
+    with pytest.raises(error) as write, store.database.write():
         pass
     assert str(path) in str(read.value)
     assert getattr(write.value, "action", "")
@@ -280,14 +275,14 @@ def test_files_that_are_not_ours_are_refused_and_never_touched(
 
 def test_an_empty_file_is_made_an_index(tmp_path: Path) -> None:
     (tmp_path / "main.sqlite").touch()
-    with pytest.raises(NotIndexed), Store(tmp_path / "main.sqlite", writable=False).read():
+    with pytest.raises(NotIndexed), SqliteStore(tmp_path / "main.sqlite", writable=False).read():
         pass
-    store = Store(tmp_path / "main.sqlite")
+    store = SqliteStore(tmp_path / "main.sqlite")
     assert texts(store) == []
     store.close()
 
 
-def test_a_damaged_index_is_named_and_rebuilt_on_demand(store: Store) -> None:
+def test_a_damaged_index_is_named_and_rebuilt_on_demand(store: SqliteStore) -> None:
     for number in range(50):
         put(store, f"fence {number} " * 500)
     store.close()
@@ -298,36 +293,36 @@ def test_a_damaged_index_is_named_and_rebuilt_on_demand(store: Store) -> None:
         texts(store)
     assert "memory-core index" in error.value.action
     assert store.repair()
-    assert not store.exists()
+    assert not store.database.exists()
     put(store, "fence")
     assert texts(store) == ["fence"]
     assert store.repair() is None
     assert texts(store) == ["fence"]
 
 
-def test_a_full_disk_is_named_and_what_was_committed_stays(store: Store) -> None:
+def test_a_full_disk_is_named_and_what_was_committed_stays(store: SqliteStore) -> None:
     put(store, "fence")
-    with store.maintain() as connection:
+    with store.database.maintain() as connection:
         connection.pragma("max_page_count", int(connection.pragma("page_count")) + 2)
-    with pytest.raises(StoreFull), store.write() as connection:
-        FileRows(connection).put(prepared("x" * 100_000, path="memory/large.md"))
+    with pytest.raises(StoreFull), store.write() as writer:
+        writer.put_files([prepared("x" * 100_000, path="memory/large.md")])
     assert texts(store) == ["fence"]
     put(store, "gate")
     assert texts(store) == ["gate"]
 
 
-def test_a_reading_store_writes_nothing(store: Store) -> None:
+def test_a_reading_store_writes_nothing(store: SqliteStore) -> None:
     put(store, "fence")
-    reading = Store(store.path, writable=False)
+    reading = SqliteStore(store.path, writable=False)
     assert texts(reading) == ["fence"]
-    with pytest.raises(StoreReadOnly), reading.read() as connection:
+    with pytest.raises(StoreReadOnly), reading.database.read() as connection:
         connection.execute("DELETE FROM chunks")
     assert reading.repair() is None
     reading.close()
     assert texts(store) == ["fence"]
 
 
-def test_an_index_deleted_by_its_user_is_seen_to_be_gone(store: Store) -> None:
+def test_an_index_deleted_by_its_user_is_seen_to_be_gone(store: SqliteStore) -> None:
     put(store, "fence")
     assert texts(store) == ["fence"]
     delete(store.path)
@@ -337,12 +332,12 @@ def test_an_index_deleted_by_its_user_is_seen_to_be_gone(store: Store) -> None:
     assert texts(store) == ["gate"]
 
 
-def test_an_index_rebuilt_by_another_process_is_taken_up(store: Store) -> None:
+def test_an_index_rebuilt_by_another_process_is_taken_up(store: SqliteStore) -> None:
     put(store, "fence")
     assert texts(store) == ["fence"]
     first = generation(store)
     delete(store.path)
-    other = Store(store.path)
+    other = SqliteStore(store.path)
     put(other, "gate")
     assert texts(store) == ["gate"]
     assert generation(store) != first  # or readers would go on with what they keep in memory
@@ -351,9 +346,9 @@ def test_an_index_rebuilt_by_another_process_is_taken_up(store: Store) -> None:
     other.close()
 
 
-def test_a_reading_that_began_on_a_deleted_index_ends_on_it(store: Store) -> None:
+def test_a_reading_that_began_on_a_deleted_index_ends_on_it(store: SqliteStore) -> None:
     put(store, "fence")
-    with store.read() as connection:
+    with store.database.read() as connection:
         delete(store.path)
         put(store, "gate")
         assert texts(store) == ["gate"]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_core.stores.interface import Place
 from tests.fakes.providers import CountingProvider
 from tests.index import Index
 from tests.integration.test_sync import prose
@@ -17,9 +18,13 @@ def test_every_pending_text_is_found(step: int, tmp_path: Path) -> None:
     for n in range(3):
         index.note(f"memory/{n}.md", prose(20, start=n * 10))  # half of it stands in the next note, too
     index.sync()
-    found = [window.hash for windows in index.writer.find_pending_windows(None, step=step) for window in windows]
-    assert len(set(found)) == index.writer.count_windows(distinct=True)
-    assert len(set(found)) == index.writer.count_pending(None)
+    found: list[bytes] = []
+    place: Place | None = (0, -1)
+    with index.store.read() as reader:
+        while place is not None:
+            windows, place = reader.find_pending(None, place, step)
+            found += [window.hash for window in windows]
+        assert len(set(found)) == reader.count_windows(distinct=True) == reader.count_pending(None)
     index.close()
 
 

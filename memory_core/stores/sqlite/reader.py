@@ -1,21 +1,33 @@
-"""The questions of a search as SQL: implements `stores.interface.Reader` on one connection."""
+"""The questions of a search and of a sync as SQL, on one connection."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import starmap
-from typing import TYPE_CHECKING, TypeAlias, cast
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice, starmap
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from memory_core.stores.interface import best_of
-from memory_core.stores.sqlite import Connection, load_tokenizer, word_forms
-from memory_core.stores.sqlite.damage import check_chunk, check_window
-from memory_core.stores.sqlite.encoding import unpack_lines, unpack_units
-from memory_core.stores.sqlite.meta import OUTAGE, WORKSPACE, get_value, read_generation
-from memory_core.stores.sqlite.spaces import load_serving_space
-from memory_core.stores.sqlite.token_bits import load_tokens
-from memory_core.stores.sqlite.vectors import VectorIndex
-from memory_core.stores.values import ChunkText, DateRange, IndexedChunk, ServingSpace, Term, WindowCosine, WindowTokens
+from memory_core.records import Calibration, FileStamp, Space
+from memory_core.stores.interface import Place, best_of
+from memory_core.stores.sqlite import Connection, load_tokenizer, state, word_forms
+from memory_core.stores.sqlite.encoding import check_chunk, check_window, unpack_lines, unpack_units
+from memory_core.stores.sqlite.state import OUTAGE, WORKSPACE, get_value, load_serving_space, read_generation
+from memory_core.stores.sqlite.vectors import VectorIndex, load_tokens
+from memory_core.stores.values import (
+    ChunkText,
+    DateRange,
+    IndexedChunk,
+    IndexedFile,
+    PendingWindow,
+    ServingSpace,
+    SyncState,
+    Term,
+    WindowCosine,
+    WindowTokens,
+    count_rarest,
+    slice_units,
+    spell,
+)
 from memory_core.text.languages import Language
 from memory_core.text.terms import is_single_cjk
 
@@ -23,16 +35,21 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MAX_HITS = 3000  # chunks that a search scores by keyword, about
 # Windows looked at for each chunk asked for: some are of one chunk, or of files with excluded dates.
 _WINDOWS, _WINDOWS_OF_DATES = 2, 8
 _MOST_BOUND = 100  # numbers of a list that are variables
+_INDEXED_FILE = "SELECT id, source, path, hash, error, size, mtime_ns, ctime_ns, inode FROM files"
 
+# The embeddings as e; with tokens, those only that have embeddings of their tokens.
+_EMBEDDINGS = ("embedding_cache e", "embedding_cache e JOIN token_bits t ON t.embedding_id = e.id")
+_ASKED = 500  # hashes in one query
+
+_PendingRow: TypeAlias = tuple[int, int, int, bytes, str, bytes]
 _ChunkRow: TypeAlias = tuple[int, bytes, str, str, str | None, int, str, str, bytes]
 
 
-class StoreReader:
-    """Implements `Reader`.
+class SqliteReader:
+    """Implements `stores.interface.SyncReader`.
 
     Args:
         connection: Inside a read transaction.
@@ -40,7 +57,7 @@ class StoreReader:
     """
 
     def __init__(self, connection: Connection, vectors: VectorIndex) -> None:
-        self._db = connection
+        self.db = connection
         self._vectors = vectors
         self._tokenize = load_tokenizer(connection)
         self._chunks: int | None = None  # their number, once it was counted
@@ -48,29 +65,29 @@ class StoreReader:
 
     def is_empty(self) -> bool:
         """See `Reader`."""
-        return not self._db.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get
+        return not self.db.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get
 
     def count_chunks(self) -> int:
         """See `Reader`."""
         if self._chunks is None:
-            self._chunks = int(self._db.execute("SELECT count(*) FROM chunks").get)
+            self._chunks = int(self.db.execute("SELECT count(*) FROM chunks").get)
         return self._chunks
 
     def load_workspace(self) -> str | None:
         """See `Reader`."""
-        return get_value(self._db, WORKSPACE)
+        return get_value(self.db, WORKSPACE)
 
     def load_generation(self) -> str:
         """See `Reader`."""
-        return read_generation(self._db)
+        return read_generation(self.db)
 
     def load_outage(self) -> str | None:
         """See `Reader`."""
-        return get_value(self._db, OUTAGE)
+        return get_value(self.db, OUTAGE)
 
     def load_serving_space(self) -> ServingSpace | None:
         """See `Reader`."""
-        return load_serving_space(self._db)
+        return load_serving_space(self.db)
 
     def stem(self, text: str) -> list[str]:
         """See `Reader`."""
@@ -78,7 +95,7 @@ class StoreReader:
 
     def count_by_stem(self, stems: Collection[str]) -> dict[str, int]:
         """See `Reader`."""
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT term, doc FROM chunks_terms WHERE term IN (SELECT value FROM json_each(?))",
             (json.dumps(list(stems)),),
         )
@@ -86,13 +103,13 @@ class StoreReader:
 
     def find_forms(self, words: Collection[str], languages: Sequence[Language]) -> dict[str, list[str]]:
         """See `Reader`."""
-        return word_forms.find(self._db, words, languages)
+        return word_forms.find(self.db, words, languages)
 
     def count_by_prefix(self, prefixes: Collection[str]) -> dict[str, int]:
         """See `Reader`."""
         if not prefixes:
             return {}
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT value, (SELECT max(doc) FROM chunks_terms WHERE term >= value AND term < value || char(1114111)) AS most"
             " FROM json_each(?) WHERE most",
             (json.dumps(list(prefixes)),),
@@ -102,13 +119,13 @@ class StoreReader:
     def count_phrase(self, phrase: str) -> int:
         """See `Reader`."""
         match = match_expression([phrase])
-        return int(self._db.execute("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH ?", (match,)).get)
+        return int(self.db.execute("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH ?", (match,)).get)
 
     def find_by_keyword(self, terms: Sequence[Term], dates: DateRange, depth: int) -> dict[int, float]:
         """See `Reader`."""
         clauses, bindings = _date_clauses(dates)
         if clauses:
-            match = match_expression(_spellings(terms))
+            match = match_expression(spell(terms))
         else:
             match = _match_rarest(_leave_out_weightless(terms, depth, self.count_chunks()), depth)
         joined = "JOIN chunks c ON c.id = chunks_fts.rowid JOIN files f ON f.id = c.file_id" if clauses else ""
@@ -124,7 +141,7 @@ class StoreReader:
         return best_of(self, dict(rows), depth)
 
     def _score(self, statement: str, bindings: Mapping[str, str | float]) -> list[tuple[int, float]]:
-        return cast("list[tuple[int, float]]", self._db.execute(statement, bindings).fetchall())
+        return cast("list[tuple[int, float]]", self.db.execute(statement, bindings).fetchall())
 
     def find_nearest(
         self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
@@ -132,7 +149,7 @@ class StoreReader:
         """See `Reader`."""
         clauses, bindings = _date_clauses(dates)
         count = depth * (_WINDOWS_OF_DATES if clauses else _WINDOWS)
-        near = self._vectors.find_nearest(self._db, space_id, vector, count)
+        near = self._vectors.find_nearest(self.db, space_id, vector, count)
         hashes = [window.hash for window in near]
         holders = self._read_holders(hashes, clauses, bindings)
         found: dict[int, float] = {}
@@ -145,7 +162,7 @@ class StoreReader:
         self, hashes: Collection[bytes], clauses: str, bindings: Mapping[str, str | float]
     ) -> dict[bytes, list[int]]:
         """Return for every hash the chunks that hold a window with it, and whose files have the dates of the clauses."""
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT w.hash, w.chunk_id FROM windows w"
             + (" CROSS JOIN chunks c ON c.id = w.chunk_id CROSS JOIN files f ON f.id = c.file_id" if clauses else "")
             + f" WHERE w.hash IN ({','.join('?' * len(hashes))}) {clauses}",
@@ -159,7 +176,7 @@ class StoreReader:
     def find_by_name(self, name: str, dates: DateRange, limit: int) -> list[int]:
         """See `Reader`."""
         clauses, bindings = _date_clauses(dates)
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT c.id FROM files f JOIN chunks c ON c.file_id = f.id"
             " WHERE (f.date = :name OR lower(f.path) = :name OR substr(lower(f.path), -length(:name) - 1) = '/' || :name)"
             f" {clauses} ORDER BY f.source, f.path, c.start_line LIMIT :count",
@@ -169,7 +186,7 @@ class StoreReader:
 
     def sort_equals(self, ids: Collection[int]) -> list[int]:
         """See `Reader`."""
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id IN (SELECT value FROM json_each(?))"
             " ORDER BY f.date IS NOT NULL, f.date DESC, f.source, f.path, c.start_line",
             (json.dumps(list(ids)),),
@@ -178,7 +195,7 @@ class StoreReader:
 
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """See `Reader`."""
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT c.id, c.hash, f.path, f.source, f.date, c.start_line, c.context, c.text, c.units"
             f" FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id IN ({_list_numbers(ids)}) AND length(c.units)",
             _bind_numbers(ids),
@@ -194,7 +211,7 @@ class StoreReader:
     def find_phrase(self, phrase: str, dates: DateRange) -> list[int]:
         """See `Reader`."""
         clauses, bindings = _date_clauses(dates)
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT chunks_fts.rowid FROM chunks_fts"
             + (" JOIN chunks c ON c.id = chunks_fts.rowid JOIN files f ON f.id = c.file_id" if clauses else "")
             + f" WHERE chunks_fts MATCH :match {clauses}",
@@ -204,7 +221,7 @@ class StoreReader:
 
     def find_beginnings(self) -> list[int]:
         """See `Reader`."""
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT c.id, min(c.start_line) FROM files f JOIN chunks c ON c.file_id = f.id WHERE f.source <> 'sessions'"
             " GROUP BY f.id"
         )
@@ -212,13 +229,13 @@ class StoreReader:
 
     def find_linking(self) -> list[int]:
         """See `Reader`."""
-        return [row[0] for row in self._db.execute("SELECT id FROM chunks WHERE links")]
+        return [row[0] for row in self.db.execute("SELECT id FROM chunks WHERE links")]
 
     def load_texts(self, ids: Collection[int], *, whole: bool) -> list[ChunkText]:
         """See `Reader`."""
         given = "SELECT value FROM json_each(?)"
         wanted = f"c.file_id IN (SELECT file_id FROM chunks WHERE id IN ({given}))" if whole else f"c.id IN ({given})"
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT c.id, f.path, f.source, f.date, c.start_line, c.text FROM chunks c JOIN files f ON f.id = c.file_id"
             f" WHERE {wanted} AND f.source <> 'sessions' ORDER BY f.source, f.path, c.start_line, c.id",
             (json.dumps(list(ids)),),
@@ -229,7 +246,7 @@ class StoreReader:
         self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]
     ) -> list[WindowCosine]:
         """See `Reader`."""
-        windows = self._vectors.compare(self._db, space_id, vector, chunk_ids)
+        windows = self._vectors.compare(self.db, space_id, vector, chunk_ids)
         self._check_windows(windows)
         return [
             WindowCosine(window.chunk_id, window.first, window.last, 0.0 if distance is None else 1 - distance)
@@ -239,20 +256,114 @@ class StoreReader:
 
     def load_tokens(self, space_id: int, chunk_ids: Collection[int]) -> list[WindowTokens] | None:
         """See `Reader`."""
-        windows = load_tokens(self._db, space_id, chunk_ids)
+        windows = load_tokens(self.db, space_id, chunk_ids)
         self._check_windows((w.chunk_id, w.first, w.first + len(w.counts) - 1) for w in windows or ())
         return windows
 
     def load_log_lines(self, source: str, path: str) -> Sequence[int]:
         """See `Reader`."""
-        blob = self._db.execute("SELECT lines FROM files WHERE source = ? AND path = ?", (source, path)).get
+        blob = self.db.execute("SELECT lines FROM files WHERE source = ? AND path = ?", (source, path)).get
         return unpack_lines(blob)
+
+    def list_files(self) -> list[IndexedFile]:
+        """See `Reader`."""
+        return [_to_indexed(row) for row in self.db.execute(_INDEXED_FILE)]
+
+    def list_stamps(self) -> dict[tuple[str, str], tuple[int, int, int, int] | None]:
+        """See `Reader`."""
+        found = self.db.execute("SELECT source, path, error, size, mtime_ns, ctime_ns, inode FROM files")
+        return {
+            (source, path): (size, mtime, ctime, inode) if error is None else None
+            for source, path, error, size, mtime, ctime, inode in cast(
+                "Iterable[tuple[str, str, str | None, int, int, int, int]]", found
+            )
+        }
+
+    def find_file(self, source: str, path: str) -> IndexedFile | None:
+        """See `Reader`."""
+        row = self.db.execute(f"{_INDEXED_FILE} WHERE source = ? AND path = ?", (source, path)).fetchone()
+        return None if row is None else _to_indexed(row)
+
+    def count_indexed(self) -> tuple[int, int]:
+        """See `Reader`."""
+        counts = "SELECT (SELECT count(*) FROM files WHERE hash <> x''), (SELECT count(*) FROM chunks)"
+        files, chunks = self.db.execute(counts).get
+        return int(files), int(chunks)
+
+    def load_state(self) -> SyncState:
+        """See `Reader`."""
+        return state.read_state(self.db)
+
+    def list_spaces(self) -> dict[Space, int]:
+        """See `Reader`."""
+        return state.list_spaces(self.db)
+
+    def find_pending(
+        self, space_id: int | None, after: Place, limit: int, *, tokens: bool = False
+    ) -> tuple[list[PendingWindow], Place | None]:
+        """See `Reader`."""
+        rows = self.db.execute(
+            "SELECT w.chunk_id, w.first, w.last, w.hash, c.text, c.units FROM windows w"
+            " CROSS JOIN chunks c ON c.id = w.chunk_id"  # CROSS: in the order of the first table, without a sort
+            " WHERE (w.chunk_id, w.first) > (?, ?)"
+            f" AND NOT EXISTS (SELECT 1 FROM {_EMBEDDINGS[tokens]} WHERE e.space_id = ? AND e.hash = w.hash)"
+            " ORDER BY w.chunk_id, w.first LIMIT ?",
+            (*after, space_id, limit),
+        )
+        found: dict[bytes, PendingWindow] = {}
+        held, units, count = -1, [], 0
+        for chunk_id, first, last, key, text, blob in cast("Iterable[_PendingRow]", rows):
+            if chunk_id != held:
+                held, units = chunk_id, unpack_units(blob)
+            after, count = (chunk_id, first), count + 1
+            found.setdefault(key, PendingWindow(key, slice_units(text, units[first : last + 1])))
+        return list(found.values()), after if count == limit else None
+
+    def count_pending(self, space_id: int | None, *, since: int = 0, tokens: bool = False) -> int:
+        """See `Reader`."""
+        return int(
+            self.db.execute(
+                "SELECT count(DISTINCT hash) FROM windows w WHERE w.chunk_id >= ?"
+                f" AND NOT EXISTS (SELECT 1 FROM {_EMBEDDINGS[tokens]} WHERE e.space_id = ? AND e.hash = w.hash)",
+                (since, space_id),
+            ).get
+        )
+
+    def count_windows(self, *, since: int = 0, distinct: bool = False) -> int:
+        """See `Reader`."""
+        counted = "DISTINCT hash" if distinct else "*"
+        return int(self.db.execute(f"SELECT count({counted}) FROM windows WHERE chunk_id >= ?", (since,)).get)
+
+    def find_embedded(self, space_id: int, hashes: Collection[bytes], *, tokens: bool = False) -> set[bytes]:
+        """See `Reader`."""
+        keys, found = iter(hashes), set[bytes]()
+        while step := [*islice(keys, _ASKED)]:
+            query = (
+                f"SELECT e.hash FROM {_EMBEDDINGS[tokens]}"
+                f" WHERE e.space_id = ? AND e.hash IN ({','.join('?' * len(step))})"
+            )
+            rows = self.db.execute(query, (space_id, *step)).fetchall()
+            found.update(row[0] for row in cast("list[tuple[bytes]]", rows))
+        return found
+
+    def load_calibration(self, space_id: int) -> tuple[Calibration, int] | None:
+        """See `Reader`."""
+        return state.load_calibration(self.db, space_id)
+
+    def sample_embeddings(self, space_id: int, limit: int) -> NDArray[np.float32]:
+        """See `Reader`."""
+        return state.load_sample(self.db, space_id, limit)
 
     def _check_windows(self, windows: Iterable[tuple[int, int, int, *tuple[object, ...]]]) -> None:
         """Check windows, each given as (chunk id, first unit, last unit, ...), of chunks that were loaded."""
         for chunk_id, first, last, *_ in windows:
             if chunk_id in self._units:
                 check_window(first, last, self._units[chunk_id])
+
+
+def _to_indexed(row: tuple[Any, ...]) -> IndexedFile:
+    file_id, source, path, content, error, *stamp = row
+    return IndexedFile(file_id, source, path, content, FileStamp(*stamp), error)
 
 
 def match_expression(words: Iterable[str]) -> str:
@@ -271,10 +382,6 @@ def _list_numbers(numbers: Collection[int]) -> str:
 def _bind_numbers(numbers: Collection[int]) -> tuple[int, ...]:
     """Return the values of the variables of `_list_numbers`."""
     return () if len(numbers) > _MOST_BOUND else tuple(numbers)
-
-
-def _spellings(terms: Iterable[Term]) -> Iterator[str]:
-    return (spelling for term in terms for spelling in (term.text, *(form.word for form in term.forms)))
 
 
 def _leave_out_weightless(terms: Sequence[Term], depth: int, chunks: int) -> Sequence[Term]:
@@ -298,13 +405,9 @@ def _match_rarest(terms: Sequence[Term], depth: int) -> str:
     bm25() reads the length of every chunk that matches, most of which hold one common word. So where they are many, a chunk
     must hold one of the rarer terms for the common ones to be looked at.
     """
-    hits = count = 0
-    for term in terms:
-        if hits >= depth and hits + term.documents > MAX_HITS:
-            break
-        hits, count = hits + term.documents, count + 1
-    rare = match_expression(_spellings(terms[:count]))
-    common = match_expression(_spellings(terms[count:]))
+    count = count_rarest(terms, depth)
+    rare = match_expression(spell(terms[:count]))
+    common = match_expression(spell(terms[count:]))
     return f"({rare}) AND ({rare} OR {common})" if common else rare
 
 

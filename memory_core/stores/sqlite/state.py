@@ -1,0 +1,212 @@
+"""Values that an index holds once: one row of the table `meta` under each key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, cast
+
+from memory_core.records import Calibration, Space
+from memory_core.stores.sqlite import Connection
+from memory_core.stores.sqlite.encoding import DamagedRow, Encoding, choose_encoding, decode
+from memory_core.stores.values import ServingSpace, StateValues, SyncState, TargetSpace
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+IDENTITY = "identity"  # what the text was cut with
+WORKSPACE = "workspace"
+LAST_SYNC = "last_sync"  # Unix seconds
+GENERATION = "generation"  # goes up with every change of content
+TIDIED = "tidied"  # the generation after which space was last given back
+SERVING = "serving_space"
+TARGET = "wanted_space"  # see `SyncState.target`; "" is one whose dimensions nobody knows yet
+LISTED = "listed"  # "<generation>:<digest>" of the files with which the index agrees
+COMPLETE = "level"  # "<generation>:<space>" in which no embedding was missing
+PENDING_REASON = "owed_because"
+DESTINATIONS = "destinations"  # JSON list of the places outside this machine to which notes went
+OUTAGE = "outage"  # as `Outage.to_json` writes it
+
+LONGEST_STEP = 10_000
+# Readers see by it that what they keep in memory is out of date. A new file does not count from where an older one did, and an
+# older state of a file, which somebody has put back, goes on by other steps than the state that it replaced.
+_BUMP_GENERATION = (
+    "INSERT INTO meta VALUES ('generation', CAST(abs(random() % 1000000000000000) AS TEXT))"
+    f" ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) + 1 + abs(random() % {LONGEST_STEP})"
+)
+
+
+def get_value(connection: Connection, key: str) -> str | None:
+    """Return the value of a key; None when it is not set."""
+    return cast("str | None", connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).get)
+
+
+def set_values(connection: Connection, values: Mapping[str, str | None]) -> None:
+    """Set keys inside a write transaction; None removes one."""
+    for key, value in values.items():
+        if value is None:
+            connection.execute("DELETE FROM meta WHERE key = ?", (key,))
+        else:
+            connection.execute(
+                "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (key, value)
+            )
+
+
+def bump_generation(connection: Connection) -> None:
+    """Inside a write transaction that changes files, chunks or embeddings: have readers load them again."""
+    connection.execute(_BUMP_GENERATION)
+
+
+def read_generation(connection: Connection) -> str:
+    """Return what changes whenever content does; "0" before the first content."""
+    return get_value(connection, GENERATION) or "0"
+
+
+def read_state(connection: Connection) -> SyncState:
+    """Return what the index remembers from one sync to the next.
+
+    Raises:
+        DamagedRow: A value is none that was ever written.
+    """
+    try:
+        return _read_state(connection)
+    except ValueError as error:
+        raise DamagedRow("a value in it is no number") from error
+
+
+def _read_state(connection: Connection) -> SyncState:
+    held = dict(cast("list[tuple[str, str]]", connection.execute("SELECT key, value FROM meta").fetchall()))
+    generation, last_sync = held.get(GENERATION, "0"), held.get(LAST_SYNC)
+    complete_at, _, complete = held.get(COMPLETE, "").partition(":")
+    listed_at, _, digest = held.get(LISTED, "").partition(":")
+    return SyncState(
+        generation=generation,
+        identity=held.get(IDENTITY),
+        workspace=held.get(WORKSPACE),
+        last_sync=None if last_sync is None else float(last_sync),
+        tidy=held.get(TIDIED) == generation,
+        serving=int(held[SERVING]) if SERVING in held else None,
+        target=_read_target(held.get(TARGET)),
+        complete=int(complete) if complete and complete_at == generation else None,
+        pending_reason=held.get(PENDING_REASON),
+        digest=digest if digest and listed_at == generation else None,
+        destinations=json.loads(held.get(DESTINATIONS, "[]")),
+    )
+
+
+def write_state(connection: Connection, values: StateValues) -> None:
+    """Set values that differ from those held, inside a write transaction; see `StateValues`."""
+    generation = read_generation(connection)
+    formatted: dict[str, str | None] = {}
+    if "identity" in values:
+        formatted[IDENTITY] = values["identity"]
+    if "workspace" in values:
+        formatted[WORKSPACE] = values["workspace"]
+    if "pending_reason" in values:
+        formatted[PENDING_REASON] = values["pending_reason"]
+    if "outage" in values:
+        formatted[OUTAGE] = values["outage"]
+    if "last_sync" in values:
+        formatted[LAST_SYNC] = f"{values['last_sync']:.3f}"
+    if "tidy" in values:
+        formatted[TIDIED] = generation if values["tidy"] else None
+    if "serving" in values:
+        formatted[SERVING] = None if values["serving"] is None else str(values["serving"])
+    if "target" in values:
+        target = values["target"]
+        formatted[TARGET] = "" if target == "unknown" else None if target is None else str(target)
+    if "complete" in values:
+        formatted[COMPLETE] = None if values["complete"] is None else f"{generation}:{values['complete']}"
+    if "digest" in values:
+        formatted[LISTED] = None if values["digest"] is None else f"{generation}:{values['digest']}"
+    if "destinations" in values:
+        formatted[DESTINATIONS] = json.dumps([*values["destinations"]])
+    held = dict(cast("list[tuple[str, str]]", connection.execute("SELECT key, value FROM meta").fetchall()))
+    set_values(connection, {key: value for key, value in formatted.items() if held.get(key) != value})
+
+
+def _read_target(value: str | None) -> TargetSpace:
+    return None if value is None else int(value) if value else "unknown"
+
+
+def list_spaces(connection: Connection) -> dict[Space, int]:
+    """Return the ids of all spaces, in the order in which they were made."""
+    rows = connection.execute("SELECT id, provider, model, endpoint, input_type, dimensions FROM spaces ORDER BY id")
+    return {
+        Space(provider=provider, model=model, endpoint=endpoint, input_type=input_type, dimensions=dimensions): number
+        for number, provider, model, endpoint, input_type, dimensions in cast(
+            "Iterable[tuple[int, str, str, str, str, int]]", rows
+        )
+    }
+
+
+def load_space(connection: Connection, space_id: int) -> Space:
+    """Return the space with an id."""
+    found = connection.execute(
+        "SELECT provider, model, endpoint, input_type, dimensions FROM spaces WHERE id = ?", (space_id,)
+    ).fetchone()
+    assert found is not None
+    provider, model, endpoint, input_type, dimensions = found
+    return Space(provider=provider, model=model, endpoint=endpoint, input_type=input_type, dimensions=dimensions)
+
+
+def load_serving_space(connection: Connection) -> ServingSpace | None:
+    """Return the space whose vectors answer; None when keyword search answers alone."""
+    row = connection.execute(
+        "SELECT s.id, s.provider, s.model, s.endpoint, s.input_type, s.dimensions, s.floor, s.span FROM spaces s"
+        " JOIN meta m ON m.key = 'serving_space' AND s.id = CAST(m.value AS INTEGER)"
+    ).fetchone()
+    if row is None:
+        return None
+    space_id, provider, model, endpoint, input_type, dimensions, floor, span = row
+    space = Space(provider=provider, model=model, endpoint=endpoint, input_type=input_type, dimensions=dimensions)
+    return ServingSpace(space_id, space, None if floor is None else Calibration(floor=floor, span=span))
+
+
+def load_calibration(connection: Connection, space_id: int) -> tuple[Calibration, int] | None:
+    """Return a space's estimated calibration, and the number of windows when it was made; None before the first."""
+    row = connection.execute(
+        "SELECT floor, span, judged FROM spaces WHERE id = ? AND floor IS NOT NULL", (space_id,)
+    ).fetchone()
+    if row is None:
+        return None
+    floor, span, windows = row
+    return Calibration(floor=floor, span=span), windows
+
+
+def load_sample(connection: Connection, space_id: int, limit: int) -> NDArray[np.float32]:
+    """Return embeddings of at most `limit` windows, as rows.
+
+    They are the first by hash, which is as good as chance and always the same.
+    """
+    rows = connection.execute(
+        "SELECT embedding FROM embedding_cache e WHERE space_id = ?"
+        " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash) ORDER BY hash LIMIT ?",
+        (space_id, limit),
+    )
+    encoding, dimensions = cast(
+        "tuple[Encoding, int]",
+        connection.execute("SELECT encoding, dimensions FROM spaces WHERE id = ?", (space_id,)).get,
+    )
+    return decode([row[0] for row in rows], encoding, dimensions)
+
+
+def add_space(connection: Connection, space: Space) -> int:
+    """Return the id of a space, made inside a write transaction when it is new."""
+    found = list_spaces(connection).get(space)
+    if found is not None:
+        return found
+    connection.execute(
+        "INSERT INTO spaces (provider, model, endpoint, input_type, dimensions, encoding) VALUES (?, ?, ?, ?, ?, ?)",
+        (space.provider, space.model, space.endpoint, space.input_type, space.dimensions, choose_encoding(space)),
+    )
+    return connection.last_insert_rowid()
+
+
+def put_calibration(connection: Connection, space_id: int, calibration: Calibration, *, windows: int) -> None:
+    """Store an estimate, made when the index held `windows` windows, inside a write transaction."""
+    connection.execute(
+        "UPDATE spaces SET floor = ?, span = ?, judged = ? WHERE id = ?",
+        (calibration.floor, calibration.span, windows, space_id),
+    )

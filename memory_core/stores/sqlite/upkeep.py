@@ -1,0 +1,338 @@
+"""Upkeep of an index file: unused embeddings go, space is given back, its state is summed up, damage is found and set aside."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from memory_core.embeddings.outage import Outage
+from memory_core.errors import StoreCorrupt, StoreError, StoreReadOnly, SyncBusy
+from memory_core.records import FileFailure, FileStamp
+from memory_core.stores import sqlite
+from memory_core.stores.sqlite import INDEX, Connection, Database, cut_log, drop_pages, state, vectors
+from memory_core.stores.sqlite.encoding import (
+    NARROW_UNIT,
+    WIDE_UNIT,
+    WRONG_LENGTH,
+    DamagedRow,
+    check_chunk,
+    translate_bad_text,
+    unpack_units,
+)
+from memory_core.stores.sqlite.reader import SqliteReader
+from memory_core.stores.sqlite.schema import VERSION, check, find_wrong_table
+from memory_core.stores.sqlite.state import load_serving_space, load_space
+from memory_core.stores.sqlite.vectors import VectorIndex, drop_signs
+from memory_core.stores.values import IndexSummary
+
+MERGE_PAGES = 500  # of the keyword index that are merged in one step
+SMALL_MERGE_PAGES = 64  # after a small change, which takes .5 to .9 ms and leaves 4 pieces of 9 on average
+VACUUM_PAGES = 1000  # given back in one step: 8 MB
+ASIDE = ".damaged"  # behind the whole name; the last damaged index of its path
+_OURS = frozenset(
+    {"chunks", "embedding_cache", "spaces", "windows"}
+)  # tables by which a lost application id is forgiven
+_WRONG_ROWS = {
+    "a window lies outside of its text": "SELECT 1 FROM windows w JOIN chunks c ON c.id = w.chunk_id"
+    " WHERE NOT (0 <= w.first AND w.first <= w.last"
+    f" AND w.last < CASE length(c.units) % 2 WHEN 0 THEN length(c.units) / {WIDE_UNIT} ELSE length(c.units) / {NARROW_UNIT} END)",
+    WRONG_LENGTH: "SELECT 1 FROM embedding_cache e"
+    " JOIN spaces s ON s.id = e.space_id"
+    " WHERE length(e.embedding) <> s.dimensions * CASE s.encoding WHEN 'int8' THEN 1 ELSE 4 END",
+}
+_SIDE_FILES = ("-wal", "-shm", "-journal")
+
+
+def evict_embeddings(connection: Connection, *, keep: int) -> None:
+    """Drop the oldest embeddings that no window refers to, beyond `keep`, and all their embeddings of tokens."""
+    if vectors.any_stored(connection):
+        vectors.drop_strays(connection)
+    held = int(connection.execute("SELECT count(*) FROM embedding_cache").get)
+    used = int(connection.execute("SELECT count(*) FROM windows").get)
+    if held - used <= keep:  # at least `held - used` are unused; to find them, all are read
+        return
+    evicted = connection.execute(
+        "DELETE FROM embedding_cache WHERE id IN (SELECT e.id FROM embedding_cache e"
+        " WHERE NOT EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)"
+        " ORDER BY e.id DESC LIMIT -1 OFFSET ?) RETURNING id",
+        (keep,),
+    ).fetchall()
+    drop_signs(connection, [row[0] for row in cast("list[tuple[int]]", evicted)])
+
+
+def merge_few_keywords(connection: Connection) -> None:
+    """Merge small pieces of the keyword index, in one short step, so that many changes leave few pieces.
+
+    A search reads every piece. FTS5 by itself lets sixteen of one size wait where changes are small. See
+    https://www.sqlite.org/fts5.html#the_merge_command.
+    """
+    if connection.execute("SELECT 1 FROM chunks_fts_config WHERE k = 'usermerge' AND v = 2").get is None:
+        connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('usermerge', 2)")
+    connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('merge', ?)", (SMALL_MERGE_PAGES,))
+
+
+def merge_keywords(database: Database) -> Iterator[None]:
+    """Merge all pieces of the keyword index into one, yielding after each committed step."""
+    pages = -MERGE_PAGES  # negative: all pieces, not only those of one size
+    while True:
+        with database.write() as connection:
+            before = connection.total_changes()
+            connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('merge', ?)", (pages,))
+            if connection.total_changes() - before < 2:
+                return
+        yield
+        pages = MERGE_PAGES
+
+
+def give_back_space(database: Database) -> None:
+    """Return free pages to the file system in steps, and empty the write-ahead log."""
+    with database.maintain() as connection:
+        while free := int(connection.pragma("freelist_count")):
+            connection.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()
+            if int(connection.pragma("freelist_count")) >= free:
+                break
+        cut_log(connection)
+        drop_pages(connection)
+
+
+def wipe(database: Database, *, seconds: float) -> bool:
+    """Write the index anew, so that nothing is left of what was dropped; return False while another program reads it.
+
+    The keyword index keeps words in its pieces until they are merged, and names between its pages after that.
+
+    Args:
+        database: The index.
+        seconds: How long to wait for readers of other processes.
+    """
+    from memory_core.stores.sqlite.files import repeat, rewrite_file
+
+    try:
+        with database.write() as connection:
+            connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('optimize')")
+        with database.maintain() as connection:
+            return repeat(lambda: rewrite_file(connection, INDEX), seconds=seconds)
+    except SyncBusy:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Integrity:
+    """The health of an index file.
+
+    Attributes:
+        workspace: The real path of the folder whose notes it holds; None if it does not say.
+        files: The number of indexed files.
+        problem: How the file is damaged; None when it is sound.
+        failures: Notes that the last sync left out.
+    """
+
+    workspace: str | None
+    files: int
+    problem: str | None
+    failures: tuple[FileFailure, ...] = ()
+
+
+def summarise(connection: Connection, path: Path, index: VectorIndex) -> IndexSummary:
+    """Summarise an index inside a read transaction.
+
+    Args:
+        connection: To the index.
+        path: Its file.
+        index: Its vectors.
+    """
+    held, serving, reader = (
+        state.read_state(connection),
+        load_serving_space(connection),
+        SqliteReader(connection, index),
+    )
+    space, record = held.serving if held.target is None else held.target, reader.load_outage()
+    vector, reason = index.describe(connection, serving.id if serving else None)
+    return IndexSummary(
+        workspace=held.workspace,
+        files=_count_files(connection),
+        chunks=reader.count_chunks(),
+        embeddings=_count_embeddings(connection, serving.id) if serving else 0,
+        pending=reader.count_pending(space if isinstance(space, int) else None),  # all of a space that is not known yet
+        pending_reason=held.pending_reason,
+        serving=serving.space if serving else None,
+        is_moving=held.target is not None,
+        target=load_space(connection, held.target) if isinstance(held.target, int) else None,
+        outage=None if record is None else Outage.from_json(record),
+        failures=_read_failures(connection),
+        last_sync=held.last_sync,
+        stamps=_read_stamps(connection),
+        vector=vector,
+        vector_reason=reason,
+        store_bytes=_measure(path),
+    )
+
+
+def verify(connection: Connection) -> Integrity:
+    """Look for damage in an index, inside a read transaction."""
+    return Integrity(
+        workspace=state.get_value(connection, state.WORKSPACE),
+        files=sum(_count_files(connection).values()),
+        problem=find_problem(connection, VERSION),
+        failures=_read_failures(connection),
+    )
+
+
+def _measure(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # it may go at any moment
+        return 0
+
+
+def _read_failures(connection: Connection) -> tuple[FileFailure, ...]:
+    failed = connection.execute("SELECT path, error FROM files WHERE error IS NOT NULL ORDER BY path")
+    return tuple(FileFailure(path=path, reason=error) for path, error in failed)
+
+
+def _count_files(connection: Connection) -> dict[str, int]:
+    rows = connection.execute("SELECT source, count(*) FROM files WHERE hash <> x'' GROUP BY source ORDER BY source")
+    return {str(source): cast("int", count) for source, count in rows}
+
+
+def _count_embeddings(connection: Connection, space_id: int) -> int:
+    return int(
+        connection.execute(
+            "SELECT count(*) FROM embedding_cache e WHERE space_id = ?"
+            " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)",
+            (space_id,),
+        ).get
+    )
+
+
+def _read_stamps(connection: Connection) -> dict[tuple[str, str], FileStamp]:
+    rows = connection.execute(
+        "SELECT source, path, size, mtime_ns, ctime_ns, inode FROM files WHERE path NOT LIKE '%.jsonl' AND error IS NULL"
+    )
+    return {(source, path): FileStamp(*stamp) for source, path, *stamp in rows}
+
+
+def find_damage(path: Path) -> str | None:
+    """Return how an index file is damaged, in a few words; None if it is sound, empty or missing.
+
+    Raises:
+        StoreError: It cannot be read for another reason.
+    """
+    if not path.is_file():
+        return None
+    try:
+        with contextlib.closing(sqlite.open_reader(path)) as connection, sqlite.translate_errors(path):
+            return find_problem(connection, check(connection, path))
+    except StoreCorrupt as error:
+        return error.reason
+    except StoreError as error:
+        if not sqlite.is_refused_statement(error):
+            raise
+        return error.reason
+
+
+def find_problem(connection: sqlite.Connection, version: int) -> str | None:
+    """Return how the content of an index is damaged, in a few words; None if it is sound.
+
+    Args:
+        connection: To the index.
+        version: Of its schema, as `check` returns it.
+
+    Raises:
+        StoreError: SQLite cannot read it.
+    """
+    found = str(connection.execute("PRAGMA quick_check(1)").get)
+    if found != "ok":
+        return found.splitlines()[-1]
+    if wrong := find_wrong_table(connection, version):
+        return wrong
+    # An empty file has no tables yet, and rows of an older version are read once they were migrated.
+    if version < VERSION:
+        return None
+    try:
+        _check_rows(connection)
+    except DamagedRow as error:
+        return str(error)
+    return None
+
+
+def _check_rows(connection: sqlite.Connection) -> None:
+    """Compare texts with their digests, windows with their texts, and lengths of embeddings with their model's.
+
+    Raises:
+        DamagedRow: A row holds what no sync has written.
+    """
+    with translate_bad_text():
+        rows = connection.execute("SELECT hash, context, text, units FROM chunks WHERE length(units)")
+        for key, context, text, units in rows:
+            check_chunk(key, context, text, unpack_units(units))
+    for what, query in _WRONG_ROWS.items():
+        if connection.execute(f"SELECT EXISTS ({query})").get:
+            raise DamagedRow(what)
+
+
+def may_replace(path: Path, *, in_own_folder: bool) -> bool:
+    """Return True if a damaged file is an index of ours: its header still says so, or the file is empty.
+
+    In our own folder, under our own name, a file with any broken header is ours, too, but a sound database of another program
+    is not. At a path that the user chose, a file whose header is lost may be anything.
+    """
+    if not os.access(path, os.R_OK):
+        return False
+    header = sqlite.read_header(path)
+    if sqlite.is_ours(path) or not header:
+        return True
+    if not in_own_folder:
+        # A header that lost its first bytes still has the id; one that was cut off behind them has nothing else.
+        return header[68:72] == sqlite.INDEX.application_id.to_bytes(4, "big")
+    if sqlite.find_foreign_size(path):
+        return True  # no database at all
+    try:
+        with contextlib.closing(sqlite.open_reader(path)) as connection, sqlite.translate_errors(path):
+            tables = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema")}
+    except StoreCorrupt:
+        return True
+    return tables >= _OURS
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged index with its -wal, replacing the one that was set aside before; nobody of this process has it open.
+
+    Returns:
+        Its new name.
+
+    Raises:
+        StoreReadOnly: It cannot be renamed.
+    """
+    aside = path.with_name(f"{path.name}{ASIDE}")
+    try:
+        _unlink_side_files(aside)
+        path.replace(aside)
+        with contextlib.suppress(FileNotFoundError):
+            path.with_name(f"{path.name}-wal").replace(aside.with_name(f"{aside.name}-wal"))
+        _unlink_side_files(path)
+    except OSError as error:
+        action = f"delete {path} and its -wal and -shm files"
+        raise StoreReadOnly(
+            path, f"it is damaged and cannot be moved aside ({error.strerror})", action=action
+        ) from error
+    return aside
+
+
+def _unlink_side_files(path: Path) -> None:
+    for suffix in _SIDE_FILES:
+        with contextlib.suppress(FileNotFoundError):
+            path.with_name(f"{path.name}{suffix}").unlink()
+
+
+def remove_obstacles(path: Path) -> str | None:
+    """Remove empty folders, and links that lead to no file, from the places of an index and its side files.
+
+    Returns:
+        What was in the way, in a few words; None if nothing was.
+    """
+    found = [sqlite.remove_obstacle(Path(f"{path}{suffix}")) for suffix in ("", *_SIDE_FILES)]
+    return next(filter(None, found), None)
