@@ -175,7 +175,7 @@ class FileLocator:
         if item is None:
             return None
         literal = self._resolve(item, path)
-        if literal is not None and _is_spelled(literal.real_path, path):
+        if literal is not None and literal.real_path.as_posix().endswith(path):  # some file systems ignore case
             return literal
         slugged = self._find_by_slug(item, path.lower())
         found = [file for file in (self._resolve(item, other) for other in slugged) if file is not None]
@@ -281,11 +281,6 @@ def _list_markdown(root: Path) -> list[str]:
         base = Path(folder).relative_to(root)
         found += [(base / entry).as_posix() for entry in entries if entry.endswith(SUFFIX)]
     return sorted(found)
-
-
-def _is_spelled(real: Path, path: str) -> bool:
-    """Return True if the file's own name is spelled like this; some file systems ignore case."""
-    return real.as_posix().endswith(path)
 
 
 def _hash_file(path: Path) -> str:

@@ -142,7 +142,10 @@ class Indexer:
 
     def _update(self, *, force: bool) -> SyncReport:
         began = time.monotonic()
-        self._export_sessions()
+        sessions = self._qmd.settings.sessions
+        if sessions.enabled:
+            folder = choose_export_dir(self._qmd.config, self._qmd.settings, self._qmd.home)
+            export_sessions(self._qmd.config, folder, retention_days=sessions.retention_days)
         check = self.check()
         rebuild = force or check.rebuild or self.database.is_damaged()
         existed = self.database.path.exists()
@@ -219,12 +222,6 @@ class Indexer:
         except TimeoutError:
             return False
         return True
-
-    def _export_sessions(self) -> None:
-        sessions = self._qmd.settings.sessions
-        if sessions.enabled:
-            folder = choose_export_dir(self._qmd.config, self._qmd.settings, self._qmd.home)
-            export_sessions(self._qmd.config, folder, retention_days=sessions.retention_days)
 
     def _delete_database(self) -> None:
         self._on_rebuild()

@@ -91,7 +91,9 @@ def build_lines(question: PreparedQuestion, *, by_meaning: bool) -> list[tuple[s
     The first line counts twice in QMD's fusion, so an identifier that was asked for as a whole leads.
     Empty if nothing is left to ask for.
     """
-    identifiers = [found for found in _IDENTIFIER.findall(question.text) if _is_indexed(found, question.known)]
+    # Where the index lacks a part of an identifier, a search for it as a whole finds nothing.
+    found = _IDENTIFIER.findall(question.text)
+    identifiers = [each for each in found if set(extract_words(each)) <= set(question.known)]
     lex = [*dict.fromkeys([*identifiers[:MAX_IDENTIFIERS], *question.known])][:MAX_WORDS]
     lines = [("lex", word) for word in lex]
     if by_meaning and question.text:
@@ -102,11 +104,6 @@ def build_lines(question: PreparedQuestion, *, by_meaning: bool) -> list[tuple[s
 def join_lines(lines: Sequence[tuple[str, str]]) -> str:
     """Join typed lines to one argument for `qmd query`."""
     return "\n".join(f"{kind}: {text}" for kind, text in lines)
-
-
-def _is_indexed(identifier: str, known: Sequence[str]) -> bool:
-    """Return True if the index holds all parts of an identifier; otherwise a search for it as a whole finds nothing."""
-    return set(extract_words(identifier)) <= set(known)
 
 
 class UnreadableOutput(ValueError):

@@ -57,7 +57,11 @@ def find_plugin(name: str) -> BackendPlugin:
     """
     target = SHIPPED_BACKENDS.get(name)
     try:
-        plugin = _import(target) if target is not None else _scan(name)
+        if target is None:
+            plugin = _scan(name)
+        else:
+            module, _, attribute = target.partition(":")
+            plugin = getattr(import_module(module), attribute)
     except MemoryCoreError:
         raise
     except Exception as error:  # a plugin's module may raise anything
@@ -103,11 +107,6 @@ def list_backends() -> list[str]:
     from importlib.metadata import entry_points
 
     return sorted({*SHIPPED_BACKENDS, *entry_points(group=BACKENDS_GROUP).names})
-
-
-def _import(target: str) -> object:
-    module, _, attribute = target.partition(":")
-    return getattr(import_module(module), attribute)
 
 
 def _scan(name: str) -> object:
@@ -219,7 +218,6 @@ class RegisteredBackend:
         """See `SearchExplainer`; of a backend that does not implement it, the hits are explained."""
         if self._implements("memory_explain"):
             return self._call("memory_explain", Explanation, query=query, place=place)
-
         return _explain_hits(self.memory_search, query, place)
 
     def memory_related(self, query: RelatedQuery) -> Related:
@@ -305,7 +303,12 @@ def _explain_hits(search: Callable[[Query], SearchResult], query: Query, place: 
 
 
 def _examine(hit: Hit, rank: int, shown: Sequence[Hit], query: Query) -> Examined:
-    number = next((n for n, one in enumerate(shown, 1) if _overlap(one, hit)), None)
+    overlapping = (
+        n
+        for n, one in enumerate(shown, 1)
+        if one.path == hit.path and one.start_line <= hit.end_line and hit.start_line <= one.end_line
+    )
+    number = next(overlapping, None)
     if number is not None:
         verdict = Verdict(stage="shown", cause="shown", reason=f"it is in result {number}")
     elif hit.score < query.min_score:
@@ -358,7 +361,3 @@ def _sum_up(passages: Sequence[Examined], shown: SearchResult, query: Query) -> 
         )  # fmt: skip
     best = passages[0]
     return Verdict(stage="gate", cause="low_score", reason=f"nothing came: {told}", action=best.verdict.action)
-
-
-def _overlap(one: Hit, other: Hit) -> bool:
-    return one.path == other.path and one.start_line <= other.end_line and other.start_line <= one.end_line

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from memory_core.backends.breaker import (
@@ -14,7 +15,6 @@ from memory_core.backends.breaker import (
     BreakerState,
     GuardedBackend,
     Refused,
-    Worker,
     explain_error,
     log_error,
 )
@@ -42,7 +42,7 @@ from memory_core.records import (
     SyncReport,
 )
 from memory_core.text.messages import quote_safely
-from memory_core.threads import Clock
+from memory_core.threads import Clock, start_call, wait_for
 
 log = logging.getLogger(__name__)
 
@@ -249,24 +249,20 @@ class Selector:
             self._opened_with.append((name, plugin, context))
             known = plugin.search_seconds
             self._search_seconds = plugin.timeout_seconds if known is None else known(context.settings)
-            registered = self._open(name, plugin, context)
+            open_it, seconds = partial(add_backend, self._manager, name, plugin, context), plugin.timeout_seconds
+            opened = (
+                open_it() if seconds is None else wait_for(start_call(open_it, name=f"memory-{name}-open"), seconds)
+            )
         except ConfigError:
             raise
         except Exception as error:  # noqa: BLE001 -- a plugin's code may raise anything; builtin answers, the reason is shown
             self._problem = error
             log_error(log, name, "is left out", error)
             return
-        self._primary = GuardedBackend(registered, plugin, Breaker(clock=clock))
+        self._primary = GuardedBackend(opened, plugin, Breaker(clock=clock))
 
     def _close_scope(self) -> None:
         self._scope, self._scope_setting = CLOSED, None
-
-    def _open(self, name: str, plugin: BackendPlugin, context: BackendContext) -> RegisteredBackend:
-        """Open and register a backend within the deadline of its calls."""
-        if plugin.timeout_seconds is None:
-            return add_backend(self._manager, name, plugin, context)
-        opener: Worker[RegisteredBackend] = Worker(f"{name}-open")
-        return opener.call(lambda: add_backend(self._manager, name, plugin, context), plugin.timeout_seconds)
 
     def _add_deadline(self, query: Query) -> Query:
         """Return the query for builtin in the chosen backend's place, to be answered soon after that one's deadline."""

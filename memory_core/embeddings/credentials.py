@@ -117,7 +117,8 @@ def resolve_endpoint(
     places = _list_keys(config, row, vendor or provider, environ, resolve_api_key)
     found = _find_first(places)
     if found is None and row.needs_key:
-        raise _missing_key(provider, row)
+        action = f"Set {' or '.join(row.environment)}, or memorySearch.remote.apiKey."
+        raise _unusable(provider, "there is no API key", action)
     endpoint = Endpoint(
         provider=provider,
         base_url=_find_url(config, provider, row, environ),
@@ -229,11 +230,6 @@ def _is_http_url(url: str) -> bool:
         )
     except ValueError:  # the port is no number, or the host no address
         return False
-
-
-def _missing_key(provider: str, row: ProviderRow) -> ProviderUnavailable:
-    variables = " or ".join(row.environment)
-    return _unusable(provider, "there is no API key", f"Set {variables}, or memorySearch.remote.apiKey.")
 
 
 def _unusable(provider: str, message: str, action: str) -> ProviderUnavailable:

@@ -75,7 +75,7 @@ def from_status(provider: str, status: int, body: str, headers: Mapping[str, str
 def _account_error(provider: str, status: int, body: str, headers: Mapping[str, str], message: str) -> ProviderError:
     if status in {400, 401, 403}:
         return AuthenticationFailed(provider, message, action=_KEY_ACTION)
-    if status == 402 or _is_quota(body):
+    if status == 402 or (_QUOTA.search(body) and ("PerDay" in body or not _DELAY.search(body))):
         return QuotaExhausted(provider, message, action="Add credit to the account, or choose another provider.")
     return RateLimited(provider, message, retry_after_seconds=parse_retry_after(headers, body))
 
@@ -136,10 +136,6 @@ def _seconds_until(date: str) -> float | None:
         return max(0.0, email.utils.parsedate_to_datetime(date).timestamp() - time.time())
     except (TypeError, ValueError, OverflowError, IndexError):  # neither number nor date: as if the header were missing
         return None
-
-
-def _is_quota(body: str) -> bool:
-    return bool(_QUOTA.search(body)) and not (_DELAY.search(body) and "PerDay" not in body)
 
 
 async def translate_errors(provider: str, call: Callable[[], Awaitable[T]]) -> T:

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from memory_core.__about__ import explain_install
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import ProviderId, Remote
 from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.errors import ProviderUnavailable
-from memory_core.records import KeySources, ResolveApiKey, Space
-
-if TYPE_CHECKING:
-    from memory_core.embeddings.remote.batches import BatchSwitch
-    from memory_core.embeddings.remote.loop import Retries
-    from memory_core.embeddings.remote.provider import RequestProvider
+from memory_core.records import KeySources, Space
 
 # Order of "auto", after a local model.
 AUTOMATIC = ("openai", "gemini", "voyage", "mistral")
@@ -132,59 +126,6 @@ def _open(config: AgentConfig, provider: str, keys: KeySources) -> EmbeddingProv
         from memory_core.embeddings.local.provider import open_provider as open_local
 
         return open_local(config, environ=os.environ)
+    from memory_core.embeddings.remote.provider import open_remote
+
     return open_remote(config, environ=os.environ, resolve_api_key=keys.resolve)
-
-
-def open_remote(
-    config: AgentConfig,
-    *,
-    environ: Mapping[str, str],
-    resolve_api_key: ResolveApiKey | None = None,
-    retries: Retries | None = None,
-    switch: BatchSwitch | None = None,
-) -> RequestProvider:
-    """Open the provider that `memorySearch.provider` names, one that is asked over a network. Connects to nothing yet.
-
-    Args:
-        config: Of the agent.
-        environ: Environment variables, which may hold a key.
-        resolve_api_key: The host's source of keys.
-        retries: Of requests; None is the usual patience.
-        switch: Turns batches off after failures; None is the one that holds for the process.
-
-    Raises:
-        ProviderUnavailable: No key, no model or no usable URL is configured.
-    """
-    from memory_core.embeddings.credentials import resolve_endpoint
-    from memory_core.embeddings.models import PROVIDERS, make_plan
-    from memory_core.embeddings.remote.batches import BatchApi, open_batches
-    from memory_core.embeddings.remote.provider import RequestProvider, Transport
-
-    provider = config.search.provider
-    route, vendor = PROVIDERS[provider].route, ""
-    if route == "litellm":
-        from memory_core.embeddings.remote.litellm_api import find_vendor
-
-        vendor = find_vendor(config.search.model or "")
-    endpoint = resolve_endpoint(config, provider, environ=environ, resolve_api_key=resolve_api_key, vendor=vendor)
-    plan = make_plan(config, provider, endpoint=endpoint.fingerprint)
-    # Google's endpoint of OpenAI's protocol: https://ai.google.dev/gemini-api/docs/openai
-    if route == "gemini" and (endpoint.base_url or "").endswith("/openai"):
-        route, plan = "openai", plan.without_types()
-    transport: Transport
-    batches: BatchApi | None = None
-    if route == "litellm":
-        from memory_core.embeddings.remote.litellm_api import LitellmTransport
-
-        transport = LitellmTransport(endpoint, plan)
-    elif route == "gemini":
-        from memory_core.embeddings.remote.gemini_api import GeminiApi
-
-        transport, batches = GeminiApi(endpoint, plan), GeminiApi(endpoint, plan)  # one for each loop
-    else:
-        from memory_core.embeddings.remote.openai_api import OpenAIApi
-
-        transport = OpenAIApi(endpoint, plan)
-        batches = OpenAIApi(endpoint, plan) if provider == "openai" else None
-    bulk = open_batches(config, batches, plan.space, switch) if batches else None
-    return RequestProvider(plan, transport, retries=retries, bulk=bulk)

@@ -164,11 +164,7 @@ def leave_out_mirrored(passage: str) -> str:
     """Return a passage in which the lines that mirror items are empty."""
     if "<!--" not in passage:
         return passage
-    return "\n".join("" if _is_ours(line.strip()) else line for line in passage.split("\n"))
-
-
-def _is_ours(line: str) -> bool:
-    return line == END or _MARK.search(line) is not None
+    return "\n".join("" if line.strip() == END or _MARK.search(line.strip()) else line for line in passage.split("\n"))
 
 
 def merge(

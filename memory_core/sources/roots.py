@@ -240,7 +240,9 @@ def find_roots(config: AgentConfig) -> list[Root]:
     roots: list[Root] = []
     if "memory" in sources:
         roots += _longterm_roots(workspace)
-        roots.append(_notes_root(posixpath.join(workspace, NOTES_FOLDER)))
+        folder = posixpath.join(workspace, NOTES_FOLDER)
+        problem = _refuse_link(_stat(folder))
+        roots.append(Root(source="memory", configured=folder, real=folder, shown=f"{NOTES_FOLDER}/", problem=problem))
     if "workspace" in sources:
         roots.append(_workspace_root(workspace, frozenset(config.search.exclude.files)))
     roots += [_extra_root(workspace, extra) for extra in config.search.extra_paths]
@@ -264,11 +266,6 @@ def _longterm_roots(workspace: str) -> Iterator[Root]:
     user = posixpath.join(workspace, USER_NAME)
     problem = _refuse_link(_stat(user))
     yield Root(source="memory", configured=user, real=user, shown=USER_NAME, is_file=True, problem=problem)
-
-
-def _notes_root(folder: str) -> Root:
-    problem = _refuse_link(_stat(folder))
-    return Root(source="memory", configured=folder, real=folder, shown=f"{NOTES_FOLDER}/", problem=problem)
 
 
 def _workspace_root(workspace: str, excluded: frozenset[str]) -> Root:

@@ -155,20 +155,16 @@ def record_flush(
         if prepare is not None:
             prepare(entry)
         if failed:
-            _add_failure(entry, compaction_count)
+            failures = count_failures(entry, compaction_count) + 1
+            entry.update(memoryFlushFailureCount=failures, memoryFlushFailureCompactionCount=compaction_count)
+            if failures >= FAILURES_PER_CYCLE:
+                entry["memoryFlushCompactionCount"] = compaction_count
             return
         entry.update(memoryFlushAt=at_ms, memoryFlushCompactionCount=compaction_count)
         entry.pop("memoryFlushFailureCount", None)
         entry.pop("memoryFlushFailureCompactionCount", None)
 
     return count_failures(update(path, key, change, keep=keep), compaction_count)
-
-
-def _add_failure(entry: Entry, compaction_count: int) -> None:
-    failures = count_failures(entry, compaction_count) + 1
-    entry.update(memoryFlushFailureCount=failures, memoryFlushFailureCompactionCount=compaction_count)
-    if failures >= FAILURES_PER_CYCLE:
-        entry["memoryFlushCompactionCount"] = compaction_count
 
 
 def count_failures(entry: Mapping[str, Any], compaction_count: int) -> int:

@@ -182,7 +182,8 @@ def _append_new(
         raise NoteNotWritten(
             path, f"would grow beyond {MAX_NOTE_BYTES:,} bytes", action="Move older parts to another note."
         )
-    replace_file(journal, _to_entry(path, len(data), block, body))
+    entry = {"path": path, "offset": len(data), "block": block.decode(), "body": body}
+    replace_file(journal, json.dumps(entry).encode())
     before = _write(path, workspace, block)
     journal.unlink()
     start = before.count(b"\n") + lead.count("\n") + 1
@@ -210,10 +211,6 @@ def _make_lead(data: bytes, path: str, body: str) -> str:
     if blocks.closer:
         return ("" if text.endswith("\n") else "\n") + blocks.closer + "\n\n" + apart
     return ("" if text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n") + apart
-
-
-def _to_entry(path: str, offset: int, block: bytes, body: str) -> bytes:
-    return json.dumps({"path": path, "offset": offset, "block": block.decode(), "body": body}).encode()
 
 
 def _finish(journal: Path, workspace: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,10 @@ import pytest
 
 from memory_core.config.fields import Secret
 from memory_core.config.settings import Batch, Remote
-from memory_core.embeddings.registry import open_remote
-from memory_core.embeddings.remote.batches import SMALLEST, BatchSwitch
+from memory_core.embeddings.remote import batches
+from memory_core.embeddings.remote.batches import FAILURES_ALLOWED, SMALLEST
 from memory_core.embeddings.remote.openai_api import OpenAIApi
+from memory_core.embeddings.remote.provider import open_remote
 from memory_core.errors import ProviderUnavailable
 from tests.servers.clients import KEY, QUICK, agent_config, assert_right, collected, texts_of
 from tests.servers.gemini import GeminiServer
@@ -41,20 +43,23 @@ def gemini() -> Iterator[GeminiServer]:
 
 
 @pytest.fixture
-def switch() -> BatchSwitch:
-    return BatchSwitch()
+def failures(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[str, str]]:
+    """Failures of batches in this test alone, by provider and endpoint."""
+    counted: Counter[tuple[str, str]] = Counter()
+    monkeypatch.setattr(batches, "failures", counted)
+    return counted
 
 
 @pytest.fixture
-def opened(tmp_path: Path, switch: BatchSwitch) -> Iterator[Open]:
-    """Opens providers with batches on, and closes them at the end; all share one switch and one state folder."""
+def opened(tmp_path: Path) -> Iterator[Open]:
+    """Opens providers with batches on, and closes them at the end; all share one state folder."""
     providers: list[RequestProvider] = []
 
     def open_one(provider: str, url: str, **batch: Any) -> RequestProvider:
         settings = Batch(enabled=True, **{"poll_interval_ms": 5, **batch})
         remote = Remote(base_url=url, api_key=Secret(KEY), batch=settings)
         config = agent_config(tmp_path, provider, remote=remote, output_dimensionality=64)
-        providers.append(open_remote(config, environ={}, retries=QUICK, switch=switch))
+        providers.append(open_remote(config, environ={}, retries=QUICK))
         return providers[-1]
 
     yield open_one
@@ -83,12 +88,14 @@ def test_a_small_backfill_takes_requests(openai: OpenAIServer, opened: Open) -> 
     assert len(openai.sent("/embeddings")) == 1
 
 
-def test_lines_that_failed_are_sent_by_requests(openai: OpenAIServer, opened: Open, switch: BatchSwitch) -> None:
+def test_lines_that_failed_are_sent_by_requests(
+    openai: OpenAIServer, opened: Open, failures: Counter[tuple[str, str]]
+) -> None:
     openai.refused = {"note 3", "note 7"}
 
     assert_right(collected(opened("openai", openai.url), TEXTS), TEXTS, 64)
     assert openai.batches() == [["note 3", "note 7"]]
-    assert not switch.is_off
+    assert not failures.total()
 
 
 @pytest.mark.parametrize("status", ["expired", "cancelled"])
@@ -149,7 +156,9 @@ def test_a_job_the_provider_has_forgotten_is_replaced(openai: OpenAIServer, open
 
 
 @pytest.mark.parametrize("stage", ["job", "submission"])
-def test_two_failures_turn_batches_off(openai: OpenAIServer, opened: Open, switch: BatchSwitch, stage: str) -> None:
+def test_two_failures_turn_batches_off(
+    openai: OpenAIServer, opened: Open, failures: Counter[tuple[str, str]], stage: str
+) -> None:
     openai.ends_as = "failed"
     for number in range(4):
         texts = [f"{text} of run {number}" for text in TEXTS]
@@ -157,7 +166,7 @@ def test_two_failures_turn_batches_off(openai: OpenAIServer, opened: Open, switc
             openai.fail(openai_error(400, "no batches here"))
         assert_right(collected(opened("openai", openai.url), texts), texts, 64)
 
-    assert switch.is_off
+    assert failures.total() == FAILURES_ALLOWED
     assert len(openai.jobs) == (2 if stage == "job" else 0)
     assert len(openai.sent("/embeddings")) == 4
 
@@ -247,10 +256,11 @@ def test_gemini_batches_carry_the_task_and_the_dimensions(gemini: GeminiServer, 
 
 
 @pytest.mark.parametrize("state", ["FAILED", "EXPIRED", "CANCELLED"])
-def test_a_gemini_job_that_fails_counts(gemini: GeminiServer, opened: Open, switch: BatchSwitch, state: str) -> None:
+def test_a_gemini_job_that_fails_counts(
+    gemini: GeminiServer, opened: Open, failures: Counter[tuple[str, str]], state: str
+) -> None:
     gemini.ends_as = state
-    switch.record_failure()
 
     assert_right(collected(opened("gemini", gemini.url), TEXTS), TEXTS, 64)
     assert len(gemini.batches()) == 3
-    assert switch.is_off
+    assert failures.total() == 1

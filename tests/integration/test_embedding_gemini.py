@@ -14,7 +14,7 @@ from memory_core.config.fields import Secret
 from memory_core.config.settings import Remote
 from memory_core.embeddings import registry
 from memory_core.embeddings.protocols import EmbeddingProvider
-from memory_core.embeddings.registry import open_remote
+from memory_core.embeddings.remote.provider import open_remote
 from memory_core.errors import (
     AuthenticationFailed,
     InputTooLarge,

@@ -16,7 +16,7 @@ import pytest
 
 from memory_core.config.fields import Secret
 from memory_core.config.settings import Remote
-from memory_core.embeddings.registry import open_remote
+from memory_core.embeddings.remote.provider import open_remote
 from memory_core.errors import (
     AuthenticationFailed,
     InputTooLarge,
@@ -213,7 +213,7 @@ def test_opening_imports_nothing_heavy(tmp_path: Path) -> None:
     script = f"""
 import sys
 from pathlib import Path
-from memory_core.embeddings.registry import open_remote
+from memory_core.embeddings.remote.provider import open_remote
 from tests.servers.clients import agent_config
 for name, heavy in (("gemini", {{"httpx"}}), ("openai", {{"httpx"}}), ("litellm", set())):
     key = {{"GEMINI_API_KEY": "k", "OPENAI_API_KEY": "k"}}

@@ -18,8 +18,7 @@ from memory_core.config.fields import Secret
 from memory_core.config.settings import Remote
 from memory_core.embeddings.models import make_plan
 from memory_core.embeddings.protocols import EmbeddingProvider, TextKind
-from memory_core.embeddings.registry import open_remote
-from memory_core.embeddings.remote.provider import RequestProvider
+from memory_core.embeddings.remote.provider import RequestProvider, open_remote
 from memory_core.errors import (
     AuthenticationFailed,
     InputTooLarge,

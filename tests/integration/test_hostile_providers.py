@@ -15,7 +15,7 @@ import pytest
 from memory_core.config.fields import Secret
 from memory_core.config.settings import Remote
 from memory_core.embeddings.error_mapping import scrub
-from memory_core.embeddings.registry import open_remote
+from memory_core.embeddings.remote.provider import open_remote
 from memory_core.errors import ProviderError
 from tests.servers.clients import agent_config
 from tests.servers.loopback import vector_of

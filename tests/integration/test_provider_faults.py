@@ -21,8 +21,8 @@ import memory_core
 from memory_core.backends.builtin import BuiltinBackend
 from memory_core.config.settings import Chunking, QuerySettings, Remote, SearchSettings, SyncSettings
 from memory_core.embeddings.protocols import EmbeddingProvider
-from memory_core.embeddings.registry import open_remote
 from memory_core.embeddings.remote.loop import Retries
+from memory_core.embeddings.remote.provider import open_remote
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Query, SearchResult, Status, SyncReport
 from tests.index import Index

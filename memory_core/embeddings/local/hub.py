@@ -89,7 +89,9 @@ def _download(file: HubFile, target: Path, endpoint: str | None, stop: threading
     import httpx
 
     url, found = _look_up(file, endpoint)
-    part = target.with_name(f"{target.name}.{_hash_version(found)}.part")
+    # The name of the content, so that a partial download of one version is never completed with another.
+    version = hashlib.blake2s(f"{found.etag}{found.size}".encode(), digest_size=6).hexdigest()
+    part = target.with_name(f"{target.name}.{version}.part")
     log.info("downloading %s", url)
     try:
         with _show_progress(file.path, found.size) as advance:
@@ -115,11 +117,6 @@ def _look_up(file: HubFile, endpoint: str | None) -> tuple[str, HfFileMetadata]:
         message = f"{file.repo}/{file.path} cannot be found on the hub: {type(error).__name__}: {shown}"
         action = "Check memorySearch.local.modelPath and the connection, or download the file and give its path."
         raise ProviderUnavailable("local", message, action=action) from error
-
-
-def _hash_version(found: HfFileMetadata) -> str:
-    """Return a name of the content, so that a partial download of one version is never completed with another."""
-    return hashlib.blake2s(f"{found.etag}{found.size}".encode(), digest_size=6).hexdigest()
 
 
 def _fill(url: str, part: Path, found: HfFileMetadata, stop: threading.Event, advance: Callable[[int], None]) -> None:

@@ -10,8 +10,8 @@ import asyncio
 import hashlib
 import json
 import queue
-import threading
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import asdict, dataclass
@@ -38,7 +38,10 @@ T = TypeVar("T")
 SMALLEST = 200
 # Of calls that do not submit anything; a job that cannot be looked at now is looked at again by the next sync.
 _RETRIES = Retries(first_seconds=0.1, jitter_seconds=0.1, patience_seconds=8.0)
-_FAILURES_ALLOWED = 2
+# Failures by provider and endpoint. After so many all texts are sent by requests for as long as the process lives, whatever
+# provider objects come and go in it.
+FAILURES_ALLOWED = 2
+failures: Counter[tuple[str, str]] = Counter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,67 +164,35 @@ class JobLog:
         replace_file(self._path, json.dumps([asdict(job) for job in jobs]).encode())
 
 
-class BatchSwitch:
-    """Turns batches off after two failures, for as long as the process lives."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._failures = 0
-
-    @property
-    def is_off(self) -> bool:
-        """True after two failures: all texts are sent by requests."""
-        return self._failures >= _FAILURES_ALLOWED
-
-    def record_failure(self) -> None:
-        """Count a failure."""
-        with self._lock:
-            self._failures += 1
-
-
-# By provider and endpoint: the promise is for the process, whatever provider objects come and go in it.
-_SWITCHES: dict[tuple[str, str], BatchSwitch] = {}
-
-
-def find_switch(space: Space) -> BatchSwitch:
-    """Return the one switch of an endpoint in this process."""
-    return _SWITCHES.setdefault((space.provider, space.endpoint), BatchSwitch())
-
-
 def hash_text(text: str) -> str:
     """Return the key of a text in a job: 32 hex digits of its hash."""
     return hashlib.blake2s(text.encode(), digest_size=16).hexdigest()
 
 
-def open_batches(
-    config: AgentConfig, api: BatchApi, space: Space, switch: BatchSwitch | None = None
-) -> BatchEmbedder | None:
+def open_batches(config: AgentConfig, api: BatchApi, space: Space) -> BatchEmbedder | None:
     """Return what embeds through batch jobs where the configuration enables them, else None. Opens nothing.
 
     Args:
         config: Says where jobs are remembered: in a file beside the index.
         api: Of the vendor.
         space: Of the vectors.
-        switch: Turns batches off after failures; None is the one that holds for the process.
     """
     settings = config.search.remote.batch
     if not settings.enabled:
         return None
     log = JobLog(config.store_path.with_suffix(".batches.json"))
-    return BatchEmbedder(api, space, settings, log, switch)
+    return BatchEmbedder(api, space, settings, log)
 
 
 class BatchEmbedder:
     """Embeds many texts at once through batch jobs, cheaper and slower than requests. The constructor starts nothing."""
 
-    def __init__(
-        self, api: BatchApi, space: Space, settings: Batch, log: JobLog, switch: BatchSwitch | None = None
-    ) -> None:
+    def __init__(self, api: BatchApi, space: Space, settings: Batch, log: JobLog) -> None:
         self._api = api
         self._space = space
         self._settings = settings
         self._log = log
-        self._switch = switch or find_switch(space)
+        self._endpoint = (space.provider, space.endpoint)
         self._loop = BackgroundLoop(f"memory-core-{space.provider}-batch")
 
     def embed(self, texts: Sequence[str]) -> Iterator[Outcomes]:
@@ -236,7 +207,7 @@ class BatchEmbedder:
         yield from self._run([partial(self._collect, job, wanted) for job in earlier])
         for job in self._log.read():
             wanted.discard(job.keys if job.space == self._space else ())
-        if len(wanted.left) >= SMALLEST and not self._switch.is_off:
+        if len(wanted.left) >= SMALLEST and failures[self._endpoint] < FAILURES_ALLOWED:
             yield from self._run([partial(self._submit, part, wanted) for part in self._cut(wanted)])
 
     def close(self) -> None:
@@ -262,12 +233,12 @@ class BatchEmbedder:
                 future.cancel()
 
     async def _submit(self, part: dict[str, str], wanted: _Wanted) -> Outcomes:
-        if self._switch.is_off:
+        if failures[self._endpoint] >= FAILURES_ALLOWED:
             return {}
         try:
             name = await translate_errors(self._space.provider, lambda: self._api.submit(part))
         except ProviderError:
-            self._switch.record_failure()
+            failures[self._endpoint] += 1
             return {}
         job = BatchJob(name, self._space, time.time(), tuple(part))
         self._log.add(job)
@@ -288,7 +259,7 @@ class BatchEmbedder:
             return wanted.take_pending(job)
         self._log.remove(job.name)
         if state.phase == "failed" or not found:
-            self._switch.record_failure()
+            failures[self._endpoint] += 1
         return wanted.take_rows(found)
 
     async def _wait_for_end(self, job: BatchJob) -> JobState:

@@ -251,7 +251,9 @@ class Http:
     async def _exchange(
         self, method: str, url: str, max_bytes: int, arguments: Mapping[str, Any]
     ) -> tuple[int, Mapping[str, str], bytes]:
-        async with self._open().stream(method, url, **arguments) as answer:
+        if self._client is None:
+            self._client = self._new_client()
+        async with self._client.stream(method, url, **arguments) as answer:
             body = Body.of(answer.status_code, answer.headers, max_bytes)
             pieces = cast("AsyncGenerator[bytes, None]", answer.aiter_raw())
             return answer.status_code, answer.headers, await read_body(body, pieces)
@@ -272,11 +274,6 @@ class Http:
         if isinstance(error, httpx.InvalidURL | UnicodeError):
             return mark_permanent(ProviderUnavailable(provider, "its URL cannot be used", action=_URL_ACTION))
         return InvalidEmbedding(provider, f"the exchange with {place} failed: {type(error).__name__}: {shown}")
-
-    def _open(self) -> httpx.AsyncClient:
-        if self._client is None:
-            self._client = self._new_client()
-        return self._client
 
     def _new_client(self) -> httpx.AsyncClient:
         """Make a client without timeouts, redirects (a key would go along), and proxies for this machine."""

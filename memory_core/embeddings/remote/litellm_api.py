@@ -163,16 +163,13 @@ class LitellmTransport:
         endpoint = self._endpoint
         with _IMPORTING:
             if self._client is None and self._vendor in {"gemini", "voyage"}:
-                self._client = self._new_handler()
+                from litellm.llms.custom_httpx.http_handler import HTTPHandler
+
+                self._http = self._new_http_client()
+                self._client = HTTPHandler(timeout=endpoint.timeout_seconds, client=self._http)
             elif self._client is None and self._vendor == "openai" and endpoint.base_url and endpoint.api_key:
                 self._client = self._new_openai_client(endpoint.base_url, endpoint.api_key.reveal())
             return self._client
-
-    def _new_handler(self) -> Any:
-        from litellm.llms.custom_httpx.http_handler import HTTPHandler
-
-        self._http = self._new_http_client()
-        return HTTPHandler(timeout=self._endpoint.timeout_seconds, client=self._http)
 
     def _new_openai_client(self, base_url: str, api_key: str) -> Any:
         import openai

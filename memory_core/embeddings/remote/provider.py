@@ -14,10 +14,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from memory_core.config.agent import AgentConfig
 from memory_core.embeddings import vectors
+from memory_core.embeddings.credentials import resolve_endpoint
 from memory_core.embeddings.error_mapping import mark_permanent, translate_errors
-from memory_core.embeddings.models import Plan
+from memory_core.embeddings.models import PROVIDERS, Plan, make_plan
 from memory_core.embeddings.protocols import Deadline, TextKind, find_runs, is_outage, list_failures, summarise
+from memory_core.embeddings.remote.batches import BatchApi, BatchEmbedder, open_batches
 from memory_core.embeddings.remote.loop import BackgroundLoop, Retries
 from memory_core.errors import (
     InputTooLarge,
@@ -27,11 +30,10 @@ from memory_core.errors import (
     ProviderUnreachable,
     RequestTimeout,
 )
-from memory_core.records import Space
+from memory_core.records import ResolveApiKey, Space
 from memory_core.text.tokens import estimate_tokens
 
 if TYPE_CHECKING:
-    from memory_core.embeddings.remote.batches import BatchEmbedder
     from memory_core.embeddings.vectors import Row
 
     Outcome = Row | ProviderError
@@ -117,6 +119,54 @@ def halve(text: str) -> tuple[str, str]:
     cut = text.rfind(" ", middle - third, middle + third)
     cut = middle if cut < 0 else cut
     return text[:cut], text[cut:]
+
+
+def open_remote(
+    config: AgentConfig,
+    *,
+    environ: Mapping[str, str],
+    resolve_api_key: ResolveApiKey | None = None,
+    retries: Retries | None = None,
+) -> RequestProvider:
+    """Open the provider that `memorySearch.provider` names, one that is asked over a network. Connects to nothing yet.
+
+    Args:
+        config: Of the agent.
+        environ: Environment variables, which may hold a key.
+        resolve_api_key: The host's source of keys.
+        retries: Of requests; None is the usual patience.
+
+    Raises:
+        ProviderUnavailable: No key, no model or no usable URL is configured.
+    """
+    provider = config.search.provider
+    route, vendor = PROVIDERS[provider].route, ""
+    if route == "litellm":
+        from memory_core.embeddings.remote.litellm_api import find_vendor
+
+        vendor = find_vendor(config.search.model or "")
+    endpoint = resolve_endpoint(config, provider, environ=environ, resolve_api_key=resolve_api_key, vendor=vendor)
+    plan = make_plan(config, provider, endpoint=endpoint.fingerprint)
+    # Google's endpoint of OpenAI's protocol: https://ai.google.dev/gemini-api/docs/openai
+    if route == "gemini" and (endpoint.base_url or "").endswith("/openai"):
+        route, plan = "openai", plan.without_types()
+    transport: Transport
+    batches: BatchApi | None = None
+    if route == "litellm":
+        from memory_core.embeddings.remote.litellm_api import LitellmTransport
+
+        transport = LitellmTransport(endpoint, plan)
+    elif route == "gemini":
+        from memory_core.embeddings.remote.gemini_api import GeminiApi
+
+        transport, batches = GeminiApi(endpoint, plan), GeminiApi(endpoint, plan)  # one for each loop
+    else:
+        from memory_core.embeddings.remote.openai_api import OpenAIApi
+
+        transport = OpenAIApi(endpoint, plan)
+        batches = OpenAIApi(endpoint, plan) if provider == "openai" else None
+    bulk = open_batches(config, batches, plan.space) if batches else None
+    return RequestProvider(plan, transport, retries=retries, bulk=bulk)
 
 
 class RequestProvider:

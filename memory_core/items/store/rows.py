@@ -231,10 +231,11 @@ def revive(connection: Connection, key: int, draft: Draft, *, now: float) -> Non
 
 def promote(connection: Connection, ids: Iterable[str], *, now: float) -> int:
     """Turn pending items into settled ones; return how many were pending."""
-    return sum(
-        _change(connection, "UPDATE items SET pending = 0, updated = ? WHERE id = ? AND pending", (now, item_id))
-        for item_id in ids
-    )
+    promoted = 0
+    for item_id in ids:
+        connection.execute("UPDATE items SET pending = 0, updated = ? WHERE id = ? AND pending", (now, item_id))
+        promoted += connection.changes()
+    return promoted
 
 
 def mark_recalled(connection: Connection, ids: Iterable[str], now: float) -> None:
@@ -351,11 +352,6 @@ def load_wipe_mark(connection: Connection) -> str | None:
 def _add_saying(connection: Connection, key: int, session: str | None, said: float) -> None:
     if session is not None:
         connection.execute("INSERT OR REPLACE INTO sayings VALUES (?, ?, ?)", (key, session, said))
-
-
-def _change(connection: Connection, statement: str, values: Sequence[Any]) -> int:
-    connection.execute(statement, tuple(values))
-    return int(connection.changes())
 
 
 def _to_item(row: Sequence[Any]) -> Item:

@@ -285,7 +285,9 @@ def _read_rows(aside: Path) -> Iterator[_Row]:
     the pages of the file.
     """
     seen: set[object] = set()
-    for row in (*_query_rows(aside), *_scan_rows(aside)):
+    columns = ", ".join(_COLUMNS)
+    readable = _query(aside, *(f"SELECT {columns} FROM items ORDER BY key {way}" for way in ("ASC", "DESC")))
+    for row in (*readable, *_scan_pages(aside)):
         if row[0] not in seen and _is_item(row):
             seen.add(row[0])
             yield row
@@ -310,11 +312,6 @@ def _read_digest_key(aside: Path) -> str | None:
     return None
 
 
-def _query_rows(aside: Path) -> Iterator[_Row]:
-    columns = ", ".join(_COLUMNS)
-    return _query(aside, *(f"SELECT {columns} FROM items ORDER BY key {way}" for way in ("ASC", "DESC")))
-
-
 def _query(aside: Path, *statements: str) -> Iterator[_Row]:
     """Yield the rows of each statement up to the first that cannot be read."""
     try:
@@ -327,13 +324,6 @@ def _query(aside: Path, *statements: str) -> Iterator[_Row]:
                 yield from connection.execute(statement)
 
 
-def _scan_rows(aside: Path) -> Iterator[_Row]:
-    """Yield rows from the leaf pages; the first column of a row is its number, which stands before its values."""
-    with contextlib.suppress(OSError):
-        for key, values in _scan_pages(aside):
-            yield key, *values[1:]
-
-
 def _is_item(row: _Row) -> bool:
     """Return True if a row has the types of an item."""
     kinds = {
@@ -344,16 +334,16 @@ def _is_item(row: _Row) -> bool:
     return all(isinstance(row[_COLUMNS.index(name)], kind) for name, kind in kinds.items())
 
 
-def _scan_pages(path: Path) -> Iterator[tuple[int, tuple[_Value, ...]]]:
-    """Yield the number and the values of every row of items that stands whole on a leaf page."""
-    with path.open("rb") as file:
+def _scan_pages(path: Path) -> Iterator[_Row]:
+    """Yield every row of items that stands whole on a leaf page, as far as the file can be read."""
+    with contextlib.suppress(OSError), path.open("rb") as file:
         first = True
         while page := file.read(sqlite.PAGE_SIZE):
             yield from _scan_page(page, 100 if first else 0)
             first = False
 
 
-def _scan_page(page: bytes, start: int) -> Iterator[tuple[int, tuple[_Value, ...]]]:
+def _scan_page(page: bytes, start: int) -> Iterator[_Row]:
     if len(page) < start + _HEADER or page[start] != _LEAF:
         return
     (cells,) = struct.unpack_from(">H", page, start + 3)
@@ -367,7 +357,7 @@ def _scan_page(page: bytes, start: int) -> Iterator[tuple[int, tuple[_Value, ...
             yield row
 
 
-def _read_cell(page: bytes, at: int) -> tuple[int, tuple[_Value, ...]] | None:
+def _read_cell(page: bytes, at: int) -> _Row | None:
     size, at = _read_varint(page, at)
     key, at = _read_varint(page, at)
     if at + size > len(page) or size > len(page) - 35:  # the rest stands on overflow pages
@@ -384,7 +374,7 @@ def _read_cell(page: bytes, at: int) -> tuple[int, tuple[_Value, ...]] | None:
     for serial in types:
         value, body = _read_value(page, body, serial)
         values.append(value)
-    return key, tuple(values)
+    return key, *values[1:]  # the first column is the number of the row, which stands before its values
 
 
 def _read_value(page: bytes, at: int, serial: int) -> tuple[_Value, int]:
