@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_core.backends.answering import Answerer
-from memory_core.backends.syncing import StoredOutage, SyncRunner
+from memory_core.backends.syncing import SyncRunner
 from memory_core.embeddings.failover import Providers
+from memory_core.embeddings.outage import OutageRecord
 from memory_core.errors import MemoryCoreError, ProviderError, StoreReadOnly
 from memory_core.hookspecs import BackendContext, hookimpl
 from memory_core.records import (
@@ -71,7 +72,8 @@ class IndexBackend:
         self._recorder = recorder
         self._past = past
         self._file = file
-        self._providers = Providers(config, StoredOutage(store), self._keys, clock=clock)
+        record = OutageRecord(self._load_outage, self._save_outage)
+        self._providers = Providers(config, record, self._keys, clock=clock)
         self._watcher = Watcher(config)
         self._syncs = SyncRunner(
             config, store, self._providers, self._watcher, recorder=recorder, standby=context.standby
@@ -190,6 +192,14 @@ class IndexBackend:
             if each is not None:
                 each.close()
         return True
+
+    def _load_outage(self) -> str | None:
+        with self._store.read() as reader:
+            return reader.load_outage()
+
+    def _save_outage(self, record: str | None) -> None:
+        with self._store.write() as writer:
+            writer.save_state(outage=record)
 
     def _explain_change(self, space: Space, dimensions: int) -> str | None:
         """Explain that the vectors of the index have other dimensions than those of its model; None if they have not."""

@@ -75,29 +75,6 @@ def refuse_other_workspace(config: AgentConfig, held: str | None) -> None:
         raise OtherWorkspace(config.store_path, held, wanted)
 
 
-class StoredOutage:
-    """Implements `embeddings.outage.OutageLog` on an index."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    @property
-    def writable(self) -> bool:
-        """False if this session may only read."""
-        return self._store.writable
-
-    def read(self) -> Outage | None:
-        """See `OutageLog`."""
-        with self._store.read() as reader:
-            record = reader.load_outage()
-        return None if record is None else Outage.from_json(record)
-
-    def write(self, outage: Outage | None) -> None:
-        """See `OutageLog`."""
-        with self._store.write() as writer:
-            writer.save_state(outage=None if outage is None else outage.to_json())
-
-
 class SyncRunner:
     """Runs the syncs of one backend.
 

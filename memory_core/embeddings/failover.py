@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings import registry
-from memory_core.embeddings.outage import Outage, OutageLog, Outages, explain_fallback, may_fall_back
+from memory_core.embeddings.outage import Outage, OutageRecord, Outages, explain_fallback, may_fall_back
 from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder, TokenEmbedding
 from memory_core.embeddings.registry import Choice, choose_provider
 from memory_core.errors import ProviderError
@@ -79,13 +79,13 @@ class Providers:
     def __init__(
         self,
         config: AgentConfig,
-        outage_log: OutageLog,
+        record: OutageRecord,
         keys: KeySources,
         *,
         clock: Clock = time.time,
     ) -> None:
         self._config = config
-        self._outage_log = outage_log
+        self._record = record
         self._keys = keys
         self._clock = clock
         self._lock = threading.Lock()
@@ -100,7 +100,7 @@ class Providers:
     @cached_property
     def outages(self) -> Outages:
         """The outages of the configured provider."""
-        return Outages(self._config, self.choice.provider, self._outage_log, self._clock)
+        return Outages(self._config, self.choice.provider, self._record, self._clock)
 
     def open_configured(self) -> EmbeddingProvider | None:
         """Return the configured provider, opened at the first call; None for "none".

@@ -11,9 +11,9 @@ import hashlib
 import json
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import Protocol
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SearchSettings
@@ -21,9 +21,11 @@ from memory_core.errors import (
     InputTooLarge,
     InvalidEmbedding,
     MemoryCoreError,
+    NotIndexed,
     ProviderError,
     ProviderUnavailable,
     RateLimited,
+    StoreReadOnly,
 )
 from memory_core.records import Fallback
 from memory_core.threads import Backoff, Clock
@@ -103,7 +105,7 @@ class Outage:
         return f"no embeddings since {since}: {self.reason}"
 
     def to_json(self) -> str:
-        """Return the record as text for an `OutageLog`."""
+        """Return it as text, for an `OutageRecord`."""
         return json.dumps(asdict(self))
 
     @classmethod
@@ -115,29 +117,17 @@ class Outage:
             return None
 
 
-class OutageLog(Protocol):
-    """Keeps one record that every process of an index reads and writes; the store implements it."""
+@dataclass(frozen=True, slots=True)
+class OutageRecord:
+    """One record that every process of an index reads and writes, as `Outage.to_json` gives it; None without an outage.
 
-    @property
-    def writable(self) -> bool:
-        """False if this process may not write the record."""
-        ...
+    Attributes:
+        load: Returns it.
+        save: Replaces it.
+    """
 
-    def read(self) -> Outage | None:
-        """Return the current outage, of whichever provider; None when there is none.
-
-        Raises:
-            MemoryCoreError: The record cannot be read.
-        """
-        ...
-
-    def write(self, outage: Outage | None) -> None:
-        """Replace the record; None removes it.
-
-        Raises:
-            MemoryCoreError: The record cannot be written.
-        """
-        ...
+    load: Callable[[], str | None]
+    save: Callable[[str | None], None]
 
 
 class Outages:
@@ -146,20 +136,20 @@ class Outages:
     The clock gives Unix seconds, because processes must agree.
     """
 
-    def __init__(self, config: AgentConfig, provider: str, outage_log: OutageLog, clock: Clock) -> None:
+    def __init__(self, config: AgentConfig, provider: str, record: OutageRecord, clock: Clock) -> None:
         self._provider = provider
         self._settings = fingerprint_settings(provider, config)
-        self._log = outage_log
+        self._record = record
         self._clock = clock
         self._unwritten: Outage | None = None  # of a session that may not write
 
     def current(self) -> Outage | None:
         """Return the outage of the provider as it is configured now; None when it is not known to be out."""
         try:
-            found = self._log.read()
+            record = self._record.load()
         except MemoryCoreError:  # whoever needs the index is told there
             return self._unwritten
-        return self.judge(found)
+        return self.judge(None if record is None else Outage.from_json(record))
 
     def judge(self, found: Outage | None) -> Outage | None:
         """Return what `current` does, given the record that its caller has read."""
@@ -209,11 +199,10 @@ class Outages:
         return None if outage is None else outage.to_error(self._clock())
 
     def _write(self, outage: Outage | None) -> None:
-        if not self._log.writable:
-            self._unwritten = outage
-            return
         try:
-            self._log.write(outage)
+            self._record.save(None if outage is None else outage.to_json())
+        except (StoreReadOnly, NotIndexed):
+            self._unwritten = outage
         except MemoryCoreError as error:
             log.warning("the outage of the provider %s cannot be recorded: %s", self._provider, error)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.credentials import announce, find_destination
 from memory_core.embeddings.failover import Providers
-from memory_core.embeddings.outage import OutageLog
+from memory_core.embeddings.outage import OutageRecord
 from memory_core.embeddings.protocols import Calibrated
 from memory_core.errors import InvalidArgument, MemoryCoreError, ProviderError
 from memory_core.items.likeness import Words
@@ -59,12 +59,12 @@ class ItemEmbedder:
     Args:
         config: The agent's.
         keys: Where keys come from.
-        outage_log: Remembers that the provider is out.
+        file: Remembers that the provider is out.
     """
 
-    def __init__(self, config: AgentConfig, keys: KeySources, outage_log: OutageLog) -> None:
+    def __init__(self, config: AgentConfig, keys: KeySources, file: ItemsFile) -> None:
         self._config = config
-        self._providers = Providers(config, outage_log, keys)
+        self._providers = Providers(config, OutageRecord(file.load_outage, file.save_outage), keys)
         self._lock = threading.Lock()
         self._announced: str | None = None
 

@@ -64,7 +64,7 @@ class Items:
         self._file = ItemsFile(
             self._config.items_path, writable=self._writable, vec0=self._config.search.store.vector, clock=self._clock
         )
-        self._embedder = ItemEmbedder(self._config, self._keys, self._file.outage_log)
+        self._embedder = ItemEmbedder(self._config, self._keys, self._file)
         self._backfill = ItemBackfill(self._file, self._embedder)
         self.mirror = Mirror(self, self._file, self._config)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from memory_core.config import settings
-from memory_core.embeddings.outage import Outage
 from memory_core.errors import NotIndexed
 from memory_core.items.records import Draft, Item, ItemHit, Outcome, Written, take_over_tags
 from memory_core.items.store import matching, mirror_records, rows
@@ -29,35 +28,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-
-
-class ItemOutageLog:
-    """Implements `OutageLog` on the items file."""
-
-    def __init__(self, store: ItemStore) -> None:
-        self._store = store
-
-    @property
-    def writable(self) -> bool:
-        """False for a store that is opened for reading only, or has no file yet."""
-        return self._store.writable and self._store.exists()
-
-    def read(self) -> Outage | None:
-        """Return the recorded outage; see `OutageLog`."""
-        try:
-            with self._store.read() as connection:
-                value = connection.execute("SELECT value FROM meta WHERE key = 'outage'").get
-        except NotIndexed:
-            return None
-        return None if value is None else Outage.from_json(str(value))
-
-    def write(self, outage: Outage | None) -> None:
-        """Replace or remove the record; see `OutageLog`."""
-        with self._store.write() as connection:
-            if outage is None:
-                connection.execute("DELETE FROM meta WHERE key = 'outage'")
-            else:
-                connection.execute("INSERT OR REPLACE INTO meta VALUES ('outage', ?)", (outage.to_json(),))
 
 
 class ItemsFile(ItemStore):
@@ -81,7 +51,6 @@ class ItemsFile(ItemStore):
         super().__init__(path, writable=writable)
         self._vec0 = vec0 or settings.Vector()
         self._now = clock
-        self.outage_log = ItemOutageLog(self)
         self.mirror = MirrorRecords(self, clock)
 
     def list_asides(self) -> list[Path]:
@@ -244,6 +213,21 @@ class ItemsFile(ItemStore):
         """Store embeddings of contents."""
         with self.write() as connection:
             matching.put_embeddings(connection, space, hashes, embedded)
+
+    def load_outage(self) -> str | None:
+        """Return the record of the provider's outage, see `OutageRecord`; None if there is none."""
+        with self.read() as connection:
+            value = connection.execute("SELECT value FROM meta WHERE key = 'outage'").get
+        return None if value is None else str(value)
+
+    def save_outage(self, record: str | None) -> None:
+        """Replace or remove the record of the provider's outage; without a file it is not worth one."""
+        if not self.exists():
+            raise NotIndexed("there are no items yet")
+        with self.write() as connection:
+            connection.execute("DELETE FROM meta WHERE key = 'outage'")
+            if record is not None:
+                connection.execute("INSERT INTO meta VALUES ('outage', ?)", (record,))
 
     def _ask(self, question: Callable[[Connection], T], otherwise: T) -> T:
         """Return the answer to a question in one read transaction; another one where there is no file."""
