@@ -32,8 +32,7 @@ from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import Chunking
-from memory_core.embeddings.calibration import DEFAULT, SAMPLE, estimate, is_outdated
-from memory_core.embeddings.vectors import as_rows
+from memory_core.embeddings.vectors import DEFAULT_CALIBRATION, SAMPLE, as_rows, estimate, is_outdated
 from memory_core.errors import FileUnreadable, MemoryCoreError, ProviderUnavailable
 from memory_core.records import Calibration, Chunk, Hit, MemoryFile, Query, Unit
 from memory_core.search import scores
@@ -323,7 +322,7 @@ class HitBuilder:
     def _calibrate(self, answer: QmdAnswer) -> Calibration:
         """Return the worth of cosines of QMD's model, estimated anew when the number of vectors has changed much."""
         if answer.scale not in {"explained", "cosine"}:
-            return DEFAULT
+            return DEFAULT_CALIBRATION
         try:
             vectors = self._database.count_vectors()
             if self._estimate is None or is_outdated(self._estimate[1], vectors):
@@ -331,7 +330,7 @@ class HitBuilder:
                 self._estimate = (estimate(rows, vectors), vectors)
         except MemoryCoreError as error:
             log.info("QMD's vectors cannot be read, so its cosines are judged by default values: %s", error)
-            return DEFAULT
+            return DEFAULT_CALIBRATION
         return self._estimate[0]
 
     def _read_hashes(self, collection: str) -> dict[str, str]:

@@ -16,8 +16,8 @@ from datetime import datetime
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
-from memory_core.embeddings.calibration import SAMPLE, estimate
 from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider
+from memory_core.embeddings.vectors import SAMPLE, estimate
 from memory_core.errors import FileUnreadable, MemoryCoreError, PathRefused
 from memory_core.history.history import History
 from memory_core.history.moments import Moment, NoteKey, Version

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory_core.config.agent import AgentConfig
-from memory_core.embeddings.calibration import DEFAULT
+from memory_core.embeddings.vectors import DEFAULT_CALIBRATION
 from memory_core.errors import InvalidArgument, MemoryCoreError, StoreReadOnly
 from memory_core.items.embedder import ItemBackfill, ItemEmbedder
 from memory_core.items.mirror import Mirror
@@ -86,7 +86,7 @@ class Items:
     @property
     def calibration(self) -> Calibration:
         """The worth of cosines of the provider that serves."""
-        return self._embedder.find_calibration() or DEFAULT
+        return self._embedder.find_calibration() or DEFAULT_CALIBRATION
 
     def write(
         self,
@@ -234,9 +234,9 @@ class Items:
         scope = self._config.search.items.scope if scope is None else scope
         wanted = Filter(scope=scope, tags=tuple(tags), agent=agent, settled=True)
         settings = self._config.search.items
-        calibration = self._embedder.find_calibration() if vector is not None else None
+        floor = DEFAULT_CALIBRATION.floor if vector is None else self.calibration.floor
         hits, lacking = self._file.find(
-            text, vector, wanted, formula=settings.similarity, least_cosine=(calibration or DEFAULT).floor, limit=limit
+            text, vector, wanted, formula=settings.similarity, least_cosine=floor, limit=limit
         )
         if vector is not None and lacking and self._writable and settings.enabled:
             self._backfill.start()

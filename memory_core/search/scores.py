@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from memory_core.embeddings.calibration import SPAN
+from memory_core.embeddings.vectors import SPAN
 from memory_core.records import Calibration
 from memory_core.text.terms import QuestionKind
 
@@ -31,7 +31,7 @@ NAMED_BONUS = 2.0  # for notes that the question names: more than all else toget
 OTHER_SPEAKER = 0.2  # taken from lines that the other one of two speakers says; .05 to .5 help conversations
 
 # Calibration, on the judged conversations of tests/benchmarks against nonsense (tests/benchmarks/nonsense.py).
-# The worth of a cosine differs from space to space: memory_core/embeddings/calibration.py.
+# The worth of a cosine differs from space to space: memory_core/embeddings/vectors.py.
 UNKNOWN_SHARE = 0.31  # of the span on top of the floor, when no word of a question is known: gibberish reaches .52
 SPELT_TOKENS = (
     2.0  # tokens a word, above which they are no words: questions have 1.0 to 1.5, gibberish of other alphabets 3 to 8

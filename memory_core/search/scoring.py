@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory_core.embeddings.calibration import DEFAULT, calibrate
 from memory_core.embeddings.protocols import Calibrated
+from memory_core.embeddings.vectors import DEFAULT_CALIBRATION, calibrate
 from memory_core.search import scores
 from memory_core.search.candidates import Candidate, TermCounts
 from memory_core.search.question import Question
@@ -79,7 +79,7 @@ def choose_calibration(serving: ServingSpace, provider: EmbeddingProvider) -> Ca
     """Return the provider's calibration if it has one, else the one that the index has estimated."""
     if isinstance(provider, Calibrated):
         return provider.calibration
-    return serving.calibration or DEFAULT
+    return serving.calibration or DEFAULT_CALIBRATION
 
 
 def judge(

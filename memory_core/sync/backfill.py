@@ -6,9 +6,9 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from memory_core.embeddings.calibration import SAMPLE, estimate, is_outdated
 from memory_core.embeddings.credentials import announce, find_destination
 from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider, TokenEmbedder
+from memory_core.embeddings.vectors import SAMPLE, estimate, is_outdated
 from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable
 from memory_core.records import Progress, Space
 from memory_core.stores.interface import Place, Writer

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memory_core.config.agent import AgentConfig
-from memory_core.embeddings.calibration import estimate
 from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder
-from memory_core.embeddings.vectors import pack_signs, round_to_int8, unpack_signs
+from memory_core.embeddings.vectors import estimate, pack_signs, round_to_int8, unpack_signs
 from memory_core.records import MemoryFile, Window
 from memory_core.sources import files, notes, session_logs
 from memory_core.stores.interface import Reader, best_of

@@ -443,4 +443,4 @@ def test_an_explanation_costs_half_a_search_more_at_most(tmp_path: Path) -> None
     assert explained <= 1.5 * plain
 
 
-CALIBRATION = importlib.import_module("memory_core.embeddings.calibration").DEFAULT
+CALIBRATION = importlib.import_module("memory_core.embeddings.vectors").DEFAULT_CALIBRATION

@@ -15,10 +15,9 @@ import numpy as np
 import pytest
 
 from memory_core.config.settings import Cache, Chunking, Hybrid
-from memory_core.embeddings.calibration import DEFAULT
 from memory_core.embeddings.protocols import TokenEmbedder
 from memory_core.embeddings.static import StaticProvider
-from memory_core.embeddings.vectors import MAX_TOKENS
+from memory_core.embeddings.vectors import DEFAULT_CALIBRATION, MAX_TOKENS
 from memory_core.records import Hit, Query
 from memory_core.search.candidates import find_candidates, find_nearest
 from memory_core.search.pipeline import search
@@ -274,6 +273,6 @@ def searched(index: Index, provider: TokenProvider, text: str, *, hybrid: Hybrid
     with index.store.read() as reader:
         serving = reader.load_serving_space()
         assert serving is not None
-        vectors = VectorQuery(serving.id, asked.row, DEFAULT, asked)
+        vectors = VectorQuery(serving.id, asked.row, DEFAULT_CALIBRATION, asked)
         hits = search(reader, query, hybrid or Hybrid(), vectors=vectors).hits
     return [*hits]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.config.settings import Chunking
-from memory_core.embeddings.calibration import DEFAULT
+from memory_core.embeddings.vectors import DEFAULT_CALIBRATION
 from memory_core.records import FileStamp, MemoryFile
 from memory_core.search.passages import GAP, SPAN, Passage
 from memory_qmd.hits import Judge, Place, PlaceFinder
@@ -20,7 +20,7 @@ FILE = MemoryFile(path="a.md", source="memory", real_path=Path("/notes/a.md"), s
 
 def finder(text: str, **counts: int) -> PlaceFinder:
     question = prepare(text, extract_words(text), counts, 10)
-    return PlaceFinder(question, Chunking(), Judge(question, "words", DEFAULT, chunks=100))
+    return PlaceFinder(question, Chunking(), Judge(question, "words", DEFAULT_CALIBRATION, chunks=100))
 
 
 def find(asked: PlaceFinder, text: str, *, line: int | None, max_chars: int) -> tuple[Place, Passage] | None:

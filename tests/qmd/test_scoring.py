@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.embeddings.calibration import DEFAULT
+from memory_core.embeddings.vectors import DEFAULT_CALIBRATION
 from memory_core.records import Chunk
 from memory_qmd.hits import AGREEMENT, Judge, unblend
 from memory_qmd.queries import QmdRow, Scale, extract_words, prepare
@@ -18,7 +18,7 @@ def row(value: float, **evidence: float) -> QmdRow:
 
 def judge(text: str, scale: Scale, *known: str) -> Judge:
     counts = dict.fromkeys(extract_words(text), 0) | dict.fromkeys(known, 1)
-    return Judge(prepare(text, extract_words(text), counts, 10), scale, DEFAULT, chunks=100)
+    return Judge(prepare(text, extract_words(text), counts, 10), scale, DEFAULT_CALIBRATION, chunks=100)
 
 
 def chunk(text: str) -> Chunk:

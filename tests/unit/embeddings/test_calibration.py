@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.embeddings import calibration
-from memory_core.embeddings.calibration import estimate
+from memory_core.embeddings import vectors
+from memory_core.embeddings.vectors import estimate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,7 +79,7 @@ def test_it_stays_within_reason(count: int, subject: float, height: float, windo
 
 
 def test_an_estimate_outlives_small_changes() -> None:
-    assert not calibration.is_outdated(100, 109)
-    assert calibration.is_outdated(100, 120)
-    assert calibration.is_outdated(100, 80)
-    assert calibration.is_outdated(0, 1)
+    assert not vectors.is_outdated(100, 109)
+    assert vectors.is_outdated(100, 120)
+    assert vectors.is_outdated(100, 80)
+    assert vectors.is_outdated(0, 1)
