@@ -139,11 +139,16 @@ def held(path: Path, space_id: int | None = None) -> dict[str, Any]:
         db.close()
 
 
-def make_older(db: apsw.Connection, version: int) -> None:
-    """Take away what the ninth and tenth migration have made, and bring back what the tenth has dropped."""
-    db.execute("ALTER TABLE chunks DROP COLUMN links; ALTER TABLE chunks ADD COLUMN tokens BLOB")
-    db.execute("ALTER TABLE spaces DROP COLUMN encoding; ALTER TABLE spaces DROP COLUMN mean; DROP TABLE signs")
-    db.pragma("user_version", version)
+def make_older(path: Path, version: int) -> None:
+    """Take from an index file what its first versions did not have."""
+    db = apsw.Connection(str(path))
+    try:
+        db.execute("DROP TABLE token_bits; DROP TABLE signs; DROP TABLE word_forms")
+        for column in ("encoding", "mean", "floor", "span", "judged"):
+            db.execute(f"ALTER TABLE spaces DROP COLUMN {column}")
+        db.pragma("user_version", version)
+    finally:
+        db.close()
 
 
 def changes(path: Path) -> dict[str, Any]:

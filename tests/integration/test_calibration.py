@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import apsw
 import pytest
 
 from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider
 from memory_core.embeddings.static import CALIBRATION, StaticProvider
 from memory_core.records import Calibration
-from memory_core.stores.sqlite.schema import MIGRATIONS
 from memory_core.stores.sqlite.state import list_spaces, load_calibration
 from tests.fakes.providers import CountingProvider
 from tests.index import Index, make_older
@@ -102,24 +100,8 @@ def test_an_index_of_an_older_version_is_looked_at_by_the_next_sync(index: Index
     index.sync(provider)
     requests = len(provider.requests)
     index.close()
-    _undo_migrations(index.config.store_path, 2)
+    make_older(index.config.store_path, 2)
     index.sync(provider)
 
     assert held(index, provider) is not None
     assert len(provider.requests) == requests
-
-
-def _undo_migrations(path: Path, version: int) -> None:
-    """Make the file what an older version would have left: what later ones added is taken away."""
-    assert len(MIGRATIONS) > version
-    db = apsw.Connection(str(path))
-    try:
-        db.execute("DROP TABLE token_bits")
-        db.execute("DROP TABLE word_forms")
-        for column in ("floor", "span", "judged"):
-            db.execute(f"ALTER TABLE spaces DROP COLUMN {column}")
-        for column in ("ctime_ns", "inode"):
-            db.execute(f"ALTER TABLE files DROP COLUMN {column}")
-        make_older(db, version)
-    finally:
-        db.close()

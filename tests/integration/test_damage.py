@@ -149,7 +149,7 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
     "values": run("UPDATE meta SET value = 'x'"),
     "version": run("PRAGMA user_version = 0"),
     "name of a table": change_schema("windows", "wind\x7fws"),
-    "name of a column": change_schema("updated_at", "updated_\x7ft"),
+    "name of a column": change_schema("judged", "judg\x7fd"),
     "keyword index: name in its list of words": change_schema("'chunks_fts'", "'chunk\x7f_fts'"),
     "keyword index: no version": run("DELETE FROM chunks_fts_config"),
     "keyword index: wrong version": run("UPDATE chunks_fts_config SET v = 99"),

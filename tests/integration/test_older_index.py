@@ -1,4 +1,4 @@
-"""An index of schema 9, whose texts are packed and vectors coded otherwise, serves at once; nothing is embedded again.
+"""An index of schema 9, whose texts are packed and vectors coded otherwise, is made anew; nothing is embedded again.
 
 `index-9.sqlite.gz` is what the version before schema 10 has made of these notes, first with the static model, then with
 `CountingProvider(dimensions=48)`, where an index of 16 chunks was large enough for it to pack texts and token ids.
@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 
 from memory_core.embeddings.static import StaticProvider
+from memory_core.errors import NotIndexed
+from memory_core.stores.sqlite.store import SqliteStore
 from tests.fakes.providers import CountingProvider
 from tests.index import Index
 from tests.integration.test_sync import prose
@@ -38,22 +40,19 @@ def index(tmp_path: Path) -> Index:
     return index
 
 
-def test_it_serves_before_the_next_sync(index: Index) -> None:
-    provider = CountingProvider(dimensions=DIMENSIONS)
-    with index.store.read() as reader:
-        chunks = reader.load_chunks(range(1, reader.count_chunks() + 1))
-        assert {chunk.path for chunk in chunks} == {f"memory/2026-01-0{n + 1}.md" for n in range(5)}
-        serving = reader.load_serving_space()
-        assert serving is not None
-        assert serving.space == provider.space
-        cosines = reader.compare_windows(serving.id, provider.embed_query(chunks[0].text), [chunks[0].id])
-        assert max(window.cosine for window in cosines) > 0.7
+def test_who_may_only_read_is_told_what_to_do(index: Index) -> None:
+    reading = SqliteStore(index.store.path, writable=False)
+    with pytest.raises(NotIndexed, match="made by an older version") as caught, reading.read():
+        pass
+    assert caught.value.action == "run: memory-core index"
+    reading.close()
 
 
 @pytest.mark.parametrize("provider", [CountingProvider(dimensions=DIMENSIONS), StaticProvider()])
 def test_the_next_sync_embeds_nothing(index: Index, provider: CountingProvider | StaticProvider) -> None:
     report = index.sync(provider)
-    assert (report.embedded, report.reindexed, report.unchanged) == (0, False, 5)
+    assert (report.embedded, report.reindexed, report.added) == (0, False, 5)
+    assert [path.name for path in index.state.iterdir() if "main.sqlite" in path.name and path.suffix == ".new"] == []
     twin = Index(index.workspace, index.state / "twin", index.search)
     twin.sync(provider)
     held, fresh = index.content(provider), twin.content(provider)

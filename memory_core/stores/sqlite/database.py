@@ -48,6 +48,7 @@ class Database:
         path: The file.
         kind: What it should be.
         migrations: See `run_migrations`.
+        older: The number of schemas that there were before, of which a file cannot be brought up to date.
         writable: False opens the file for reading only, and never makes or changes it.
         prepare: Called with a new writing connection, before migrations.
         finish: Called with a new writing connection, after migrations.
@@ -60,6 +61,7 @@ class Database:
         kind: FileKind,
         migrations: Sequence[str],
         *,
+        older: int = 0,
         writable: bool = True,
         prepare: Callable[[Connection], None] = _do_nothing,
         finish: Callable[[Connection], None] = _do_nothing,
@@ -69,6 +71,7 @@ class Database:
         self.kind = kind
         self.writable = writable
         self._migrations = migrations
+        self._older = older
         self._prepare = prepare
         self._finish = finish
         self._clock = clock
@@ -177,7 +180,7 @@ class Database:
 
     def find_damage(self) -> str | None:
         """Return how the file is damaged; see `find_damage`."""
-        return find_damage(self.path, self.kind, self._migrations)
+        return find_damage(self.path, self.kind, self._migrations, older=self._older)
 
     def set_aside(self, refill: Callable[[Path], None] = _do_nothing) -> tuple[Path, str] | None:
         """Rename a file that turns out to be damaged, so that the next write begins a new one; one process at a time.
@@ -271,17 +274,16 @@ class Database:
             if self._idle:
                 return self._idle.pop()[1], file
         if not files.exists(self.path):
-            raise NotIndexed(f"{self.path}: {self.kind.empty}", action=self.kind.fill)
+            raise self._refuse_empty()
         return self._open_reader(), file
 
     def _open_reader(self) -> Connection:
         connection = open_reader(self.path, self.kind)
         try:
             version = self._check_version(connection)
-            if version != len(self._migrations):
+            if version != self._older + len(self._migrations):
                 if not self.writable:
-                    problem = f"the {self.kind.noun} was made by an older version" if version else self.kind.empty
-                    raise NotIndexed(f"{self.path}: {problem}", action=self.kind.fill)
+                    raise self._refuse_older() if version else self._refuse_empty()
                 with self._write_lock:
                     self._get_writer()  # which migrates the file
                 connection.pragma("schema_version")
@@ -291,7 +293,24 @@ class Database:
         return connection
 
     def _check_version(self, connection: Connection) -> int:
-        return check_version(connection, self.path, len(self._migrations), self.kind)
+        return check_version(connection, self.path, self._older + len(self._migrations), self.kind)
+
+    def is_older(self) -> bool:
+        """Return True if the file has a schema that cannot be brought up to date.
+
+        Raises:
+            StoreError: The file cannot be used.
+        """
+        if not self.exists() or not self.path.stat().st_size:
+            return False
+        with contextlib.closing(open_reader(self.path, self.kind)) as connection:
+            return 0 < self._check_version(connection) <= self._older
+
+    def _refuse_older(self) -> NotIndexed:
+        return NotIndexed(f"{self.path}: the {self.kind.noun} was made by an older version", action=self.kind.fill)
+
+    def _refuse_empty(self) -> NotIndexed:
+        return NotIndexed(f"{self.path}: {self.kind.empty}", action=self.kind.fill)
 
     def _give_back(self, connection: Connection, file: files.FileId | None, releases: int) -> None:
         spare = [connection]
@@ -318,11 +337,12 @@ class Database:
     def _open_writer(self) -> Connection:
         if files.exists(self.path) and self.path.stat().st_size:  # before WAL mode touches another program's file
             with contextlib.closing(open_reader(self.path, self.kind)) as reader:
-                self._check_version(reader)
+                if 0 < self._check_version(reader) <= self._older:
+                    raise self._refuse_older()
         connection = open_writer(self.path, self.kind)
         try:
             self._prepare(connection)
-            run_migrations(connection, self.path, self._migrations, self.kind)
+            run_migrations(connection, self.path, self._migrations, self.kind, older=self._older)
             self._finish(connection)
         except BaseException:
             connection.close()
@@ -433,15 +453,24 @@ def check_version(connection: Connection, path: Path, known: int, kind: FileKind
     return version
 
 
-def run_migrations(connection: Connection, path: Path, migrations: Sequence[str], kind: FileKind = INDEX) -> None:
+def run_migrations(
+    connection: Connection, path: Path, migrations: Sequence[str], kind: FileKind = INDEX, *, older: int = 0
+) -> None:
     """Bring a file to the newest schema, each numbered script in a transaction of its own.
+
+    Args:
+        connection: The writing one, outside a transaction.
+        path: The file.
+        migrations: Scripts, the first of which makes the tables of an empty file.
+        kind: What the file should be.
+        older: The number of schemas that there were before the first script.
 
     Raises:
         StoreError: See `check_version` and `translate_errors`.
     """
-    if check_version(connection, path, len(migrations), kind) == len(migrations):
+    if check_version(connection, path, older + len(migrations), kind) == older + len(migrations):
         return
-    for number, script in enumerate(migrations, start=1):
+    for number, script in enumerate(migrations, start=older + 1):
         with transaction(connection, path, kind):
             if int(connection.pragma("user_version")) < number:
                 connection.execute(script)
@@ -475,7 +504,7 @@ def find_wrong_table(connection: Connection, migrations: Sequence[str]) -> str |
     return None
 
 
-def find_damage(path: Path, kind: FileKind, migrations: Sequence[str]) -> str | None:
+def find_damage(path: Path, kind: FileKind, migrations: Sequence[str], *, older: int = 0) -> str | None:
     """Return how a file is damaged, in a few words; None if it is sound, empty or missing.
 
     Raises:
@@ -488,9 +517,9 @@ def find_damage(path: Path, kind: FileKind, migrations: Sequence[str]) -> str | 
         return None
     try:
         with contextlib.closing(open_reader(path, kind)) as connection, translate_errors(path, kind):
-            version = check_version(connection, path, len(migrations), kind)
+            version = check_version(connection, path, older + len(migrations), kind)
             found = str(connection.execute("PRAGMA quick_check(1)").get)
-            wrong = find_wrong_table(connection, migrations[:version])
+            wrong = find_wrong_table(connection, migrations[: max(version - older, 0)])
     except StoreCorrupt as error:
         return error.reason
     except StoreError as error:

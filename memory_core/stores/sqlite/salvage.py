@@ -1,22 +1,18 @@
-"""Saves the embeddings of a damaged index, which may have been paid for, into the one that replaces it."""
+"""Saves the embeddings of a damaged or older index, which may have been paid for, into the one that replaces it."""
 
 from __future__ import annotations
 
 import contextlib
-import zlib
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-import apsw
-
 from memory_core.errors import MemoryCoreError
 from memory_core.records import Space
 from memory_core.stores import sqlite
-from memory_core.stores.sqlite import Connection, load_vec0
 from memory_core.stores.sqlite.encoding import WRONG_LENGTH, DamagedRow, choose_encoding, encode
 from memory_core.stores.sqlite.state import add_space
-from memory_core.stores.sqlite.vectors import VectorIndex
+from memory_core.stores.sqlite.vectors import VectorIndex, put_tokens
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,26 +21,27 @@ if TYPE_CHECKING:
 MOST_TRIED = 200_000  # ids in the middle of a damaged table that are tried one by one
 _MOST_DEVIATION = 1e-3  # of the length of a vector from 1, by rounding
 _HASH_BYTES = 16
-_COLUMNS = "SELECT id, space_id, hash, embedding, updated_at FROM embedding_cache"
+_COLUMNS = "SELECT id, space_id, hash, embedding FROM embedding_cache"
 
-SavedRow: TypeAlias = tuple[Space, bytes, bytes, int]  # space, hash of the text, embedding, Unix seconds
+# Space, hash of the text, embedding, and the signs of the text's tokens where there are some.
+SavedRow: TypeAlias = tuple[Space, bytes, bytes, bytes | None]
 _Row: TypeAlias = tuple[object, ...]
 
 
 def read_embeddings(path: Path) -> Generator[SavedRow]:
-    """Yield the sound embeddings of a damaged index; none if it cannot be opened or has lost its table of spaces.
+    """Yield the sound embeddings of a damaged or older index; none if it cannot be opened or has lost its table of spaces.
 
     An embedding is keyed by the text that it was made from, so that a row which is whole is right, whatever else is lost.
     """
     try:
         with contextlib.closing(sqlite.open_reader(path, damaged=True)) as connection:
             spaces = _read_spaces(connection, path)
-            for _, space_id, key, embedding, updated_at in _read_rows(connection, path):
+            for number, space_id, key, embedding in _read_rows(connection, path):
                 space = spaces.get(space_id)
                 if space is None or not isinstance(key, bytes) or len(key) != _HASH_BYTES:
                     continue
-                if isinstance(updated_at, int) and isinstance(embedding, bytes) and _is_sound(embedding, space):
-                    yield space, key, embedding, updated_at
+                if isinstance(embedding, bytes) and _is_sound(embedding, space):
+                    yield space, key, embedding, _find_bits(connection, path, number)
     except (MemoryCoreError, UnicodeDecodeError):
         return  # what could be read was; the sync embeds the rest
 
@@ -53,11 +50,12 @@ def put_embeddings(connection: sqlite.Connection, vectors: VectorIndex, rows: Se
     """Store rows and their signs, inside a write transaction."""
     ids = {space: add_space(connection, space) for space in {row[0] for row in rows}}
     connection.executemany(
-        "INSERT INTO embedding_cache (space_id, hash, embedding, updated_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        ((ids[space], key, _encode(blob, space), at) for space, key, blob, at in rows),
+        "INSERT INTO embedding_cache (space_id, hash, embedding) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        ((ids[space], key, _encode(blob, space)) for space, key, blob, _ in rows),
     )
-    for space_id in ids.values():
+    for space, space_id in ids.items():
         vectors.add_signs(connection, space_id)
+        put_tokens(connection, space_id, ((key, bits) for held, key, _, bits in rows if held == space and bits))
 
 
 def _read_spaces(connection: sqlite.Connection, path: Path) -> dict[object, Space]:
@@ -90,6 +88,13 @@ def _read_rows(connection: sqlite.Connection, path: Path) -> Iterator[_Row]:
     for number in range(low + 1, min(high, low + MOST_TRIED)):
         with contextlib.suppress(MemoryCoreError):
             yield from _query(connection, path, f"{_COLUMNS} WHERE id = ?", number)
+
+
+def _find_bits(connection: sqlite.Connection, path: Path, number: object) -> bytes | None:
+    with contextlib.suppress(MemoryCoreError):  # lost, or of a schema that had none
+        for (bits,) in _query(connection, path, "SELECT bits FROM token_bits WHERE embedding_id = ?", int(str(number))):
+            return bits if isinstance(bits, bytes) else None
+    return None
 
 
 def _query(connection: sqlite.Connection, path: Path, query: str, *values: int) -> Iterator[_Row]:
@@ -125,32 +130,6 @@ _FACTOR_BYTES = 4  # behind the numbers of a row of int8
 _SpaceRow: TypeAlias = tuple[int, str, str, str, str, int]
 
 
-def convert_rows(connection: Connection) -> None:
-    """Convert what no SQL statement can, in one transaction; of a newer or an empty file nothing.
-
-    Args:
-        connection: The writing one, outside a transaction.
-
-    Raises:
-        DamagedRow: A text or an embedding is none that the older schema had.
-    """
-    version = int(connection.pragma("user_version"))
-    if not 0 < version <= _LAST:
-        return
-    with connection:
-        if version == _LAST:
-            _unpack_texts(connection)
-        _drop_bits(connection)
-        columns = "id, provider, model, endpoint, input_type, dimensions"
-        for row in cast("list[_SpaceRow]", connection.execute(f"SELECT {columns} FROM spaces").fetchall()):
-            number, provider, model, endpoint, input_type, dimensions = row
-            _convert_embeddings(
-                connection,
-                number,
-                Space(provider=provider, model=model, endpoint=endpoint, input_type=input_type, dimensions=dimensions),
-            )
-
-
 def decode_older(blob: bytes, dimensions: int) -> NDArray[np.float32]:
     """Return an embedding of any schema: float32, float16, int8, or int8 with a factor behind it.
 
@@ -167,50 +146,3 @@ def decode_older(blob: bytes, dimensions: int) -> NDArray[np.float32]:
         return row
     length = np.sqrt(np.einsum("i,i->", row, row))
     return row / length if length else row
-
-
-def _unpack_texts(connection: Connection) -> None:
-    words = connection.execute("SELECT entries FROM codebooks WHERE kind = 'words'").get
-    ids = connection.execute("SELECT id FROM chunks WHERE packed IS NOT NULL").fetchall()
-    for (chunk_id,) in cast("list[tuple[int]]", ids):
-        packed = cast("bytes", connection.execute("SELECT packed FROM chunks WHERE id = ?", (chunk_id,)).get)
-        try:
-            text = zlib.decompressobj(_WINDOW, cast("bytes | None", words) or b"").decompress(packed).decode()
-        except (zlib.error, UnicodeDecodeError) as error:
-            raise DamagedRow("a text is not what was indexed") from error
-        connection.execute("UPDATE chunks SET text = ?, packed = NULL WHERE id = ?", (text, chunk_id))
-
-
-def _drop_bits(connection: Connection) -> None:
-    """Drop the table of vec0; where sqlite-vec cannot be loaded, its parts by their names."""
-    if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'chunks_vec'").get:
-        return
-    load_vec0(connection, None)
-    try:
-        connection.execute("DROP TABLE chunks_vec")
-    except apsw.SQLError:
-        for name in _BITS:
-            connection.execute(f"DROP TABLE IF EXISTS chunks_vec_{name}")
-        connection.pragma("writable_schema", True)
-        connection.execute("DELETE FROM sqlite_schema WHERE name = 'chunks_vec'")
-        connection.pragma("writable_schema", False)
-
-
-def _convert_embeddings(connection: Connection, space_id: int, space: Space) -> None:
-    import numpy as np
-
-    last = 0
-    while True:
-        found = connection.execute(
-            "SELECT id, embedding FROM embedding_cache WHERE id > ? AND +space_id = ? ORDER BY id LIMIT ?",
-            (last, space_id, _STEP),
-        ).fetchall()
-        rows = cast("list[tuple[int, bytes]]", found)
-        if not rows:
-            return
-        blobs = encode(np.stack([decode_older(blob, space.dimensions) for _, blob in rows]), choose_encoding(space))
-        connection.executemany(
-            "UPDATE embedding_cache SET embedding = ? WHERE id = ?",
-            [(blob, number) for blob, (number, _) in zip(blobs, rows, strict=True)],
-        )
-        last = rows[-1][0]

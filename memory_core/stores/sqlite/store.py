@@ -15,10 +15,16 @@ from memory_core.stores import sqlite
 from memory_core.stores.sqlite import INDEX, Database, PrivateDatabase, hold_lock, upkeep
 from memory_core.stores.sqlite.encoding import DamagedRow, translate_bad_text
 from memory_core.stores.sqlite.reader import SqliteReader
-from memory_core.stores.sqlite.salvage import convert_rows
-from memory_core.stores.sqlite.schema import MIGRATIONS
+from memory_core.stores.sqlite.schema import OLDER, SCHEMA
 from memory_core.stores.sqlite.state import bump_generation
-from memory_core.stores.sqlite.upkeep import Integrity, find_damage, may_replace, remove_obstacles, set_aside
+from memory_core.stores.sqlite.upkeep import (
+    Integrity,
+    find_damage,
+    may_replace,
+    remove_obstacles,
+    replace_index,
+    set_aside,
+)
 from memory_core.stores.sqlite.vectors import VectorIndex
 from memory_core.stores.sqlite.writer import SqliteWriter
 from memory_core.stores.values import IndexSummary
@@ -48,7 +54,7 @@ class SqliteStore:
         self.writable = writable
         self.vectors = vectors or VectorIndex(Vector())
         self.in_own_folder = in_own_folder
-        self.database: Database = _IndexDatabase(path, INDEX, MIGRATIONS, writable=writable, prepare=convert_rows)
+        self.database: Database = _open_database(path, writable=writable)
 
     @contextlib.contextmanager
     def read(self) -> Iterator[SqliteReader]:
@@ -69,8 +75,23 @@ class SqliteStore:
 
     def prepare(self) -> None:
         """See `stores.interface.Store`."""
+        if self.database.is_older():
+            self._replace_older()
         with self.database.maintain():
             pass
+
+    def _replace_older(self) -> None:
+        """Put a new index with the embeddings of this one in its place."""
+        log.info("%s was made by an older version: it is made anew from the notes", self.path)
+        fresh = self.path.with_name(f"{self.path.name}.new")
+        sqlite.delete_files(fresh)
+        database = _open_database(fresh, writable=True)
+        try:
+            self._save_embeddings(self.path, database)
+        finally:
+            database.close()
+        with self.database.closed():
+            replace_index(self.path, fresh)
 
     def tidy(self, *, whole: bool) -> Iterator[None]:
         """See `stores.interface.Store`."""
@@ -128,24 +149,24 @@ class SqliteStore:
         if problem is None or not may_replace(self.path, in_own_folder=self.in_own_folder):
             return removed
         with self.database.closed():
-            self._save_embeddings(set_aside(self.path))
+            self._save_embeddings(set_aside(self.path), self.database)
         return problem
 
-    def _save_embeddings(self, damaged: Path) -> None:
-        """Copy the embeddings that a damaged index still holds into a new one; make none if it holds none."""
+    def _save_embeddings(self, former: Path, database: Database) -> None:
+        """Copy the embeddings that a damaged or older index holds into a new one; make none if it holds none."""
         from memory_core.stores.sqlite.salvage import put_embeddings, read_embeddings
 
         saved = 0
-        with contextlib.closing(read_embeddings(damaged)) as found:
+        with contextlib.closing(read_embeddings(former)) as found:
             try:
                 while batch := [*islice(found, _SAVED_TOGETHER)]:
-                    with self.database.write() as connection:
+                    with database.write() as connection:
                         put_embeddings(connection, self.vectors, batch)
                         bump_generation(connection)
                     saved += len(batch)
             except MemoryCoreError as error:  # the sync that follows meets it, too, and tells
-                log.warning("embeddings of the damaged index are lost: %s", error)
-        log.info("%s: %d embeddings of the damaged index were saved", self.path, saved)
+                log.warning("embeddings of the former index are lost: %s", error)
+        log.info("%s: %d embeddings of the former index were saved", self.path, saved)
 
     def rest(self) -> None:
         """Let go of idle connections and their pages; the next search opens them again."""
@@ -183,3 +204,7 @@ class _IndexDatabase(Database):
                     yield
             except DamagedRow as error:
                 raise StoreCorrupt(self.path, f"the index is damaged: {error}", action=sqlite.REBUILD) from error
+
+
+def _open_database(path: Path, *, writable: bool) -> Database:
+    return _IndexDatabase(path, INDEX, [SCHEMA], older=OLDER, writable=writable)

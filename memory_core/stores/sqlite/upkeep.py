@@ -24,11 +24,12 @@ from memory_core.stores.sqlite.encoding import (
     unpack_units,
 )
 from memory_core.stores.sqlite.reader import SqliteReader
-from memory_core.stores.sqlite.schema import VERSION, check, find_wrong_table
+from memory_core.stores.sqlite.schema import OLDER, SCHEMA
 from memory_core.stores.sqlite.state import load_serving_space, load_space
 from memory_core.stores.sqlite.vectors import VectorIndex, drop_signs
 from memory_core.stores.values import IndexSummary
 
+VERSION = OLDER + 1  # of the schema
 MERGE_PAGES = 500  # of the keyword index that are merged in one step
 SMALL_MERGE_PAGES = 64  # after a small change, which takes .5 to .9 ms and leaves 4 pieces of 9 on average
 VACUUM_PAGES = 1000  # given back in one step: 8 MB
@@ -225,7 +226,7 @@ def find_damage(path: Path) -> str | None:
         return None
     try:
         with contextlib.closing(sqlite.open_reader(path)) as connection, sqlite.translate_errors(path):
-            return find_problem(connection, check(connection, path))
+            return find_problem(connection, sqlite.check_version(connection, path, VERSION))
     except StoreCorrupt as error:
         return error.reason
     except StoreError as error:
@@ -239,7 +240,7 @@ def find_problem(connection: sqlite.Connection, version: int) -> str | None:
 
     Args:
         connection: To the index.
-        version: Of its schema, as `check` returns it.
+        version: Of its schema.
 
     Raises:
         StoreError: SQLite cannot read it.
@@ -247,11 +248,10 @@ def find_problem(connection: sqlite.Connection, version: int) -> str | None:
     found = str(connection.execute("PRAGMA quick_check(1)").get)
     if found != "ok":
         return found.splitlines()[-1]
-    if wrong := find_wrong_table(connection, version):
-        return wrong
-    # An empty file has no tables yet, and rows of an older version are read once they were migrated.
-    if version < VERSION:
+    if version < VERSION:  # an empty file has no tables yet, and one of an older version is made anew
         return None
+    if wrong := sqlite.find_wrong_table(connection, [SCHEMA]):
+        return wrong
     try:
         _check_rows(connection)
     except DamagedRow as error:
@@ -320,6 +320,20 @@ def set_aside(path: Path) -> Path:
             path, f"it is damaged and cannot be moved aside ({error.strerror})", action=action
         ) from error
     return aside
+
+
+def replace_index(path: Path, fresh: Path) -> None:
+    """Put a new index in the place of another one; nobody of this process has either open.
+
+    Raises:
+        StoreReadOnly: The other one cannot be replaced.
+    """
+    try:
+        _unlink_side_files(path)  # SQLite would take them for those of the new index
+        fresh.replace(path)
+    except OSError as error:
+        reason = f"it was made by an older version and cannot be replaced ({error.strerror})"
+        raise StoreReadOnly(path, reason, action=f"delete {path} and its -wal and -shm files") from error
 
 
 def _unlink_side_files(path: Path) -> None:

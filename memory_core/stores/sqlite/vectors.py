@@ -316,7 +316,7 @@ def _unpack_tokens(bits: bytes, units: int, dimensions: int) -> tuple[NDArray[np
     return counts, signs
 
 
-def put(connection: Connection, space_id: int, rows: Iterable[tuple[bytes, bytes]]) -> None:
+def put_tokens(connection: Connection, space_id: int, rows: Iterable[tuple[bytes, bytes]]) -> None:
     """Store (hash of a window that has an embedding, its signs), inside a write transaction."""
     connection.executemany(
         "INSERT INTO token_bits SELECT id, ? FROM embedding_cache WHERE space_id = ? AND hash = ? ON CONFLICT DO NOTHING",

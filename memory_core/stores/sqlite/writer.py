@@ -89,12 +89,11 @@ class SqliteWriter(SqliteReader):
         self._change_content()
         packed = encode(windows.rows, choose_encoding(state.load_space(self.db, space_id)))
         self.db.executemany(
-            "INSERT INTO embedding_cache (space_id, hash, embedding, updated_at) VALUES (?, ?, ?, 0)"
-            " ON CONFLICT DO NOTHING",
+            "INSERT INTO embedding_cache (space_id, hash, embedding) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
             ((space_id, key, row) for key, row in zip(windows.hashes, packed, strict=True)),
         )
         self._vectors.add_signs(self.db, space_id)
-        vectors.put(self.db, space_id, zip(windows.hashes, map(pack_signs, windows.tokens), strict=False))
+        vectors.put_tokens(self.db, space_id, zip(windows.hashes, map(pack_signs, windows.tokens), strict=False))
 
     def put_calibration(self, space_id: int, calibration: Calibration, *, windows: int) -> None:
         """See `Writer`."""

@@ -18,9 +18,9 @@ from memory_core.errors import NotIndexed, StoreCorrupt, StoreFull, StoreReadOnl
 from memory_core.records import Chunk, FileStamp, MemoryFile, Space, Unit
 from memory_core.stores.sqlite import INDEX, is_ours, load_tokenizer, state
 from memory_core.stores.sqlite.encoding import pack_units, unpack_units
-from memory_core.stores.sqlite.schema import VERSION
 from memory_core.stores.sqlite.state import add_space, load_serving_space
 from memory_core.stores.sqlite.store import SqliteStore
+from memory_core.stores.sqlite.upkeep import VERSION
 from memory_core.stores.values import PreparedChunk, PreparedFile, ServingSpace, digest
 
 SPACE = Space(provider="fake", model="m", dimensions=2)
