@@ -159,3 +159,31 @@ def test_the_plans_use_the_indexes(grown: Grown) -> None:
 
 def _as_small(tenant: Tenant) -> Tenant:
     return replace(tenant, signed=())
+
+
+def test_the_windows_of_a_new_tenant_are_not_compared_one_by_one(tmp_path: Path) -> None:
+    """The planner takes it for empty until autovacuum has come, and has compared every window with every embedding."""
+    database = make_database()
+    backend = open_agent(
+        tmp_path, "new", database.add_role("new", writes=("new",)), database.schema, statement_timeout_ms=5000
+    )
+    try:
+        (tmp_path / "new/notes/MEMORY.md").write_text("The gate is green.\n")
+        backend.memory_sync(False, None)
+        with psycopg.connect(database.admin_dsn) as admin:
+            admin.execute(f'SET search_path = "{database.schema}"'.encode())
+            for statement in MORE[:2]:
+                admin.execute(statement.encode())
+        with backend._server.read() as reader:
+            space = reader.own.serving
+            assert space is not None
+            found, place = reader.find_pending(None, (0, -1), 300)
+            assert len(found) == 300
+            assert place is not None
+            assert place[1] == 398
+            assert (reader.find_pending(space, (0, -1), 300), reader.count_pending(space)) == (([], None), 0)
+            assert len(reader.sample_embeddings(space, 300)) == 300
+        status = backend.memory_status()
+        assert (status.embeddings, status.pending) == (19_902, 0)
+    finally:
+        backend.memory_close()

@@ -137,10 +137,10 @@ class PostgresStore:
             tenant = several[0]
             if tenant.workspace is None:
                 raise NotIndexed("not indexed")
-            held = tenant.load_state()
-            serving = None if tenant.serving is None else load_space(cursor, tenant.id, tenant.serving)
-            target = load_space(cursor, tenant.id, held.target) if isinstance(held.target, int) else None
+            reader, held = PostgresReader(cursor, [tenant], self._workspace), tenant.load_state()
             space = held.serving if held.target is None else held.target
+            serving = reader.load_serving_space()
+            target = load_space(cursor, tenant.id, held.target) if isinstance(held.target, int) else None
             files = cursor.execute(
                 "SELECT source, count(*) FROM notes WHERE tenant_id = %s AND hash <> '' GROUP BY source ORDER BY source",
                 (tenant.id,),
@@ -153,22 +153,13 @@ class PostgresStore:
             failed = cursor.execute(
                 "SELECT path, error FROM notes WHERE tenant_id = %s AND error IS NOT NULL ORDER BY path", (tenant.id,)
             ).fetchall()
-            counts = cursor.execute(
-                "SELECT count(DISTINCT w.hash) FILTER (WHERE e.hash IS NOT NULL),"
-                " count(DISTINCT w.hash) FILTER (WHERE f.hash IS NULL) FROM windows w"
-                " LEFT JOIN embeddings e ON e.tenant_id = w.tenant_id AND e.space_id = %(serving)s AND e.hash = w.hash"
-                " LEFT JOIN embeddings f ON f.tenant_id = w.tenant_id AND f.space_id = %(space)s AND f.hash = w.hash"
-                " WHERE w.tenant_id = %(tenant)s",
-                {"serving": held.serving, "space": space if isinstance(space, int) else None, "tenant": tenant.id},
-            ).fetchone()
-            embedded, pending = counts or (0, 0)
             vector, reason = _explain_vectors(tenant)
             return IndexSummary(
                 workspace=tenant.workspace,
                 files=dict(files),
                 chunks=tenant.chunks,
-                embeddings=embedded,
-                pending=pending,
+                embeddings=reader.count_embedded(held.serving),
+                pending=reader.count_pending(space if isinstance(space, int) else None),
                 pending_reason=held.pending_reason,
                 serving=serving.space if serving else None,
                 is_moving=held.target is not None,
