@@ -1,14 +1,11 @@
-"""Embeddings of items and of questions about them, by the provider that embeds the notes.
-
-`ItemBackfill` embeds items that lack an embedding: in batches, in the background, one run at a time.
-"""
+"""Embeddings of items and of questions about them, by the provider that embeds the notes."""
 
 from __future__ import annotations
 
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -54,19 +51,27 @@ class Embedded:
 
 
 class ItemEmbedder:
-    """Opens the provider when it is first needed. May be used from several threads.
+    """Embeds items and questions. The provider is opened when it is first needed. May be used from several threads.
+
+    The backfill embeds items that lack an embedding: one run at a time, each batch committed as it comes, so that a stopped run
+    is resumed.
 
     Args:
         config: The agent's.
         keys: Where keys come from.
-        file: Remembers that the provider is out.
+        file: Theirs; also remembers that the provider is out.
     """
 
     def __init__(self, config: AgentConfig, keys: KeySources, file: ItemsFile) -> None:
         self._config = config
         self._providers = Providers(config, OutageRecord(file.load_outage, file.save_outage), keys)
+        self._file = file
         self._lock = threading.Lock()
         self._announced: str | None = None
+        self._stop = threading.Event()  # of the run in the background
+        self._refused = False
+        self._running = SharedRun("memory-core-items-backfill", self._run_quietly)
+        self._cooldown = Cooldown(PAUSE)
 
     @property
     def seconds(self) -> float:
@@ -167,14 +172,11 @@ class ItemEmbedder:
             return None
         return found.provider.space, found.vector
 
-    def check_given(
-        self, embedding: Sequence[float] | Row, stored: Callable[[Space], Space | None]
-    ) -> tuple[Space, Row]:
+    def check_given(self, embedding: Sequence[float] | Row) -> tuple[Space, Row]:
         """Check an embedding that a caller computed: it has to be of the space in which items are embedded.
 
         Args:
             embedding: Numbers, of any length of vector.
-            stored: Returns a space as the file knows it, with dimensions.
 
         Raises:
             InvalidArgument: Its dimensions are not those of the space, or it holds what is no finite number.
@@ -189,47 +191,19 @@ class ItemEmbedder:
         if isinstance(checked, ProviderError):
             raise InvalidArgument("embedding", "expected a list of finite numbers")
         space = self.find_space() or Space(provider=GIVEN, model=GIVEN)
-        known = space.dimensions or getattr(stored(space), "dimensions", 0)
+        known = space.dimensions or getattr(self._file.find_space(space), "dimensions", 0)
         if known and known != len(checked):
             raise InvalidArgument(
                 "embedding",
                 f"has {len(checked)} dimensions, and those of {space.provider} ({space.model}) have {known}",
                 action="compute it with the configured model, or leave it out",
             )
-        return Space(
-            provider=space.provider, model=space.model, endpoint=space.endpoint, input_type=space.input_type,
-            dimensions=len(checked),
-        ), checked  # fmt: skip
+        return replace(space, dimensions=len(checked)), checked
 
     def rest(self) -> None:
         """Let go of the static model and of what it said of words, which is soon read again."""
         self._providers.rest()
         self.__dict__.pop("words", None)
-
-    def close(self) -> None:
-        """Cancel what runs and close the providers; may be called twice."""
-        self._providers.close()
-
-    def _announce(self, space: Space) -> None:
-        """Say once in the log where items go, before the first of them leave this machine."""
-        destination = find_destination(space)
-        with self._lock:
-            if destination is None or destination == self._announced:
-                return
-            self._announced = destination
-        announce(destination, self._config.workspace)
-
-
-class ItemBackfill:
-    """Runs the backfill of one items file. Each batch is committed as it comes, so that a stopped run is resumed."""
-
-    def __init__(self, file: ItemsFile, embedder: ItemEmbedder) -> None:
-        self._file = file
-        self._embedder = embedder
-        self._stop = threading.Event()  # of the run in the background
-        self._refused = False
-        self._running = SharedRun("memory-core-items-backfill", self._run_quietly)
-        self._cooldown = Cooldown(PAUSE)
 
     def start(self) -> None:
         """Run in the background, unless it runs already or has a pause."""
@@ -238,7 +212,7 @@ class ItemBackfill:
         self._stop.clear()
         self._running.begin()
 
-    def run(self, progress: ProgressCallback | None = None, *, stop: Callable[[], bool] | None = None) -> int:
+    def backfill(self, progress: ProgressCallback | None = None, *, stop: Callable[[], bool] | None = None) -> int:
         """Embed all items that lack an embedding in the space of the provider that serves.
 
         A run without `stop` is one that somebody waits for: it tries the provider also in a pause after failures.
@@ -253,7 +227,7 @@ class ItemBackfill:
         Raises:
             StoreError: The file cannot be read or written.
         """
-        space = self._embedder.find_space()
+        space = self.find_space()
         if space is None:
             return 0
         total, done = self._file.count_pending(space), 0
@@ -263,7 +237,7 @@ class ItemBackfill:
             batch = [each for each in pending if each[0] not in tried][:BATCH]
             if not batch:
                 break
-            embedded, problem = self._embed(batch, asked=stop is None)
+            embedded, problem = self._embed_batch(batch, asked=stop is None)
             done += embedded
             tried |= {text_hash for text_hash, _ in batch}
             if progress is not None:
@@ -273,7 +247,7 @@ class ItemBackfill:
                 log.warning("items: %d wait for their embedding: %s", total - done, problem)
                 if not embedded:
                     break
-        left = self._file.count_pending(self._embedder.find_space() or space)
+        left = self._file.count_pending(self.find_space() or space)
         if left and stop is not None and not stop():
             self._cooldown.record_failure()
         elif not left:
@@ -285,25 +259,29 @@ class ItemBackfill:
         self._refused = True
 
     def close(self) -> bool:
-        """End the run in the background, until one is started again; return False if it still waits for its provider."""
+        """Cancel what runs until it is started again, and close the providers; return False if a run still waits for one.
+
+        May be called twice.
+        """
         self._stop.set()
+        self._providers.close()
         return self._running.wait(timeout_seconds=CLOSE_SECONDS)
 
     def _run_quietly(self) -> int:
         try:
-            return self.run(stop=self._stop.is_set)
+            return self.backfill(stop=self._stop.is_set)
         except MemoryCoreError as error:
             if not self._stop.is_set():
                 log.warning("items wait for their embedding: %s", error)
                 self._cooldown.record_failure()
         return 0
 
-    def _embed(self, batch: list[tuple[bytes, str]], *, asked: bool) -> tuple[int, str | None]:
+    def _embed_batch(self, batch: list[tuple[bytes, str]], *, asked: bool) -> tuple[int, str | None]:
         """Embed and commit one batch; return how many texts got an embedding, and why others did not."""
         import numpy as np
 
         embedded, problem = 0, None
-        for found in self._embedder.stream([content for _, content in batch], asked=asked):
+        for found in self.stream([content for _, content in batch], asked=asked):
             problem = found.problem or problem
             if found.rows and found.space is not None:
                 self._file.put_embeddings(
@@ -311,3 +289,12 @@ class ItemBackfill:
                 )
                 embedded += len(found.rows)
         return embedded, problem
+
+    def _announce(self, space: Space) -> None:
+        """Say once in the log where items go, before the first of them leave this machine."""
+        destination = find_destination(space)
+        with self._lock:
+            if destination is None or destination == self._announced:
+                return
+            self._announced = destination
+        announce(destination, self._config.workspace)

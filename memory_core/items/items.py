@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.vectors import DEFAULT_CALIBRATION
 from memory_core.errors import InvalidArgument, MemoryCoreError, StoreReadOnly
-from memory_core.items.embedder import ItemBackfill, ItemEmbedder
+from memory_core.items.embedder import ItemEmbedder
 from memory_core.items.mirror import Mirror
 from memory_core.items.records import Draft, Forgotten, Item, ItemAnswer, Memorized, Provenance, Written, check_draft
 from memory_core.items.store.file import ItemsFile
@@ -65,7 +65,6 @@ class Items:
             self._config.items_path, writable=self._writable, vec0=self._config.search.store.vector, clock=self._clock
         )
         self._embedder = ItemEmbedder(self._config, self._keys, self._file)
-        self._backfill = ItemBackfill(self._file, self._embedder)
         self.mirror = Mirror(self, self._file, self._config)
 
     @property
@@ -133,7 +132,7 @@ class Items:
             raise StoreReadOnly(self.path, READ_ONLY)
         checked = [check_draft(draft) for draft in drafts]
         if embeddings is not None:
-            given = [self._embedder.check_given(each, self._file.find_space) for each in embeddings]
+            given = [self._embedder.check_given(each) for each in embeddings]
             vectors, problem = dict(enumerate(given)), None
         else:
             embedded = self._embedder.embed([draft.content for draft in checked]) if checked else None
@@ -151,7 +150,7 @@ class Items:
             )
             written.append(change if number in vectors else replace(change, warning=problem))
         if problem is not None:
-            self._backfill.start()
+            self._embedder.start()
         return written
 
     def memorize(
@@ -227,7 +226,7 @@ class Items:
         _check_limit(limit)
         vector, warning = None, None
         if embedding is not None:
-            vector = self._embedder.check_given(embedding, self._file.find_space)
+            vector = self._embedder.check_given(embedding)
         elif text is not None and self._file.path.exists():
             found = self._embedder.embed_question(text, seconds=seconds)
             vector, warning = (None, found) if isinstance(found, str) else (found, None)
@@ -239,7 +238,7 @@ class Items:
             text, vector, wanted, formula=settings.similarity, least_cosine=floor, limit=limit
         )
         if vector is not None and lacking and self._writable and settings.enabled:
-            self._backfill.start()
+            self._embedder.start()
         return ItemAnswer(hits=tuple(hits), strategy="keyword" if vector is None else "embedding", warning=warning)
 
     def get(self, item_id: str) -> Item | None:
@@ -322,7 +321,7 @@ class Items:
     def was_forgotten(self, draft: Draft) -> bool:
         """Return True if a fact has been forgotten since it was said; one without a time is said now."""
         said = draft.provenance.said_at
-        return said is not None and self._file.mirror.was_forgotten(draft.content, said)
+        return said is not None and self._file.was_forgotten(draft.content, said)
 
     def promote(self, ids: Sequence[str]) -> int:
         """Turn pending items into settled ones; return how many were pending."""
@@ -358,17 +357,17 @@ class Items:
         ]
         new = self._file.restore(checked) if checked else 0
         if new:
-            self._backfill.start()
+            self._embedder.start()
         return new
 
     def start(self) -> None:
         """Embed in the background what has no embedding yet."""
         if self._writable and self._file.path.exists():
-            self._backfill.start()
+            self._embedder.start()
 
     def backfill(self, progress: ProgressCallback | None = None) -> int:
         """Embed now what has no embedding yet; return the number of items that still have none."""
-        return self._backfill.run(progress)
+        return self._embedder.backfill(progress)
 
     def rest(self) -> None:
         """Let go of the model, of idle connections and their pages, which the next call opens again."""
@@ -380,15 +379,14 @@ class Items:
 
         Every call after that raises `MemoryClosed`. May be called twice.
         """
-        self._backfill.refuse()
+        self._embedder.refuse()
         ended = self.release()
         self._file.refuse()
         return ended
 
     def release(self) -> bool:
         """End background work and close the file until it is needed again; return as `close` does."""
-        self._embedder.close()  # cancels the request that the backfill may wait for
-        ended = self._backfill.close()
+        ended = self._embedder.close()
         self._file.release()
         return ended
 

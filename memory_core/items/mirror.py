@@ -251,7 +251,7 @@ class Mirror:
             TimeoutError: Another process works on the mirror for longer than `LOCK_SECONDS`.
         """
         today = str(self._place(writer.daily_path(day)))
-        notes = [note for note in {*self._file.mirror.list_notes(), today} if self._has_changed(Path(note))]
+        notes = [note for note in {*self._file.list_notes(), today} if self._has_changed(Path(note))]
         warnings: list[str] = []
         if notes:
             with self._lock():
@@ -268,7 +268,7 @@ class Mirror:
         if not settled:
             return
         with self._lock():
-            unmirrored = self._items.get_many(self._file.mirror.find_unmirrored(settled))
+            unmirrored = self._items.get_many(self._file.find_unmirrored(settled))
             # As they are now: a later fact of the same turn may have corrected one.
             new = [item for item in unmirrored if not item.pending and item.superseded_by is None]
             if new:
@@ -276,7 +276,7 @@ class Mirror:
                 writer.append(
                     write_section(new), path=path, workspace=self._config.workspace, state_dir=self._config.state_dir
                 )
-                self._file.mirror.record_lines(str(self._place(path)), {item.id: show(item.content) for item in new})
+                self._file.record_lines(str(self._place(path)), {item.id: show(item.content) for item in new})
 
     def _lock(self) -> AbstractContextManager[None]:
         return locked(Path(f"{self._file.path}.mirror.lock"), timeout_seconds=LOCK_SECONDS)
@@ -297,18 +297,18 @@ class Mirror:
             self._read[str(note)] = before
             return []
         others: list[MirrorLine] = []
-        if section.is_there and self._file.mirror.lacks_lines(str(note), section):
+        if section.is_there and self._file.lacks_lines(str(note), section):
             time.sleep(SAVE_SECONDS)
             if not note.is_file() or _identify(note) != before:
                 return []  # read again next time
             others = _read_lines(each for each in sorted(note.parent.glob("*.md")) if each != note)
-        changes = self._file.mirror.merge_note(str(note), section, others)
+        changes = self._file.merge_note(str(note), section, others)
         added: list[tuple[str, str]] = []
         for text in changes.added:
             with suppress(InvalidArgument):  # a line that is too long, or holds a secret, stays a line of the note
                 written = self._items.write(text, provenance=Provenance(session=NOTES, speaker="user"))
                 added.append((written.item.id, text))
-        self._file.mirror.record_added(str(note), added)
+        self._file.record_added(str(note), added)
         if changes.gone:
             self._items.forget(ids=changes.gone)
         if changes.edited:

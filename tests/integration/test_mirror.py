@@ -315,8 +315,8 @@ def test_a_rescue_keeps_who_said_what_and_what_was_forgotten(desk: Desk, tmp_pat
     assert other.warning is not None
     other.mirror.take_over(DAY)
     assert [item.content for item in other.list(limit=9) if item.content == FACTS[1]] == []
-    assert other._file.mirror.was_forgotten(FACTS[1], 0.0)
-    assert other._file.mirror.list_notes()
+    assert other._file.was_forgotten(FACTS[1], 0.0)
+    assert other._file.list_notes()
     assert [each.content for each in other.forget(session="one").items] == ["The pump is red."]
     other.close()
 

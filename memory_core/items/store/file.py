@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from memory_core.config import settings
-from memory_core.errors import NotIndexed
-from memory_core.items.records import Draft, Item, ItemHit, Outcome, Written, take_over_tags
-from memory_core.items.store import matching, mirror_records, rows
-from memory_core.items.store.mirror_records import MirrorRecords
+from memory_core.errors import InvalidArgument, NotIndexed
+from memory_core.items.mirror import MirrorChanges, MirrorLine, MirrorSection, RecordedLine, merge, show
+from memory_core.items.records import Draft, Item, ItemHit, Outcome, Written, check_draft, take_over_tags
+from memory_core.items.store import matching, rows
 from memory_core.items.store.rows import Filter, index_text
 from memory_core.items.store.store import ItemStore
 from memory_core.records import Space
@@ -51,7 +51,6 @@ class ItemsFile(ItemStore):
         super().__init__(path, writable=writable)
         self._vec0 = vec0 or settings.Vector()
         self._now = clock
-        self.mirror = MirrorRecords(self, clock)
 
     def list_asides(self) -> list[Path]:
         """Return the damaged files that were set aside and are still there."""
@@ -93,7 +92,7 @@ class ItemsFile(ItemStore):
                     item=same, outcome="reinforced", superseded=self._supersede(connection, named, same.id),
                     embedded=vector is not None,
                 )  # fmt: skip
-            mirror_records.allow_again(connection, draft.content)
+            rows.allow_again(connection, draft.content)
             corrected = list(dict.fromkeys([*named, *corrected]))
             draft = take_over_tags(draft, rows.load_by_keys(connection, corrected).values())
             item = rows.insert(connection, draft, index_text(draft), agent=agent, now=now)
@@ -115,7 +114,7 @@ class ItemsFile(ItemStore):
         with self.write() as connection:
             before = rows.count(connection, Filter())
             for item in items:
-                mirror_records.allow_again(connection, item.content)
+                rows.allow_again(connection, item.content)
                 rows.restore(connection, item, index_text(Draft(content=item.content, tags=item.tags)))
             return rows.count(connection, Filter()) - before
 
@@ -173,7 +172,7 @@ class ItemsFile(ItemStore):
         """Turn pending items into settled ones; return how many were pending."""
         wanted = list(ids)
         with self.write() as connection:
-            mirror_records.let_go(connection, wanted)  # else the next change of the note would hide them again
+            rows.let_go(connection, wanted)  # else the next change of the note would hide them again
             return rows.promote(connection, wanted, now=self._now())
 
     def mark_recalled(self, ids: Iterable[str]) -> None:
@@ -193,7 +192,7 @@ class ItemsFile(ItemStore):
         with self.write() as connection:
             alone = rows.leave_session(connection, session) if session is not None else []
             gone = rows.delete(connection, [*ids, *alone])
-            mirror_records.remember_forgotten(connection, [item.content for item in gone], now=self._now())
+            rows.remember_forgotten(connection, [item.content for item in gone], now=self._now())
             return gone
 
     def find_space(self, space: Space) -> Space | None:
@@ -213,6 +212,89 @@ class ItemsFile(ItemStore):
         """Store embeddings of contents."""
         with self.write() as connection:
             matching.put_embeddings(connection, space, hashes, embedded)
+
+    # What notes mirror of the items.
+
+    def was_forgotten(self, content: str, since: float) -> bool:
+        """Return True if a fact was forgotten at that time, in Unix seconds, or after it."""
+        at = self._ask(lambda connection: rows.find_forgotten(connection, content), None)
+        return at is not None and at >= since
+
+    def list_notes(self) -> list[str]:
+        """Return the paths of the notes that mirror items."""
+        return self._ask(rows.list_notes, [])
+
+    def lacks_lines(self, note: str, section: MirrorSection) -> bool:
+        """Return True if lines that were recorded of a note are gone from it, or other ones."""
+        with self.read() as connection:
+            known = rows.load_lines(connection, note)
+            texts = {rows.make_digest(connection, line.text) for line in section.lines if line.id is None}
+        ids = {line.id for line in section.lines}
+        return any(item not in ids and (row.marked or row.digest not in texts) for item, row in known.items())
+
+    def merge_note(self, note: str, section: MirrorSection, others: Sequence[MirrorLine]) -> MirrorChanges:
+        """Take over what a person has changed in a note; texts without an item, and what is gone, are left to the caller.
+
+        Args:
+            note: Its path.
+            section: What it says.
+            others: The lines of the other notes, where lines of this one are gone.
+        """
+        with self.write() as connection:
+            known = rows.load_lines(connection, note)
+            ids = [*known, *(line.id for line in section.lines if line.id is not None)]
+            items = {item.id: item for item in rows.load_by_ids(connection, ids)}
+
+            def digest(text: str) -> bytes:
+                return rows.make_digest(connection, text)
+
+            changes = merge(
+                section, known, {each: show(item.content) for each, item in items.items()},
+                pending={each for each, item in items.items() if item.pending}, others=others,
+                elsewhere=rows.find_elsewhere(connection, note), digest=digest,
+                is_forgotten=lambda text: rows.find_forgotten(connection, text) is not None,
+            )  # fmt: skip
+            now = self._now()
+            rows.promote(connection, changes.seen, now=now)  # lines that were gone are back
+            for item_id, content in changes.edited.items():
+                try:
+                    draft = check_draft(Draft(content=content, tags=items[item_id].tags))
+                except InvalidArgument:
+                    changes.refused.append(item_id)
+                else:
+                    rows.edit(connection, item_id, draft, index_text(draft), now=now)
+            rows.hide(connection, [*changes.hidden, *changes.refused], now=now)
+            said = changes.agreed | changes.edited
+            lines = {
+                each: RecordedLine(digest(text), True) for each, text in said.items() if each not in changes.refused
+            }
+            rows.put_lines(connection, note, lines)  # what was refused is an edit again next time
+            return changes
+
+    def record_added(self, note: str, added: Sequence[tuple[str, str]]) -> None:
+        """Record lines that a person has written, each with its item.
+
+        A line that says what an item with a line says already is recorded, too, under a name of its own: nothing follows from
+        it later.
+        """
+        with self.write() as connection:
+            for item, text in added:
+                digest = rows.make_digest(connection, text)
+                held = not rows.find_unmirrored(connection, [item])
+                rows.put_lines(
+                    connection, note, {f"line:{digest.hex()}" if held else item: RecordedLine(digest, False)}
+                )
+
+    def record_lines(self, note: str, lines: Mapping[str, str]) -> None:
+        """Record the lines with ids that a note has, by item."""
+        with self.write() as connection:
+            held = {each: RecordedLine(rows.make_digest(connection, text), True) for each, text in lines.items()}
+            rows.put_lines(connection, note, held)
+
+    def find_unmirrored(self, ids: Iterable[str]) -> list[str]:
+        """Return the items of which no note has a line."""
+        with self.read() as connection:
+            return rows.find_unmirrored(connection, ids)
 
     def load_outage(self) -> str | None:
         """Return the record of the provider's outage, see `OutageRecord`; None if there is none."""
