@@ -9,21 +9,12 @@ from typing import Any, TypeVar
 
 import pluggy
 
+from memory_core import hookspecs
 from memory_core.backends.breaker import explain_error
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SHIPPED_BACKENDS
 from memory_core.errors import BackendError, ConfigError, ConfigProblem, MemoryCoreError, refuse_relations
-from memory_core.hookspecs import (
-    BACKENDS_GROUP,
-    PROJECT,
-    BackendContext,
-    BackendPlugin,
-    MemoryBackend,
-    MemorySaver,
-    RelationTeller,
-    SearchExplainer,
-    SessionFollower,
-)
+from memory_core.hookspecs import BackendContext, BackendPlugin
 from memory_core.records import (
     AskedQuestion,
     Document,
@@ -46,7 +37,7 @@ from memory_core.records import (
 Answer = TypeVar("Answer")
 
 MOST_EXPLAINED = 100  # hits that are asked for, to see what stands behind those that are shown
-OPERATIONS = tuple(name for name in vars(MemoryBackend) if name.startswith("memory_"))
+OPERATIONS = tuple(name for name in vars(hookspecs.MemoryBackend) if name.startswith("memory_"))
 
 
 def find_plugin(name: str) -> BackendPlugin:
@@ -106,13 +97,13 @@ def list_backends() -> list[str]:
     """Return the names of all installed backends, sorted. Scans installed packages."""
     from importlib.metadata import entry_points
 
-    return sorted({*SHIPPED_BACKENDS, *entry_points(group=BACKENDS_GROUP).names})
+    return sorted({*SHIPPED_BACKENDS, *entry_points(group=hookspecs.BACKENDS_GROUP).names})
 
 
 def _scan(name: str) -> object:
     from importlib.metadata import entry_points
 
-    found = {point.value: point for point in entry_points(group=BACKENDS_GROUP, name=name)}
+    found = {point.value: point for point in entry_points(group=hookspecs.BACKENDS_GROUP, name=name)}
     if len(found) != 1:
         if found:
             raise BackendError(name, f"{len(found)} packages offer it", action="uninstall all of them but one")
@@ -126,12 +117,12 @@ def _scan(name: str) -> object:
 
 def build_manager() -> pluggy.PluginManager:
     """Make an empty plugin manager for one agent; never a global one."""
-    manager = pluggy.PluginManager(PROJECT)
-    manager.add_hookspecs(MemoryBackend)
-    manager.add_hookspecs(SessionFollower)
-    manager.add_hookspecs(MemorySaver)
-    manager.add_hookspecs(SearchExplainer)
-    manager.add_hookspecs(RelationTeller)
+    manager = pluggy.PluginManager(hookspecs.PROJECT)
+    manager.add_hookspecs(hookspecs.MemoryBackend)
+    manager.add_hookspecs(hookspecs.SessionFollower)
+    manager.add_hookspecs(hookspecs.MemorySaver)
+    manager.add_hookspecs(hookspecs.SearchExplainer)
+    manager.add_hookspecs(hookspecs.RelationTeller)
     return manager
 
 

@@ -9,15 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from memory_core.backends.breaker import (
-    NOT_FAILURES,
-    Breaker,
-    BreakerState,
-    GuardedBackend,
-    Refused,
-    explain_error,
-    log_error,
-)
+from memory_core.backends import breaker
+from memory_core.backends.breaker import GuardedBackend
 from memory_core.backends.loader import RegisteredBackend, add_backend, build_manager, find_plugin, read_section
 from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.settings import BUILTIN, Scope
@@ -183,7 +176,9 @@ class Selector:
         """Return the serving backend's status, why it serves, and when the chosen one is tried again."""
         if self._primary is None:
             status = self._builtin.memory_status()
-            return status if self._problem is None else self._add_fallback(status, explain_error(self._problem), None)
+            if self._problem is None:
+                return status
+            return self._add_fallback(status, breaker.explain_error(self._problem), None)
         look = self._primary.breaker.read_state()
         answer, reason = None, None
         if look.state != "open":
@@ -257,9 +252,9 @@ class Selector:
             raise
         except Exception as error:  # noqa: BLE001 -- a plugin's code may raise anything; builtin answers, the reason is shown
             self._problem = error
-            log_error(log, name, "is left out", error)
+            breaker.log_error(log, name, "is left out", error)
             return
-        self._primary = GuardedBackend(opened, plugin, Breaker(clock=clock))
+        self._primary = GuardedBackend(opened, plugin, breaker.Breaker(clock=clock))
 
     def _close_scope(self) -> None:
         self._scope, self._scope_setting = CLOSED, None
@@ -280,21 +275,21 @@ class Selector:
     ) -> tuple[Answer | None, str | None]:
         """Return the chosen backend's answer, or None and the reason why it gave none; (None, None) when builtin is chosen."""
         if self._primary is None:
-            return None, None if self._problem is None else explain_error(self._problem)
+            return None, None if self._problem is None else breaker.explain_error(self._problem)
         try:
             return self._primary.call(work, long=long, counted=counted), None
-        except Refused as error:
+        except breaker.Refused as error:
             return None, str(error)
-        except NOT_FAILURES:
+        except breaker.NOT_FAILURES:
             raise
         except Exception as error:  # noqa: BLE001 -- a plugin's code may raise anything; builtin answers, the reason is shown
-            log_error(log, self._config.memory.backend, "failed, builtin answers", error)
-            return None, explain_error(error)
+            breaker.log_error(log, self._config.memory.backend, "failed, builtin answers", error)
+            return None, breaker.explain_error(error)
 
     def _make_fallback(self, reason: str) -> Fallback:
         return Fallback(origin=self._config.memory.backend, to=BUILTIN, reason=reason)
 
-    def _add_fallback(self, status: Status, reason: str, look: BreakerState | None) -> Status:
+    def _add_fallback(self, status: Status, reason: str, look: breaker.BreakerState | None) -> Status:
         details = dict(status.details)
         if look is not None:
             details["breaker"] = look.state
@@ -305,7 +300,7 @@ class Selector:
 def _find_left_out(name: str, problem: Exception) -> Finding:
     """Return the finding on a backend that could not be loaded."""
     action = problem.action if isinstance(problem, MemoryCoreError) else ""
-    message = problem.reason if isinstance(problem, BackendError) else explain_error(problem)
+    message = problem.reason if isinstance(problem, BackendError) else breaker.explain_error(problem)
     return Finding(subject=name, level="fail", message=message, action=action or REPORT)
 
 
@@ -360,7 +355,7 @@ def _diagnose(name: str, plugin: BackendPlugin, context: BackendContext) -> list
     try:
         found = list(plugin.diagnose(context))
     except Exception as error:  # noqa: BLE001 -- a plugin's code may raise anything; the others go on
-        log_error(log, name, "cannot be checked", error)
-        message = f"its check failed: {explain_error(error)}"
+        breaker.log_error(log, name, "cannot be checked", error)
+        message = f"its check failed: {breaker.explain_error(error)}"
         found = [Finding(subject="doctor", level="fail", message=message, action=REPORT)]
     return found if name == BUILTIN else [replace(each, subject=f"{name} {each.subject}") for each in found]

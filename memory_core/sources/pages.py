@@ -16,18 +16,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home
 from memory_core.errors import FileUnreadable, PathRefused
 from memory_core.records import Document, MemoryFile
-from memory_core.sources import notes, session_logs
-from memory_core.sources.roots import (
-    OUTSIDE,
-    SYMLINK,
-    TOO_LONG,
-    WITH_CONTROLS,
-    Root,
-    describe_os_error,
-    find_roots,
-    read_stamp,
-    refuse_type,
-)
+from memory_core.sources import notes, roots, session_logs
 
 MAX_PATH_BYTES = 4096  # PATH_MAX of Linux; longer ones cannot be opened
 MAX_NAME_BYTES = 255  # NAME_MAX of all common file systems
@@ -51,7 +40,7 @@ def resolve(config: AgentConfig, path: str) -> MemoryFile | None:
     absolute = _to_absolute(config, path, posixpath.realpath(config.workspace))
     reasons: list[str] = []
     served = False
-    for root in find_roots(config):
+    for root in roots.find_roots(config):
         if (relative := root.locate(absolute)) is not None:
             if (reason := root.refuse(relative)) is not None:
                 reasons.append(reason)
@@ -61,7 +50,7 @@ def resolve(config: AgentConfig, path: str) -> MemoryFile | None:
                 served = True  # though not there: a folder that only seems to lie in this root may have it
     if served:
         return None
-    raise PathRefused(path, reasons[0] if reasons else OUTSIDE)
+    raise PathRefused(path, reasons[0] if reasons else roots.OUTSIDE)
 
 
 def find_unserved(config: AgentConfig, paths: Iterable[str]) -> dict[str, str]:
@@ -71,29 +60,29 @@ def find_unserved(config: AgentConfig, paths: Iterable[str]) -> dict[str, str]:
         config: The agent's.
         paths: As listed once; nothing need be there.
     """
-    roots = find_roots(config)
+    served = roots.find_roots(config)
     workspace = posixpath.realpath(config.workspace)
     unserved: dict[str, str] = {}
     for path in paths:
-        if _is_plainly_served(roots, path):
+        if _is_plainly_served(served, path):
             continue
         try:
             absolute = _to_absolute(config, path, workspace)
         except PathRefused as error:
             unserved[path] = error.reason
             continue
-        reasons = [root.refuse(relative) for root in roots if (relative := root.locate(absolute)) is not None]
+        reasons = [root.refuse(relative) for root in served if (relative := root.locate(absolute)) is not None]
         if None not in reasons:
-            unserved[path] = reasons[0] or OUTSIDE if reasons else OUTSIDE
+            unserved[path] = reasons[0] or roots.OUTSIDE if reasons else roots.OUTSIDE
     return unserved
 
 
-def _is_plainly_served(roots: Sequence[Root], path: str) -> bool:
+def _is_plainly_served(served: Sequence[roots.Root], path: str) -> bool:
     """Return True if a folder serves a path as it would list it; False also for others, of which the long way tells more.
 
     A state of the past asks this for each of its notes: a tenth of the time of the long way.
     """
-    for root in roots:
+    for root in served:
         if not root.is_file and path.startswith(root.shown):
             relative = path[len(root.shown) :]
             is_odd = relative.startswith(("/", "~")) or "//" in relative  # what is not below, or is spelt in two ways
@@ -107,35 +96,35 @@ def _to_absolute(config: AgentConfig, path: str, workspace: str) -> str:
     if not path.strip():
         raise PathRefused(path, "is empty")
     if _CONTROL.search(path):
-        raise PathRefused(ascii(path), WITH_CONTROLS)
+        raise PathRefused(ascii(path), roots.WITH_CONTROLS)
     slashed = path.replace("\\", "/")
     if (
         len(slashed.encode()) > MAX_PATH_BYTES
         or max(len(name.encode()) for name in slashed.split("/")) > MAX_NAME_BYTES
     ):
-        raise PathRefused(f"{path[:40]}…", TOO_LONG)
+        raise PathRefused(f"{path[:40]}…", roots.TOO_LONG)
     absolute = posixpath.normpath(posixpath.join(workspace, expand_home(slashed)))
     configured = str(config.workspace)
     return workspace + absolute[len(configured) :] if f"{absolute}/".startswith(f"{configured}/") else absolute
 
 
-def _look_up(root: Root, relative: str, path: str) -> MemoryFile | None:
+def _look_up(root: roots.Root, relative: str, path: str) -> MemoryFile | None:
     real = root.join(relative)
     if posixpath.realpath(real) != real:
-        raise PathRefused(path, SYMLINK)
+        raise PathRefused(path, roots.SYMLINK)
     try:
         info = os.lstat(real)
         is_spelt = not relative or _is_spelt_exactly(root, relative)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise PathRefused(path, describe_os_error(error)) from error
-    if problem := refuse_type(info):
+        raise PathRefused(path, roots.describe_os_error(error)) from error
+    if problem := roots.refuse_type(info):
         raise PathRefused(path, problem)
-    return root.to_file(relative, Path(real), read_stamp(info)) if is_spelt else None
+    return root.to_file(relative, Path(real), roots.read_stamp(info)) if is_spelt else None
 
 
-def _is_spelt_exactly(root: Root, relative: str) -> bool:
+def _is_spelt_exactly(root: roots.Root, relative: str) -> bool:
     """Return True if folders list these very names: with a file system that ignores case, `user.md` opens `USER.md`."""
     folder = root.real
     for name in relative.split("/"):

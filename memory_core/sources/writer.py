@@ -21,16 +21,7 @@ from typing import Any, Literal
 
 from memory_core.atomic import BINARY, DIRECTORY, NOFOLLOW, NONBLOCK, OPENS_BELOW, locked, replace_file, write_all
 from memory_core.errors import FileUnreadable, InvalidArgument, MemoryCoreError, NoteNotWritten, PathRefused
-from memory_core.sources.roots import (
-    LONGTERM_NAMES,
-    MAKE_IT,
-    NOTES_FOLDER,
-    SYMLINK,
-    describe_os_error,
-    find_workspace_problem,
-    refuse_encoding,
-    refuse_type,
-)
+from memory_core.sources import roots
 from memory_core.text.paragraphs import (
     Paragraph,
     Skipped,
@@ -76,13 +67,13 @@ class Appended:
 
 def daily_path(day: date) -> str:
     """Return the path of a day's note, relative to the workspace."""
-    return f"{NOTES_FOLDER}/{day.isoformat()}.md"
+    return f"{roots.NOTES_FOLDER}/{day.isoformat()}.md"
 
 
 def longterm_path(workspace: Path) -> str:
     """Return `MEMORY.md`, or `memory.md` if only that exists; relative to the workspace."""
-    existing = (name for name in LONGTERM_NAMES if os.path.lexists(workspace / name))
-    return next(existing, LONGTERM_NAMES[0])
+    existing = (name for name in roots.LONGTERM_NAMES if os.path.lexists(workspace / name))
+    return next(existing, roots.LONGTERM_NAMES[0])
 
 
 def count_writes() -> int:
@@ -134,7 +125,7 @@ def finish_interrupted(*, workspace: Path, state_dir: Path, lock_timeout_seconds
         NoteNotWritten: The notes are locked too long, or the system refused.
     """
     if journal_path(workspace, state_dir).exists():
-        with _lock_notes(NOTES_FOLDER, workspace, state_dir, lock_timeout_seconds) as journal:
+        with _lock_notes(roots.NOTES_FOLDER, workspace, state_dir, lock_timeout_seconds) as journal:
             _finish(journal, workspace)
 
 
@@ -152,15 +143,15 @@ def _first_line(path: str) -> str:
         PathRefused: No note is written under that path.
     """
     name = PurePosixPath(path).stem
-    if path in LONGTERM_NAMES:
+    if path in roots.LONGTERM_NAMES:
         return "# Memory"
     with suppress(ValueError):
         if path == daily_path(date.fromisoformat(name)):
             return f"# {name}"
     raise PathRefused(
         path,
-        f"is not {NOTES_FOLDER}/YYYY-MM-DD.md or {LONGTERM_NAMES[0]}, and only those are written",
-        action=f"name today's note or {LONGTERM_NAMES[0]}",
+        f"is not {roots.NOTES_FOLDER}/YYYY-MM-DD.md or {roots.LONGTERM_NAMES[0]}, and only those are written",
+        action=f"name today's note or {roots.LONGTERM_NAMES[0]}",
     )
 
 
@@ -248,7 +239,7 @@ def _read(path: str, workspace: Path) -> bytes:
             data = os.fdopen(descriptor, "rb", closefd=False).read(MAX_NOTE_BYTES + 1)
     except FileNotFoundError:
         return b""
-    if problem := refuse_encoding(data):
+    if problem := roots.refuse_encoding(data):
         raise FileUnreadable(path, problem, action="repair that note, or move it away")
     return data
 
@@ -291,7 +282,7 @@ def _open_note(path: str, workspace: Path, flags: int) -> Iterator[tuple[int, in
             os.close(outer)
         descriptor = _open_in(name, flags | NONBLOCK, folder, path)
         try:
-            if problem := refuse_type(os.fstat(descriptor)):
+            if problem := roots.refuse_type(os.fstat(descriptor)):
                 raise PathRefused(path, problem, action=f"put a file in place of {path}")
             yield descriptor, folder
         finally:
@@ -315,17 +306,17 @@ def _open_by_path(path: str, workspace: Path, flags: int) -> Iterator[int]:
         _refuse_unfit(place, path, wanted="file")
     descriptor = os.open(place, flags | NOFOLLOW | NONBLOCK | BINARY, 0o666)
     try:
-        if place.resolve() != place or refuse_type(os.fstat(descriptor)):
-            raise PathRefused(path, SYMLINK, action=f"put a file in place of the link {name}")
+        if place.resolve() != place or roots.refuse_type(os.fstat(descriptor)):
+            raise PathRefused(path, roots.SYMLINK, action=f"put a file in place of the link {name}")
         yield descriptor
     finally:
         os.close(descriptor)
 
 
 def _refuse_unfit(place: Path, path: str, *, wanted: str) -> None:
-    problem = refuse_type(place.lstat())
-    if problem == SYMLINK or (problem and wanted == "file"):
-        found = "link " if problem == SYMLINK else ""
+    problem = roots.refuse_type(place.lstat())
+    if problem == roots.SYMLINK or (problem and wanted == "file"):
+        found = "link " if problem == roots.SYMLINK else ""
         raise PathRefused(path, problem, action=f"put a {wanted} in place of the {found}{place.name}")
 
 
@@ -335,9 +326,9 @@ def _open_in(name: str, flags: int, folder: int, path: str) -> int:
     except FileNotFoundError:
         raise
     except OSError as error:
-        problem = refuse_type(os.stat(name, dir_fd=folder, follow_symlinks=False))
-        if problem == SYMLINK or (problem and not flags & DIRECTORY):
-            wanted, found = "folder" if flags & DIRECTORY else "file", "link " if problem == SYMLINK else ""
+        problem = roots.refuse_type(os.stat(name, dir_fd=folder, follow_symlinks=False))
+        if problem == roots.SYMLINK or (problem and not flags & DIRECTORY):
+            wanted, found = "folder" if flags & DIRECTORY else "file", "link " if problem == roots.SYMLINK else ""
             raise PathRefused(path, problem, action=f"put a {wanted} in place of the {found}{name}") from error
         raise
 
@@ -346,15 +337,17 @@ def _open_in(name: str, flags: int, folder: int, path: str) -> int:
 def _lock_notes(path: str, workspace: Path, state_dir: Path, timeout_seconds: float) -> Iterator[Path]:
     """Hold the lock of a workspace's notes; yields the journal, and raises `NoteNotWritten` where the system refuses."""
     journal = journal_path(workspace, state_dir)
-    if problem := find_workspace_problem(workspace):
-        raise NoteNotWritten(path, problem, action=MAKE_IT)
+    if problem := roots.find_workspace_problem(workspace):
+        raise NoteNotWritten(path, problem, action=roots.MAKE_IT)
     try:
         with locked(journal.with_suffix(".lock"), timeout_seconds=timeout_seconds):
             yield journal
     except TimeoutError as error:
         raise NoteNotWritten(path, str(error), action="Try again.") from error
     except OSError as error:
-        raise NoteNotWritten(path, describe_os_error(error), action="Check the disk and the permissions.") from error
+        raise NoteNotWritten(
+            path, roots.describe_os_error(error), action="Check the disk and the permissions."
+        ) from error
 
 
 def journal_path(workspace: Path, state_dir: Path) -> Path:

@@ -14,15 +14,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Literal
 
-from memory_core.items.capture import phrases
-from memory_core.items.capture.exchange import (
-    Sentence,
-    Turn,
-    begins_with_pronoun,
-    capitalize,
-    split_clauses,
-    split_sentences,
-)
+from memory_core.items.capture import exchange, phrases
 from memory_core.items.records import Tier
 from memory_core.text.dates import MONTHS, WEEKDAYS
 
@@ -167,7 +159,7 @@ _VAGUE = re.compile(
 )
 
 
-def find_facts(turns: Sequence[Turn], *, now: float) -> Iterator[FoundFact]:
+def find_facts(turns: Sequence[exchange.Turn], *, now: float) -> Iterator[FoundFact]:
     """Yield the facts in the new turns of the user, in the order in which they were said.
 
     Args:
@@ -187,7 +179,7 @@ def _join_pronouns(message: str) -> Iterator[FoundFact]:
     """Yield the facts of a message; a sentence about somebody whom the fact before it names stands in one fact with it."""
     held: FoundFact | None = None
     last = ""
-    for sentence in split_sentences(message):
+    for sentence in exchange.split_sentences(message):
         continues = held is not None and last == sentence.before and _continues(sentence.text, held.content)
         found = next(_list_facts(sentence, continues=continues), None)
         if held is not None and found is not None and continues:
@@ -203,10 +195,10 @@ def _join_pronouns(message: str) -> Iterator[FoundFact]:
 def _continues(text: str, fact: str) -> bool:
     """Return True if a sentence speaks of what the fact before it names."""
     named = _FIRST_NAME.match(text)
-    return begins_with_pronoun(text) or (named is not None and named[0].lower() in fact.lower().split())
+    return exchange.begins_with_pronoun(text) or (named is not None and named[0].lower() in fact.lower().split())
 
 
-def _list_facts(sentence: Sentence, *, continues: bool) -> Iterator[FoundFact]:
+def _list_facts(sentence: exchange.Sentence, *, continues: bool) -> Iterator[FoundFact]:
     """Yield what may be read from a sentence, the surest first.
 
     Args:
@@ -219,12 +211,12 @@ def _list_facts(sentence: Sentence, *, continues: bool) -> Iterator[FoundFact]:
     if (explicit := _read_explicit(text)) is not None:
         yield explicit
     if sentence.asked_to_keep and not _find_any((phrases.QUESTION, phrases.DEIXIS), text):
-        yield FoundFact(content=capitalize(text), kind=_name_kind(text))
+        yield FoundFact(content=exchange.capitalize(text), kind=_name_kind(text))
     if continues and (found := _read_statement(text, own=True)) is not None:
         yield found
     readings = [_name_subject(text, sentence.before)]
     if not _find_any((phrases.QUESTION, phrases.DOUBT), text):
-        clauses = split_clauses(text)
+        clauses = exchange.split_clauses(text)
         if len(clauses) > 1 and phrases.IMPERATIVE.match(text):
             readings.append(clauses[0])
         readings += [_name_subject(clause, before) for before, clause in pairwise(clauses)]
@@ -236,7 +228,7 @@ def _read_explicit(text: str) -> FoundFact | None:
     to_do = phrases.TO_DO.match(text)
     if to_do:
         lasting = phrases.STANDING.search(to_do["what"])
-        return FoundFact(content=capitalize(to_do["what"]), kind="preference") if lasting else None
+        return FoundFact(content=exchange.capitalize(to_do["what"]), kind="preference") if lasting else None
     asked = phrases.EXPLICIT.match(text) or phrases.EXPLICIT_LAST.match(text)
     if asked is None:
         return None
@@ -249,7 +241,7 @@ def _read_explicit(text: str) -> FoundFact | None:
     vague = _find_any(noises, fact) or (phrases.PASSING.search(fact) and not phrases.DATE.search(fact))
     if vague or (len(fact.split()) < 2 and not _CJK.search(fact)):
         return None
-    return FoundFact(content=capitalize(fact), kind=_name_kind(fact))
+    return FoundFact(content=exchange.capitalize(fact), kind=_name_kind(fact))
 
 
 def _read_statement(text: str, *, own: bool = False) -> FoundFact | None:
@@ -261,7 +253,7 @@ def _read_statement(text: str, *, own: bool = False) -> FoundFact | None:
     if _is_no_statement(plain):
         return None
     reading = next(_list_readings(plain, correcting=bool(correcting), deciding=bool(deciding), own=own), None)
-    content = capitalize(text if bare.lower().startswith("it's ") else bare)
+    content = exchange.capitalize(text if bare.lower().startswith("it's ") else bare)
     return None if reading is None else FoundFact(content=content, kind=reading[0], tier=reading[1])
 
 
@@ -343,14 +335,14 @@ def _name_kind(text: str) -> str:
 
 def _name_subject(text: str, before: str) -> str | None:
     """Return a sentence with the name of the person for its pronoun, from the words before it; None if they name nobody."""
-    if not begins_with_pronoun(text) or text.lower().startswith("it's"):
+    if not exchange.begins_with_pronoun(text) or text.lower().startswith("it's"):
         return text
     names = list(phrases.NAME.finditer(before))
     relatives = list(phrases.RELATIVE.finditer(before))
     if not _SUBJECT_PRONOUN.match(text) or not (names or relatives):
         return None
     subject = relatives[-1][0] if relatives else _FULL_NAME.findall(before[: names[-1].end()])[-1]
-    return capitalize(_SUBJECT_PRONOUN.sub(subject, text, count=1))
+    return exchange.capitalize(_SUBJECT_PRONOUN.sub(subject, text, count=1))
 
 
 def _end(text: str) -> str:
