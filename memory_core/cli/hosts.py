@@ -16,9 +16,9 @@ from memory_core.cli.app import Options, argument, command, open_memory, open_so
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.hosts import hooks, reference
+from memory_core.hosts.hooks import CopySlot, is_saving
 from memory_core.hosts.install import changes, programs
 from memory_core.hosts.mcp import serve
-from memory_core.hosts.saving import CopySlot, is_saving
 from memory_core.plugin.flush.cycles import preview
 from memory_core.plugin.memory import Memory
 from memory_core.plugin.slot import MemorySlot
@@ -185,7 +185,7 @@ def hook(options: Options, *, host: str) -> int:
                 sys.stdout,
                 slot,
                 options.agent,
-                host=host,
+                copying=programs.HOOKED[host],
                 shown=shown,
                 index=lambda: _start_index(options),
             )

@@ -1,23 +1,37 @@
-"""The work of each tool, for one call that has been allowed and whose arguments are checked."""
+"""The work of each tool, for one call that has been allowed and whose arguments are checked; and the activity log.
+
+Entries of the log tell what the sessions of an agent do with its memory: places and counts, never a text.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from memory_core.backends.selector import Selector
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import InvalidArgument
-from memory_core.plugin.recall import OpenItems
+from memory_core.errors import InvalidArgument, StoreError
 from memory_core.records import CallContext
+from memory_core.sources.activity import Action, Activity, append_entry, load_entries
 from memory_core.sources.roots import MAKE_IT, find_workspace_problem
 from memory_core.tools import items, results, schemas, scope
 from memory_core.tools.append import APPEND, Writing, memory_append
 from memory_core.tools.arguments import read_citation
 from memory_core.tools.shown import Shown
+
+if TYPE_CHECKING:
+    from memory_core.plugin.flush.policy import FlushTurn
+    from memory_core.plugin.flush.runner import FlushOutcome
+    from memory_core.plugin.recall import OpenItems
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +130,18 @@ def _use_items(call: ToolCall) -> dict[str, Any]:
     return result
 
 
-RUN: Mapping[str, Callable[[ToolCall], dict[str, Any]]] = {
+def run(call: ToolCall) -> dict[str, Any]:
+    """Run a tool, and record the call if it has succeeded; one that only looked around is no entry."""
+    result = _RUN[call.name](call)
+    if call.name in _DESCRIBE and "error" not in result:
+        described = _DESCRIBE[call.name](result)
+        if described is not None:
+            action, places, outcome = described
+            _record(call.config, action, call.name, call.context.session_key, places, outcome=outcome)
+    return result
+
+
+_RUN: Mapping[str, Callable[[ToolCall], dict[str, Any]]] = {
     schemas.SEARCH["name"]: _search,
     schemas.GET["name"]: _get,
     APPEND["name"]: _append,
@@ -124,3 +149,85 @@ RUN: Mapping[str, Callable[[ToolCall], dict[str, Any]]] = {
     schemas.RELATED["name"]: _relate,
     **dict.fromkeys(items.NAMES, _use_items),
 }
+
+
+def record_recall(config: AgentConfig, places: Sequence[str], session: str | None) -> None:
+    """Record what recall has put in front of a message."""
+    if places:
+        _record(config, "recalled", "recall", session, places)
+
+
+def record_capture(config: AgentConfig, ids: Sequence[str], session: str | None) -> None:
+    """Record the items that capture has learned from a session."""
+    if ids:
+        _record(config, "stored", "capture", session, ids)
+
+
+def record_flush(config: AgentConfig, turn: FlushTurn, outcome: FlushOutcome) -> None:
+    """Record how a flush turn went."""
+    places = [turn.target] if outcome.status == "stored" else []
+    _record(config, "flushed", "flush", turn.session_key, places, outcome=outcome.status)
+
+
+def load_activity(config: AgentConfig, *, limit: int, session: str | None) -> list[Activity]:
+    """Return the last entries of the log, the latest first.
+
+    Args:
+        config: The agent's.
+        limit: The most entries.
+        session: Only those of the session with this key; None is all.
+
+    Raises:
+        StoreError: The log cannot be read.
+    """
+    try:
+        return load_entries(config.activity_path, limit=limit, session=session)
+    except OSError as error:
+        action = "delete it; a new one is begun"
+        raise StoreError(config.activity_path, f"cannot be read: {error.strerror}", action=action) from error
+
+
+# By tool: the action, the places and the outcome of a call that has succeeded; None if it is no entry.
+_DESCRIBE: Mapping[str, Callable[[Mapping[str, Any]], tuple[Action, Sequence[str], str] | None]] = {
+    "memory_search": lambda found: ("recalled", [_cite(hit) for hit in found["results"]], ""),
+    "memory_get": lambda found: (
+        ("recalled", [_cite({**found, "startLine": found["from"]})], "") if found["status"] == "ok" else None
+    ),
+    "memory_append": lambda done: ("stored", [_cite(done)] if done["appended"] else [], done["status"]),
+    "memory_store": lambda done: ("stored", [done["id"]] if "id" in done else [], done["status"]),
+    "memory_recall": lambda found: ("recalled", [hit["id"] for hit in found["results"]], ""),
+    "memory_forget": lambda done: ("forgot", done["deleted"], done["status"]) if "deleted" in done else None,
+}
+
+
+def _cite(place: Mapping[str, Any]) -> str:
+    line = place.get("startLine")
+    return f"{place['path']}#L{line}" if line else str(place["path"])
+
+
+def _record(
+    config: AgentConfig, action: Action, by: str, session: str | None, places: Sequence[str], *, outcome: str = ""
+) -> None:
+    if not (config.enabled and config.search.activity.enabled):
+        return
+    entry = Activity(
+        at=time.time(), action=action, by=by, session=None if session is None else _redact(session),
+        places=tuple(places), count=len(places), outcome=outcome,
+    )  # fmt: skip
+    try:
+        append_entry(config.activity_path, entry)
+    except OSError as error:
+        _warn(config.activity_path, str(error.strerror))
+
+
+@lru_cache(maxsize=256)
+def _redact(session: str) -> str:
+    """Return a session's key without secrets, in case a host makes keys of what people write."""
+    from memory_core.sources.redaction import redact
+
+    return redact(session)
+
+
+@lru_cache(maxsize=64)  # once for each problem, not at every call
+def _warn(path: Path, reason: str) -> None:
+    log.warning("activity is not recorded in %s: %s", path, reason)

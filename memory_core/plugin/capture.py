@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from memory_core.completions import Message, join_text
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError
-from memory_core.plugin.activity import record_capture
+from memory_core.plugin.calls import record_capture
 from memory_core.plugin.recall import OpenItems
 from memory_core.text.tokens import estimate_tokens
 from memory_core.threads import start_call

@@ -17,8 +17,8 @@ from memory_core.config.agent import AgentConfig, explain_off, refuse_off
 from memory_core.config.load import ConfigSource, Origin
 from memory_core.config.settings import BUILTIN, DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryClosed, MemoryCoreError, refuse_past
-from memory_core.plugin import activity
-from memory_core.plugin.calls import RUN, ToolCall
+from memory_core.plugin import calls
+from memory_core.plugin.calls import ToolCall
 from memory_core.plugin.capture import SessionCapture
 from memory_core.plugin.recall import OpenItems, SessionRecall
 from memory_core.records import (
@@ -204,9 +204,7 @@ class Memory:
             shown=self._recalled,
             today=self._today,
         )
-        result = RUN[call.name](call)
-        activity.record_tool(config, call.name, result, context.session_key)
-        return result
+        return calls.run(call)
 
     # Text for a session.
 
@@ -479,7 +477,7 @@ class Memory:
             MemoryOff: Memory is off.
             StoreError: The log cannot be read.
         """
-        return activity.load(self._config_if_on(), limit=limit, session=session)
+        return calls.load_activity(self._config_if_on(), limit=limit, session=session)
 
     # The index.
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import MemoryClosed
-from memory_core.plugin.activity import record_recall
+from memory_core.plugin.calls import record_recall
 from memory_core.records import Access, CallContext, KeySources, Query, SearchResult
 from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.threads import NoAnswer, start_call, wait_for

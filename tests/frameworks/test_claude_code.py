@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memory_core.hosts.saving import APPEND
+from memory_core.hosts.hooks import APPEND
 from tests.command import REPOSITORY
 from tests.frameworks.conftest import FACTS, NOTE, assert_saved_once_before_each, read_daily
 from tests.frameworks.programs import Program, kill_while_it_stores, needs_proc

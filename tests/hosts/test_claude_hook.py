@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from memory_core.__about__ import __version__
-from memory_core.hosts import saving
+from memory_core.hosts import hooks
+from memory_core.hosts.hooks import SAVING
 from memory_core.hosts.install.programs import HOOKED
-from memory_core.hosts.saving import SAVING
 from memory_core.text.paragraphs import is_recalled
 from memory_core.tools.shown import FINGERPRINTS, SESSIONS, Shown
 from tests.command import REPOSITORY, Command, Outcome, run
@@ -247,7 +247,7 @@ def test_a_copy_does_not_outlive_claude_code(monkeypatch: pytest.MonkeyPatch, tm
 
     with MemorySlot({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state") as slot:
         assert (
-            saving.save_notes(HOOKED["claude-code"], {"session_id": "s1"}, slot, CallContext.local("s1"))
+            hooks.save_notes(HOOKED["claude-code"], {"session_id": "s1"}, slot, CallContext.local("s1"))
             == "the host has ended"
         )
 
@@ -265,7 +265,7 @@ def test_what_another_session_appends_meanwhile_is_not_taken_for_a_success(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.chdir(tmp_path)
     with MemorySlot({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state") as slot:
-        failure = saving.save_notes(HOOKED["claude-code"], {"session_id": "s1"}, slot, CallContext.local("s1"))
+        failure = hooks.save_notes(HOOKED["claude-code"], {"session_id": "s1"}, slot, CallContext.local("s1"))
     assert failure == "the copy of the session ended with status 3: it said nothing"
 
 
@@ -287,7 +287,7 @@ def test_a_configuration_that_cannot_be_used_is_told(command: Command, tmp_path:
 
 def test_what_a_killed_hook_has_left_is_removed(command: Command, tmp_path: Path) -> None:
     temporary = tmp_path / "temporary"
-    left, running = (temporary / f"{saving.PREFIX}{name}" for name in ("left", "running"))
+    left, running = (temporary / f"{hooks.PREFIX}{name}" for name in ("left", "running"))
     for folder in (left, running):
         folder.mkdir(parents=True)
         (folder / "saving").write_text("2020-02-29\n", encoding="utf-8")

@@ -17,8 +17,8 @@ from memory_core.__about__ import __version__, explain_install
 from memory_core.config.environment import expand_home, find_home
 from memory_core.config.settings import SLOT_ID
 from memory_core.errors import MemoryCoreError
+from memory_core.hosts.hooks import Copying, copy_claude_code, copy_codex, copy_opencode
 from memory_core.hosts.install.changes import Elements, Entry, OwnFile, Part
-from memory_core.hosts.saving import Copying, copy_claude_code, copy_codex, copy_opencode
 
 PLUGIN = Path(__file__).parents[1] / "claude_code" / "plugin"
 OPENCODE_PLUGIN = Path(__file__).with_name("opencode_plugin.js")

@@ -21,7 +21,7 @@ from memory_core.completions import (
 )
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import MemoryCoreError
-from memory_core.plugin.activity import record_flush
+from memory_core.plugin.calls import record_flush
 from memory_core.plugin.flush import cycles
 from memory_core.plugin.flush.policy import FlushTurn
 from memory_core.records import CallContext
