@@ -18,9 +18,14 @@ from typing import TYPE_CHECKING, Any
 from memory_core.backends.selector import Selector
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, StoreError
+from memory_core.history.history import History
+from memory_core.history.notes import get_document
+from memory_core.plugin import explaining
 from memory_core.records import CallContext
 from memory_core.sources.activity import Action, Activity, append_entry, load_entries
+from memory_core.sources.redaction import redact
 from memory_core.sources.roots import MAKE_IT, find_workspace_problem
+from memory_core.text.dates import parse_instant
 from memory_core.tools import items, results, schemas, scope
 from memory_core.tools.append import APPEND, Writing, memory_append
 from memory_core.tools.arguments import read_citation
@@ -72,8 +77,6 @@ def _search(call: ToolCall) -> dict[str, Any]:
 def _explain(call: ToolCall) -> dict[str, Any]:
     if not call.config.search.query.explain:
         raise InvalidArgument("name", "memory_explain is off; memorySearch.query.explain turns it on")
-    from memory_core.plugin import explaining
-
     path = call.arguments.get("path")
     place = None if path is None else explaining.read_place(path, call.arguments.get("line"))
     query = schemas.read_query(call.arguments, call.config.search.query)
@@ -94,10 +97,6 @@ def _get(call: ToolCall) -> dict[str, Any]:
     as_of = call.arguments.get("asOf", cited.as_of)
     if not as_of:
         return results.shape_document(call.selector.get(cited.path, first, lines))
-    from memory_core.history.history import History
-    from memory_core.history.notes import get_document
-    from memory_core.text.dates import parse_instant
-
     with closing(History(call.config, writable=False)) as history:
         found = get_document(call.config, history, cited.path, parse_instant(as_of), from_line=first, lines=lines)
     return results.shape_document(found)
@@ -223,8 +222,6 @@ def _record(
 @lru_cache(maxsize=256)
 def _redact(session: str) -> str:
     """Return a session's key without secrets, in case a host makes keys of what people write."""
-    from memory_core.sources.redaction import redact
-
     return redact(session)
 
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from memory_core.completions import Message, join_text
+from memory_core.completions import AsyncComplete, Complete, Message, join_text
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.plugin.calls import record_capture
@@ -19,9 +19,6 @@ from memory_core.plugin.recall import OpenItems
 from memory_core.text.tokens import estimate_tokens
 from memory_core.threads import start_call
 from memory_core.tools.shown import Shown
-
-if TYPE_CHECKING:
-    from memory_core.completions import AsyncComplete, Complete
 
 log = logging.getLogger(__name__)
 

@@ -13,35 +13,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from memory_core.backends.selector import Selector
+from memory_core.completions import AsyncComplete, Complete
 from memory_core.config.agent import AgentConfig, explain_off, refuse_off
 from memory_core.config.load import ConfigSource, Origin
 from memory_core.config.settings import BUILTIN, DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryClosed, MemoryCoreError, refuse_past
-from memory_core.plugin import calls
+from memory_core.plugin import calls, explaining
 from memory_core.plugin.calls import ToolCall
 from memory_core.plugin.capture import SessionCapture
 from memory_core.plugin.recall import OpenItems, SessionRecall
 from memory_core.records import (
     Access,
     CallContext,
+    Explanation,
     Finding,
     KeySources,
     Probe,
     ProgressCallback,
+    Related,
     Status,
     SyncReport,
 )
+from memory_core.sources.activity import Activity
 from memory_core.sources.roots import MAKE_IT, find_workspace_problem
 from memory_core.tools import prompts, results, schemas, scope
 from memory_core.tools.arguments import check_arguments, check_context
 from memory_core.tools.shown import Shown
 
 if TYPE_CHECKING:
-    from memory_core.completions import AsyncComplete, Complete
     from memory_core.items.items import Items
     from memory_core.items.recall import Recall
-    from memory_core.records import Explanation, Related
-    from memory_core.sources.activity import Activity
 
 log = logging.getLogger(__name__)
 
@@ -434,8 +435,6 @@ class Memory:
             MemoryOff: Memory is off.
             MemoryCoreError: Memory cannot be read.
         """
-        from memory_core.plugin import explaining
-
         given: dict[str, Any] = {
             "query": query, "maxResults": max_results, "minScore": min_score, "after": after, "before": before, "about": about,
         }  # fmt: skip

@@ -21,6 +21,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast, get_args
 
+from memory_core.completions import AsyncComplete, Complete, Message, call_in_loop
 from memory_core.config.agent import AgentConfig, normalize_agent_id
 from memory_core.config.load import ConfigSource, Origin
 from memory_core.config.settings import DEFAULT_AGENT
@@ -32,11 +33,13 @@ from memory_core.plugin.flush.runner import FlushOutcome, FlushStatus, ToolFunct
 from memory_core.plugin.memory import PASSAGES, Memory
 from memory_core.plugin.recall import recall_nothing
 from memory_core.records import CallContext, Document, KeySources, MemoryFile, ResolveApiKey, Status
+from memory_core.sources.files import list_files
+from memory_core.sources.notes import read_note
+from memory_core.sources.pages import resolve
 from memory_core.tools import prompts, results, schemas, scope
 from memory_core.tools.arguments import check_choice, check_context, check_kind
 
 if TYPE_CHECKING:
-    from memory_core.completions import AsyncComplete, Complete, Message
     from memory_core.items.recall import Recall
 
 log = logging.getLogger(__name__)
@@ -231,8 +234,6 @@ class MemorySlot:
 
         None when memory is off, or when its scope lets this chat see no notes.
         """
-        from memory_core.sources.files import list_files
-
         config = self._find_readable(check_context(context))
         return () if config is None else tuple(sorted(list_files(config).files, key=lambda file: file.path))
 
@@ -252,9 +253,6 @@ class MemorySlot:
             return results.shape_failure(error, "memory_get")
 
     def _read_note(self, path: str, context: CallContext) -> dict[str, Any]:
-        from memory_core.sources.notes import read_note
-        from memory_core.sources.pages import resolve
-
         if not isinstance(path, str):
             raise InvalidArgument("path", f"expected a string, not {type(path).__name__}")
         config = self._find_readable(context)
@@ -390,8 +388,6 @@ class MemorySlot:
         self, context: CallContext | None, history: Sequence[Message], complete: AsyncComplete, **facts: Any
     ) -> FlushOutcome | None:
         """Run `compact` in a thread, for asynchronous hosts; `complete` is awaited in the loop of the caller."""
-        from memory_core.completions import call_in_loop
-
         ask = call_in_loop(asyncio.get_running_loop(), complete)
         return await asyncio.to_thread(self.compact, context, history, ask, **facts)
 

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memory_core.errors import InvalidArgument, PathRefused
 from memory_core.records import Access
+from memory_core.sources import writer
 from memory_core.tools.arguments import make_optional, make_tool
-
-if TYPE_CHECKING:
-    from memory_core.sources.writer import Appended
 
 APPEND = make_tool(
     "memory_append",
@@ -87,8 +85,6 @@ def memory_append(arguments: Mapping[str, Any], writing: Writing) -> dict[str, A
         PathRefused: The session may not write there.
         MemoryCoreError: As `writer.append`.
     """
-    from memory_core.sources import writer
-
     text, target = arguments.get("text"), arguments.get("target")
     if not isinstance(text, str):
         raise InvalidArgument("text", f"expected a string, not {type(text).__name__}")
@@ -109,8 +105,6 @@ def choose_path(target: object, writing: Writing) -> str:
         InvalidArgument: The target does not exist.
         PathRefused: The session may not write there.
     """
-    from memory_core.sources import writer
-
     if target not in (None, "daily", "longterm"):
         raise InvalidArgument("target", f'expected "daily" or "longterm", not {target!r}')
     if writing.access != "rw":
@@ -135,7 +129,7 @@ def choose_path(target: object, writing: Writing) -> str:
     return path
 
 
-def _shape(done: Appended) -> dict[str, Any]:
+def _shape(done: writer.Appended) -> dict[str, Any]:
     shaped: dict[str, Any] = {
         "path": done.path,
         "status": "appended" if done.paragraphs else "nothing new",

@@ -7,14 +7,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memory_core.errors import InvalidArgument
-from memory_core.records import ITEM_KINDS
+from memory_core.records import ITEM_KINDS, CallContext
 from memory_core.text.messages import quote_safely, replace_surrogates
 from memory_core.tools.arguments import make_optional, make_tool
 
 if TYPE_CHECKING:
     from memory_core.items.items import Items
     from memory_core.items.records import Item
-    from memory_core.records import CallContext
 
 _TAGS = {
     "type": "array",

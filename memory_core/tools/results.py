@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, PathRefused
-from memory_core.records import AsOf, Document, Explanation, Hit, Related, to_camel, to_json
+from memory_core.records import AsOf, Document, Explanation, Fallback, Hit, Related, SearchResult, to_camel, to_json
 from memory_core.text.messages import replace_surrogates
 from memory_core.tools import append, items
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from memory_core.records import Fallback, SearchResult
 
 log = logging.getLogger(__name__)
 

@@ -8,16 +8,20 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.errors import InvalidArgument
+from memory_core.records import Access, Query, RelatedQuery
+from memory_core.search.passages import SHARED
 from memory_core.text.dates import parse_day, parse_instant
 from memory_core.text.messages import replace_surrogates
+from memory_core.text.names import make_key
+from memory_core.text.terms import asks_for_several
 from memory_core.tools import items
 from memory_core.tools.append import APPEND
 from memory_core.tools.arguments import Schema, make_optional, make_tool
+from memory_core.tools.results import describe_tool
 
 if TYPE_CHECKING:
     from memory_core.config.agent import AgentConfig
     from memory_core.config.settings import QuerySettings
-    from memory_core.records import Access, Query, RelatedQuery
 
 Form = Literal["bare", "openai", "anthropic", "mcp"]
 
@@ -176,8 +180,6 @@ def to_form(schema: Schema, form: Form) -> dict[str, Any]:
     described = {"name": schema["name"], "description": schema["description"]}
     if form == "anthropic":
         return described | {"input_schema": schema["parameters"]}
-    from memory_core.tools.results import describe_tool
-
     name = ALIASES.get(schema["name"], schema["name"])
     return described | {"inputSchema": schema["parameters"]} | describe_tool(name)
 
@@ -188,8 +190,6 @@ def read_query(arguments: Mapping[str, Any], defaults: QuerySettings, *, deadlin
     Raises:
         InvalidArgument: A date is not valid, or `after` is later than `before`.
     """
-    from memory_core.records import Query
-
     days = (parse_day(arguments[name], name) if name in arguments else None for name in ("after", "before"))
     after, before = days
     if after and before and after > before:
@@ -216,9 +216,6 @@ def _choose_count(text: str, defaults: QuerySettings) -> int:
 
     From `SHARED` hits on, more hits share the same characters; fewer would not, and stay as they are.
     """
-    from memory_core.search.passages import SHARED
-    from memory_core.text.terms import asks_for_several
-
     most = defaults.max_results
     return min(most * 3 // 2, MOST_RESULTS) if most >= SHARED and asks_for_several(text) else most
 
@@ -229,8 +226,6 @@ def read_related(arguments: Mapping[str, Any]) -> RelatedQuery:
     Raises:
         InvalidArgument: The name holds no word.
     """
-    from memory_core.records import RelatedQuery
-
     most = arguments.get("maxResults")
     name = _read_name(arguments, "name")
     return RelatedQuery(name=name) if most is None else RelatedQuery(name=name, max_results=int(most))
@@ -244,8 +239,6 @@ def _read_name(arguments: Mapping[str, Any], argument: str) -> str | None:
     """
     if argument not in arguments:
         return None
-    from memory_core.text.names import make_key
-
     name = replace_surrogates(str(arguments[argument]))
     if not make_key(name):
         raise InvalidArgument(argument, f"{name!r} holds no word", action="name a person, a project or a thing")

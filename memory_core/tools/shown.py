@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from memory_core.atomic import locked, replace_file
+from memory_core.text.paragraphs import fingerprint_recalled
 
 SESSIONS = 64  # kept: those that were shown something last
 TEXTS = 300  # of one session whose fingerprints nobody has asked for: those of some fifty searches
@@ -48,8 +49,6 @@ class Shown:
         """Record that texts have been shown in a session."""
         key = session_key or ""
         if self._folder is not None:
-            from memory_core.text.paragraphs import fingerprint_recalled
-
             if found := fingerprint_recalled(texts):
                 self._add_to_file(self._folder, key, found)
             return
@@ -76,8 +75,6 @@ class Shown:
 
     def _find_fingerprints(self, key: str) -> list[str]:
         """Return the fingerprints of a session; texts are cut and hashed only now, since sessions search more than they write."""
-        from memory_core.text.paragraphs import fingerprint_recalled
-
         for text in self._texts.pop(key, ()):
             self._sessions[key] = _join(self._sessions[key], fingerprint_recalled([text]))
         return self._sessions.get(key, [])

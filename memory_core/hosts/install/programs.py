@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from memory_core.__about__ import __version__, explain_install
+from memory_core.config.editing import find_entry, read_document
 from memory_core.config.environment import expand_home, find_home
 from memory_core.config.settings import SLOT_ID
 from memory_core.errors import MemoryCoreError
@@ -105,8 +106,6 @@ def find_problem(name: str, home: Path) -> str:
 
 
 def _read_command(part: Part, text: str) -> str:
-    from memory_core.config.editing import find_entry, read_document
-
     if isinstance(part, Elements):
         return ""
     if isinstance(part, OwnFile):
