@@ -35,22 +35,25 @@ ACTIONS: dict[record.Action, str] = {
 @click.option("--dry-run", is_flag=True, help="only show what would be done, as without --yes")
 @click.option("--undo", is_flag=True, help="remove all that adopt has written")
 @click.pass_obj
-def adopt(options: Options, *, path: str | None, copy: bool, yes: bool, dry_run: bool, undo: bool) -> int:
+def adopt(options: Options, *, path: str | None, copy: bool, yes: bool, dry_run: bool, undo: bool) -> None:
     """Find notes of other programs, and search them where they lie, or copy them."""
     if dry_run and yes:
         raise InvalidArgument("--dry-run", "and --yes exclude each other")
     if undo:
-        return _undo(options, _find_state_dir(options))
+        _undo(options, _find_state_dir(options))
+        return
     homes = find_homes(path)
     if not homes:
-        return _report_nothing(options)
+        _report_nothing(options)
+        return
     source = ConfigSource(options.config, workspace=options.workspace, state_dir=options.state_dir)
     config = source.current().agent(options.agent)
     if not options.json:
         _print_homes(homes)
     if copy:
-        return _copy(options, path, homes, config, yes=yes)
-    return _serve(options, path, homes, config, yes=yes)
+        _copy(options, path, homes, config, yes=yes)
+        return
+    _serve(options, path, homes, config, yes=yes)
 
 
 def _find_state_dir(options: Options) -> Path:
@@ -58,13 +61,12 @@ def _find_state_dir(options: Options) -> Path:
     return load_config({}, state_dir=options.state_dir).agent(options.agent).state_dir
 
 
-def _report_nothing(options: Options) -> int:
+def _report_nothing(options: Options) -> None:
     if options.json:
         output.print_json({"homes": []})
     else:
         print("Nothing was found in the usual places.")
         print("Name a folder of Markdown, a vault or a mem0 export: memory-core adopt PATH")
-    return 0
 
 
 def _print_homes(homes: Sequence[Home]) -> None:
@@ -77,18 +79,18 @@ def _print_homes(homes: Sequence[Home]) -> None:
         output.complain(output.describe_failure(failure))
 
 
-def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: AgentConfig, *, yes: bool) -> int:
+def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: AgentConfig, *, yes: bool) -> None:
     unserved = [home.title for home in homes if not home.served]
     path = find_adopted_config(config.state_dir)
     if not yes:
         if options.json:
             output.print_json({"homes": [_to_plain(home) for home in homes], "config": path, "changed": False})
-            return 0
+            return
         print("\nNothing has been changed.")
         if len(unserved) < len(homes):
             print(f"To search these notes where they lie:  {_format_command(asked)} --yes")
         print(f"To copy them into a workspace:         {_format_command(asked)} --copy")
-        return 0
+        return
     if len(unserved) == len(homes):
         raise InvalidArgument("PATH", f"a {unserved[0]} is no Markdown; add --copy, which writes it as Markdown")
     workspace = Path(config.workspace) if options.workspace else None
@@ -97,7 +99,7 @@ def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: A
         changed = record.write_config(adoption, config.state_dir)
     if options.json:
         output.print_json({"homes": [_to_plain(home) for home in homes], "config": path, "changed": changed})
-        return 0
+        return
     print(f"\n{'Written' if changed else 'Nothing to change in'}: {path}")
     served = load_config(path, state_dir=config.state_dir).agent(options.agent)
     print("It holds in every folder, wherever neither --config nor --workspace is given.")
@@ -107,10 +109,9 @@ def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: A
     if options.config:
         output.complain(f"--config names {options.config}, which does not list these notes", "leave --config out")
     print("Next: memory-core index" if changed else "")
-    return 0
 
 
-def _copy(options: Options, asked: str | None, homes: Sequence[Home], config: AgentConfig, *, yes: bool) -> int:
+def _copy(options: Options, asked: str | None, homes: Sequence[Home], config: AgentConfig, *, yes: bool) -> None:
     workspace = Path(config.workspace)
     if not workspace.is_dir():
         problem = ConfigProblem("", "there is no such workspace to copy into")
@@ -123,7 +124,7 @@ def _copy(options: Options, asked: str | None, homes: Sequence[Home], config: Ag
         steps = record.plan_copies(record.load_record(config.state_dir), homes, workspace)
     if options.json:
         output.print_json({"steps": [_describe(step) for step in steps], "changed": yes})
-        return 0
+        return
     _print_steps(steps, workspace)
     counts = Counter(step.action for step in steps)
     done = ", ".join(f"{counts[action]} {words}" for action, words in ACTIONS.items() if counts[action])
@@ -132,7 +133,6 @@ def _copy(options: Options, asked: str | None, homes: Sequence[Home], config: Ag
         print("Next: memory-core index" if counts["copy"] + counts["update"] else "")
     else:
         print(f"\nNothing has been changed. To copy:  {_format_command(asked)} --copy --yes")
-    return 0
 
 
 def _print_steps(steps: Sequence[record.CopyStep], workspace: Path) -> None:
@@ -162,18 +162,17 @@ def _format_command(path: str | None) -> str:
     return " ".join(["memory-core adopt", *([shlex.quote(path)] if path else [])])
 
 
-def _undo(options: Options, state_dir: Path) -> int:
+def _undo(options: Options, state_dir: Path) -> None:
     with record.change_record(state_dir) as adoption:
         removed, kept, indexed = record.undo(adoption, state_dir)
     if options.json:
         output.print_json({"removed": removed, "kept": kept, "indexed": indexed})
-        return 0
+        return
     if not removed and not kept:
         print("Nothing was adopted.")
-        return 0
+        return
     print(f"Removed {output.count(removed, 'file')} that `adopt` had written.")
     for sentence in kept:
         output.complain(sentence)
     if indexed:
         print("Next: memory-core index, which takes these notes out of the index")
-    return 0

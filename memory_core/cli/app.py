@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
 
@@ -115,6 +115,9 @@ with_sources = click.option(
     callback=_keep,
     help="what is searched, with commas: memory, workspace (all its .md files), sessions",
 )
+
+
+Run = TypeVar("Run", bound=Callable[..., int | None])
 
 
 class Argument(click.Argument):
@@ -237,12 +240,12 @@ APP = App(
 click.version_option(__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")(APP)
 
 
-def command(name: str) -> Callable[[Callable[..., int]], Command]:
-    """Make a function a command, whose help is the function's docstring and which returns the exit code."""
+def command(name: str) -> Callable[[Run], Command]:
+    """Make a function a command, whose help is the function's docstring and which returns the exit code, None for 0."""
     return click.command(name, cls=Command)
 
 
-def argument(name: str, *, help: str, **details: Any) -> Callable[[Callable[..., int]], Callable[..., int]]:  # noqa: A002
+def argument(name: str, *, help: str, **details: Any) -> Callable[[Run], Run]:  # noqa: A002
     """Add an argument to a command; see `click.argument`."""
     return click.argument(name, cls=Argument, help=help, **details)
 
@@ -263,8 +266,8 @@ def run(arguments: Sequence[str]) -> int:
         return shell_complete(APP, {}, PROGRAM, COMPLETION_VARIABLE, instruction)
     try:
         with APP.make_context(PROGRAM, list(arguments)) as context:
-            code: int = APP.invoke(context)
-            return code
+            code: int | None = APP.invoke(context)
+            return code or 0
     except click.exceptions.Exit as end:  # of --help and --version
         return end.exit_code
 

@@ -156,9 +156,8 @@ def _add_tools(rows: list[Row], agent: AgentConfig) -> list[Row]:
 @command("completion")
 @argument("shell", type=click.Choice(["bash", "zsh", "fish"]), metavar="SHELL", help="bash, zsh or fish")
 @click.pass_obj
-def completion(options: Options, *, shell: str) -> int:  # noqa: ARG001
+def completion(options: Options, *, shell: str) -> None:  # noqa: ARG001
     """Print a script that completes commands in a shell."""
     kind = get_completion_class(shell)
     assert kind is not None  # click knows all three
     print(kind(APP, {}, PROGRAM, COMPLETION_VARIABLE).source())
-    return 0

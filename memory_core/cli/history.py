@@ -21,7 +21,7 @@ from memory_core.errors import HistoryUnavailable, InvalidArgument, StoreError, 
 from memory_core.history import importing, notes
 from memory_core.history.git_log import find_content, is_under_git
 from memory_core.history.history import BEGIN_IT, NONE_YET, History, show
-from memory_core.history.holders import Remainder, find_files, find_held, find_holders, list_others, look_through
+from memory_core.history.holders import find_files, find_held, find_holders, list_others, look_through
 from memory_core.history.notes import NoteEvent, list_events, name_note
 from memory_core.history.store.purging import EDIT
 from memory_core.items.store.file import ItemsFile
@@ -77,11 +77,12 @@ def _complete_path(ctx: click.Context, param: click.Parameter, incomplete: str) 
 @command("history")
 @argument("path", required=False, shell_complete=_complete_path, help="path of the note; it may be gone by now")
 @click.pass_obj
-def list_versions(options: Options, *, path: str | None) -> int:
+def list_versions(options: Options, *, path: str | None) -> None:
     """List the versions of a note, or what changed last."""
     with _open_history(options) as (config, history):
         if path is None:
-            return _list_moments(options, history)
+            _list_moments(options, history)
+            return
         path = name_note(config, _read_path(path))
         rows = [_shape_event(event) for event in list_events(history, history.list_versions(path))]
     if not rows:
@@ -90,11 +91,10 @@ def list_versions(options: Options, *, path: str | None) -> int:
         )
     if options.json:
         output.print_json({"path": path, "versions": rows})
-        return 0
+        return
     for row in rows:
         changes = "" if row["event"] == "gone" else f"  +{row['added']} -{row['removed']} lines"
         output.write(f"{row['at']}  {row['event']:<7}{changes}")
-    return 0
 
 
 @command("diff")
@@ -102,7 +102,7 @@ def list_versions(options: Options, *, path: str | None) -> int:
 @click.option("--from", "begin", metavar="TIME", required=True, help="the earlier time, as of get --as-of")
 @click.option("--to", "until", metavar="TIME", help="the later time (the last sync)")
 @click.pass_obj
-def diff(options: Options, *, path: str, begin: str, until: str | None) -> int:
+def diff(options: Options, *, path: str, begin: str, until: str | None) -> None:
     """Show what differs in a note between two times."""
     start = parse_instant(begin, "--from")
     end = parse_instant(until, "--to") if until else None
@@ -123,17 +123,16 @@ def diff(options: Options, *, path: str, begin: str, until: str | None) -> int:
     lines = difflib.unified_diff(old, new, f"{path} {times[0]}", f"{path} {times[1]}", lineterm="", n=1)
     if options.json:
         output.print_json({"path": path, "from": times[0], "to": times[1], "diff": "\n".join(lines)})
-        return 0
+        return
     text = "\n".join(lines)
     output.write(text or f"{path} stood at {times[1]} as at {times[0]}.")
-    return 0
 
 
 @command("restore")
 @argument("path", help="path of the note; it may be gone by now")
 @click.option("--as-of", metavar="TIME", required=True, help="YYYY-MM-DD (its end), or a date and time")
 @click.pass_obj
-def restore(options: Options, *, path: str, as_of: str) -> int:
+def restore(options: Options, *, path: str, as_of: str) -> None:
     """Write a copy of a note as it stood beside it; the note itself is left alone."""
     instant = parse_instant(as_of, "--as-of")
     with _open_history(options) as (config, history):
@@ -144,10 +143,9 @@ def restore(options: Options, *, path: str, as_of: str) -> int:
         print(f"Written to {file}")
         if any(each.real_path == file.resolve() for each in list_files(config).files):
             output.print_aside("It is a note, too: searches find it until you move or delete it.")
-    return 0
 
 
-def _list_moments(options: Options, history: History) -> int:
+def _list_moments(options: Options, history: History) -> None:
     """List the last moments with the notes that changed in them."""
     extent = history.measure()
     changed = history.list_changes() if extent.moments else {}
@@ -161,10 +159,10 @@ def _list_moments(options: Options, history: History) -> int:
         output.print_json(
             {"moments": len(moments), "versions": extent.versions, "bytes": extent.size_bytes, "last": rows}
         )
-        return 0
+        return
     if not moments:
         output.complain(NONE_YET, BEGIN_IT)
-        return 0
+        return
     for row in rows:
         output.write(f"{row['at']}  {_shorten(row['notes'])}")
     since = show(moments[0].at)
@@ -172,7 +170,6 @@ def _list_moments(options: Options, history: History) -> int:
         f"{output.count(extent.versions, 'version')} of notes at {output.count(len(moments), 'moment')} since {since},"
         f" {extent.size_bytes:,} bytes"
     )
-    return 0
 
 
 def _shorten(paths: Any) -> str:
@@ -187,7 +184,7 @@ def _shape_event(event: NoteEvent) -> dict[str, Any]:
 
 @command("history import-git")
 @click.pass_obj
-def import_git(options: Options) -> int:
+def import_git(options: Options) -> None:
     """Let the history of a workspace under git begin with its commits; may be repeated."""
     with open_notes(options) as memory:
         config = memory.config()
@@ -198,7 +195,7 @@ def import_git(options: Options) -> int:
         done = importing.import_git(config)
     if options.json:
         output.print_json(done)
-        return 0
+        return
     if not done.commits:
         output.write("No commit before the first sync has changed a note.")
     else:
@@ -210,7 +207,6 @@ def import_git(options: Options) -> int:
         )
     for each in done.left_out:
         output.complain(f"left out: {each}")
-    return 0
 
 
 LEAST_CHARS = 2
@@ -243,7 +239,7 @@ def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
             if not history.exists():
                 history.measure()  # raises where the folder may not be entered
             found = history.deletions.find_text(text)
-            _refuse_in_use(memory, config, found, text)
+            _refuse_in_use(memory, config, found, text, wording)
             asides = _list_set_aside(config, history)
             if not options.json:
                 _show(history, found, asides)
@@ -281,8 +277,12 @@ def _drop_activity(config: AgentConfig, wording: Wording) -> None:
 def _warn_of_places(options: Options, config: AgentConfig, wording: Wording, text: str) -> bool:
     """Name the places that hold the text, too, and that this command does not change; return True if others have to be purged."""
     _warn_of_commits(config, wording)
-    others = _list_others(options, config)
-    left = _find_others(others, text)
+    known = open_source(options).current()
+    others = list_others(config, [known.agent(name) for name in known.agents])
+    left = [remainder for other in others for remainder in look_through(other, text)]
+    for each in left:
+        rest = f"history purge --match {shlex.quote(text)}" if each.command == "purge" else each.command
+        output.complain(each.problem, f"run: memory-core --agent {each.agent} {rest}")
     action = "delete or edit it, unless a command of its own deals with it"
     try:
         for file in find_files(config.state_dir, [config, *others], text, seconds=LOOK_SECONDS):
@@ -308,21 +308,7 @@ def _warn_of_commits(config: AgentConfig, wording: Wording) -> None:
             output.complain(f"commits of the workspace hold the text, such as in {quote_name(path)}", action)
 
 
-def _list_others(options: Options, config: AgentConfig) -> list[AgentConfig]:
-    known = open_source(options).current()
-    return list_others(config, [known.agent(name) for name in known.agents])
-
-
-def _find_others(others: list[AgentConfig], text: str) -> list[Remainder]:
-    """Return what other agents on this workspace hold of a text, and print it."""
-    found = [remainder for other in others for remainder in look_through(other, text)]
-    for each in found:
-        rest = f"history purge --match {shlex.quote(text)}" if each.command == "purge" else each.command
-        output.complain(each.problem, f"run: memory-core --agent {each.agent} {rest}")
-    return found
-
-
-def _refuse_in_use(memory: Memory, config: AgentConfig, found: list[Version], text: str) -> None:
+def _refuse_in_use(memory: Memory, config: AgentConfig, found: list[Version], text: str, wording: Wording) -> None:
     """Refuse while a note, a session log or an item that stands holds the text.
 
     Raises:
@@ -332,7 +318,6 @@ def _refuse_in_use(memory: Memory, config: AgentConfig, found: list[Version], te
     places += [
         f"{each.key.path} holds the text, as it was indexed" for each in found if each.until is None and not places
     ]
-    wording = Wording(text)
     items = [item.id for item in memory.items.export() if wording.stands_in(item.content)]
     places += [f"the item {each} holds the text: memory-core items forget {each}" for each in items]
     if places:

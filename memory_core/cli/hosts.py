@@ -35,7 +35,7 @@ from memory_core.sources.roots import describe_os_error
     help="serve at http://HOST:PORT/mcp (127.0.0.1:8765); elsewhere only with MEMORY_CORE_MCP_TOKEN set",
 )
 @click.pass_obj
-def mcp(options: Options, *, http: str | None) -> int:
+def mcp(options: Options, *, http: str | None) -> None:
     """Serve the memory tools to an MCP client over standard input and output, or HTTP."""
     saving = is_saving()
     kind = CopySlot if saving else MemorySlot
@@ -43,17 +43,17 @@ def mcp(options: Options, *, http: str | None) -> int:
     # A copy of a session that saves before a compaction writes the note of the day, never MEMORY.md.
     context = CallContext(agent=options.agent, main=False if saving else None)
     serve(slot, context, http=http)
-    return 0
 
 
 @command("install")
 @argument("host", required=False, help="the host; without it, all hosts are listed")
 @click.option("--dry-run", is_flag=True, help="only show what would be changed")
 @click.pass_obj
-def install(options: Options, *, host: str | None, dry_run: bool) -> int:
+def install(options: Options, *, host: str | None, dry_run: bool) -> None:
     """Put memory-core into the configuration of another host, such as codex."""
     if host is None:
-        return _list_programs(options)
+        _list_programs(options)
+        return
     program = _find_program(host)
     if program.serves:
         programs.check_server()
@@ -61,14 +61,14 @@ def install(options: Options, *, host: str | None, dry_run: bool) -> int:
     planned = changes.plan_install(parts)
     if not dry_run:
         changes.make_changes(planned, parts)
-    return _report(options, planned, f"memory-core is in place in {program.title}.", program.note, dry_run=dry_run)
+    _report(options, planned, f"memory-core is in place in {program.title}.", program.note, dry_run=dry_run)
 
 
 @command("uninstall")
 @argument("host", help="the host")
 @click.option("--dry-run", is_flag=True, help="only show what would be changed")
 @click.pass_obj
-def uninstall(options: Options, *, host: str, dry_run: bool) -> int:
+def uninstall(options: Options, *, host: str, dry_run: bool) -> None:
     """Take memory-core out of the configuration of another host."""
     program = _find_program(host)
     parts = program.plan(program.find_home(), programs.find_start())
@@ -78,7 +78,7 @@ def uninstall(options: Options, *, host: str, dry_run: bool) -> int:
     done = f"{program.title} is without memory-core."
     if planned and not dry_run and changes.are_in_place(parts):
         done = f"{program.title} has the entry for memory-core that it had before; to remove it, uninstall again."
-    return _report(options, planned, done, "Your notes and their index stay.", dry_run=dry_run)
+    _report(options, planned, done, "Your notes and their index stay.", dry_run=dry_run)
 
 
 def _find_program(name: str) -> programs.Program:
@@ -94,7 +94,7 @@ def list_options(options: Options) -> dict[str, str]:
     return given if options.agent == DEFAULT_AGENT else {**given, "agent": options.agent}
 
 
-def _list_programs(options: Options) -> int:
+def _list_programs(options: Options) -> None:
     rows = []
     for name, program in programs.PROGRAMS.items():
         home = program.find_home()
@@ -104,17 +104,16 @@ def _list_programs(options: Options) -> int:
         output.print_json(
             {"hosts": [{"host": name, "inPlace": state == "in place", "home": home} for name, state, home in rows]}
         )
-        return 0
+        return
     output.print_table([("host", "memory-core", "its configuration"), *rows])
     print("\nTo put memory-core into one of them:  memory-core install HOST --dry-run")
-    return 0
 
 
-def _report(options: Options, planned: Sequence[changes.FileChange], done: str, note: str, *, dry_run: bool) -> int:
+def _report(options: Options, planned: Sequence[changes.FileChange], done: str, note: str, *, dry_run: bool) -> None:
     if options.json:
         files = [{"path": change.path, "change": change.verb} for change in planned]  # their text may hold keys
         output.print_json({"changed": bool(planned) and not dry_run, "files": files})
-        return 0
+        return
     if dry_run:
         for change in planned:
             print(
@@ -124,13 +123,12 @@ def _report(options: Options, planned: Sequence[changes.FileChange], done: str, 
                 end="",
             )
         print("Nothing has been changed." if planned else "Nothing would change.")
-        return 0
+        return
     for change in planned:
         print(f"{change.verb:<8} {change.path}")
     print(done if planned else f"Nothing to do: {done}")
     if note and planned:
         print(note)
-    return 0
 
 
 def diagnose_hosts() -> list[Finding]:
@@ -213,7 +211,7 @@ def _start_index(options: Options) -> None:
     help="say the lines of a file instead of reading the terminal",
 )
 @click.pass_obj
-def chat(options: Options, *, base_url: str | None, model: str, context_window: int, script: Path | None) -> int:
+def chat(options: Options, *, base_url: str | None, model: str, context_window: int, script: Path | None) -> None:
     """Chat with a model that has this memory (the reference host)."""
     lines = None if script is None else _read_script(script)
     host = reference.open_host(
@@ -230,7 +228,6 @@ def chat(options: Options, *, base_url: str | None, model: str, context_window: 
             reference.play(host, lines)
         else:
             reference.converse(host)
-    return 0
 
 
 def _read_script(script: Path) -> list[str]:
@@ -248,12 +245,11 @@ def _read_script(script: Path) -> list[str]:
 )
 @click.option("--dry-run", is_flag=True, help="changes nothing: the command only shows the turn, which hosts run")
 @click.pass_obj
-def flush(options: Options, *, session: str, dry_run: bool) -> int:  # noqa: ARG001
+def flush(options: Options, *, session: str, dry_run: bool) -> None:  # noqa: ARG001
     """Show if a session would be asked to save notes before its compaction, and why."""
     with open_memory(options) as memory:
         shown = preview(memory.config(), session)
     output.print_record(shown, _print_preview, as_json=options.json)
-    return 0
 
 
 def _print_preview(facts: Mapping[str, Any]) -> None:

@@ -49,7 +49,7 @@ def _open(options: Options) -> Iterator[Items]:
 @click.pass_obj
 def list_items(
     options: Options, *, query: tuple[str, ...], scope: str | None, tags: tuple[str, ...], limit: int
-) -> int:
+) -> None:
     """List items, the one said last first; or those that answer a question, the best first."""
     with _open(options) as held:
         if not query:
@@ -63,18 +63,17 @@ def list_items(
                     print("No items yet.")
                 if len(found) < total and not tags:
                     output.print_aside(f"{len(found)} of {total} items; --limit shows more.")
-            return 0
+            return
         answer = held.query(" ".join(query), scope=scope, tags=tags, limit=limit)
     if options.json:
         output.print_json(answer)
-        return 0
+        return
     if answer.warning:
         output.complain(f"keywords answer alone: {answer.warning}")
     for hit in answer.hits:
         output.write(f"{hit.item.id}  {hit.score:.2f}  {_describe(hit.item)}")
     if not answer.hits:
         print("No matches.")
-    return 0
 
 
 @items.command("show")
@@ -112,7 +111,7 @@ def show(options: Options, *, item_id: str) -> int:
 @click.pass_obj
 def add(
     options: Options, *, text: tuple[str, ...], scope: str | None, tags: tuple[str, ...], kind: str, corrects: bool
-) -> int:
+) -> None:
     """Keep a short fact; the same fact is kept once."""
     with _open(options) as held:
         done = held.write(
@@ -121,7 +120,7 @@ def add(
         )  # fmt: skip
     if options.json:
         output.print_json(done)
-        return 0
+        return
     verb = "Known already, said once more" if done.outcome == "reinforced" else "Kept"
     output.write(f"{verb}: {done.item.id}  {_describe(done.item)}")
     if done.superseded:
@@ -130,7 +129,6 @@ def add(
         output.complain("no fact was found that it corrects", "`memory-core items list` shows the facts.")
     if done.warning:
         output.complain(f"it has no embedding yet: {done.warning}")
-    return 0
 
 
 @items.command("promote")
@@ -197,18 +195,17 @@ def forget(
 
 @items.command("export")
 @click.pass_obj
-def export(options: Options) -> int:
+def export(options: Options) -> None:
     """Print all items as JSON lines."""
     with _open(options) as held:
         for item in held.export():
             print(json.dumps(to_json(item), ensure_ascii=False))
-    return 0
 
 
 @items.command("import")
 @argument("file", type=click.Path(readable=False), help="JSON lines as `items export` prints them; - is standard input")
 @click.pass_obj
-def restore(options: Options, *, file: str) -> int:
+def restore(options: Options, *, file: str) -> None:
     """Add exported items; those that are there already are left as they are."""
     read = list(_read_items(file))
     with _open(options) as held:
@@ -217,7 +214,6 @@ def restore(options: Options, *, file: str) -> int:
         output.print_json({"read": len(read), "new": new})
     else:
         print(f"{new} of {len(read)} items were new.")
-    return 0
 
 
 def _print_items(items: Sequence[Item]) -> None:

@@ -102,20 +102,19 @@ def _read_input() -> str:
 @click.option("--force", is_flag=True, help="rebuild the whole index")
 @with_sources
 @click.pass_obj
-def index(options: Options, *, force: bool) -> int:
+def index(options: Options, *, force: bool) -> None:
     """Index what has changed in the notes; `reindex` is another name for it."""
     with open_notes(options) as memory, output.show_progress() as progress:
         report = sync_notes(memory, force=force, progress=progress)
         output.print_record(report, output.print_report, as_json=options.json)
         if not report.files:
             app.explain_empty(memory)
-    return 0
 
 
 @command("watch")
 @with_sources
 @click.pass_obj
-def watch(options: Options) -> int:
+def watch(options: Options) -> None:
     """Index what changes in the notes, until interrupted."""
     with open_notes(options) as memory, output.show_progress() as progress:
         output.print_report(memory.sync(progress=progress))
@@ -135,7 +134,6 @@ def watch(options: Options) -> int:
                 seen = status
         except KeyboardInterrupt:
             output.print_aside("")
-    return 0
 
 
 @command("status")
@@ -186,7 +184,7 @@ def doctor(options: Options) -> int:
 @click.option("--session", metavar="KEY", help="only what this session did")
 @click.option("--limit", type=int, default=20, metavar="N", help="at most N lines (20)")
 @click.pass_obj
-def list_activity(options: Options, *, session: str | None, limit: int) -> int:
+def list_activity(options: Options, *, session: str | None, limit: int) -> None:
     """List what sessions stored, recalled, flushed and forgot, the latest first."""
     if limit < 1:
         raise InvalidArgument("--limit", f"expected 1 or more, not {limit}")
@@ -195,7 +193,7 @@ def list_activity(options: Options, *, session: str | None, limit: int) -> int:
         enabled = memory.config().search.activity.enabled
     if options.json:
         output.print_json({"enabled": enabled, "activity": found})
-        return 0
+        return
     for entry in found:
         facts = [entry.by, *([entry.outcome] if entry.outcome else []), *([entry.session] if entry.session else [])]
         places = ", ".join(entry.places) + (" ..." if entry.count > len(entry.places) else "")
@@ -204,7 +202,6 @@ def list_activity(options: Options, *, session: str | None, limit: int) -> int:
         output.print_aside("The log is off; memorySearch.activity.enabled turns it on.")
     elif not found:
         output.print_aside("No activity yet." if session is None else f"No activity of session {session}.")
-    return 0
 
 
 def sync_notes(memory: Memory, *, force: bool, progress: ProgressCallback | None) -> SyncReport:

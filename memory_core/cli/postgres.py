@@ -38,7 +38,7 @@ def _open(options: Options, dsn: str | None, schema: str | None) -> Operator:
 @_with_dsn
 @_with_schema
 @click.pass_obj
-def init(options: Options, *, dsn: str | None, schema: str | None) -> int:
+def init(options: Options, *, dsn: str | None, schema: str | None) -> None:
     """Make the schema and its roles on the server, or migrate them."""
     with closing(_open(options, dsn, schema)) as operator:
         applied = operator.init()
@@ -46,7 +46,6 @@ def init(options: Options, *, dsn: str | None, schema: str | None) -> int:
         output.print_json({"migrations": applied})
     else:
         print(f"{output.count(applied, 'migration')} applied" if applied else "the schema is up to date")
-    return 0
 
 
 @postgres.command("grant")
@@ -56,7 +55,7 @@ def init(options: Options, *, dsn: str | None, schema: str | None) -> int:
 @_with_dsn
 @_with_schema
 @click.pass_obj
-def grant(options: Options, *, role: str, tenant: str, write: bool, dsn: str | None, schema: str | None) -> int:
+def grant(options: Options, *, role: str, tenant: str, write: bool, dsn: str | None, schema: str | None) -> None:
     """Let a role read a tenant; the tenant is made when it is new."""
     with closing(_open(options, dsn, schema)) as operator:
         operator.grant(role, tenant, write=write)
@@ -64,7 +63,6 @@ def grant(options: Options, *, role: str, tenant: str, write: bool, dsn: str | N
         output.print_json({"role": role, "tenant": tenant, "write": write})
     else:
         print(f"{role} may {'read and write' if write else 'read'} {tenant}")
-    return 0
 
 
 @postgres.command("revoke")
@@ -73,7 +71,7 @@ def grant(options: Options, *, role: str, tenant: str, write: bool, dsn: str | N
 @_with_dsn
 @_with_schema
 @click.pass_obj
-def revoke(options: Options, *, role: str, tenant: str, dsn: str | None, schema: str | None) -> int:
+def revoke(options: Options, *, role: str, tenant: str, dsn: str | None, schema: str | None) -> None:
     """End a role's right to a tenant."""
     with closing(_open(options, dsn, schema)) as operator:
         ended = operator.revoke(role, tenant)
@@ -81,14 +79,13 @@ def revoke(options: Options, *, role: str, tenant: str, dsn: str | None, schema:
         output.print_json({"role": role, "tenant": tenant, "revoked": ended})
     else:
         print(f"{role} {'may no longer see' if ended else 'was no member of'} {tenant}")
-    return 0
 
 
 @postgres.command("status")
 @_with_dsn
 @_with_schema
 @click.pass_obj
-def show_status(options: Options, *, dsn: str | None, schema: str | None) -> int:
+def show_status(options: Options, *, dsn: str | None, schema: str | None) -> None:
     """Show the tenants on the server, their sizes and members."""
     with closing(_open(options, dsn, schema)) as operator:
         summary = operator.summarise()
@@ -96,7 +93,6 @@ def show_status(options: Options, *, dsn: str | None, schema: str | None) -> int
         output.print_json(summary)
     else:
         _print_summary(summary)
-    return 0
 
 
 def _print_summary(summary: ServerSummary) -> None:

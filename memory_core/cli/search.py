@@ -31,7 +31,7 @@ NAMES = 30  # that are listed where no number is asked for
 KINDS = {"note": "note", "tag": "tag", "link": "linked, without a note", "found": "looks like a name"}
 
 
-def _with_limits(most: str, least: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def _with_limits(most: str, least: str) -> Callable[[app.Run], app.Run]:
     """Add the options that limit a search, with what `--max-results` and `--min-score` do."""
     limits = (
         click.option("--max-results", type=int, metavar="N", help=f"{most}, 1 to 100"),
@@ -86,7 +86,7 @@ def _finish_sync(memory: Memory, backend: str) -> bool:
 @_with_limits("as if N hits were asked for", "as if the gate were X")
 @with_sources
 @click.pass_obj
-def explain(options: Options, /, *, query: tuple[str, ...], **limits: Any) -> int:
+def explain(options: Options, /, *, query: tuple[str, ...], **limits: Any) -> None:
     """Tell why a search finds what it finds, and why it does not find one note or line."""
     question, place = _split_words(query)
     for name in ("after", "before"):
@@ -98,11 +98,10 @@ def explain(options: Options, /, *, query: tuple[str, ...], **limits: Any) -> in
             app.explain_empty(memory)
     if options.json:
         output.print_json(found)
-        return 0
+        return
     if found.warning:
         output.complain(found.warning, found.action)
     output.write(describe_search(found))
-    return 0
 
 
 def _split_words(words: Sequence[str]) -> tuple[str, str | None]:
@@ -121,7 +120,7 @@ def _split_words(words: Sequence[str]) -> tuple[str, str | None]:
 @click.option("--port", type=int, default=0, metavar="N", help="port to serve on; a free one without it")
 @with_sources
 @click.pass_obj
-def inspect(options: Options, *, port: int) -> int:
+def inspect(options: Options, *, port: int) -> None:
     """Serve a page on this machine that shows searches, their reasons, notes and the index."""
     from memory_core.config.agent import explain_off
     from memory_core.hosts.inspect.application import serve
@@ -141,7 +140,6 @@ def inspect(options: Options, *, port: int) -> int:
 
     with suppress(KeyboardInterrupt), Memory(app.open_source(options), agent=options.agent) as memory:
         serve(memory, port, announce)
-    return 0
 
 
 def describe_search(found: records.Explanation) -> str:
@@ -257,7 +255,7 @@ def _ordinal(number: int) -> str:
 @click.option("--max-results", type=int, metavar="N", help="show at most N entries of each list, 1 to 100")
 @with_sources
 @click.pass_obj
-def related(options: Options, *, name: tuple[str, ...], max_results: int | None) -> int:
+def related(options: Options, *, name: tuple[str, ...], max_results: int | None) -> None:
     """Tell where notes link to a name and mention it, and what stands beside it."""
     asked = " ".join(name).strip() if name else None
     if asked == "":
@@ -271,13 +269,12 @@ def related(options: Options, *, name: tuple[str, ...], max_results: int | None)
             app.explain_empty(memory)
     if options.json:
         output.print_json(found)
-        return 0
+        return
     if found.warning:
         output.complain(found.warning, found.action)
     if found.stale:
         output.complain("the index lacks some notes, or their last changes", output.INDEX_IT)
     output.write(describe_related(found))
-    return 0
 
 
 def describe_related(found: records.Related) -> str:
