@@ -16,12 +16,12 @@ import click
 
 from memory_core.__about__ import __version__
 from memory_core.cli import output
+from memory_core.config.load import ConfigSource
 from memory_core.config.resolution import find_current_folder, make_absolute
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import ConfigError, ConfigProblem
 
 if TYPE_CHECKING:
-    from memory_core.config.load import ConfigSource
     from memory_core.plugin.memory import Memory
 
 PROGRAM = "memory-core"
@@ -274,8 +274,6 @@ def run(arguments: Sequence[str]) -> int:
 
 def open_source(options: Options) -> ConfigSource:
     """Return the configuration that the options name."""
-    from memory_core.config.load import ConfigSource
-
     workspace: str | Path | None = options.workspace
     overrides = {}
     if options.sources:
@@ -288,7 +286,6 @@ def open_source(options: Options) -> ConfigSource:
 
 def open_memory(options: Options) -> Memory:
     """Open the memory that the options name; a command resolves its configuration once."""
-    from memory_core.config.load import ConfigSource
     from memory_core.plugin.memory import Memory
 
     memory = Memory(ConfigSource(open_source(options).current()), agent=options.agent)

@@ -183,12 +183,9 @@ def _plan_openclaw(home: Path, start: Start) -> list[Part]:
     return [Entry(path, ("mcp", "servers", SLOT_ID), _serve(start))]
 
 
-def _plan_nanobot(home: Path, start: Start) -> list[Part]:
-    return [Entry(home / "config.json", ("tools", "mcpServers", SLOT_ID), _serve(start))]
-
-
-def _plan_fastmcp(home: Path, start: Start) -> list[Part]:
-    return [Entry(home / "mcp.json", ("mcpServers", SLOT_ID), _serve(start))]
+def _plan_entry(file: str, *keys: str) -> Callable[[Path, Start], list[Part]]:
+    """Return the plan of a host that starts the server by one entry in a file of its home."""
+    return lambda home, start: [Entry(home / file, (*keys, SLOT_ID), _serve(start))]
 
 
 def _plan_hermes(home: Path, start: Start) -> list[Part]:
@@ -235,8 +232,10 @@ PROGRAMS: Mapping[str, Program] = {
         _plan_openclaw,
         "OpenClaw's own memory plugin stays as it is; a Gateway that is running has to be restarted.",
     ),
-    "nanobot": Program("nanobot", partial(find_folder_of, "", ".nanobot"), _plan_nanobot),
-    "fastmcp": Program("FastMCP", Path.cwd, _plan_fastmcp, "The entry holds in this folder."),
+    "nanobot": Program(
+        "nanobot", partial(find_folder_of, "", ".nanobot"), _plan_entry("config.json", "tools", "mcpServers")
+    ),
+    "fastmcp": Program("FastMCP", Path.cwd, _plan_entry("mcp.json", "mcpServers"), "The entry holds in this folder."),
     "hermes": Program(
         "Hermes",
         partial(find_folder_of, "HERMES_HOME", ".hermes"),

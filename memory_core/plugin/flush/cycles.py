@@ -17,16 +17,8 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryCoreError, SessionsUnusable
-from memory_core.plugin.flush.policy import (
-    FlushTurn,
-    Session,
-    WallClock,
-    compute_threshold,
-    plan_flush,
-    should_flush,
-    to_count,
-    utc_now,
-)
+from memory_core.plugin.flush import policy
+from memory_core.plugin.flush.policy import FlushTurn, Session, WallClock, to_count, utc_now
 from memory_core.records import CallContext
 from memory_core.sources import sessions_json
 from memory_core.sources.sessions_json import Entry
@@ -297,11 +289,11 @@ def preview(config: AgentConfig, named: str) -> dict[str, Any]:
         SessionsUnusable: The `sessions.json` cannot be read.
     """
     session = count(_find(config, named), config, write=False)
-    decision = should_flush(session, config)
-    turn = plan_flush(session, config) if decision.due else None
+    decision = policy.should_flush(session, config)
+    turn = policy.plan_flush(session, config) if decision.due else None
     transcript = Path(session.transcript) if session.transcript and Path(session.transcript).is_file() else None
     window: object = session.context_window  # as `sessions.json` has it, which may be anything
-    threshold = compute_threshold(window, config.compaction) if isinstance(window, int) and window > 0 else None
+    threshold = policy.compute_threshold(window, config.compaction) if isinstance(window, int) and window > 0 else None
     return {
         "session": session.key,
         "transcript": transcript,
