@@ -131,7 +131,7 @@ def _use_items(call: ToolCall) -> dict[str, Any]:
 
 def run(call: ToolCall) -> dict[str, Any]:
     """Run a tool, and record the call if it has succeeded; one that only looked around is no entry."""
-    result = _RUN[call.name](call)
+    result = RUN[call.name](call)
     if call.name in _DESCRIBE and "error" not in result:
         described = _DESCRIBE[call.name](result)
         if described is not None:
@@ -140,7 +140,7 @@ def run(call: ToolCall) -> dict[str, Any]:
     return result
 
 
-_RUN: Mapping[str, Callable[[ToolCall], dict[str, Any]]] = {
+RUN: Mapping[str, Callable[[ToolCall], dict[str, Any]]] = {
     schemas.SEARCH["name"]: _search,
     schemas.GET["name"]: _get,
     APPEND["name"]: _append,
