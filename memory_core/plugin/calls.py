@@ -27,7 +27,7 @@ from memory_core.sources.redaction import redact
 from memory_core.sources.roots import MAKE_IT, find_workspace_problem
 from memory_core.text.dates import parse_instant
 from memory_core.tools import items, results, schemas, scope
-from memory_core.tools.append import APPEND, Writing, memory_append
+from memory_core.tools.append import APPEND, memory_append
 from memory_core.tools.arguments import read_citation
 from memory_core.tools.shown import Shown
 
@@ -104,7 +104,8 @@ def _get(call: ToolCall) -> dict[str, Any]:
 
 def _append(call: ToolCall) -> dict[str, Any]:
     config, context = call.config, call.context
-    writing = Writing(
+    return memory_append(
+        call.arguments,
         workspace=config.workspace,
         state_dir=config.state_dir,
         today=call.today(),
@@ -113,7 +114,6 @@ def _append(call: ToolCall) -> dict[str, Any]:
         # What was found in a daily note may well be promoted to long-term memory, when the model says so.
         recalled=frozenset() if call.arguments.get("target") == "longterm" else call.shown.of(context.session_key),
     )
-    return memory_append(call.arguments, writing)
 
 
 def _use_items(call: ToolCall) -> dict[str, Any]:

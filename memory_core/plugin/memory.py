@@ -365,7 +365,7 @@ class Memory:
         self._recall.forget_session(session_key)
 
     def recalled(self, session_key: str | None) -> frozenset[str]:
-        """Return fingerprints of what memory_search has shown in a session; see `append.Writing`."""
+        """Return fingerprints of what memory_search has shown in a session; see `memory_append`."""
         return self._recalled.of(session_key)
 
     def allows(self, context: CallContext, config: AgentConfig | None = None) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -47,11 +46,21 @@ PINNED_APPEND = make_tool(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Writing:
-    """The permissions of one call of `memory_append`.
+def memory_append(
+    arguments: Mapping[str, Any],
+    *,
+    workspace: Path,
+    state_dir: Path,
+    today: date,
+    access: Access = "rw",
+    longterm: bool = False,
+    pinned: str | None = None,
+    recalled: frozenset[str] = frozenset(),
+) -> dict[str, Any]:
+    """Run the tool.
 
-    Attributes:
+    Args:
+        arguments: `text` and perhaps `target`, as the schema allows them.
         workspace: The folder of the notes.
         state_dir: The folder of the lock and the journal.
         today: The date in the user's timezone; names the daily note.
@@ -59,82 +68,34 @@ class Writing:
         longterm: True if MEMORY.md may be written: in a main private session.
         pinned: In a flush turn, `FlushTurn.target`: the only note that is written; else None.
         recalled: Fingerprints of the passages that the session has been shown.
-    """
-
-    workspace: Path
-    state_dir: Path
-    today: date
-    access: Access = "rw"
-    longterm: bool = False
-    pinned: str | None = None
-    recalled: frozenset[str] = frozenset()
-
-
-def memory_append(arguments: Mapping[str, Any], writing: Writing) -> dict[str, Any]:
-    """Run the tool.
-
-    Args:
-        arguments: `text` and perhaps `target`, as the schema allows them.
-        writing: The permissions of this call.
 
     Returns:
         `{path, status, appended, skipped?, startLine?, endLine?}`: status is "appended" or "nothing new", appended and
         skipped count paragraphs, and the lines are those that were added.
 
     Raises:
+        InvalidArgument: An argument is wrong.
         PathRefused: The session may not write there.
         MemoryCoreError: As `writer.append`.
     """
     text, target = arguments.get("text"), arguments.get("target")
     if not isinstance(text, str):
         raise InvalidArgument("text", f"expected a string, not {type(text).__name__}")
-    done = writer.append(
-        text,
-        path=choose_path(target, writing),
-        workspace=writing.workspace,
-        state_dir=writing.state_dir,
-        recalled=writing.recalled,
-    )
-    return _shape(done)
-
-
-def choose_path(target: object, writing: Writing) -> str:
-    """Return the note that a target names; None is the usual one.
-
-    Raises:
-        InvalidArgument: The target does not exist.
-        PathRefused: The session may not write there.
-    """
     if target not in (None, "daily", "longterm"):
         raise InvalidArgument("target", f'expected "daily" or "longterm", not {target!r}')
-    if writing.access != "rw":
-        raise PathRefused(
-            "memory_append",
-            "this session may not write in the workspace",
-            action="use a session with workspaceAccess rw",
-        )
-    if writing.pinned is not None:
-        if target == "longterm":
-            raise PathRefused(
-                writer.longterm_path(writing.workspace),
-                f"in this turn only {writing.pinned} is written",
-                action="leave the target out",
-            )
-        return writing.pinned
-    if target != "longterm":
-        return writer.daily_path(writing.today)
-    path = writer.longterm_path(writing.workspace)
-    if not writing.longterm:
-        raise PathRefused(path, "is written in the main private session only", action='Use the target "daily".')
-    return path
-
-
-def _shape(done: writer.Appended) -> dict[str, Any]:
-    shaped: dict[str, Any] = {
-        "path": done.path,
-        "status": "appended" if done.paragraphs else "nothing new",
-        "appended": len(done.paragraphs),
-    }
+    if access != "rw":
+        reason, action = "this session may not write in the workspace", "use a session with workspaceAccess rw"
+        raise PathRefused("memory_append", reason, action=action)
+    path = pinned or writer.daily_path(today)
+    if target == "longterm":
+        path = writer.longterm_path(workspace)
+        if pinned is not None:
+            raise PathRefused(path, f"in this turn only {pinned} is written", action="leave the target out")
+        if not longterm:
+            raise PathRefused(path, "is written in the main private session only", action='Use the target "daily".')
+    done = writer.append(text, path=path, workspace=workspace, state_dir=state_dir, recalled=recalled)
+    status = "appended" if done.paragraphs else "nothing new"
+    shaped: dict[str, Any] = {"path": done.path, "status": status, "appended": len(done.paragraphs)}
     if done.skipped:
         shaped["skipped"] = len(done.skipped)
     if done.paragraphs:

@@ -18,7 +18,7 @@ from memory_core.errors import PathRefused
 from memory_core.hookspecs import BACKENDS_GROUP
 from memory_core.plugin.memory import Memory, open_memory
 from memory_core.records import CallContext
-from memory_core.tools.append import Writing, memory_append
+from memory_core.tools.append import memory_append
 from memory_core.tools.results import shape_failure
 from tests.fakes.installed import install
 from tests.servers.loopback import openai_error
@@ -197,9 +197,15 @@ def fill_in(config: Any, place: Place) -> Any:
 
 @pytest.mark.parametrize("target", ["longterm", None])
 def test_the_action_of_a_pinned_append(place: Place, target: str | None) -> None:
-    writing = Writing(workspace=place.workspace, state_dir=place.state, today=TODAY, pinned="memory/2026-03-01.md")
+    pinned = "memory/2026-03-01.md"
     try:
-        result = memory_append({"text": "x", "target": target}, writing)
+        result = memory_append(
+            {"text": "x", "target": target},
+            workspace=place.workspace,
+            state_dir=place.state,
+            today=TODAY,
+            pinned=pinned,
+        )
     except PathRefused as error:
         result = shape_failure(error, "memory_append")
     assert result.get("action") == (None if target is None else "leave the target out")

@@ -32,6 +32,6 @@ def serve(slot: MemorySlot, context: CallContext, *, http: str | None = None) ->
 
         serve_stdio(slot, context)
     else:
-        from memory_core.hosts.mcp.http import Address, serve_http
+        from memory_core.hosts.mcp.http import parse_address, serve_http
 
-        serve_http(slot, context, Address.parse(http))
+        serve_http(slot, context, *parse_address(http))

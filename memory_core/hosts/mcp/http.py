@@ -10,9 +10,8 @@ import hmac
 import os
 import signal
 import sys
-from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -44,55 +43,38 @@ LOCAL_ONLY = TransportSecuritySettings(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
-    """A place to listen at.
+def parse_address(text: str) -> tuple[str, int]:
+    """Return host and port of `HOST:PORT`, `HOST`, `PORT` or `[IPV6]:PORT`; port 0 is any that is free.
 
-    Attributes:
-        host: A name or an IP address.
-        port: 0 for any that is free.
+    Raises:
+        InvalidArgument: It is none of these.
     """
-
-    host: str = "127.0.0.1"
-    port: int = PORT
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read `HOST:PORT`, `HOST`, `PORT` or `[IPV6]:PORT`.
-
-        Raises:
-            InvalidArgument: It is none of these.
-        """
-        wanted = f"127.0.0.1:{text}" if text.isdecimal() else text
-        try:
-            parts = urlsplit(f"//{wanted}")
-            host, port = parts.hostname, parts.port
-        except ValueError:
-            host = port = None
-        if not host or (parts.netloc != wanted) or "@" in wanted:
-            raise InvalidArgument("--http", f"expected HOST:PORT, such as 127.0.0.1:{PORT}, not {text!r:.80}")
-        return cls(host, PORT if port is None else port)
-
-    @property
-    def is_local(self) -> bool:
-        """True if only programs of this machine can reach it."""
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
-
-    def to_url(self, port: int) -> str:
-        """Return the URL for clients, with the port that was taken."""
-        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{port}{PATH}"
+    wanted = f"127.0.0.1:{text}" if text.isdecimal() else text
+    try:
+        parts = urlsplit(f"//{wanted}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or (parts.netloc != wanted) or "@" in wanted:
+        raise InvalidArgument("--http", f"expected HOST:PORT, such as 127.0.0.1:{PORT}, not {text!r:.80}")
+    return host, PORT if port is None else port
 
 
-def serve_http(slot: MemorySlot, context: CallContext, address: Address) -> None:
+def is_local(host: str) -> bool:
+    """Return True if only programs of this machine can reach a host."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def serve_http(slot: MemorySlot, context: CallContext, host: str, port: int) -> None:
     """Serve until SIGINT or SIGTERM; then close the slot.
 
     Raises:
         MemoryCoreError: The address cannot be used, or it is not local and no secret is set.
     """
-    app = make_application(slot, context, local=address.is_local, token=read_token(address))
+    app = make_application(slot, context, local=is_local(host), token=read_token(host))
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -102,12 +84,13 @@ def serve_http(slot: MemorySlot, context: CallContext, address: Address) -> None
         timeout_graceful_shutdown=LAST_ANSWERS_SECONDS,
     )
     try:
-        with listen(address.host, address.port) as listener:
+        with listen(host, port) as listener:
             for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises it again when it has ended its requests
                 signal.signal(number, lambda number, _: end_process(slot, 128 + number))
             slot.start()
             slot.session_started(context)
-            sys.stderr.write(f"memory-core: serving MCP at {address.to_url(listener.getsockname()[1])}\n")
+            name = f"[{host}]" if ":" in host else host
+            sys.stderr.write(f"memory-core: serving MCP at http://{name}:{listener.getsockname()[1]}{PATH}\n")
             sys.stderr.flush()
             uvicorn.Server(config).run(sockets=[listener])
     finally:
@@ -141,7 +124,7 @@ def make_application(slot: MemorySlot, context: CallContext, *, local: bool, tok
     return ask_for_token
 
 
-def read_token(address: Address) -> str:
+def read_token(host: str) -> str:
     """Return the secret that clients have to send; "" for none.
 
     Raises:
@@ -149,9 +132,9 @@ def read_token(address: Address) -> str:
     """
     token = os.environ.get(TOKEN_VARIABLE, "")
     advice = f"set {TOKEN_VARIABLE} to a secret of {MIN_TOKEN_CHARS} characters or more"
-    if not token and not address.is_local:
+    if not token and not is_local(host):
         raise MemoryCoreError(
-            f"{address.host} can be reached from other machines, whose users could read and write the notes",
+            f"{host} can be reached from other machines, whose users could read and write the notes",
             action=f"{advice}, which clients send as bearer token; or serve at 127.0.0.1",
         )
     if token and (len(token) < MIN_TOKEN_CHARS or not token.isascii() or not token.isprintable()):

@@ -27,7 +27,7 @@ from memory_core.plugin.flush.policy import FlushTurn
 from memory_core.records import CallContext
 from memory_core.text.messages import is_silent_reply
 from memory_core.tools import results
-from memory_core.tools.append import APPEND, Writing, memory_append
+from memory_core.tools.append import APPEND, memory_append
 
 if TYPE_CHECKING:
     from memory_core.plugin.memory import Memory
@@ -71,14 +71,15 @@ def make_flush_tools(
     turn: FlushTurn, config: AgentConfig, *, recalled: frozenset[str] = frozenset()
 ) -> dict[str, ToolFunction]:
     """Make the handlers of a turn's tools: `memory_append`, which here writes the turn's note only."""
-    writing = Writing(
+    append = partial(
+        memory_append,
         workspace=config.workspace,
         state_dir=config.state_dir,
         today=turn.day,
         pinned=turn.target,
         recalled=recalled,
     )
-    return {APPEND["name"]: lambda arguments: memory_append(arguments, writing)}
+    return {APPEND["name"]: append}
 
 
 def make_handlers(memory: Memory, config: AgentConfig, turn: FlushTurn) -> dict[str, ToolFunction]:

@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from memory_core.errors import InvalidArgument
-from memory_core.hosts.mcp.http import Address, make_application
+from memory_core.hosts.mcp.http import is_local, make_application, parse_address
 from memory_core.hosts.serving import listen
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
@@ -91,14 +91,14 @@ def test_a_page_of_the_server_itself_is_let_through(slot: MemorySlot) -> None:
     ],
 )
 def test_addresses(text: str, host: str, port: int, local: bool) -> None:
-    address = Address.parse(text)
-    assert (address.host, address.port, address.is_local) == (host, port, local)
+    assert parse_address(text) == (host, port)
+    assert is_local(host) == local
 
 
 @pytest.mark.parametrize("text", ["", ":80", "x:y", "x:99999", "http://x", "a/b", "a@b:1", "::1", "[::1", "99999"])
 def test_what_is_no_address_is_named(text: str) -> None:
     with pytest.raises(InvalidArgument, match="--http: expected HOST:PORT"):
-        Address.parse(text)
+        parse_address(text)
 
 
 def test_no_part_of_an_answer_waits_for_word_that_the_part_before_has_come() -> None:

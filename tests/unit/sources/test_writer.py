@@ -28,7 +28,7 @@ from memory_core.text.paragraphs import (
     select_new,
     split_paragraphs,
 )
-from memory_core.tools.append import APPEND, Writing, memory_append
+from memory_core.tools.append import APPEND, memory_append
 
 DAY = "memory/2026-11-21.md"
 
@@ -401,25 +401,23 @@ def test_a_write_that_the_system_cuts_short_is_completed(room: int, folders: Fol
 # The tool.
 
 
+Writing = dict[str, Any]  # what memory_append is told beside its arguments
+
+
 @pytest.fixture
 def writing(folders: Folders) -> Writing:
-    return Writing(workspace=folders.workspace, state_dir=folders.state_dir, today=date(2026, 11, 21))
-
-
-def changed(writing: Writing, **changes: Any) -> Writing:
-    facts = {name: getattr(writing, name) for name in Writing.__slots__}
-    return Writing(**{**facts, **changes})
+    return {"workspace": folders.workspace, "state_dir": folders.state_dir, "today": date(2026, 11, 21)}
 
 
 def test_the_tool_appends_to_todays_note(writing: Writing, folders: Folders) -> None:
-    assert memory_append({"text": "One.\n\nTwo."}, writing) == {
+    assert memory_append({"text": "One.\n\nTwo."}, **writing) == {
         "path": DAY,
         "status": "appended",
         "appended": 2,
         "startLine": 3,
         "endLine": 5,
     }
-    assert memory_append({"text": "Two.", "target": "daily"}, writing) == {
+    assert memory_append({"text": "Two.", "target": "daily"}, **writing) == {
         "path": DAY,
         "status": "nothing new",
         "appended": 0,
@@ -429,25 +427,25 @@ def test_the_tool_appends_to_todays_note(writing: Writing, folders: Folders) -> 
 
 def test_longterm_memory_needs_the_hosts_leave(writing: Writing) -> None:
     with pytest.raises(PathRefused, match="main private session"):
-        memory_append({"text": "One.", "target": "longterm"}, writing)
-    allowed = changed(writing, longterm=True)
-    assert memory_append({"text": "One.", "target": "longterm"}, allowed)["path"] == "MEMORY.md"
+        memory_append({"text": "One.", "target": "longterm"}, **writing)
+    allowed = {**writing, "longterm": True}
+    assert memory_append({"text": "One.", "target": "longterm"}, **allowed)["path"] == "MEMORY.md"
 
 
 def test_in_a_flush_turn_only_the_pinned_note_is_written(writing: Writing) -> None:
-    pinned = changed(writing, longterm=True, pinned="memory/2026-11-20.md")
-    assert memory_append({"text": "One."}, pinned)["path"] == "memory/2026-11-20.md"
-    assert memory_append({"text": "Two.", "target": "daily"}, pinned)["path"] == "memory/2026-11-20.md"
+    pinned = {**writing, "longterm": True, "pinned": "memory/2026-11-20.md"}
+    assert memory_append({"text": "One."}, **pinned)["path"] == "memory/2026-11-20.md"
+    assert memory_append({"text": "Two.", "target": "daily"}, **pinned)["path"] == "memory/2026-11-20.md"
     with pytest.raises(PathRefused, match="only memory/2026-11-20"):
-        memory_append({"text": "Three.", "target": "longterm"}, pinned)
+        memory_append({"text": "Three.", "target": "longterm"}, **pinned)
     with pytest.raises(PathRefused):
-        memory_append({"text": "Four."}, changed(writing, pinned="AGENTS.md"))
+        memory_append({"text": "Four."}, **{**writing, "pinned": "AGENTS.md"})
 
 
 @pytest.mark.parametrize("access", ["ro", "none"])
 def test_without_write_access_nothing_is_written(access: str, writing: Writing, folders: Folders) -> None:
     with pytest.raises(PathRefused, match="may not write"):
-        memory_append({"text": "One."}, changed(writing, access=access))
+        memory_append({"text": "One."}, **{**writing, "access": access})
     assert list(folders.workspace.iterdir()) == []
 
 
@@ -456,7 +454,7 @@ def test_without_write_access_nothing_is_written(access: str, writing: Writing, 
 )
 def test_bad_arguments_are_named(arguments: dict[str, Any], writing: Writing) -> None:
     with pytest.raises(InvalidArgument) as caught:
-        memory_append(arguments, writing)
+        memory_append(arguments, **writing)
     assert caught.value.argument in {"text", "target"}
 
 
