@@ -19,7 +19,6 @@ from memory_core.backends.selector import Selector
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, StoreError
 from memory_core.history.history import History
-from memory_core.history.notes import get_document
 from memory_core.plugin import explaining
 from memory_core.records import CallContext
 from memory_core.sources.activity import Action, Activity, append_entry, load_entries
@@ -97,6 +96,8 @@ def _get(call: ToolCall) -> dict[str, Any]:
     as_of = call.arguments.get("asOf", cited.as_of)
     if not as_of:
         return results.shape_document(call.selector.get(cited.path, first, lines))
+    from memory_core.history.notes import get_document
+
     with closing(History(call.config, writable=False)) as history:
         found = get_document(call.config, history, cited.path, parse_instant(as_of), from_line=first, lines=lines)
     return results.shape_document(found)

@@ -12,7 +12,6 @@ from memory_core.records import Access, Query, RelatedQuery
 from memory_core.search.passages import SHARED
 from memory_core.text.dates import parse_day, parse_instant
 from memory_core.text.messages import replace_surrogates
-from memory_core.text.names import make_key
 from memory_core.text.terms import asks_for_several
 from memory_core.tools import items
 from memory_core.tools.append import APPEND
@@ -239,6 +238,8 @@ def _read_name(arguments: Mapping[str, Any], argument: str) -> str | None:
     """
     if argument not in arguments:
         return None
+    from memory_core.text.names import make_key
+
     name = replace_surrogates(str(arguments[argument]))
     if not make_key(name):
         raise InvalidArgument(argument, f"{name!r} holds no word", action="name a person, a project or a thing")
