@@ -215,7 +215,6 @@ def hang(label: str, text: str) -> str:
     columns = find_columns()
     if columns is None:
         return label + text
-    import textwrap
 
     # A path stays in one piece, so that it can be copied.
     return textwrap.fill(

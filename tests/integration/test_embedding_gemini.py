@@ -25,7 +25,7 @@ from memory_core.errors import (
     RateLimited,
 )
 from memory_core.records import KeySources
-from tests.servers.clients import KEY, QUICK, agent_config, assert_right, collected, texts_of
+from tests.servers.clients import KEY, QUICK, agent_config, assert_right, check_gemini_task, collected, texts_of
 from tests.servers.gemini import GeminiServer, gemini_error
 from tests.servers.loopback import Reply, openai_error
 from tests.servers.openai import OpenAIServer
@@ -70,19 +70,7 @@ def test_gemini_takes_a_thousand_texts_in_ten_requests(gemini: GeminiServer, ope
 
 
 def test_gemini_is_told_the_task_and_the_dimensions(gemini: GeminiServer, opened: Open) -> None:
-    provider = opened("gemini", gemini.url, output_dimensionality=64)
-    collected(provider, ["a note"])
-    provider.embed_query("a question")
-
-    document, query = gemini.requests
-    assert document.path == "/v1beta/models/gemini-embedding-001:batchEmbedContents"
-    assert document.headers["x-goog-api-key"] == KEY
-    assert document.headers["x-team"] == "notes"
-    assert document.query == {}
-    assert document.json()["requests"][0]["taskType"] == "RETRIEVAL_DOCUMENT"
-    assert query.json()["requests"][0]["taskType"] == "RETRIEVAL_QUERY"
-    assert query.json()["requests"][0]["outputDimensionality"] == 64
-    assert provider.space.input_type == "RETRIEVAL_DOCUMENT"
+    check_gemini_task(gemini, opened("gemini", gemini.url, output_dimensionality=64))
 
 
 def test_gemini_has_3072_dimensions_by_default(gemini: GeminiServer, opened: Open) -> None:

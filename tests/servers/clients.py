@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memory_core.embeddings.protocols import EmbeddingProvider
+    from tests.servers.gemini import GeminiServer
 
 KEY = "sk-planted-7f3a9c1e5b"
 QUICK = Retries(first_seconds=0.01, longest_seconds=0.02, jitter_seconds=0.01, patience_seconds=2)
@@ -68,3 +69,19 @@ def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
     while not condition():
         assert time.monotonic() < end, "the condition did not come true in time"
         time.sleep(0.005)
+
+
+def check_gemini_task(server: GeminiServer, provider: EmbeddingProvider) -> None:
+    """Embed a note and a question in 64 dimensions, and check that Gemini is told the task, the dimensions and the key."""
+    collected(provider, ["a note"])
+    provider.embed_query("a question")
+
+    document, query = server.requests
+    assert document.path == "/v1beta/models/gemini-embedding-001:batchEmbedContents"
+    assert document.headers["x-goog-api-key"] == KEY
+    assert document.headers["x-team"] == "notes"
+    assert document.query == {}
+    assert document.json()["requests"][0]["taskType"] == "RETRIEVAL_DOCUMENT"
+    assert query.json()["requests"][0]["taskType"] == "RETRIEVAL_QUERY"
+    assert query.json()["requests"][0]["outputDimensionality"] == 64
+    assert provider.space.input_type == "RETRIEVAL_DOCUMENT"
