@@ -123,7 +123,9 @@ def _copy(options: Options, asked: str | None, homes: Sequence[Home], config: Ag
     else:
         steps = record.plan_copies(record.load_record(config.state_dir), homes, workspace)
     if options.json:
-        output.print_json({"steps": [_describe(step) for step in steps], "changed": yes})
+        names = ("action", "origin", "target", "reason")
+        shown = [{name: getattr(step, name) for name in names} for step in steps]
+        output.print_json({"steps": shown, "changed": yes})
         return
     _print_steps(steps, workspace)
     counts = Counter(step.action for step in steps)
@@ -141,10 +143,6 @@ def _print_steps(steps: Sequence[record.CopyStep], workspace: Path) -> None:
         target = step.target.relative_to(workspace)
         about = f"  ({step.reason})" if step.reason else ""
         print(f"{step.action:<6}  {shorten_home(step.origin)}  ->  {target}{about}")
-
-
-def _describe(step: record.CopyStep) -> dict[str, object]:
-    return {"action": step.action, "origin": step.origin, "target": step.target, "reason": step.reason}
 
 
 def _to_plain(home: Home) -> dict[str, object]:

@@ -115,7 +115,8 @@ class DialectReader:
         if "embedding" in raw:
             self.warnings.append("embedding: it is Orbit's table, which is read from a TOML file; it is left out")
         sections = self._read_document(raw)
-        sections.dialect = "toml" if syntax == "toml" else "json5-entries" if _is_newer(raw) else "json5"
+        is_newer = "entries" in _get_mapping(raw, "agents") or "search" in _get_mapping(raw, "memory")
+        sections.dialect = "toml" if syntax == "toml" else "json5-entries" if is_newer else "json5"
         return sections
 
     def read_flags(self, raw: Raw) -> Sections:
@@ -359,10 +360,6 @@ def _is_ours(raw: Raw) -> bool:
         or bool(_get_mapping(raw, "agents").keys() & {"defaults", "list", "entries"})
         or "providers" in _get_mapping(raw, "models")
     )
-
-
-def _is_newer(raw: Raw) -> bool:
-    return "entries" in _get_mapping(raw, "agents") or "search" in _get_mapping(raw, "memory")
 
 
 # Keys that hosts really have beside ours, however alike they look.

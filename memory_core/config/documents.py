@@ -65,7 +65,11 @@ def _read_bytes(path: Path) -> bytes:
         OSError: It cannot be read.
     """
     kind = path.stat().st_mode
-    pipe = stat.S_ISFIFO(kind) and _is_own(path)
+    is_own = str(path) == "/dev/stdin" or str(path.parent) in (
+        "/dev/fd",
+        "/proc/self/fd",
+    )  # a descriptor of this process
+    pipe = stat.S_ISFIFO(kind) and is_own
     if stat.S_ISDIR(kind):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(kind) and not pipe:
@@ -75,11 +79,6 @@ def _read_bytes(path: Path) -> bytes:
         return _read_to_end(descriptor, path)
     finally:
         os.close(descriptor)
-
-
-def _is_own(path: Path) -> bool:
-    """Return True for the name of a descriptor of this process."""
-    return str(path) == "/dev/stdin" or str(path.parent) in ("/dev/fd", "/proc/self/fd")
 
 
 def _read_to_end(descriptor: int, path: Path) -> bytes:

@@ -139,7 +139,8 @@ class Transcript:
     def add(self, message: Message) -> None:
         """Append a message to the context and to the file."""
         self.messages.append(message)
-        self.write({"type": "message", "message": _to_log_line(message)})
+        text = [{"type": "text", "text": message["content"]}]  # as session files have it
+        self.write({"type": "message", "message": {**message, "content": text}})
 
     def write(self, line: Mapping[str, Any]) -> None:
         """Append one line to the file."""
@@ -379,8 +380,3 @@ def _split(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
     while start > 0 and messages[start]["role"] != "user":
         start -= 1
     return list(messages[:start]), list(messages[start:])
-
-
-def _to_log_line(message: Message) -> Message:
-    """Return a message in the form of the session file: its text as a list of parts."""
-    return {**message, "content": [{"type": "text", "text": message["content"]}]}

@@ -75,22 +75,16 @@ def quote_notes(config: AgentConfig, context: CallContext, today: date, *, budge
     MEMORY.md is, it leaves half of the budget to daily notes that need it.
     """
     room = budget_chars - len(_DATA)
-    longterm = _find_longterm(config) if scope.is_main(context, config.agent) else None
+    names = roots.LONGTERM_NAMES if scope.is_main(context, config.agent) else ()
+    longterm = next(((name, text) for name in names if (text := _read(config, name))), None)
     half = room // 2 if longterm else 0
     mark = f"(cut; read the rest with {schemas.get_name(config, 'memory_get')})"
-    notes_of_days = [(path, _read(config, path)) for path in _list_daily(today)]
+    daily_paths = [f"{roots.NOTES_FOLDER}/{day.isoformat()}.md" for day in (today, today - timedelta(days=1))]
+    notes_of_days = [(path, _read(config, path)) for path in daily_paths]
     daily = _fit_notes(notes_of_days, room - half, keep_end=True, mark=mark)
     left = room - sum(len(part) + 2 for part in daily)
     parts = [*_fit_notes([longterm] if longterm else [], left, keep_end=False, mark=mark), *daily]
     return "\n\n".join([_DATA, *parts]) if parts else ""
-
-
-def _find_longterm(config: AgentConfig) -> tuple[str, str] | None:
-    return next(((name, text) for name in roots.LONGTERM_NAMES if (text := _read(config, name))), None)
-
-
-def _list_daily(today: date) -> Iterable[str]:
-    return (f"{roots.NOTES_FOLDER}/{day.isoformat()}.md" for day in (today, today - timedelta(days=1)))
 
 
 def _fit_notes(notes: Iterable[tuple[str, str]], room: int, *, keep_end: bool, mark: str) -> list[str]:

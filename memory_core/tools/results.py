@@ -37,12 +37,8 @@ def shape_failure(error: Exception, name: object) -> dict[str, Any]:
         name: The tool's name as the host gave it, for the log.
     """
     if not isinstance(error, MemoryCoreError):
-        error = explain_defect(error, _describe_tool(name))
+        error = explain_defect(error, f"memory tool {name!r:.80}" if isinstance(name, str) else "a memory tool")
     return make_encodable(shape_error(error, name))
-
-
-def _describe_tool(name: object) -> str:
-    return f"memory tool {name!r:.80}" if isinstance(name, str) else "a memory tool"
 
 
 def explain_defect(error: Exception, what: str) -> MemoryCoreError:

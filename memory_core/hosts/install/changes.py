@@ -124,7 +124,8 @@ def plan_install(parts: Iterable[Part]) -> list[FileChange]:
             continue
         path, suffix = part.path, part.path.suffix
         kept = _read(_kept(path))
-        with _explained(part, _advise_writing(part)):
+        advice = f"write it yourself: {'.'.join(part.keys)} = {json.dumps(part.value, ensure_ascii=False)}"
+        with _explained(part, advice):
             text = _decode(path, before)
             present = find_entry(read_document(text, suffix), part.keys)
             value = _merge(part, present)
@@ -319,10 +320,6 @@ def _remove_empty(folder: Path, root: Path) -> None:
         except OSError:  # something is in it
             return
         folder = folder.parent
-
-
-def _advise_writing(part: Entry | Elements) -> str:
-    return f"write it yourself: {'.'.join(part.keys)} = {json.dumps(part.value, ensure_ascii=False)}"
 
 
 @contextmanager
