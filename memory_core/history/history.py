@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable, HistoryUnavailable, MemoryCoreError, NotIndexed
@@ -49,8 +48,8 @@ class Extent:
     size_bytes: int
 
 
-class History:
-    """The history of one workspace. The constructor opens nothing. May be used from several threads.
+class History(HistoryStore):
+    """The history of one workspace, in its file. The constructor opens nothing. May be used from several threads.
 
     Args:
         config: The agent's.
@@ -64,11 +63,9 @@ class History:
     def __init__(self, config: AgentConfig, *, writable: bool = True, clock: Callable[[], float] = time.time) -> None:
         self._config = config
         self._settings = config.search.history
-        self._path = config.history_path
-        self._store = HistoryStore(config.history_path, writable=writable)
-        self._clock = clock
+        super().__init__(config.history_path, writable=writable, clock=clock)
         self._pruned = -math.inf
-        self.deletions = Deletions(self._store)
+        self.deletions = Deletions(self)
 
     @property
     def has_deleted(self) -> bool:
@@ -88,15 +85,15 @@ class History:
         """
         if not self.enabled:
             raise HistoryUnavailable(
-                f"{OFF}; a file of earlier versions may still lie at {self._path}",
+                f"{OFF}; a file of earlier versions may still lie at {self.path}",
                 action="set memorySearch.history.enabled to true; or, to be rid of those versions, stop what uses"
-                f" memory-core and delete all files whose names begin with {self._path.name}",
+                f" memory-core and delete all files whose names begin with {self.path.name}",
             )
 
     def read_recorded(self) -> str | None:
         """Return the generation of the index whose notes were recorded last; None if none were."""
         try:
-            with self._store.read() as connection:
+            with self.read() as connection:
                 return rows.read_recorded(connection)
         except NotIndexed:
             return None
@@ -145,10 +142,10 @@ class History:
                     return data, stamp, file.in_vault
             return None
 
-        with self._store.write() as connection:
+        with self.write() as connection:
             if rows.has_mark(connection):
                 self.deletions.pending = True
-            now_ms = int(self._clock() * 1000)
+            now_ms = int(self._now() * 1000)
             has_changed, is_whole = store.record(connection, hashes, load, now_ms=now_ms)
             if has_changed and store.drop_old(connection, self._settings, now_ms=now_ms):
                 self.deletions.mark(connection, "dropped")
@@ -156,31 +153,19 @@ class History:
                 rows.set_recorded(connection, generation)
         return is_whole
 
-    def exists(self) -> bool:
-        """Return True if there is a file."""
-        return self._store.exists()
-
-    def mend(self) -> Path | None:
-        """Set a damaged file aside; see `HistoryStore.mend`."""
-        return self._store.mend()
-
     def prune(self, *, asked: bool) -> None:
         """Drop what is older or more than the settings allow.
 
         Args:
             asked: At once; otherwise only some hours after the last time.
         """
-        now = self._clock()
+        now = self._now()
         if self._settings.retention_days is None or (not asked and 0 <= now - self._pruned < LEAST_SECONDS):
             return
-        with self._store.write() as connection:
+        with self.write() as connection:
             if store.drop_old(connection, self._settings, now_ms=int(now * 1000), asked=True):
                 self.deletions.mark(connection, "dropped")
         self._pruned = now
-
-    def list_set_aside(self) -> list[Path]:
-        """Return the damaged files that were set aside; see `HistoryStore.list_set_aside`."""
-        return self._store.list_set_aside()
 
     def list_problems(self) -> list[tuple[str, str]]:
         """Return (what is wrong, what can be done) for a file that cannot be used, and for files that were set aside."""
@@ -191,7 +176,7 @@ class History:
             self.measure()
         except MemoryCoreError as error:
             found.append((f"the history cannot be used: {error}", error.action))
-        for file in self._store.list_set_aside():
+        for file in self.list_set_aside():
             action = "delete it, and its -wal and -shm, once you do not need it: nothing else does"
             found.append((f"an earlier history was damaged and set aside: {file}", action))
         return found
@@ -199,7 +184,7 @@ class History:
     def list_moments(self) -> list[Moment]:
         """Return all moments, the earliest first; none without a history."""
         try:
-            with self._store.read() as connection:
+            with self.read() as connection:
                 return rows.load_moments(connection)
         except NotIndexed:
             return []
@@ -214,7 +199,7 @@ class History:
         moments = self.list_moments()
         found = find_moment(moments, int(instant.timestamp() * 1000))
         if found is not None:
-            now = max(datetime.fromtimestamp(self._clock(), UTC), moments[-1].at)  # a clock may be slow
+            now = max(datetime.fromtimestamp(self._now(), UTC), moments[-1].at)  # a clock may be slow
             if instant > now + timedelta(days=1):  # today is asked for by its end
                 raise HistoryUnavailable(
                     f"{show(instant)} is in the future: it is {show(now)}",
@@ -230,18 +215,18 @@ class History:
 
     def list_alive(self, moment: Moment) -> dict[NoteKey, Version]:
         """Return the versions that stood at a moment, by note."""
-        with self._store.read() as connection:
+        with self.read() as connection:
             return {version.key: version for version in rows.load_alive(connection, moment.id)}
 
     def sign_alive(self, moment: Moment) -> frozenset[tuple[int, bytes]]:
         """Return what changes whenever the versions that stood at a moment, or their bytes, do."""
-        with self._store.read() as connection:
+        with self.read() as connection:
             return rows.sign_alive(connection, moment.id)
 
     def list_versions(self, path: str) -> list[Version]:
         """Return the versions of a note, the oldest first; none of a note that never was."""
         try:
-            with self._store.read() as connection:
+            with self.read() as connection:
                 return rows.load_versions(connection, path)
         except NotIndexed:
             return []
@@ -258,7 +243,7 @@ class History:
 
         Only the next `MOST_READ` versions are looked at.
         """
-        with self._store.read() as connection:
+        with self.read() as connection:
             for each in rows.load_later(connection, version, MOST_READ):
                 if line not in _to_text(each, rows.load_bytes(connection, each.id)).text.split("\n"):
                     break
@@ -272,7 +257,7 @@ class History:
         Raises:
             StoreCorrupt: They are damaged.
         """
-        with self._store.read() as connection:
+        with self.read() as connection:
             return rows.load_bytes(connection, version.id)
 
     def load_text(self, version: Version) -> NoteText:
@@ -281,14 +266,14 @@ class History:
 
     def load_texts(self, versions: Iterable[Version]) -> Iterator[tuple[Version, NoteText]]:
         """Yield versions with their texts, all of one moment of the file; as `load_text` one by one, in half the time."""
-        with self._store.read() as connection:
+        with self.read() as connection:
             for version in versions:
                 yield version, _to_text(version, rows.load_bytes(connection, version.id))
 
     def list_changes(self) -> dict[int, list[str]]:
         """Return the paths of the notes that came, changed or went at each moment, by its id."""
         changed: dict[int, set[str]] = {}
-        with self._store.read() as connection:
+        with self.read() as connection:
             for version in rows.load_all(connection):
                 for moment in (version.since, version.until):
                     if moment is not None:
@@ -298,17 +283,13 @@ class History:
     def measure(self) -> Extent:
         """Return the size of the history; all 0 without one."""
         try:
-            with self._store.read() as connection:
+            with self.read() as connection:
                 moments = rows.load_moments(connection)
                 versions, size = rows.count(connection), rows.measure(connection)
         except NotIndexed:
             return Extent(0, None, None, 0, 0)
         first, last = (moments[0].at, moments[-1].at) if moments else (None, None)
         return Extent(len(moments), first, last, versions, size)
-
-    def close(self) -> None:
-        """Close the file until it is needed again; may be called twice."""
-        self._store.release()
 
 
 def show(instant: datetime) -> str:

@@ -59,19 +59,6 @@ class MirrorLine:
 
 
 @dataclass(frozen=True, slots=True)
-class MirrorSection:
-    """The lines of a note that may be about items.
-
-    Attributes:
-        lines: Lines with an id, and list items without one; in order.
-        is_there: The note has the heading. Without it nothing follows from what is missing.
-    """
-
-    lines: tuple[MirrorLine, ...]
-    is_there: bool
-
-
-@dataclass(frozen=True, slots=True)
 class RecordedLine:
     """A line of a note as it was when note and item last agreed.
 
@@ -119,8 +106,13 @@ def show(content: str) -> str:
     return content.replace("<!--", "<! --")
 
 
-def read_section(note: str) -> MirrorSection:
-    """Read what a note says of items."""
+def read_section(note: str) -> tuple[list[MirrorLine], bool]:
+    """Read what a note says of items.
+
+    Returns:
+        Lines with an id, and list items without one, in order; and True if the note has the heading. Without it nothing
+        follows from what is missing.
+    """
     lines = split_lines(note)
     found: list[MirrorLine] = []
     known: set[str] = set()
@@ -132,7 +124,7 @@ def read_section(note: str) -> MirrorSection:
     for line in lines:
         heading = parse_heading(line)
         is_there = is_there or (heading is not None and heading[1].strip() == HEADING)
-    return MirrorSection(tuple(found), is_there)
+    return found, is_there
 
 
 def _cut_lists(lines: list[str]) -> Iterator[tuple[list[MirrorLine], bool]]:
@@ -168,10 +160,11 @@ def leave_out_mirrored(passage: str) -> str:
 
 
 def merge(
-    section: MirrorSection,
+    lines: Sequence[MirrorLine],
     rows: Mapping[str, RecordedLine],
     items: Mapping[str, str],
     *,
+    is_whole: bool,
     pending: Collection[str],
     others: Iterable[MirrorLine],
     elsewhere: Container[str],
@@ -184,9 +177,10 @@ def merge(
     in this note, and a line with the id of an item that another note mirrors is a copy, of which nothing is learned.
 
     Args:
-        section: Of the note.
+        lines: Of the note.
         rows: What is recorded of the note, by item.
         items: The texts of the items as their lines would have them, by id; those that are gone are missing.
+        is_whole: The section is there, so that what it lacks is gone.
         pending: The items that are hidden: no line of theirs is missed.
         others: The lines of the other notes: what stands there was moved, and is not gone.
         elsewhere: The items that other notes mirror.
@@ -195,7 +189,7 @@ def merge(
     """
     changes = MirrorChanges()
     by_text = {row.digest: item for item, row in rows.items() if not row.marked}
-    for line in section.lines:
+    for line in lines:
         if not line.text or line.id in changes.seen:
             continue
         if line.id is not None and line.id in items:
@@ -211,7 +205,7 @@ def merge(
             line.text
         ):
             changes.added.append(line.text)
-    if section.is_there:
+    if is_whole:
         awaited = [item for item, row in rows.items() if item in items and item not in pending and row.digest]
         missing = [item for item in awaited if item not in changes.seen]
         if missing:
@@ -292,17 +286,17 @@ class Mirror:
 
     def _take_over_note(self, note: Path) -> list[str]:
         before = _identify(note)
-        section = read_section(_read(note))
-        if not section.lines and not section.is_there:
+        lines, is_whole = read_section(_read(note))
+        if not lines and not is_whole:
             self._read[str(note)] = before
             return []
         others: list[MirrorLine] = []
-        if section.is_there and self._file.lacks_lines(str(note), section):
+        if is_whole and self._file.lacks_lines(str(note), lines):
             time.sleep(SAVE_SECONDS)
             if not note.is_file() or _identify(note) != before:
                 return []  # read again next time
             others = _read_lines(each for each in sorted(note.parent.glob("*.md")) if each != note)
-        changes = self._file.merge_note(str(note), section, others)
+        changes = self._file.merge_note(str(note), lines, others, is_whole=is_whole)
         added: list[tuple[str, str]] = []
         for text in changes.added:
             with suppress(InvalidArgument):  # a line that is too long, or holds a secret, stays a line of the note
@@ -327,9 +321,7 @@ def _read(note: Path) -> str:
 
 
 def _read_lines(notes: Iterable[Path]) -> list[MirrorLine]:
-    return [
-        line for note in notes if note.is_file() and not note.is_symlink() for line in read_section(_read(note)).lines
-    ]
+    return [line for note in notes if note.is_file() and not note.is_symlink() for line in read_section(_read(note))[0]]
 
 
 def _warn(note: Path, changes: MirrorChanges) -> Iterator[str]:

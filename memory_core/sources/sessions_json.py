@@ -187,7 +187,7 @@ def _update(path: Path, key: str, change: Callable[[Entry], None], keep: int | N
             sessions = _drop_oldest(sessions, keep)
         data = _detect_style(text or "").dump(sessions)
         if _sign(path) == seen:
-            replace_file(path, data, mode=seen.mode if seen else 0o600)
+            replace_file(path, data, mode=seen[0] if seen else 0o600)
             return entry
     reason = f"was changed by another program during each of {ATTEMPTS} attempts"
     raise SessionsUnusable(path, reason, action="Try again.")
@@ -202,18 +202,11 @@ def _drop_oldest(sessions: Sessions, keep: int) -> Sessions:
     return {key: entry for key, entry in sessions.items() if key not in dropped}
 
 
-@dataclass(frozen=True, slots=True)
-class _Signature:
-    inode: int
-    size_bytes: int
-    mtime_ns: int
-    mode: int
-
-
-def _sign(path: Path) -> _Signature | None:
+def _sign(path: Path) -> tuple[int, int, int, int] | None:
+    """Return the mode of a file, and what tells it from another one; None without a file."""
     with suppress(FileNotFoundError):
         info = path.stat()
-        return _Signature(info.st_ino, info.st_size, info.st_mtime_ns, info.st_mode & 0o777)
+        return info.st_mode & 0o777, info.st_ino, info.st_size, info.st_mtime_ns
     return None
 
 

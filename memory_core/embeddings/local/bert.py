@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Rows = NDArray[np.float32]
+    _Tensors = Mapping[str, NDArray[np.generic]]
 
 _PARTS = {"Transformer", "Pooling", "Normalize"}  # of a model of sentence-transformers; more than these computes more
 Pooling = Literal["mean", "cls"]
@@ -185,7 +186,7 @@ class BertModel:
         self._pooling = _read_pooling(folder)
         tensors = read_tensors(folder / WEIGHTS)
         self._blas = ThreadpoolController()  # knows the libraries that are loaded by now, numpy's among them
-        self._read_weights(_Tensors(tensors, float(config["layer_norm_eps"])), config)
+        self._read_weights(tensors, config)
         self.max_tokens = min(context_tokens or CONTEXT_TOKENS, len(self._positions))
         path = folder / "tokenizer.json"
         try:
@@ -203,52 +204,47 @@ class BertModel:
         if self.room < 1:
             raise refuse_model(folder.name, f"it takes {self.max_tokens} tokens, which leaves no room for a text")
 
-    def _read_weights(self, weights: _Tensors, config: Mapping[str, Any]) -> None:
-        self._words = weights.by_name["embeddings.word_embeddings.weight"]  # stays in the file: most words never come
-        types = weights.take("embeddings.token_type_embeddings.weight")
-        self._positions = weights.take("embeddings.position_embeddings.weight") + types[0]
-        self._norm = weights.norm("embeddings.LayerNorm")
-        scale = 1 / math.sqrt(self.dimensions / self._heads)
-        self._layers = [
-            weights.layer(f"encoder.layer.{number}.", scale) for number in range(int(config["num_hidden_layers"]))
-        ]
+    def _read_weights(self, tensors: _Tensors, config: Mapping[str, Any]) -> None:
+        self._words = tensors["embeddings.word_embeddings.weight"]  # stays in the file: most words never come
+        types = _read_tensor(tensors, "embeddings.token_type_embeddings.weight")
+        self._positions = _read_tensor(tensors, "embeddings.position_embeddings.weight") + types[0]
+        epsilon, scale = float(config["layer_norm_eps"]), 1 / math.sqrt(self.dimensions / self._heads)
+        self._norm = _read_norm(tensors, "embeddings.LayerNorm", epsilon)
+        layers = range(int(config["num_hidden_layers"]))
+        self._layers = [_read_layer(tensors, f"encoder.layer.{number}.", scale, epsilon) for number in layers]
 
 
-@dataclass(frozen=True, slots=True)
-class _Tensors:
-    """The tensors of a model's file, and the number that its normalisations add to a variance."""
+def _read_layer(tensors: _Tensors, prefix: str, scale: float, epsilon: float) -> _Layer:
+    """Return a layer; its queries are scaled in advance, so that each score is."""
+    import numpy as np
 
-    by_name: Mapping[str, NDArray[np.generic]]
-    epsilon: float
+    query, key, value = (_read_linear(tensors, f"{prefix}attention.self.{part}") for part in ("query", "key", "value"))
+    factor = np.float32(scale)
+    return _Layer(
+        attention=_Linear(
+            np.concatenate([query.weight * factor, key.weight, value.weight], axis=1),
+            np.concatenate([query.bias * factor, key.bias, value.bias]),
+        ),
+        output=_read_linear(tensors, f"{prefix}attention.output.dense"),
+        output_norm=_read_norm(tensors, f"{prefix}attention.output.LayerNorm", epsilon),
+        up=_read_linear(tensors, f"{prefix}intermediate.dense"),
+        down=_read_linear(tensors, f"{prefix}output.dense"),
+        norm=_read_norm(tensors, f"{prefix}output.LayerNorm", epsilon),
+    )
 
-    def take(self, name: str) -> Rows:
-        import numpy as np
 
-        return cast("Rows", np.asarray(self.by_name[name], np.float32))
+def _read_linear(tensors: _Tensors, name: str) -> _Linear:
+    return _Linear(_read_tensor(tensors, f"{name}.weight").T, _read_tensor(tensors, f"{name}.bias"))
 
-    def linear(self, name: str) -> _Linear:
-        return _Linear(self.take(f"{name}.weight").T, self.take(f"{name}.bias"))
 
-    def norm(self, name: str) -> _Norm:
-        return _Norm(self.take(f"{name}.weight"), self.take(f"{name}.bias"), self.epsilon)
+def _read_norm(tensors: _Tensors, name: str, epsilon: float) -> _Norm:
+    return _Norm(_read_tensor(tensors, f"{name}.weight"), _read_tensor(tensors, f"{name}.bias"), epsilon)
 
-    def layer(self, prefix: str, scale: float) -> _Layer:
-        """Return a layer; its queries are scaled in advance, so that each score is."""
-        import numpy as np
 
-        query, key, value = (self.linear(f"{prefix}attention.self.{part}") for part in ("query", "key", "value"))
-        factor = np.float32(scale)
-        return _Layer(
-            attention=_Linear(
-                np.concatenate([query.weight * factor, key.weight, value.weight], axis=1),
-                np.concatenate([query.bias * factor, key.bias, value.bias]),
-            ),
-            output=self.linear(f"{prefix}attention.output.dense"),
-            output_norm=self.norm(f"{prefix}attention.output.LayerNorm"),
-            up=self.linear(f"{prefix}intermediate.dense"),
-            down=self.linear(f"{prefix}output.dense"),
-            norm=self.norm(f"{prefix}output.LayerNorm"),
-        )
+def _read_tensor(tensors: _Tensors, name: str) -> Rows:
+    import numpy as np
+
+    return cast("Rows", np.asarray(tensors[name], np.float32))
 
 
 def _apply_gelu(states: Rows) -> Rows:

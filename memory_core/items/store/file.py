@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memory_core.config import settings
 from memory_core.errors import InvalidArgument, NotIndexed
-from memory_core.items.mirror import MirrorChanges, MirrorLine, MirrorSection, RecordedLine, merge, show
+from memory_core.items.mirror import MirrorChanges, MirrorLine, RecordedLine, merge, show
 from memory_core.items.records import Draft, Item, ItemHit, Outcome, Written, check_draft, take_over_tags
 from memory_core.items.store import matching, rows
 from memory_core.items.store.rows import Filter, index_text
@@ -224,33 +224,36 @@ class ItemsFile(ItemStore):
         """Return the paths of the notes that mirror items."""
         return self._ask(rows.list_notes, [])
 
-    def lacks_lines(self, note: str, section: MirrorSection) -> bool:
+    def lacks_lines(self, note: str, lines: Sequence[MirrorLine]) -> bool:
         """Return True if lines that were recorded of a note are gone from it, or other ones."""
         with self.read() as connection:
             known = rows.load_lines(connection, note)
-            texts = {rows.make_digest(connection, line.text) for line in section.lines if line.id is None}
-        ids = {line.id for line in section.lines}
+            texts = {rows.make_digest(connection, line.text) for line in lines if line.id is None}
+        ids = {line.id for line in lines}
         return any(item not in ids and (row.marked or row.digest not in texts) for item, row in known.items())
 
-    def merge_note(self, note: str, section: MirrorSection, others: Sequence[MirrorLine]) -> MirrorChanges:
+    def merge_note(
+        self, note: str, lines: Sequence[MirrorLine], others: Sequence[MirrorLine], *, is_whole: bool
+    ) -> MirrorChanges:
         """Take over what a person has changed in a note; texts without an item, and what is gone, are left to the caller.
 
         Args:
             note: Its path.
-            section: What it says.
+            lines: Its lines about items.
             others: The lines of the other notes, where lines of this one are gone.
+            is_whole: See `mirror.merge`.
         """
         with self.write() as connection:
             known = rows.load_lines(connection, note)
-            ids = [*known, *(line.id for line in section.lines if line.id is not None)]
+            ids = [*known, *(line.id for line in lines if line.id is not None)]
             items = {item.id: item for item in rows.load_by_ids(connection, ids)}
 
             def digest(text: str) -> bytes:
                 return rows.make_digest(connection, text)
 
             changes = merge(
-                section, known, {each: show(item.content) for each, item in items.items()},
-                pending={each for each, item in items.items() if item.pending}, others=others,
+                lines, known, {each: show(item.content) for each, item in items.items()},
+                is_whole=is_whole, pending={each for each, item in items.items() if item.pending}, others=others,
                 elsewhere=rows.find_elsewhere(connection, note), digest=digest,
                 is_forgotten=lambda text: rows.find_forgotten(connection, text) is not None,
             )  # fmt: skip
@@ -265,10 +268,10 @@ class ItemsFile(ItemStore):
                     rows.edit(connection, item_id, draft, index_text(draft), now=now)
             rows.hide(connection, [*changes.hidden, *changes.refused], now=now)
             said = changes.agreed | changes.edited
-            lines = {
+            agreed = {
                 each: RecordedLine(digest(text), True) for each, text in said.items() if each not in changes.refused
             }
-            rows.put_lines(connection, note, lines)  # what was refused is an edit again next time
+            rows.put_lines(connection, note, agreed)  # what was refused is an edit again next time
             return changes
 
     def record_added(self, note: str, added: Sequence[tuple[str, str]]) -> None:
