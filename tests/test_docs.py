@@ -195,7 +195,7 @@ DOCUMENTED: dict[str, Iterable[str]] = {
         ),
     ],
     "docs/settings.md": [
-        *(variable.name for variable in ENVIRONMENT),
+        *(name for name, _, _ in ENVIRONMENT),
         *re.findall(r"^\| `(\S+)` \|", generated.settings(), re.MULTILINE),
         *("MEMORY_CORE_CONFIG", "plugins.slots.memory", "memorySearch.query.minScore"),
     ],

@@ -16,7 +16,7 @@ from memory_core.config.agent import AgentConfig, explain_off
 from memory_core.config.description import Row, describe, explain_other_spellings
 from memory_core.config.dialects import list_unread
 from memory_core.config.environment import expand_home
-from memory_core.config.load import Reading, find_slot_problem, read_config
+from memory_core.config.load import Config, find_slot_problem, load_config
 from memory_core.embeddings.credentials import resolve_endpoint
 from memory_core.embeddings.local.model import find_model_file
 from memory_core.errors import BackendError, ConfigError, ProviderUnavailable
@@ -37,19 +37,20 @@ config = Group("config", help="Explain a configuration file, or list every error
 def check(options: Options, *, file: str | None) -> int:
     """Explain a configuration file, or list every error in it."""
     try:
-        reading = read_config(file or options.config, workspace=options.workspace, state_dir=options.state_dir)
+        settings = load_config(
+            file or options.config, workspace=options.workspace, state_dir=options.state_dir, refuses=False
+        )
     except ConfigError as error:
         return _print_problems(error, options)
     try:
-        warnings = _check(reading, options.agent)
+        warnings = _check(settings, options.agent)
     except ConfigError as error:
-        return _print_problems(error, options, [*_find_backend_doubts(_read_backend(reading))])
-    settings = reading.config
+        return _print_problems(error, options, [*_find_backend_doubts(_read_backend(settings))])
     unused = {warning.partition(":")[0] for warning in warnings}
     rows = [row for row in describe(settings, options.agent) if not _is_below(row.key, unused)]
     rows = _add_tools(rows, settings.agent(options.agent))
     warnings = [*warnings, *explain_other_spellings(settings, options.agent)]
-    if unread := list_unread(reading.document, settings.dialect):
+    if unread := list_unread(settings.document, settings.dialect):
         rows.insert(1, Row("not read", unread, "file"))
     if options.json:
         output.print_json({"settings": [row._asdict() for row in rows], "warnings": warnings})
@@ -88,19 +89,18 @@ def _print_problems(error: ConfigError, options: Options, warnings: Sequence[str
     return 2
 
 
-def _check(reading: Reading, agent_id: str) -> list[str]:
+def _check(settings: Config, agent_id: str) -> list[str]:
     """Return what is doubtful about a configuration that every command takes.
 
     Raises:
         ConfigError: With everything that any command would refuse.
     """
-    config = reading.config
-    agent = config.agent(agent_id)
+    agent = settings.agent(agent_id)
     problems, ignored = find_section_problems(agent)
-    if slot := find_slot_problem(config.slot):
+    if slot := find_slot_problem(settings.slot):
         problems.append(slot)
-    reading.refuse(problems)
-    left_out = [warning for each in (agent_id, *config.agents) for warning in config.agent(each).warnings]
+    settings.refuse(problems)
+    left_out = [warning for each in (agent_id, *settings.agents) for warning in settings.agent(each).warnings]
     return list(dict.fromkeys([*left_out, *ignored, *_find_doubts(agent)]))
 
 
@@ -129,11 +129,11 @@ def _find_provider_doubts(agent: AgentConfig) -> Iterator[str]:
             yield f"{error}. {error.action}"
 
 
-def _read_backend(reading: Reading) -> str:
+def _read_backend(settings: Config) -> str:
     """Return the chosen backend, also of a configuration whose other settings are wrong."""
-    memory = reading.document.get("memory")
+    memory = settings.document.get("memory")
     named = memory.get("backend") if isinstance(memory, Mapping) else None
-    return named if isinstance(named, str) else reading.config.agent().memory.backend
+    return named if isinstance(named, str) else settings.agent().memory.backend
 
 
 def _find_backend_doubts(backend: str) -> Iterator[str]:

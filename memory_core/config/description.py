@@ -185,7 +185,7 @@ def render_settings_table() -> str:
 
 def render_environment_table() -> str:
     """Return a Markdown table of the environment variables that are read: name, the key it stands for, meaning."""
-    rows = [(f"`{item.name}`", f"`{item.key}`" if item.key else "", item.meaning) for item in ENVIRONMENT]
+    rows = [(f"`{name}`", f"`{key}`" if key else "", meaning) for name, key, meaning in ENVIRONMENT]
     return _render_table(("variable", "key", "meaning"), rows)
 
 

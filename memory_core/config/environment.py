@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from memory_core.config.documents import AgentSections, Node, Sections, merge, to_plain, wrap_at
 from memory_core.errors import ConfigError, ConfigProblem
@@ -26,35 +26,26 @@ REF_SOURCES = ("env", "file", "exec", "store")  # of OpenClaw's secret reference
 Raw = Mapping[str, Any]
 
 
-class Variable(NamedTuple):
-    """One environment variable: its name, the key it stands for ("" for none), and its meaning."""
-
-    name: str
-    key: str
-    meaning: str
-
-
 CONFIG = "MEMORY_CORE_CONFIG"
 STATE_DIR = "MEMORY_CORE_STATE_DIR"
 BACKEND = "MEMORY_CORE_BACKEND"
 WORKSPACE = "MEMORY_CORE_WORKSPACE"
 
-# All that load_config reads from the environment besides ${NAME}; an empty value counts as unset.
+# All that load_config reads from the environment besides ${NAME}; an empty value counts as unset. Each has its name, the key that
+# it stands for ("" for none), and its meaning.
 ENVIRONMENT = (
-    Variable(CONFIG, "", "The configuration file, unless one is named."),
-    Variable(STATE_DIR, "", "The state directory, unless the host names one; default `~/.clawdbot`."),
-    Variable(WORKSPACE, "agents.defaults.workspace", "The workspace of every agent."),
-    Variable("MEMORY_CORE_PROVIDER", "memorySearch.provider", "Who makes embeddings."),
-    Variable("MEMORY_CORE_MODEL", "memorySearch.model", "The embedding model."),
-    Variable(BACKEND, "memory.backend", "The backend."),
+    (CONFIG, "", "The configuration file, unless one is named."),
+    (STATE_DIR, "", "The state directory, unless the host names one; default `~/.clawdbot`."),
+    (WORKSPACE, "agents.defaults.workspace", "The workspace of every agent."),
+    ("MEMORY_CORE_PROVIDER", "memorySearch.provider", "Who makes embeddings."),
+    ("MEMORY_CORE_MODEL", "memorySearch.model", "The embedding model."),
+    (BACKEND, "memory.backend", "The backend."),
 )
 
 
 def read_environment(environ: Mapping[str, str]) -> Sections:
     """Return the normal form of the environment's values."""
-    given = {
-        item.key: Node(environ[item.name], item.name, "environment") for item in ENVIRONMENT if environ.get(item.name)
-    }
+    given = {key: Node(environ[name], name, "environment") for name, key, _ in ENVIRONMENT if environ.get(name)}
     sections = Sections(defaults=AgentSections(workspace=given.get("agents.defaults.workspace")))
     for name in ("provider", "model"):
         if node := given.get(f"memorySearch.{name}"):

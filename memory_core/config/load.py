@@ -32,7 +32,7 @@ Origin: TypeAlias = str | Path | Document | Callable[[], Document] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """A valid configuration.
+    """A configuration.
 
     Attributes:
         origin: The file, or "mapping" or "defaults".
@@ -40,6 +40,8 @@ class Config:
         slot: As `AgentConfig.slot`.
         agents: The ids of the agents that the document names, in its order; ("main",) when it names none.
         resolver: Knows the layer that each value comes from.
+        problems: Everything that is wrong, where that was not refused; defaults stand in its place.
+        document: The document itself.
     """
 
     origin: str
@@ -48,6 +50,8 @@ class Config:
     agents: tuple[str, ...]
     resolver: Resolver = field(repr=False, compare=False)
     _known: Mapping[str, AgentConfig] = field(repr=False)
+    problems: tuple[ConfigProblem, ...] = ()
+    document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def agent(self, agent_id: str = DEFAULT_AGENT) -> AgentConfig:
         """Return everything resolved for one agent; an agent that the document does not name has the defaults.
@@ -58,30 +62,14 @@ class Config:
         agent = normalize_agent_id(agent_id)
         return self._known.get(agent) or self.resolver.resolve(agent, self.dialect)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """A configuration as it was read, right or wrong.
-
-    Attributes:
-        config: The configuration; defaults stand in the place of what is wrong.
-        problems: Everything that is wrong.
-        document: The document itself.
-    """
-
-    config: Config
-    problems: tuple[ConfigProblem, ...]
-    document: Mapping[str, Any] = field(repr=False)
-
     def refuse(self, more: Sequence[ConfigProblem] = ()) -> None:
         """Raise if there are problems, or more that were found elsewhere.
 
         Raises:
             ConfigError: Carries all of them, in the order of the document.
         """
-        problems = [*self.problems, *more]
-        if problems:
-            _refuse(problems, self.document, self.config.origin)
+        if problems := [*self.problems, *more]:
+            _refuse(problems, self.document, self.origin)
 
 
 def load_config(
@@ -92,6 +80,7 @@ def load_config(
     state_dir: Path | str | None = None,
     workspace: Path | str | None = None,
     known_backends: Collection[str] = SHIPPED_BACKENDS,
+    refuses: bool = True,
 ) -> Config:
     """Read and validate a configuration: defaults < document < environment < flags.
 
@@ -104,35 +93,11 @@ def load_config(
         state_dir: The host's; overrides MEMORY_CORE_STATE_DIR and `~/.clawdbot`.
         workspace: Overrides every other workspace, for every agent.
         known_backends: The backends that may have a section below `memory`, besides the chosen one.
+        refuses: Raise if anything is wrong; else `Config.problems` tells it.
 
     Raises:
-        ConfigError: Carries every problem, in the order of the document. It quotes no string of the document.
-    """
-    reading = read_config(
-        source,
-        environ=environ,
-        overrides=overrides,
-        state_dir=state_dir,
-        workspace=workspace,
-        known_backends=known_backends,
-    )
-    reading.refuse()
-    return reading.config
-
-
-def read_config(
-    source: Path | str | Mapping[str, Any] | None = None,
-    *,
-    environ: Mapping[str, str] | None = None,
-    overrides: Mapping[str, Any] | None = None,
-    state_dir: Path | str | None = None,
-    workspace: Path | str | None = None,
-    known_backends: Collection[str] = SHIPPED_BACKENDS,
-) -> Reading:
-    """Read a configuration and find everything that is wrong with it; see `load_config`, which raises that.
-
-    Raises:
-        ConfigError: The document cannot be read or parsed at all.
+        ConfigError: Carries every problem, in the order of the document; or the document cannot be read at all. It quotes no
+            string of the document.
         InvalidArgument: A folder holds a NUL character.
     """
     for name, folder in (("workspace", workspace), ("state_dir", state_dir)):
@@ -168,9 +133,13 @@ def read_config(
         slot=resolver.slot_id,
         agents=resolver.known,
         resolver=resolver,
+        problems=tuple(problems),
+        document=document,
         _known=known,
     )
-    return Reading(config=config, problems=tuple(problems), document=document)
+    if refuses:
+        config.refuse()
+    return config
 
 
 def find_adopted_config(state_dir: Path) -> Path:

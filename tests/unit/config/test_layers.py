@@ -174,8 +174,8 @@ def test_the_process_environment_is_read_when_none_is_given(monkeypatch: pytest.
 
 
 def test_every_environment_variable_is_in_the_table() -> None:
-    assert len({item.name for item in ENVIRONMENT}) == 6
-    assert all(f"| `{item.name}` |" in render_environment_table() for item in ENVIRONMENT)
+    assert len({name for name, _, _ in ENVIRONMENT}) == 6
+    assert all(f"| `{name}` |" in render_environment_table() for name, _, _ in ENVIRONMENT)
 
 
 # Agents.
