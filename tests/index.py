@@ -158,7 +158,7 @@ def changes(path: Path) -> dict[str, Any]:
         return {
             "meta": db.execute("SELECT key, value FROM meta WHERE key <> 'last_sync' ORDER BY key").fetchall(),
             "chunks": db.execute("SELECT id, start_line FROM chunks ORDER BY id").fetchall(),
-            "embeddings": db.execute("SELECT id, updated_at FROM embedding_cache ORDER BY id").fetchall(),
+            "embeddings": db.execute("SELECT id, hash FROM embedding_cache ORDER BY id").fetchall(),
         }
     finally:
         db.close()

@@ -7,6 +7,7 @@ fallback for a wheel that is laid out differently.
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import threading
@@ -14,7 +15,6 @@ import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -38,7 +38,8 @@ LONGEST_WORD = 40  # characters; longer ones hardly come twice
 
 _TABLE = "embedding.weight"
 _SPACE = "\u2581"  # as the tokenizer writes it
-_WORD = re.compile(f"{_SPACE}*[^{_SPACE}\n]+|{_SPACE}+|\n")
+_END = "\0"  # behind a text among others
+_WORD = re.compile(f"{_SPACE}*[^{_SPACE}\n{_END}]+|{_SPACE}+|\n|{_END}")
 _REINSTALL = "reinstall memory-core, or choose another provider: memorySearch.provider"
 
 
@@ -56,12 +57,20 @@ class _WordIds(dict[str, tuple[int, ...]]):
         special = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
         self._special = re.compile("|".join(map(re.escape, special)) or r"(?!)")
 
-    def cut(self, text: str) -> list[int]:
-        """Return the ids of a text's tokens."""
-        if self._special.search(text):
-            return self._tokenizer.encode(text, add_special_tokens=False).ids
-        words = _WORD.findall(f"{_SPACE}{text.replace(' ', _SPACE)}") if text else []
-        return list(chain.from_iterable(map(self.__getitem__, words)))
+    def cut(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of every text's tokens."""
+        joined = _END.join(f"{_SPACE}{text}" if text else "" for text in (*texts, ""))
+        if joined.count(_END) > len(texts) or self._special.search(joined):
+            return [each.ids for each in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
+        found: list[list[int]] = []
+        ids: list[int] = []
+        for word in _WORD.findall(joined.replace(" ", _SPACE)):
+            if word == _END:
+                found.append(ids)
+                ids = []
+            else:
+                ids += self[word]
+        return found
 
     def __missing__(self, word: str) -> tuple[int, ...]:
         ids = tuple(token.id for token in self._tokenize(word))
@@ -89,7 +98,7 @@ class _StaticModel:
     def cut(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of every text's tokens."""
         if self.words is not None:
-            return [self.words.cut(text) for text in texts]
+            return self.words.cut(texts)
         return [encoding.ids for encoding in self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -195,8 +204,6 @@ def _find_package() -> Path:
 
 def _read_wheel() -> _StaticModel | None:
     """Return the model with its table mapped into memory; None when the wheel is not laid out like that of wordllama 0.4."""
-    from tokenizers import Tokenizer
-
     folder = _find_package()
     weights = folder / "weights" / f"{MODEL}.safetensors"
     vocabulary = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
@@ -208,10 +215,31 @@ def _read_wheel() -> _StaticModel | None:
         return None
     if table is None or table.shape != (VOCABULARY, DIMENSIONS):
         return None
-    tokenizer = Tokenizer.from_file(str(vocabulary))
+    tokenizer = _read_tokenizer(vocabulary)
+    return _StaticModel(table, tokenizer, _WordIds(tokenizer))
+
+
+def _read_tokenizer(file: Path) -> Tokenizer:
+    """Read a tokenizer that keeps no texts beside `_WordIds`, 10 MB in a server: only one that is made by hand can be told."""
+    from tokenizers import AddedToken, Tokenizer
+    from tokenizers.models import BPE
+
+    described = json.loads(file.read_bytes())
+    model, added = described.pop("model"), described.pop("added_tokens")
+    empty = {"type": "BPE", "vocab": {}, "merges": []}
+    tokenizer = Tokenizer.from_str(json.dumps({**described, "model": empty, "added_tokens": []}))
+    tokenizer.model = BPE(
+        model["vocab"],
+        [tuple(merge.split(" ")) for merge in model["merges"]],
+        cache_capacity=0,
+        unk_token=model["unk_token"],
+        fuse_unk=model["fuse_unk"],
+        byte_fallback=model["byte_fallback"],
+    )
+    tokenizer.add_special_tokens([AddedToken(token["content"], normalized=False) for token in added])
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    return _StaticModel(table, tokenizer, _WordIds(tokenizer))
+    return tokenizer
 
 
 def _load_package() -> _StaticModel:

@@ -75,8 +75,13 @@ class Shown:
 
     def _find_fingerprints(self, key: str) -> list[str]:
         """Return the fingerprints of a session; texts are cut and hashed only now, since sessions search more than they write."""
+        held = dict.fromkeys(self._sessions.get(key, ()))
         for text in self._texts.pop(key, ()):
-            self._sessions[key] = _join(self._sessions[key], fingerprint_recalled([text]))
+            for found in sorted(fingerprint_recalled([text])):
+                held.pop(found, None)
+                held[found] = None
+        if held:
+            self._sessions[key] = [*held][-FINGERPRINTS:]
         return self._sessions.get(key, [])
 
     def _add_to_file(self, folder: Path, key: str, found: frozenset[str]) -> None:

@@ -247,7 +247,7 @@ def test_vectors_that_lie_in_one_cone_are_told_apart_by_their_signs(
     with index.store.database.write() as connection:
         space_id = add_space(connection, CountingProvider(dimensions=64).space)
         connection.executemany(
-            "INSERT INTO embedding_cache (space_id, hash, embedding, updated_at) VALUES (?, ?, ?, 0)",
+            "INSERT INTO embedding_cache (space_id, hash, embedding) VALUES (?, ?, ?)",
             [(space_id, key, row.tobytes()) for key, row in zip(hashes, rows, strict=True)],
         )
         connection.executemany(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from operator import le
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
@@ -120,7 +120,8 @@ def write_distance(encoding: Encoding, column: str, query: str = ":query") -> st
 
 def load_distances(connection: Connection, settings: Vector) -> None:
     """Give a connection the functions of `write_distance`, unless it has them."""
-    if connection.execute("SELECT 1 FROM pragma_function_list WHERE name = 'vec_int8'").get is not None:
+    with suppress(apsw.SQLError):  # there is no such function
+        connection.execute("SELECT vec_int8(x'00')").fetchall()
         return
     if not settings.enabled or load_vec0(connection, settings.extension_path) is not None:
         connection.create_scalar_function("vec_int8", _widen_int8, 1, deterministic=True)

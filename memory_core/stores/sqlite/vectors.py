@@ -169,14 +169,16 @@ def _find(connection: Connection, space: _Layout, query: NDArray[np.float32], co
     """Return the windows among the `count` nearest embeddings, best first."""
     values: dict[str, int | str | bytes] = {"query": _encode_query(space, query), "count": count}
     if space.mean is None:
-        among = "+space_id = :space"  # the + keeps it off the index, whose order is not the table's
+        among = (
+            "embedding_cache WHERE +space_id = :space"  # the + keeps it off the index, whose order is not the table's
+        )
         values["space"] = space.id
     else:
-        among = "id IN (SELECT value FROM json_each(:ids))"
+        among = "json_each(:ids) j CROSS JOIN embedding_cache e ON e.id = j.value"
         values["ids"] = json.dumps(_pick(connection, space, query, max(PICKED, count)))
     nearest = (
-        f"SELECT hash, {write_distance(space.encoding, 'embedding')} AS distance FROM embedding_cache"
-        f" WHERE {among} ORDER BY distance NULLS LAST LIMIT :count"
+        f"SELECT hash, {write_distance(space.encoding, 'embedding')} AS distance FROM {among}"
+        " ORDER BY distance NULLS LAST LIMIT :count"
     )
     statement = (
         f"SELECT hash, 1 - distance FROM ({nearest}) n WHERE distance IS NOT NULL"
