@@ -169,33 +169,26 @@ class Updates:
             self._embedding.begin()
 
 
-@dataclass(slots=True)
-class _Task:
-    work: Callable[[], None]
-    interval_seconds: float
-    due: float
-
-
 class _Schedule:
     """Repeats tasks one after the other, from `start` until `close`. A task handles its own errors."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._tasks: dict[str, _Task] = {}
+        self._tasks: dict[str, tuple[Callable[[], None], float]] = {}  # what to do, and the seconds between
+        self._due: dict[str, float] = {}
         self._loop: Future[None] | None = None
         self._closed = False
 
     def add(self, name: str, work: Callable[[], None], *, interval_seconds: float, at_once: bool) -> None:
         """Add a task before `start`; with an interval of 0 it runs only if `hasten` asks for it."""
-        due = 0.0 if at_once else time.monotonic() + (interval_seconds or float("inf"))
-        self._tasks[name] = _Task(work, interval_seconds, due)
+        self._tasks[name] = work, interval_seconds or float("inf")
+        self._due[name] = 0.0 if at_once else time.monotonic() + self._tasks[name][1]
 
     def hasten(self, name: str, *, delay_seconds: float) -> None:
         """Run a task no later than after a delay."""
         with self._changed:
-            task = self._tasks.get(name)
-            if task is not None:
-                task.due = min(task.due, time.monotonic() + delay_seconds)
+            if name in self._due:
+                self._due[name] = min(self._due[name], time.monotonic() + delay_seconds)
                 self._changed.notify_all()
 
     def start(self) -> None:
@@ -213,17 +206,18 @@ class _Schedule:
         return loop is None or bool(wait((loop,), timeout_seconds).done)
 
     def _repeat(self) -> None:
-        while (task := self._wait_for_task()) is not None:
-            task.work()
+        while (work := self._wait_for_task()) is not None:
+            work()
 
-    def _wait_for_task(self) -> _Task | None:
+    def _wait_for_task(self) -> Callable[[], None] | None:
         """Wait until a task is due and return it; None if the schedule is closed."""
         with self._changed:
             while not self._closed:
                 now = time.monotonic()
-                task = min(self._tasks.values(), key=lambda task: task.due)
-                if task.due <= now:
-                    task.due = now + (task.interval_seconds or float("inf"))
-                    return task
-                self._changed.wait(min(task.due - now, threading.TIMEOUT_MAX))
+                name = min(self._due, key=self._due.__getitem__)
+                if self._due[name] <= now:
+                    work, interval_seconds = self._tasks[name]
+                    self._due[name] = now + interval_seconds
+                    return work
+                self._changed.wait(min(self._due[name] - now, threading.TIMEOUT_MAX))
             return None

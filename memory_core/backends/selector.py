@@ -55,7 +55,12 @@ CLOSED = Scope(default="deny")
 
 
 class Selector:
-    """The backends of one agent. Making one opens nothing; `close` ends what was opened."""
+    """The backends of one agent. Making one opens nothing; `close` ends what was opened.
+
+    Attributes:
+        scope: The chats in which memory may be searched; the chosen backend's own scope, if it has one, governs fallbacks too.
+        scope_setting: The setting that holds this scope; None while it cannot be read.
+    """
 
     def __init__(
         self,
@@ -69,8 +74,8 @@ class Selector:
         self._access = access
         self._keys = keys or KeySources()
         self._manager = build_manager()
-        self._scope = config.memory.scope
-        self._scope_setting: str | None = MEMORY_SCOPE
+        self.scope = config.memory.scope
+        self.scope_setting: str | None = MEMORY_SCOPE
         self._folders: tuple[NamedFolder, ...] = ()
         self._search_seconds: float | None = None
         self._opened_with: list[tuple[str, BackendPlugin, BackendContext]] = []
@@ -83,16 +88,6 @@ class Selector:
         context = replace(self._make_context(None), config=known, standby=self._primary is not None)
         self._builtin = add_backend(self._manager, BUILTIN, plugin, context)
         self._opened_with.insert(0, (BUILTIN, plugin, context))
-
-    @property
-    def scope_setting(self) -> str | None:
-        """The setting that holds this scope; None while it cannot be read."""
-        return self._scope_setting
-
-    @property
-    def scope(self) -> Scope:
-        """The chats in which memory may be searched; the chosen backend's own scope, if it has one, governs fallbacks too."""
-        return self._scope
 
     def search(self, query: Query) -> SearchResult:
         """Return the chosen backend's answer, or builtin's with `backend_fallback` set.
@@ -238,8 +233,8 @@ class Selector:
             if plugin.scope is not None:
                 self._close_scope()
             context = self._make_context(plugin)
-            self._scope = self._config.memory.scope if plugin.scope is None else plugin.scope(context.settings)
-            self._scope_setting = MEMORY_SCOPE if plugin.scope is None else f"memory.{name}.scope"
+            self.scope = self._config.memory.scope if plugin.scope is None else plugin.scope(context.settings)
+            self.scope_setting = MEMORY_SCOPE if plugin.scope is None else f"memory.{name}.scope"
             self._folders = () if plugin.folders is None else tuple(plugin.folders(context))
             self._opened_with.append((name, plugin, context))
             known = plugin.search_seconds
@@ -257,7 +252,7 @@ class Selector:
         self._primary = GuardedBackend(opened, plugin, breaker.Breaker(clock=clock))
 
     def _close_scope(self) -> None:
-        self._scope, self._scope_setting = CLOSED, None
+        self.scope, self.scope_setting = CLOSED, None
 
     def _add_deadline(self, query: Query) -> Query:
         """Return the query for builtin in the chosen backend's place, to be answered soon after that one's deadline."""
