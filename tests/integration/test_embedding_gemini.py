@@ -16,17 +16,13 @@ from memory_core.embeddings import registry
 from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.embeddings.remote.provider import open_remote
 from memory_core.errors import (
-    AuthenticationFailed,
-    InputTooLarge,
     InvalidEmbedding,
     ProviderError,
-    ProviderUnavailable,
-    QuotaExhausted,
     RateLimited,
 )
 from memory_core.records import KeySources
 from tests.servers.clients import KEY, QUICK, agent_config, assert_right, check_gemini_task, collected, texts_of
-from tests.servers.gemini import GeminiServer, gemini_error
+from tests.servers.gemini import GEMINI_FAULTS, GeminiServer
 from tests.servers.loopback import Reply, openai_error
 from tests.servers.openai import OpenAIServer
 
@@ -117,17 +113,9 @@ def test_voyage_is_told_the_input_type(openai: OpenAIServer, opened: Open) -> No
 @pytest.mark.parametrize(
     ("fault", "kind", "requests"),
     [
-        (gemini_error(400, f"API key not valid: {KEY}", "INVALID_ARGUMENT"), AuthenticationFailed, 1),
-        (gemini_error(403, f"{KEY} may not", "PERMISSION_DENIED"), AuthenticationFailed, 1),
-        (gemini_error(404, f"no such model, {KEY}", "NOT_FOUND"), ProviderUnavailable, 1),
-        (gemini_error(429, f"slow down {KEY}", "RESOURCE_EXHAUSTED"), RateLimited, 4),
-        (gemini_error(429, f"no credit balance {KEY}", "RESOURCE_EXHAUSTED"), QuotaExhausted, 1),
-        (gemini_error(400, f"at most 100 requests {KEY}", "INVALID_ARGUMENT"), InputTooLarge, 1),
-        (gemini_error(500, f"oops {KEY}"), ProviderUnavailable, 4),
-        (Reply(200, {"embeddings": []}), InvalidEmbedding, 4),
+        *GEMINI_FAULTS,
         (Reply(200, {"embeddings": [{"values": "x"}]}), InvalidEmbedding, 4),
         (Reply(200, b"<html>"), InvalidEmbedding, 4),
-        (Reply(200, b"x" * 99, truncated=True), ProviderUnavailable, 4),
     ],
 )
 def test_the_errors_of_gemini_are_ours_and_hold_no_key(

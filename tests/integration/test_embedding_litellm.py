@@ -18,12 +18,8 @@ from memory_core.config.fields import Secret
 from memory_core.config.settings import Remote
 from memory_core.embeddings.remote.provider import open_remote
 from memory_core.errors import (
-    AuthenticationFailed,
-    InputTooLarge,
-    InvalidEmbedding,
     ProviderError,
     ProviderUnavailable,
-    QuotaExhausted,
     RateLimited,
     RequestTimeout,
 )
@@ -38,7 +34,7 @@ from tests.servers.clients import (
     texts_of,
     wait_until,
 )
-from tests.servers.gemini import GeminiServer, gemini_error
+from tests.servers.gemini import GEMINI_FAULTS, GeminiServer, gemini_error
 from tests.servers.loopback import Reply, openai_error
 from tests.servers.openai import OpenAIServer
 from tests.waiting import HANG_GUARD_SECONDS
@@ -131,16 +127,8 @@ def test_any_model_string_of_litellm_works(openai: OpenAIServer, opened: Open) -
 @pytest.mark.parametrize(
     ("fault", "kind", "requests"),
     [
-        (gemini_error(400, f"API key not valid: {KEY}", "INVALID_ARGUMENT"), AuthenticationFailed, 1),
-        (gemini_error(403, f"{KEY} may not", "PERMISSION_DENIED"), AuthenticationFailed, 1),
-        (gemini_error(404, f"no such model, {KEY}", "NOT_FOUND"), ProviderUnavailable, 1),
-        (gemini_error(429, f"slow down {KEY}", "RESOURCE_EXHAUSTED"), RateLimited, 4),
-        (gemini_error(429, f"no credit balance {KEY}", "RESOURCE_EXHAUSTED"), QuotaExhausted, 1),
-        (gemini_error(400, f"at most 100 requests {KEY}", "INVALID_ARGUMENT"), InputTooLarge, 1),
-        (gemini_error(500, f"oops {KEY}"), ProviderUnavailable, 4),
-        (Reply(200, {"embeddings": []}), InvalidEmbedding, 4),
+        *GEMINI_FAULTS,
         (Reply(200, b"<html>"), ProviderUnavailable, 4),
-        (Reply(200, b"x" * 99, truncated=True), ProviderUnavailable, 4),
     ],
 )
 def test_its_errors_are_ours_and_hold_no_key(

@@ -10,12 +10,35 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from memory_core.errors import (
+    AuthenticationFailed,
+    InputTooLarge,
+    InvalidEmbedding,
+    ProviderUnavailable,
+    QuotaExhausted,
+    RateLimited,
+)
+from tests.servers.clients import KEY
 from tests.servers.loopback import Reply, Request, Server, vector_of
 
 
 def gemini_error(status: int, message: str, name: str = "INTERNAL") -> Reply:
     """An error as Google words it: https://cloud.google.com/apis/design/errors."""
     return Reply(status, {"error": {"code": status, "message": message, "status": name}})
+
+
+# Answers of which both our client and litellm's make the same errors: the answer, the error, the requests it takes.
+GEMINI_FAULTS = [
+    (gemini_error(400, f"API key not valid: {KEY}", "INVALID_ARGUMENT"), AuthenticationFailed, 1),
+    (gemini_error(403, f"{KEY} may not", "PERMISSION_DENIED"), AuthenticationFailed, 1),
+    (gemini_error(404, f"no such model, {KEY}", "NOT_FOUND"), ProviderUnavailable, 1),
+    (gemini_error(429, f"slow down {KEY}", "RESOURCE_EXHAUSTED"), RateLimited, 4),
+    (gemini_error(429, f"no credit balance {KEY}", "RESOURCE_EXHAUSTED"), QuotaExhausted, 1),
+    (gemini_error(400, f"at most 100 requests {KEY}", "INVALID_ARGUMENT"), InputTooLarge, 1),
+    (gemini_error(500, f"oops {KEY}"), ProviderUnavailable, 4),
+    (Reply(200, {"embeddings": []}), InvalidEmbedding, 4),
+    (Reply(200, b"x" * 99, truncated=True), ProviderUnavailable, 4),
+]
 
 
 class GeminiServer(Server):

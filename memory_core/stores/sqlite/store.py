@@ -59,13 +59,13 @@ class SqliteStore:
     @contextlib.contextmanager
     def read(self) -> Iterator[SqliteReader]:
         """See `stores.interface.Store`."""
-        with self.database.read() as connection:
+        with self.database.read() as connection, _translate_rows(self.path):
             yield SqliteReader(connection, self.vectors)
 
     @contextlib.contextmanager
     def write(self) -> Iterator[SqliteWriter]:
         """See `stores.interface.Store`. Threads take turns."""
-        with self.database.write() as connection:
+        with self.database.write() as connection, _translate_rows(self.path):
             yield SqliteWriter(connection, self.vectors)
 
     def lock(self, *, wait_seconds: float = 0.0) -> AbstractContextManager[None]:
@@ -101,8 +101,8 @@ class SqliteStore:
 
     def summarise(self) -> IndexSummary:
         """See `stores.interface.Store`."""
-        with self.database.read() as connection:
-            return upkeep.summarise(connection, self.path, self.vectors)
+        with self.read() as reader:
+            return upkeep.summarise(reader, self.path, self.vectors)
 
     def verify(self) -> Integrity:
         """Look for damage in the file.
@@ -192,19 +192,19 @@ class PrivateStore(SqliteStore):
             connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('automerge', 0)")
 
 
-class _IndexDatabase(Database):
-    """The file of an index: damage that is found in its rows is damage of the file."""
+@contextlib.contextmanager
+def _translate_rows(path: Path) -> Iterator[None]:
+    """Take damage that is found in rows for damage of the file.
 
-    @contextlib.contextmanager
-    def _watch(self) -> Iterator[None]:
-        """Translate also what was found in rows."""
-        with super()._watch():
-            try:
-                with translate_bad_text():
-                    yield
-            except DamagedRow as error:
-                raise StoreCorrupt(self.path, f"the index is damaged: {error}", action=sqlite.REBUILD) from error
+    Raises:
+        StoreCorrupt: A row holds what no sync has written.
+    """
+    try:
+        with translate_bad_text():
+            yield
+    except DamagedRow as error:
+        raise StoreCorrupt(path, f"the index is damaged: {error}", action=sqlite.REBUILD) from error
 
 
 def _open_database(path: Path, *, writable: bool) -> Database:
-    return _IndexDatabase(path, INDEX, [SCHEMA], older=OLDER, writable=writable)
+    return Database(path, INDEX, [SCHEMA], older=OLDER, writable=writable)

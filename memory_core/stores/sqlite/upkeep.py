@@ -25,7 +25,7 @@ from memory_core.stores.sqlite.encoding import (
 )
 from memory_core.stores.sqlite.reader import SqliteReader
 from memory_core.stores.sqlite.schema import OLDER, SCHEMA
-from memory_core.stores.sqlite.state import load_serving_space, load_space
+from memory_core.stores.sqlite.state import load_space
 from memory_core.stores.sqlite.vectors import VectorIndex, drop_signs
 from memory_core.stores.values import IndexSummary
 
@@ -137,19 +137,16 @@ class Integrity:
     failures: tuple[FileFailure, ...] = ()
 
 
-def summarise(connection: Connection, path: Path, index: VectorIndex) -> IndexSummary:
-    """Summarise an index inside a read transaction.
+def summarise(reader: SqliteReader, path: Path, index: VectorIndex) -> IndexSummary:
+    """Summarise an index.
 
     Args:
-        connection: To the index.
+        reader: Of the index.
         path: Its file.
         index: Its vectors.
     """
-    held, serving, reader = (
-        state.read_state(connection),
-        load_serving_space(connection),
-        SqliteReader(connection, index),
-    )
+    connection = reader.db
+    held, serving = reader.load_state(), reader.load_serving_space()
     space, record = held.serving if held.target is None else held.target, reader.load_outage()
     vector, reason = index.describe(connection, serving.id if serving else None)
     return IndexSummary(

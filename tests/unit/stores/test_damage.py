@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.config.settings import Chunking
+from memory_core.errors import StoreCorrupt
 from memory_core.records import Unit
 from memory_core.stores.sqlite.encoding import (
     DamagedRow,
@@ -20,10 +22,12 @@ from memory_core.stores.sqlite.encoding import (
     unpack_lines,
     unpack_units,
 )
+from memory_core.stores.sqlite.store import PrivateStore
 from memory_core.stores.values import PreparedChunk, digest_chunk
 from memory_core.text.chunks import split_chunks
 from memory_core.text.messages import replace_surrogates
 from memory_core.text.units import split_units
+from tests.index import Index
 
 LINES = st.lists(
     st.sampled_from(
@@ -92,3 +96,16 @@ def test_embeddings_of_another_length_are_damage() -> None:
     for blobs in ([row, row[:-4]], [row[:-1]], [b""]):
         with pytest.raises(DamagedRow):
             decode(blobs, "float32", 4)
+
+
+def test_a_damaged_row_of_a_private_copy_is_told_as_damage_of_the_index(tmp_path: Path) -> None:
+    index = Index(tmp_path / "notes", tmp_path / "state")
+    index.note("MEMORY.md", "# Heating\n\nThe heat pump was made by Vaillant.\n")
+    index.sync()
+    copy = PrivateStore(index.store)
+    with copy.database.write() as connection:
+        connection.execute("UPDATE chunks SET text = 'The heat pump was made by Viessmann.'")
+    with pytest.raises(StoreCorrupt, match="is damaged: a unit lies outside"), copy.read() as reader:
+        reader.load_chunks([1])
+    copy.close()
+    index.close()
