@@ -130,9 +130,8 @@ def _use_items(call: ToolCall) -> dict[str, Any]:
     return result
 
 
-def run(call: ToolCall) -> dict[str, Any]:
-    """Run a tool, and record the call if it has succeeded; one that only looked around is no entry."""
-    result = RUN[call.name](call)
+def record_call(call: ToolCall, result: dict[str, Any]) -> dict[str, Any]:
+    """Record a call of a tool if it has succeeded, and return its result; one that only looked around is no entry."""
     if call.name in _DESCRIBE and "error" not in result:
         described = _DESCRIBE[call.name](result)
         if described is not None:

@@ -205,7 +205,7 @@ class Memory:
             shown=self._recalled,
             today=self._today,
         )
-        return calls.run(call)
+        return calls.record_call(call, calls.RUN[call.name](call))
 
     # Text for a session.
 
