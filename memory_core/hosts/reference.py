@@ -12,7 +12,6 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -122,33 +121,6 @@ def _assemble(deltas: Iterable[Mapping[str, Any]], show: Callable[[str], None]) 
     return message
 
 
-@dataclass(slots=True)
-class Transcript:
-    """One session on disk: what the model sees, and every message as a line of JSON.
-
-    Attributes:
-        path: The JSONL file.
-        messages: What is still in the model's context, without the system prompt.
-        summary: The summary of the messages that compaction removed; "" before the first.
-    """
-
-    path: Path
-    messages: list[Message] = field(default_factory=list)
-    summary: str = ""
-
-    def add(self, message: Message) -> None:
-        """Append a message to the context and to the file."""
-        self.messages.append(message)
-        text = [{"type": "text", "text": message["content"]}]  # as session files have it
-        self.write({"type": "message", "message": {**message, "content": text}})
-
-    def write(self, line: Mapping[str, Any]) -> None:
-        """Append one line to the file."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-
-
 class ReferenceHost:
     """One session of one agent with one model.
 
@@ -182,7 +154,9 @@ class ReferenceHost:
         self._limit = max(context_window - reserve_tokens, context_window // 2)
         self._show = show
         self._session_id = uuid.uuid4().hex
-        self.transcript = Transcript(self._sessions / f"{self._session_id}.jsonl")
+        self._transcript = self._sessions / f"{self._session_id}.jsonl"
+        self._messages: list[Message] = []  # that are still in the model's context, without the system prompt
+        self._summary = ""  # of the messages that compaction removed
         self._opening, self._recalls = "", list[str]()  # what memory put in front of the session, and of its messages
 
     def __enter__(self) -> Self:
@@ -212,12 +186,12 @@ class ReferenceHost:
             EndpointFailed: The model gave no answer; the user's message stays in the session.
         """
         self._recalls += filter(None, [self._slot.recall_for_message(text, self._context).text])
-        self.transcript.add({"role": "user", "content": text})
+        self._add({"role": "user", "content": text})
         answer = self._answer()
         self._show("\n")
         self._record()
         self._slot.session_updated(self._key)
-        self._slot.turn_ended(self._context, self.transcript.messages, self._ask_silently)
+        self._slot.turn_ended(self._context, self._messages, self._ask_silently)
         if self.count_tokens() >= self._limit:
             self.compact()
         else:
@@ -231,26 +205,38 @@ class ReferenceHost:
     def compact(self) -> None:
         """Run the flush turn, then replace the older messages by a summary."""
         self._flush(compacting=True)
-        older, self.transcript.messages = _split(self.transcript.messages)
+        older, self._messages = _split(self._messages)
         if not older:
             return
         asked = [*self._build_system(), *older, {"role": "user", "content": SUMMARY_PROMPT}]
-        self.transcript.summary, self._recalls = self._ask_silently(asked, [])["content"], []
-        self.transcript.write({"type": "compaction", "summary": self.transcript.summary})
+        self._summary, self._recalls = self._ask_silently(asked, [])["content"], []
+        self._log({"type": "compaction", "summary": self._summary})
         self._slot.compacted(self._context)
         sessions_json.update(self._sessions / sessions_json.FILE_NAME, self._key, _count_compaction)
         self._record()
+
+    def _add(self, message: Message) -> None:
+        """Append a message to the context and to the transcript."""
+        self._messages.append(message)
+        text = [{"type": "text", "text": message["content"]}]  # as session files have it
+        self._log({"type": "message", "message": {**message, "content": text}})
+
+    def _log(self, line: Mapping[str, Any]) -> None:
+        """Append one line to the transcript, a file of JSON lines."""
+        self._transcript.parent.mkdir(parents=True, exist_ok=True)
+        with self._transcript.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
     def _answer(self) -> str:
         tools = self._slot.tool_schemas(self._context, form="openai")
         for _ in range(MAX_TOOL_STEPS):
             message = self._endpoint.complete(self._build_prompt(), tools, show=self._show)
-            self.transcript.add(message)
+            self._add(message)
             calls = message.get("tool_calls") or []
             if not calls:
                 return str(message["content"])
             for call in calls:
-                self.transcript.add(self._run(call))
+                self._add(self._run(call))
         return ""
 
     def _run(self, call: Mapping[str, Any]) -> Message:
@@ -270,7 +256,7 @@ class ReferenceHost:
             self._key,
             total_tokens=self.count_tokens(),
             context_window=self._window,
-            transcript=self.transcript.path,
+            transcript=self._transcript,
         )
         turn = self._slot.before_compaction(session, compacting=compacting)
         if turn is None:
@@ -285,12 +271,12 @@ class ReferenceHost:
 
     def _build_system(self) -> list[Message]:
         parts = [BASE_PROMPT, self._slot.prompt_section(self._context), self._opening, *self._recalls]
-        if self.transcript.summary:
-            parts.append(f"Summary of the conversation so far:\n{self.transcript.summary}")
+        if self._summary:
+            parts.append(f"Summary of the conversation so far:\n{self._summary}")
         return [{"role": "system", "content": "\n\n".join(part for part in parts if part)}]
 
     def _build_prompt(self) -> list[Message]:
-        return [*self._build_system(), *self.transcript.messages]
+        return [*self._build_system(), *self._messages]
 
     def _record(self) -> None:
         """Update `sessions.json`, so that other programs see this session."""
