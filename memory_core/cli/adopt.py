@@ -34,7 +34,6 @@ ACTIONS: dict[record.Action, str] = {
 @click.option("--yes", is_flag=True, help="do it; without it, nothing is changed")
 @click.option("--dry-run", is_flag=True, help="only show what would be done, as without --yes")
 @click.option("--undo", is_flag=True, help="remove all that adopt has written")
-@click.pass_obj
 def adopt(options: Options, *, path: str | None, copy: bool, yes: bool, dry_run: bool, undo: bool) -> None:
     """Find notes of other programs, and search them where they lie, or copy them."""
     if dry_run and yes:

@@ -129,10 +129,15 @@ class Argument(click.Argument):
 
 
 class Command(click.Command):
-    """A command that takes the options of every command, too, and lines of text that begin with a hyphen."""
+    """A command that takes the options of every command, too, and lines of text that begin with a hyphen.
+
+    Its function gets those options first.
+    """
 
     def __init__(self, *arguments: Any, **details: Any) -> None:
         super().__init__(*arguments, **details)
+        if self.callback is not None:
+            self.callback = click.pass_obj(self.callback)
         self.params += COMMON
         self.short_help = self.short_help or self.help  # click would cut the help in the list of commands
 

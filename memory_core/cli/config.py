@@ -33,7 +33,6 @@ config = Group("config", help="Explain a configuration file, or list every error
 @argument(
     "file", required=False, type=click.Path(readable=False), help="the file, instead of the one that --config names"
 )
-@click.pass_obj
 def check(options: Options, *, file: str | None) -> int:
     """Explain a configuration file, or list every error in it."""
     try:
@@ -155,7 +154,6 @@ def _add_tools(rows: list[Row], agent: AgentConfig) -> list[Row]:
 
 @command("completion")
 @argument("shell", type=click.Choice(["bash", "zsh", "fish"]), metavar="SHELL", help="bash, zsh or fish")
-@click.pass_obj
 def completion(options: Options, *, shell: str) -> None:  # noqa: ARG001
     """Print a script that completes commands in a shell."""
     kind = get_completion_class(shell)

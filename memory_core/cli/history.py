@@ -76,7 +76,6 @@ def _complete_path(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 @command("history")
 @argument("path", required=False, shell_complete=_complete_path, help="path of the note; it may be gone by now")
-@click.pass_obj
 def list_versions(options: Options, *, path: str | None) -> None:
     """List the versions of a note, or what changed last."""
     with _open_history(options) as (config, history):
@@ -101,7 +100,6 @@ def list_versions(options: Options, *, path: str | None) -> None:
 @argument("path", help="path of the note; it may be gone by now")
 @click.option("--from", "begin", metavar="TIME", required=True, help="the earlier time, as of get --as-of")
 @click.option("--to", "until", metavar="TIME", help="the later time (the last sync)")
-@click.pass_obj
 def diff(options: Options, *, path: str, begin: str, until: str | None) -> None:
     """Show what differs in a note between two times."""
     start = parse_instant(begin, "--from")
@@ -131,7 +129,6 @@ def diff(options: Options, *, path: str, begin: str, until: str | None) -> None:
 @command("restore")
 @argument("path", help="path of the note; it may be gone by now")
 @click.option("--as-of", metavar="TIME", required=True, help="YYYY-MM-DD (its end), or a date and time")
-@click.pass_obj
 def restore(options: Options, *, path: str, as_of: str) -> None:
     """Write a copy of a note as it stood beside it; the note itself is left alone."""
     instant = parse_instant(as_of, "--as-of")
@@ -183,7 +180,6 @@ def _shape_event(event: NoteEvent) -> dict[str, Any]:
 
 
 @command("history import-git")
-@click.pass_obj
 def import_git(options: Options) -> None:
     """Let the history of a workspace under git begin with its commits; may be repeated."""
     with open_notes(options) as memory:
@@ -219,7 +215,6 @@ MOST_SHOWN = 20  # notes, and places that still hold the text
 @click.option("--match", "text", metavar="TEXT", required=True, help="the text, in any case and with any white space")
 @click.option("--dry-run", is_flag=True, help="only show which versions hold it")
 @click.option("--yes", is_flag=True, help="do not ask")
-@click.pass_obj
 def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
     """Take a text out of all old versions for good, such as a secret that was pasted by mistake."""
     wording = Wording(text)

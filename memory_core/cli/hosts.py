@@ -34,7 +34,6 @@ from memory_core.sources.roots import describe_os_error
     flag_value="127.0.0.1",
     help="serve at http://HOST:PORT/mcp (127.0.0.1:8765); elsewhere only with MEMORY_CORE_MCP_TOKEN set",
 )
-@click.pass_obj
 def mcp(options: Options, *, http: str | None) -> None:
     """Serve the memory tools to an MCP client over standard input and output, or HTTP."""
     saving = is_saving()
@@ -48,7 +47,6 @@ def mcp(options: Options, *, http: str | None) -> None:
 @command("install")
 @argument("host", required=False, help="the host; without it, all hosts are listed")
 @click.option("--dry-run", is_flag=True, help="only show what would be changed")
-@click.pass_obj
 def install(options: Options, *, host: str | None, dry_run: bool) -> None:
     """Put memory-core into the configuration of another host, such as codex."""
     if host is None:
@@ -67,7 +65,6 @@ def install(options: Options, *, host: str | None, dry_run: bool) -> None:
 @command("uninstall")
 @argument("host", help="the host")
 @click.option("--dry-run", is_flag=True, help="only show what would be changed")
-@click.pass_obj
 def uninstall(options: Options, *, host: str, dry_run: bool) -> None:
     """Take memory-core out of the configuration of another host."""
     program = _find_program(host)
@@ -167,7 +164,6 @@ def diagnose_hosts() -> list[Finding]:
     metavar="[HOST]",
     help=f"whose hook it is: {', '.join(programs.HOOKED)} (claude-code)",
 )
-@click.pass_obj
 def hook(options: Options, *, host: str) -> int:
     """Answer a hook of another host, whose event is read from standard input."""
     hooks.prepare_process()
@@ -210,7 +206,6 @@ def _start_index(options: Options) -> None:
     metavar="FILE",
     help="say the lines of a file instead of reading the terminal",
 )
-@click.pass_obj
 def chat(options: Options, *, base_url: str | None, model: str, context_window: int, script: Path | None) -> None:
     """Chat with a model that has this memory (the reference host)."""
     lines = None if script is None else _read_script(script)
@@ -244,7 +239,6 @@ def _read_script(script: Path) -> list[str]:
     "--session", metavar="FILE|KEY", required=True, help="the session's transcript, or its key in sessions.json"
 )
 @click.option("--dry-run", is_flag=True, help="changes nothing: the command only shows the turn, which hosts run")
-@click.pass_obj
 def flush(options: Options, *, session: str, dry_run: bool) -> None:  # noqa: ARG001
     """Show if a session would be asked to save notes before its compaction, and why."""
     with open_memory(options) as memory:

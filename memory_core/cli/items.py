@@ -46,7 +46,6 @@ def _open(options: Options) -> Iterator[Items]:
 @_with_scope
 @_with_tags
 @click.option("--limit", type=int, default=20, metavar="N", help="at most N items (20)")
-@click.pass_obj
 def list_items(
     options: Options, *, query: tuple[str, ...], scope: str | None, tags: tuple[str, ...], limit: int
 ) -> None:
@@ -78,7 +77,6 @@ def list_items(
 
 @items.command("show")
 @argument("item_id", metavar="ID", help="id as the list shows it")
-@click.pass_obj
 def show(options: Options, *, item_id: str) -> int:
     """Show one item with its origin."""
     with _open(options) as held:
@@ -108,7 +106,6 @@ def show(options: Options, *, item_id: str) -> int:
 @_with_tags
 @click.option("--kind", type=click.Choice(ITEM_KINDS), default="fact", help="fact, preference or decision")
 @click.option("--corrects", is_flag=True, help="it takes the place of the fact that it corrects")
-@click.pass_obj
 def add(
     options: Options, *, text: tuple[str, ...], scope: str | None, tags: tuple[str, ...], kind: str, corrects: bool
 ) -> None:
@@ -133,7 +130,6 @@ def add(
 
 @items.command("promote")
 @argument("ids", nargs=-1, required=True, metavar="ID...", help="ids as the list shows them")
-@click.pass_obj
 def promote(options: Options, *, ids: tuple[str, ...]) -> int:
     """Let pending items count as facts, so that they are found and recalled."""
     ids = tuple(dict.fromkeys(ids))
@@ -159,7 +155,6 @@ def promote(options: Options, *, ids: tuple[str, ...]) -> int:
 @click.option("--before", metavar="DATE", help="last said before this day")
 @_with_scope
 @click.option("--dry-run", is_flag=True, help="only show what would be deleted")
-@click.pass_obj
 def forget(
     options: Options,
     *,
@@ -194,7 +189,6 @@ def forget(
 
 
 @items.command("export")
-@click.pass_obj
 def export(options: Options) -> None:
     """Print all items as JSON lines."""
     with _open(options) as held:
@@ -204,7 +198,6 @@ def export(options: Options) -> None:
 
 @items.command("import")
 @argument("file", type=click.Path(readable=False), help="JSON lines as `items export` prints them; - is standard input")
-@click.pass_obj
 def restore(options: Options, *, file: str) -> None:
     """Add exported items; those that are there already are left as they are."""
     read = list(_read_items(file))

@@ -37,7 +37,6 @@ log = logging.getLogger(__name__)
 @click.option("--lines", type=int, metavar="N", help="print at most N lines")
 @click.option("--as-of", metavar="TIME", help="as it stood then: YYYY-MM-DD (its end), or a date and time")
 @with_sources
-@click.pass_obj
 def get(options: Options, *, path: str, start: int | None, lines: int | None, as_of: str | None) -> int:
     """Print a note, or some lines of it."""
     app.check_as_of(as_of)
@@ -50,7 +49,6 @@ def get(options: Options, *, path: str, start: int | None, lines: int | None, as
 @command("open")
 @argument("place", help="place as a hit names it: memory/2026-01-05.md:L3-L9")
 @with_sources
-@click.pass_obj
 def open_place(options: Options, *, place: str) -> int:
     """Print the file and line of a place, as editors take them."""
     from memory_core.sources import pages
@@ -75,7 +73,6 @@ def open_place(options: Options, *, place: str) -> int:
 @command("add")
 @argument("text", nargs=-1, required=True, help="what to remember; Markdown; - is standard input")
 @click.option("--longterm", is_flag=True, help="into MEMORY.md instead")
-@click.pass_obj
 def add(options: Options, *, text: tuple[str, ...], longterm: bool) -> int:
     """Write a text into the note of the day."""
     said = _read_input() if text == ("-",) else " ".join(text)
@@ -101,7 +98,6 @@ def _read_input() -> str:
 @command("index")
 @click.option("--force", is_flag=True, help="rebuild the whole index")
 @with_sources
-@click.pass_obj
 def index(options: Options, *, force: bool) -> None:
     """Index what has changed in the notes; `reindex` is another name for it."""
     with open_notes(options) as memory, output.show_progress() as progress:
@@ -113,7 +109,6 @@ def index(options: Options, *, force: bool) -> None:
 
 @command("watch")
 @with_sources
-@click.pass_obj
 def watch(options: Options) -> None:
     """Index what changes in the notes, until interrupted."""
     with open_notes(options) as memory, output.show_progress() as progress:
@@ -139,7 +134,6 @@ def watch(options: Options) -> None:
 @command("status")
 @click.option("--deep", is_flag=True, help="also try to embed a text")
 @with_sources
-@click.pass_obj
 def show_status(options: Options, *, deep: bool) -> int:
     """Show the state of the index, the provider of embeddings, and problems."""
     with open_notes(options) as memory:
@@ -155,7 +149,6 @@ def show_status(options: Options, *, deep: bool) -> int:
 
 
 @command("probe")
-@click.pass_obj
 def probe(options: Options) -> int:
     """Try to embed a text with the configured provider."""
     with app.open_memory(options) as memory:
@@ -165,7 +158,6 @@ def probe(options: Options) -> int:
 
 
 @command("doctor")
-@click.pass_obj
 def doctor(options: Options) -> int:
     """Check everything that a search needs, and say what to do about problems."""
     from memory_core.cli.hosts import diagnose_hosts
@@ -183,7 +175,6 @@ def doctor(options: Options) -> int:
 @command("activity")
 @click.option("--session", metavar="KEY", help="only what this session did")
 @click.option("--limit", type=int, default=20, metavar="N", help="at most N lines (20)")
-@click.pass_obj
 def list_activity(options: Options, *, session: str | None, limit: int) -> None:
     """List what sessions stored, recalled, flushed and forgot, the latest first."""
     if limit < 1:

@@ -37,7 +37,6 @@ def _open(options: Options, dsn: str | None, schema: str | None) -> Operator:
 @postgres.command("init")
 @_with_dsn
 @_with_schema
-@click.pass_obj
 def init(options: Options, *, dsn: str | None, schema: str | None) -> None:
     """Make the schema and its roles on the server, or migrate them."""
     with closing(_open(options, dsn, schema)) as operator:
@@ -54,7 +53,6 @@ def init(options: Options, *, dsn: str | None, schema: str | None) -> None:
 @click.option("--write", is_flag=True, help="let it write, too")
 @_with_dsn
 @_with_schema
-@click.pass_obj
 def grant(options: Options, *, role: str, tenant: str, write: bool, dsn: str | None, schema: str | None) -> None:
     """Let a role read a tenant; the tenant is made when it is new."""
     with closing(_open(options, dsn, schema)) as operator:
@@ -70,7 +68,6 @@ def grant(options: Options, *, role: str, tenant: str, write: bool, dsn: str | N
 @argument("tenant", help="the tenant, by default an agent's id")
 @_with_dsn
 @_with_schema
-@click.pass_obj
 def revoke(options: Options, *, role: str, tenant: str, dsn: str | None, schema: str | None) -> None:
     """End a role's right to a tenant."""
     with closing(_open(options, dsn, schema)) as operator:
@@ -84,7 +81,6 @@ def revoke(options: Options, *, role: str, tenant: str, dsn: str | None, schema:
 @postgres.command("status")
 @_with_dsn
 @_with_schema
-@click.pass_obj
 def show_status(options: Options, *, dsn: str | None, schema: str | None) -> None:
     """Show the tenants on the server, their sizes and members."""
     with closing(_open(options, dsn, schema)) as operator:

@@ -48,8 +48,7 @@ def _with_limits(most: str, least: str) -> Callable[[app.Run], app.Run]:
 @_with_limits("show at most N hits", "leave out hits below X")
 @click.option("--as-of", metavar="TIME", help="as notes stood then: YYYY-MM-DD (its end), or a date and time")
 @with_sources
-@click.pass_obj
-def search(options: Options, /, *, query: tuple[str, ...], as_of: str | None, **limits: Any) -> int:
+def search(options: Options, *, query: tuple[str, ...], as_of: str | None, **limits: Any) -> int:
     """Search the notes by meaning and by keyword."""
     app.check_as_of(as_of)
     words = os.fsencode(" ".join(query)).decode("utf-8", "replace")
@@ -85,8 +84,7 @@ def _finish_sync(memory: Memory, backend: str) -> bool:
 )
 @_with_limits("as if N hits were asked for", "as if the gate were X")
 @with_sources
-@click.pass_obj
-def explain(options: Options, /, *, query: tuple[str, ...], **limits: Any) -> None:
+def explain(options: Options, *, query: tuple[str, ...], **limits: Any) -> None:
     """Tell why a search finds what it finds, and why it does not find one note or line."""
     question, place = _split_words(query)
     for name in ("after", "before"):
@@ -119,7 +117,6 @@ def _split_words(words: Sequence[str]) -> tuple[str, str | None]:
 @command("inspect")
 @click.option("--port", type=int, default=0, metavar="N", help="port to serve on; a free one without it")
 @with_sources
-@click.pass_obj
 def inspect(options: Options, *, port: int) -> None:
     """Serve a page on this machine that shows searches, their reasons, notes and the index."""
     from memory_core.config.agent import explain_off
@@ -254,7 +251,6 @@ def _ordinal(number: int) -> str:
 @argument("name", nargs=-1, help="name, alias or tag; without it, list the names")
 @click.option("--max-results", type=int, metavar="N", help="show at most N entries of each list, 1 to 100")
 @with_sources
-@click.pass_obj
 def related(options: Options, *, name: tuple[str, ...], max_results: int | None) -> None:
     """Tell where notes link to a name and mention it, and what stands beside it."""
     asked = " ".join(name).strip() if name else None
