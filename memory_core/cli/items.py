@@ -106,15 +106,10 @@ def show(options: Options, *, item_id: str) -> int:
 @_with_tags
 @click.option("--kind", type=click.Choice(ITEM_KINDS), default="fact", help="fact, preference or decision")
 @click.option("--corrects", is_flag=True, help="it takes the place of the fact that it corrects")
-def add(
-    options: Options, *, text: tuple[str, ...], scope: str | None, tags: tuple[str, ...], kind: str, corrects: bool
-) -> None:
+def add(options: Options, *, text: tuple[str, ...], corrects: bool, **facts: Any) -> None:
     """Keep a short fact; the same fact is kept once."""
     with _open(options) as held:
-        done = held.write(
-            " ".join(text), scope=scope, tags=tags, kind=kind,
-            corrects=corrects, provenance=Provenance(speaker="user"),
-        )  # fmt: skip
+        done = held.write(" ".join(text), corrects=corrects, provenance=Provenance(speaker="user"), **facts)
     if options.json:
         output.print_json(done)
         return
@@ -155,24 +150,11 @@ def promote(options: Options, *, ids: tuple[str, ...]) -> int:
 @click.option("--before", metavar="DATE", help="last said before this day")
 @_with_scope
 @click.option("--dry-run", is_flag=True, help="only show what would be deleted")
-def forget(
-    options: Options,
-    *,
-    ids: tuple[str, ...],
-    query: str | None,
-    session: str | None,
-    after: str | None,
-    before: str | None,
-    scope: str | None,
-    dry_run: bool,
-) -> int:
+def forget(options: Options, *, ids: tuple[str, ...], dry_run: bool, **conditions: Any) -> int:
     """Delete items for good: all that meet every condition given."""
+    days = {name: _read_day(f"--{name}", conditions[name]) for name in ("after", "before")}
     with open_notes(options) as memory:
-        done = memory.items.forget(
-            ids=ids, query=query, session=session, scope=scope,
-            after=_read_day("--after", after), before=_read_day("--before", before),
-            dry_run=dry_run,
-        )  # fmt: skip
+        done = memory.items.forget(ids=ids, dry_run=dry_run, **(conditions | days))
         told = _find_in_past(memory.config(), done.items)
     if options.json:
         output.print_json({**to_json(done), "remains": [*done.remains, *told]})
