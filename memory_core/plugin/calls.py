@@ -209,20 +209,14 @@ def _record(
 ) -> None:
     if not (config.enabled and config.search.activity.enabled):
         return
+    key = None if session is None else redact(session)  # hosts may make keys of what people write
     entry = Activity(
-        at=time.time(), action=action, by=by, session=None if session is None else _redact(session),
-        places=tuple(places), count=len(places), outcome=outcome,
-    )  # fmt: skip
+        at=time.time(), action=action, by=by, session=key, places=tuple(places), count=len(places), outcome=outcome
+    )
     try:
         append_entry(config.activity_path, entry)
     except OSError as error:
         _warn(config.activity_path, str(error.strerror))
-
-
-@lru_cache(maxsize=256)
-def _redact(session: str) -> str:
-    """Return a session's key without secrets, in case a host makes keys of what people write."""
-    return redact(session)
 
 
 @lru_cache(maxsize=64)  # once for each problem, not at every call
