@@ -78,8 +78,7 @@ def _describe(file: MemoryFile) -> types.Resource:
 
 
 async def list_templates(
-    _: ServerRequestContext[Any],
-    params: types.PaginatedRequestParams | None,  # noqa: ARG001 -- there is one page
+    _: ServerRequestContext[Any], _page: types.PaginatedRequestParams | None
 ) -> types.ListResourceTemplatesResult:
     """List the one way to name a note."""
     told = "A note by its path, as memory_search returns it."

@@ -110,10 +110,7 @@ def _instruct(slot: MemorySlot, context: CallContext) -> str:
 
 
 async def _list_tools(
-    slot: MemorySlot,
-    context: CallContext,
-    _: ServerRequestContext[Any],
-    params: types.PaginatedRequestParams | None,  # noqa: ARG001 -- there is one page
+    slot: MemorySlot, context: CallContext, _: ServerRequestContext[Any], _page: types.PaginatedRequestParams | None
 ) -> types.ListToolsResult:
     schemas = slot.tool_schemas(context, form="mcp")
     return types.ListToolsResult(tools=[types.Tool.model_validate(schema) for schema in schemas])
@@ -151,10 +148,7 @@ async def _report_progress(slot: MemorySlot, context: CallContext, session: Serv
 
 
 async def list_prompts(
-    slot: MemorySlot,
-    context: CallContext,
-    _: ServerRequestContext[Any],
-    params: types.PaginatedRequestParams | None,  # noqa: ARG001 -- there is one page
+    slot: MemorySlot, context: CallContext, _: ServerRequestContext[Any], _page: types.PaginatedRequestParams | None
 ) -> types.ListPromptsResult:
     """List the prompts that can be used now; none while memory is off."""
 
