@@ -23,6 +23,7 @@ FILES = {
     "opencode": (".config/opencode/opencode.jsonc", '{\n  // theme\n  "theme": "dark", // note\n}\n'),
     "openclaw": (".openclaw/openclaw.json", "{\n  plugins: {slots: {memory: 'memory-core'}}, // its own\n}\n"),
     "nanobot": (".nanobot/config.json", '{\n  "agents": {\n    "defaults": {}\n  }\n}'),
+    "zed": (".config/zed/settings.json", '// mine\n{\n  "theme": "One Dark", // dark\n  "vim_mode": true,\n}\n'),
     "hermes": (".hermes/config.yaml", "# mine\nmemory:\n  provider: honcho # before\n"),
 }
 HOSTS = [*FILES, "claude-code", "fastmcp"]
@@ -85,6 +86,37 @@ def test_the_entry_starts_the_server_on_the_notes_that_were_named(command: Comma
     assert entry["command"][-1] == "mcp"
     assert Path(entry["command"][0]).is_absolute()
     assert entry["command"][entry["command"].index("--workspace") + 1] == str(command.workspace)
+
+
+def test_zed_gets_a_custom_server_beside_others(command: Command, home: Path) -> None:
+    path = home / FILES["zed"][0]
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        '{\n  // servers\n  "context_servers": {\n    "other": {"settings": {}},\n  },\n}\n', encoding="utf-8"
+    )
+    assert command("install", "zed").code == 0
+    text = path.read_text(encoding="utf-8")
+    assert "// servers" in text
+    servers = read_document(text, path.suffix)["context_servers"]
+    assert servers["other"] == {"settings": {}}
+    entry = servers["memory-core"]
+    assert entry.keys() == {"source", "command", "args"}, "Zed needs no env, and one that the user adds has to stay"
+    assert entry["source"] == "custom"
+    assert Path(entry["command"]).is_absolute()
+    assert entry["args"][-1] == "mcp"
+
+
+@pytest.mark.parametrize(
+    ("platform", "expected"),
+    [("linux", "moved/zed"), ("darwin", "home/.config/zed"), ("win32", "roaming/Zed")],
+)
+def test_the_settings_of_zed_are_where_its_platform_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str, expected: str
+) -> None:
+    for variable, folder in (("HOME", "home"), ("XDG_CONFIG_HOME", "moved"), ("APPDATA", "roaming")):
+        monkeypatch.setenv(variable, str(tmp_path / folder))
+    monkeypatch.setattr(sys, "platform", platform)
+    assert programs.PROGRAMS["zed"].find_home() == tmp_path / expected
 
 
 def test_a_file_that_cannot_be_changed_is_left_as_it_is(command: Command, home: Path) -> None:

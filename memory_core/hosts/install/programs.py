@@ -125,6 +125,14 @@ def find_folder_of(variable: str, *usual: str) -> Path:
     return Path(expand_home(named)) if named else Path(find_home()).joinpath(*usual)
 
 
+def _find_zed() -> Path:
+    """Return the folder of Zed's settings: https://github.com/zed-industries/zed/blob/main/crates/paths/src/paths.rs."""
+    if sys.platform == "win32":
+        return find_folder_of("APPDATA", "AppData", "Roaming") / "Zed"
+    variable = "" if sys.platform == "darwin" else "XDG_CONFIG_HOME"
+    return find_folder_of(variable, ".config") / "zed"
+
+
 def _serve(start: Start) -> dict[str, object]:
     """Return the entry of the server as most hosts write it."""
     command, *arguments = start.write("mcp")
@@ -183,9 +191,15 @@ def _plan_openclaw(home: Path, start: Start) -> list[Part]:
     return [Entry(path, ("mcp", "servers", SLOT_ID), _serve(start))]
 
 
-def _plan_entry(file: str, *keys: str) -> Callable[[Path, Start], list[Part]]:
-    """Return the plan of a host that starts the server by one entry in a file of its home."""
-    return lambda home, start: [Entry(home / file, (*keys, SLOT_ID), _serve(start))]
+def _plan_entry(file: str, *keys: str, **also: object) -> Callable[[Path, Start], list[Part]]:
+    """Return the plan of a host that starts the server by one entry in a file of its home.
+
+    Args:
+        file: The file.
+        keys: The path of keys to the mapping that holds the entries of servers.
+        also: What the host wants in the entry besides the command; not what users change, since each install writes it.
+    """
+    return lambda home, start: [Entry(home / file, (*keys, SLOT_ID), {**also, **_serve(start)})]
 
 
 def _plan_hermes(home: Path, start: Start) -> list[Part]:
@@ -236,6 +250,7 @@ PROGRAMS: Mapping[str, Program] = {
         "nanobot", partial(find_folder_of, "", ".nanobot"), _plan_entry("config.json", "tools", "mcpServers")
     ),
     "fastmcp": Program("FastMCP", Path.cwd, _plan_entry("mcp.json", "mcpServers"), "The entry holds in this folder."),
+    "zed": Program("Zed", _find_zed, _plan_entry("settings.json", "context_servers", source="custom")),
     "hermes": Program(
         "Hermes",
         partial(find_folder_of, "HERMES_HOME", ".hermes"),
