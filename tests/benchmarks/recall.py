@@ -167,8 +167,8 @@ def put_windows(connection: Any, count: int) -> None:
         "INSERT INTO files (id, source, path, hash, mtime_ns, size) VALUES (1, 'memory', 'a.md', x'01', 0, 0)"
     )
     connection.executemany(
-        "INSERT INTO chunks (id, file_id, start_line, end_line, hash, context, text, units)"
-        " VALUES (?, 1, 1, 1, x'01', '', '', x'')",
+        "INSERT INTO chunks (id, file_id, start_line, end_line, hash, context, text, units, links)"
+        " VALUES (?, 1, 1, 1, x'01', '', '', x'', 0)",
         [(number + 1,) for number in range(-(-count // WINDOWS))],
     )
     connection.executemany(
@@ -193,7 +193,7 @@ def ask(folder: Path, kind: str, path: Path, best: list[list[int]]) -> dict[int,
     """Let a checkout search the vectors of a file, print the figures, and return its recall at each depth."""
     done = subprocess.run(
         [folder / ".venv/bin/python", __file__, "--search", kind, path],
-        cwd=folder, env=os.environ | {"PYTHONPATH": str(folder)}, capture_output=True, text=True, check=True,
+        cwd=folder, env=os.environ | {"PYTHONPATH": str(folder)}, stdout=subprocess.PIPE, text=True, check=True,
     )  # fmt: skip
     said = json.loads(done.stdout)
     times = [milliseconds for milliseconds, _ in said["answers"]]
