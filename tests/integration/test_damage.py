@@ -123,6 +123,11 @@ def link_to_itself(path: Path) -> None:
     path.symlink_to(path)
 
 
+def link_to_nothing(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.symlink_to(path.parent / "nowhere")
+
+
 def link_to_a_folder(path: Path) -> None:
     path.unlink(missing_ok=True)
     path.symlink_to(path.parent)
@@ -174,6 +179,7 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
     "lock: folder": lock(make_folder),
     "lock: link to itself": lock(link_to_itself),
     "lock: link to a folder": lock(link_to_a_folder),
+    "lock: link to nothing": lock(link_to_nothing),
 }
 
 

@@ -99,8 +99,8 @@ def decode(blobs: Sequence[bytes], encoding: Encoding, dimensions: int) -> NDArr
         raise DamagedRow(WRONG_LENGTH)
     octets = b"".join(blobs)
     if encoding == "float32":
-        return np.frombuffer(octets, "<f4").reshape(-1, dimensions).astype(np.float32, copy=False)
-    rows = np.frombuffer(octets, np.int8).reshape(-1, dimensions).astype(np.float32)
+        return np.frombuffer(octets, "<f4").reshape(len(blobs), dimensions).astype(np.float32, copy=False)
+    rows = np.frombuffer(octets, np.int8).reshape(len(blobs), dimensions).astype(np.float32)
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
     np.divide(rows, lengths, out=rows, where=lengths > 0)
     return rows

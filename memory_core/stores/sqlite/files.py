@@ -134,8 +134,8 @@ def hold_lock(path: Path, *, wait_seconds: float, clear: bool = False) -> Iterat
     Args:
         path: The lock file.
         wait_seconds: How long to wait for another owner, of this process or another.
-        clear: The name is ours alone, so that what else stands there is damage: an empty folder or a broken link is removed,
-            garbage is cut off.
+        clear: The name is ours alone, so that what else stands there is damage: an empty folder or a link is removed, garbage
+            is cut off.
 
     Raises:
         SyncBusy: Another process or thread holds the lock for longer than `wait_seconds`.
@@ -144,6 +144,9 @@ def hold_lock(path: Path, *, wait_seconds: float, clear: bool = False) -> Iterat
     import filelock
 
     if clear:
+        with contextlib.suppress(OSError):  # it may be gone already
+            if path.is_symlink():  # no lock is taken through a link, wherever it leads
+                path.unlink()
         remove_obstacle(path)
     elif path.is_file() and path.stat().st_size:  # which taking the lock would cut off
         raise StoreReadOnly(path, "this is no lock of memory-core", action="delete it if nothing else needs it")

@@ -92,6 +92,7 @@ def test_embeddings_of_another_length_are_damage() -> None:
     row = np.ones(4, dtype=np.float32).tobytes()
     assert decode([row, row], "float32", 4).shape == (2, 4)
     assert decode([], "float32", 4).shape == (0, 4)
+    assert decode([], "int8", 0).shape == (0, 0)
     assert decode([b"\1\1\1\1"], "int8", 4).tolist() == [[0.5, 0.5, 0.5, 0.5]]
     for blobs in ([row, row[:-4]], [row[:-1]], [b""]):
         with pytest.raises(DamagedRow):
