@@ -315,10 +315,10 @@ def test_another_index_file_is_read(index: Index, provider: CountingProvider) ->
 
 def near(index: Index, provider: CountingProvider, query: NDArray[np.float32], *, limit: int = 50) -> list[NearWindow]:
     assert index.vectors is not None
-    with index.store.database.read() as connection:
-        space_id = list_spaces(connection)[provider.space]
+    with index.store.read() as reader:
+        space_id = list_spaces(reader.db)[provider.space]
         assert space_id is not None
-        return index.vectors.find_nearest(connection, space_id, query, limit)
+        return index.vectors.find_nearest(reader.db, space_id, query, limit)
 
 
 def compare_all(index: Index, provider: CountingProvider, query: NDArray[np.float32]) -> list[tuple[bytes, float]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import shutil
@@ -351,6 +352,7 @@ def test_nothing_outlives_close(tmp_path: Path) -> None:
     (workspace / "memory").mkdir(parents=True)
     (workspace / "memory" / "a.md").write_text("A violin plays.\n")
     config = {"memorySearch": {"sync": {"watchDebounceMs": 50, "intervalMinutes": 1}, "provider": "none"}}
+    gc.collect()  # what earlier tests left open would be closed at any moment
     before = resources()
     for _ in range(3):
         slot = MemorySlot({"agents": {"defaults": config}}, workspace=workspace, state_dir=tmp_path / "state")
