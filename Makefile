@@ -1,4 +1,4 @@
-# demo, demo-postgres, test, test-portable, test-local, test-qmd, test-web, pictures, test-postgres, test-hosts, torture, lint, docs, clean, package, test-314, joint, bench, bench-retrieval, bench-cost, bench-postgres, bench-peers, bench-scale,
+# demo, demo-postgres, test, test-portable, test-local, test-qmd, test-web, pictures, test-postgres, test-hosts, torture, lint, docs, clean, package, test-314, joint, bench, bench-retrieval, bench-notebooks, bench-cost, bench-postgres, bench-peers, bench-scale,
 # bench-qmd: each sets up what it needs. Only make and a Python from 3.11 to 3.14 with its venv module must be there; PYTHON=... names another one than is found.
 
 BIN := .venv/bin
@@ -18,7 +18,7 @@ LLAMA := .cache/llama-cpp-python
 # What `make docs` writes and `make lint` checks: the parts between cog's markers come from tests/generated.py.
 GENERATED := -p 'from tests import generated' README.md CONTRIBUTING.md $(wildcard docs/*.md docs/*.svg)
 
-.PHONY: demo demo-postgres test test-portable test-local test-qmd test-web pictures test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval data-is-named bench-cost bench-postgres bench-peers bench-scale bench-qmd docs clean
+.PHONY: demo demo-postgres test test-portable test-local test-qmd test-web pictures test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval bench-notebooks data-is-named bench-cost bench-postgres bench-peers bench-scale bench-qmd docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/runtime
@@ -123,6 +123,10 @@ bench-retrieval: data-is-named .venv/dev $(MODEL) $(CONE)
 bench-cost: .venv/dev
 	@test -n '$(BASE)' || { echo 'say which commit to compare with: make bench-cost BASE=commit' >&2; exit 2; }
 	$(BIN)/python -m tests.benchmarks.search_cost $(BASE) $(if $(DATA),--data $(DATA)) $(OPTIONS)
+
+# Notebooks of one person with questions of every kind, in half a minute; OPTIONS='--provider none', '--failures KIND', '--json FILE'.
+bench-notebooks: data-is-named .venv/dev
+	nice $(BIN)/python -m tests.benchmarks.notebooks $(DATA) $(OPTIONS)
 
 data-is-named:
 	@test -d '$(DATA)' || { echo 'say where the judged sets are: make bench-retrieval DATA=folder' >&2; exit 2; }
