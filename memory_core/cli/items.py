@@ -226,7 +226,7 @@ def _read_items(file: str) -> Iterator[Item]:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise InvalidArgument("FILE", f"{file} cannot be read: {reason}") from error
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
         if line.strip():
             try:
                 yield _to_item(json.loads(line))

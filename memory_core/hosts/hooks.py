@@ -76,7 +76,7 @@ def answer_hook(
     """
     event: Any
     try:
-        event = json.load(given)
+        event = json.loads(given.read().removeprefix("\ufeff"), strict=False)
     except ValueError as error:
         event = error
     if not isinstance(event, dict) or not isinstance(event.get("hook_event_name"), str):

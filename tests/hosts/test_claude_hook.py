@@ -40,6 +40,22 @@ def test_a_session_starts_with_the_notes(command: Command) -> None:
     assert done.err == ""
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        '\ufeff{"hook_event_name": "SessionStart", "session_id": "s1"}\r\n',
+        '{"hook_event_name": "SessionStart", "session_id": "s\\ud83d", "x": "\\udc00"}',
+        '{"hook_event_name": "SessionStart", "session_id": "s1", "x": "a\tb\u2028c"}',
+    ],
+    ids=["mark", "half a surrogate", "control characters"],
+)
+def test_what_strict_json_forbids_is_understood(command: Command, given: str) -> None:
+    (command.workspace / "MEMORY.md").write_text("The fence is green.\n", encoding="utf-8")
+    done = give(command, given)
+    assert "> The fence is green." in done.json["hookSpecificOutput"]["additionalContext"]
+    assert done.err == ""
+
+
 def test_notes_are_cut_to_what_claude_code_shows(command: Command) -> None:
     (command.workspace / "MEMORY.md").write_text("The fence is green.\n\n" * 1000, encoding="utf-8")
     done = give(command, {"hook_event_name": "SessionStart", "session_id": "s1"})
@@ -54,6 +70,9 @@ def test_nothing_is_recalled_unless_it_is_switched_on(command: Command, tmp_path
     config.write_text("{memorySearch: {recall: {enabled: true}}}", encoding="utf-8")
     assert command("index").code == 0
     said = give(command, event, MEMORY_CORE_CONFIG=str(config)).json["hookSpecificOutput"]
+    assert "The anchor lies in the shed." in said["additionalContext"]
+    half = {**event, "session_id": "s2", "prompt": f"{event['prompt']} \ud83d"}
+    said = give(command, half, MEMORY_CORE_CONFIG=str(config)).json["hookSpecificOutput"]
     assert "The anchor lies in the shed." in said["additionalContext"]
     slash = {**event, "prompt": "/help where does the anchor lie"}
     assert give(command, slash, MEMORY_CORE_CONFIG=str(config)).out == ""

@@ -21,7 +21,7 @@ from memory_core.hosts.mcp import stdio
 from memory_core.tools import schemas
 from tests.command import REPOSITORY, Command
 from tests.hosts.mcp_server import DEADLINE_SECONDS, NOTE, Server, call, frame, talk
-from tests.servers.mcp_messages import make_message
+from tests.servers.mcp_messages import OPENING, make_message
 from tests.servers.openai import HeldServer
 from tests.waiting import HANG_GUARD_SECONDS, eventually
 
@@ -219,7 +219,6 @@ def test_what_was_asked_before_the_input_ended_is_answered(server: Server) -> No
 MALFORMED: tuple[tuple[bytes, int], ...] = (
     (b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":NaN}}', types.PARSE_ERROR),
     (b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":-Infinity}}', types.PARSE_ERROR),
-    (b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":"\\ud800"}}', types.PARSE_ERROR),
     (b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":"\xff"}}', types.PARSE_ERROR),
     (b'{"jsonrpc":"2.0","id":' + b"7" * 5000 + b',"method":"ping"}', types.PARSE_ERROR),
     (b'{"a":' * 50_000, types.PARSE_ERROR),
@@ -239,12 +238,76 @@ MALFORMED: tuple[tuple[bytes, int], ...] = (
 
 @pytest.mark.parametrize(("line", "code"), MALFORMED, ids=lambda value: repr(value)[:60])
 def test_a_line_that_is_no_message_is_told_so(line: bytes, code: int) -> None:
-    fits = line if len(line) <= stdio.MAX_LINE_BYTES else None
-    message, refusal = stdio.parse_message(fits)
+    message, refusal = stdio.parse_message(line)
     assert message is None
     assert refusal is not None
     assert refusal.error.code == code
     assert len(refusal.error.message) < 200
+
+
+UNDERSTOOD: tuple[tuple[bytes, str], ...] = (
+    (b'"half \\ud83d"', "half \ufffd"),
+    (b'"\\ude00 the other half"', "\ufffd the other half"),
+    (b'"\\ude00\\ud83d swapped"', "\ufffd\ufffd swapped"),
+    (b'"whole \\ud83d\\ude00"', "whole \U0001f600"),
+    (b'"no escape \\\\ud83d"', "no escape \\ud83d"),
+    (b'"as bytes \xed\xa0\xbd"', "as bytes \ufffd"),
+    (b'"a tab\tand \r, \x0b, \x1c, \0"', "a tab\tand \r, \x0b, \x1c, \0"),
+    ('"\x85, \u2028, \u2029"'.encode(), "\x85, \u2028, \u2029"),
+)
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "behind a mark"])
+@pytest.mark.parametrize(("written", "meant"), UNDERSTOOD, ids=lambda value: ascii(value)[:40])
+def test_what_strict_json_forbids_is_understood(written: bytes, meant: str, mark: bytes) -> None:
+    line = mark + b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":' + written + b"}}\r"
+    message, refusal = stdio.parse_message(line)
+    assert refusal is None
+    assert isinstance(message, types.JSONRPCRequest)
+    assert (message.id, message.params) == (7, {"x": meant})
+
+
+@pytest.mark.parametrize(
+    ("line", "number"),
+    [
+        (b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":NaN}}', 7),
+        (b'{"method":"ping","params":{"id":3,"x":"\\q"},"jsonrpc":"2.0","id":"a-7"}', "a-7"),
+        (b'{"id" : -7 , "method":"tools/call","params":{"a":[{"id":8', -7),
+        (b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":"\xff"}}', 7),
+        (b'\xef\xbb\xbf{"jsonrpc":"2.0","id":7,"method":"ping",}', 7),
+        (b'{"jsonrpc":"2.0","id":7,"method":"ping"} {"id":8}', 7),
+        (b'{"jsonrpc":"2.0","id":"\\u00e9","method":"ping","params":{"x":' + b"1" * stdio.MAX_LINE_BYTES, "\xe9"),
+        (b'{"jsonrpc":"2.0","method":"ping","params":{"id":7}', None),
+        (b'{"jsonrpc":"2.0","method":"ping","params":"id":7}}', None),
+        (b'{"jsonrpc":"2.0","id":7,"result":{"method":', None),
+        (b'{"jsonrpc":"2.0","id":7.5,"method":"ping",', None),
+        (b'{"jsonrpc":"2.0","id":{"id":7},"method":"ping",', None),
+        (b'"id":7,"method":"ping"', None),
+    ],
+    ids=lambda value: repr(value)[:60],
+)
+def test_an_error_carries_the_id_where_one_can_be_read(line: bytes, number: object) -> None:
+    message, refusal = stdio.parse_message(line)
+    assert message is None
+    assert refusal is not None
+    assert refusal.id == number
+
+
+def test_calls_that_strict_json_forbids_are_answered(server: Server) -> None:
+    server.write(b"\xef\xbb\xbf" + json.dumps(frame("initialize", id=1, params=OPENING)).encode() + b"\r")
+    assert server.receive()["result"]["serverInfo"]["name"] == "memory-core"
+    server.send("notifications/initialized")
+    for number, (written, _) in enumerate(UNDERSTOOD, start=2):
+        search = b'{"name":"memory_search","arguments":{"query":' + written + b"}}"
+        server.write(b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":%s}' % (number, search))
+        assert "result" in server.receive_until(number)
+
+
+def test_no_line_separator_stands_in_an_answer() -> None:
+    answer = types.JSONRPCResponse(jsonrpc="2.0", id=5, result={"a\u2028b": "c\x85d\u2029e\nf\x0bg\x1ch"})
+    line = stdio.to_line(answer)
+    assert line.decode().splitlines(keepends=True) == [line.decode()]
+    assert json.loads(line)["result"] == answer.result
 
 
 def test_no_malformed_line_ends_it_and_each_is_answered(server: Server) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -96,6 +97,19 @@ def test_requests_that_may_not_read_the_notes_are_refused(command: Command) -> N
         assert httpx.post(url, content=b"x" * 5_000_000, headers=known).status_code == 413
         assert httpx.get(url.removesuffix("/mcp"), headers=known).status_code == 404
         assert httpx.post(url, json=OPENING, headers=known).status_code == 200
+
+
+def test_what_strict_json_forbids_is_understood(command: Command) -> None:
+    with Server(command, *ANYWHERE) as server, httpx.Client(timeout=60, headers=TYPES) as client:
+        client.headers["Content-Type"] = "application/json"
+        opened = client.post(url := server.url, content=b"\xef\xbb\xbf" + json.dumps(OPENING).encode())
+        assert opened.status_code == 200
+        client.headers["Mcp-Session-Id"] = opened.headers["Mcp-Session-Id"]
+        client.headers["Mcp-Protocol-Version"] = "2025-06-18"
+        for query in (b'"puppy \\ud83d"', b'"\\ude00 puppy"', b'"a\tpuppy"', b'"\\ud83d' + b"puppy " * 20_000 + b'"'):
+            params = b'{"name":"memory_search","arguments":{"query":' + query + b"}}"
+            call = b'{"jsonrpc":"2.0","id":2,"method":"tools/call","params":' + params + b"}"
+            assert client.post(url, content=call).status_code == 200, query[:20]
 
 
 def test_the_secret_lets_the_official_client_in(mcp_client: Path, command: Command) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 VALUES: tuple[Any, ...] = (
     None, True, False, -1, 0, 1, 1.5, 10**40, "", "x", "\0", "2", [], {}, [[]], {"a": {}}, "é" * 500, "../x", {"_meta": 5},
     "memory:///MEMORY.md", "memory:///../x", "memory:///%00%ff", "file:///etc/passwd", "2025-06-18", ["memory:///MEMORY.md"],
+    "half \ud83d", "\udc00", "a\u2028b\x85",
 )  # fmt: skip
 KEYS = (
     "query", "path", "text", "from", "lines", "maxResults", "requestId", "progressToken", "_meta", "name", "uri", "cursor",
@@ -55,7 +56,8 @@ def make_message(dice: random.Random, number: int) -> bytes:
             line[dice.randrange(len(line))] = dice.choice(b'{}[]",:\\0aN\xff\0')
     if dice.random() < 0.05:
         del line[dice.randrange(len(line)) :]
-    return bytes(line).replace(b"\n", b" ").replace(b"\r", b" ") or b" x"
+    mark = b"\xef\xbb\xbf" if dice.random() < 0.05 else b""
+    return mark + bytes(line).replace(b"\n", b" ").replace(b"\r", b" ") or b" x"
 
 
 def _spoil(dice: random.Random, document: dict[str, Any]) -> dict[str, Any]:

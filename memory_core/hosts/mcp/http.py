@@ -21,12 +21,13 @@ from starlette.responses import PlainTextResponse
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.hosts.mcp.notes import MOST_SESSIONS
 from memory_core.hosts.mcp.server import end_process, make_server
+from memory_core.hosts.mcp.stdio import MAX_LINE_BYTES, tidy_json
 from memory_core.hosts.serving import listen
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 PORT = 8765
 PATH = "/mcp"
@@ -119,9 +120,29 @@ def make_application(slot: MemorySlot, context: CallContext, *, local: bool, tok
                 reason = f"Authorization: expected 'Bearer' and the secret in {TOKEN_VARIABLE} of the server\n"
                 await PlainTextResponse(reason, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
                 return
-        await app(scope, receive, send)
+        await app(scope, _tidy_body(receive) if scope["type"] == "http" else receive, send)
 
     return ask_for_token
+
+
+def _tidy_body(receive: Receive) -> Receive:
+    """Return what gives an application the body of a request in one piece, as `tidy_json` makes it; a huge one as it is."""
+    given = False
+
+    async def receive_tidily() -> Message:
+        nonlocal given
+        message = await receive()
+        if given or message["type"] != "http.request":
+            return message
+        given, body = True, message.get("body", b"")
+        while message.get("more_body") and len(body) <= MAX_LINE_BYTES:
+            message = await receive()
+            if message["type"] != "http.request":
+                return message
+            body += message.get("body", b"")
+        return {**message, "body": tidy_json(body) if len(body) <= MAX_LINE_BYTES else body}
+
+    return receive_tidily
 
 
 def read_token(host: str) -> str:

@@ -2,8 +2,9 @@
 
 Those of the package mcp lack what a server must survive:
 
-- A line that is no message is answered with an error, and an answer that JSON cannot hold becomes one; there, the first is left
-  unanswered, and the second ends the server.
+- A line that is no message is answered with an error, under its id where one can be read, and an answer that JSON cannot hold
+  becomes one; there, the first is left unanswered, and the second ends the server.
+- What strict JSON forbids but says clearly is understood: a byte order mark, half a surrogate, control characters in a string.
 - A line has a size limit.
 - When the input ends, requests that came before get their answers; there, they are cancelled. A client that has closed its end
   of the output is noticed even while nobody writes.
@@ -11,7 +12,9 @@ Those of the package mcp lack what a server must survive:
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import select
 import signal
 import threading
@@ -32,15 +35,18 @@ from memory_core.errors import MemoryCoreError
 from memory_core.hosts.mcp.server import end_process, make_server
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
+from memory_core.text.messages import replace_surrogates
 
 if TYPE_CHECKING:
     from mcp.shared._stream_protocols import ReadStream, WriteStream
 
 MAX_LINE_BYTES = 8 * 1024 * 1024  # the longest text that memory_append takes is 64 KB
-READ_BYTES = 64 * 1024
 FIRST_FREE = 3  # above the three standard streams
 LAST_ANSWERS_SECONDS = 60.0  # for what was asked before the input ended; longer than any tool takes
 LAST_WORDS_SECONDS = 5.0  # for a client that has closed its end and reads slowly
+SEPARATORS = "\x85\u2028\u2029"  # JSON holds them as they are, but some clients end lines at them
+
+_JSON_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s"{}\[\]:,]+', re.DOTALL)
 
 
 def serve_stdio(slot: MemorySlot, context: CallContext) -> None:
@@ -137,7 +143,7 @@ async def open_streams(
     refusals = said.clone()
     open_requests, spoken = _OpenRequests(), anyio.Event()
 
-    async def take(line: bytes | None) -> None:
+    async def take(line: bytes) -> None:
         message, refusal = parse_message(line)
         if refusal is not None:
             await refusals.send(SessionMessage(refusal))
@@ -163,7 +169,7 @@ async def open_streams(
     def listen() -> None:
         with suppress(Exception):  # once the server has ended nobody takes them any more
             for line in read_lines(reader):
-                if line is None or line.strip():
+                if line.strip() or len(line) > MAX_LINE_BYTES:
                     portal.call(take, line)
             portal.call(finish)
 
@@ -225,37 +231,35 @@ class _OpenRequests:
         self._changed.set()
 
 
-def read_lines(descriptor: int) -> Iterator[bytes | None]:
-    """Yield the lines of a stream until it ends; None in place of one that is longer than `MAX_LINE_BYTES`."""
+def read_lines(descriptor: int) -> Iterator[bytes]:
+    """Yield the lines of a stream until it ends; of one that is longer than `MAX_LINE_BYTES`, that many bytes and one more."""
     with open(descriptor, "rb", closefd=False) as stream, suppress(OSError):  # a terminal that is gone
         while line := stream.readline(MAX_LINE_BYTES + 1):
-            fits = len(line) <= MAX_LINE_BYTES or line.endswith(b"\n")
-            yield line.removesuffix(b"\n") if fits else None
-            while not fits and line and not line.endswith(b"\n"):
-                line = stream.readline(READ_BYTES)
+            yield line.removesuffix(b"\n")
+            while len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
+                line = stream.readline(MAX_LINE_BYTES + 1)
 
 
-def parse_message(line: bytes | None) -> tuple[types.JSONRPCMessage | None, types.JSONRPCError | None]:
+def parse_message(line: bytes) -> tuple[types.JSONRPCMessage | None, types.JSONRPCError | None]:
     """Return the message in a line, or the error to answer with; exactly one of them is None.
 
     Args:
-        line: One line; None for one that is too long.
+        line: One line, as `read_lines` yields it.
     """
 
     def refuse(code: int, message: str, number: int | str | None = None) -> tuple[None, types.JSONRPCError]:
         error = types.ErrorData(code=code, message=message)
         return None, types.JSONRPCError(jsonrpc="2.0", id=number, error=error)
 
-    if line is None:
-        return refuse(types.INVALID_REQUEST, f"the line is longer than {MAX_LINE_BYTES:,} bytes")
+    if len(line) > MAX_LINE_BYTES:
+        return refuse(types.INVALID_REQUEST, f"the line is longer than {MAX_LINE_BYTES:,} bytes", find_id(line))
     try:
-        document = from_json(line, allow_inf_nan=False)
+        document = from_json(tidy_json(line), allow_inf_nan=False)
     except ValueError as error:
-        return refuse(types.PARSE_ERROR, f"the line is no JSON: {error}")
+        return refuse(types.PARSE_ERROR, f"the line is no JSON: {error}", find_id(line))
     if not isinstance(document, dict):
         return refuse(types.INVALID_REQUEST, "expected one JSON-RPC message, which is an object")
-    number = document.get("id")
-    known = number if isinstance(number, int | str) and not isinstance(number, bool) else None
+    known = _keep_id(document.get("id"))
     if "method" in document and "id" in document and known is None:
         return refuse(types.INVALID_REQUEST, "id: expected a string or an integer")
     try:
@@ -269,10 +273,57 @@ def parse_message(line: bytes | None) -> tuple[types.JSONRPCMessage | None, type
         )
 
 
+def tidy_json(data: bytes) -> bytes:
+    """Return JSON without a byte order mark, halves of surrogates and bare control characters, which strict readers refuse.
+
+    What is strict already, and what is no JSON at all, comes back without the mark only.
+    """
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    try:
+        from_json(data)
+    except ValueError:
+        with suppress(ValueError, RecursionError):
+            document = json.loads(data.decode(errors="surrogatepass"), strict=False)
+            return replace_surrogates(json.dumps(document, ensure_ascii=False)).encode()
+    return data
+
+
+def find_id(line: bytes) -> int | str | None:
+    """Return the id of a request that cannot be parsed; None where none can be read, or no method says that it is a request."""
+    depth, key, awaits, called, number = 0, b"", False, False, None
+    for found in _JSON_TOKEN.finditer(line):
+        token = found[0]
+        if token in (b"{", b"["):
+            depth += 1
+        elif token in (b"}", b"]"):
+            depth -= 1
+        elif depth == 1 and token == b":":
+            awaits = True
+        elif depth == 1 and token != b",":
+            if not awaits:
+                key = token
+            elif key == b'"method"':
+                called = True
+            elif key == b'"id"':
+                with suppress(ValueError):
+                    number = _keep_id(from_json(token))
+            awaits = False
+        if depth < 1 and token in (b"}", b"]"):
+            break
+    return number if called else None
+
+
+def _keep_id(value: object) -> int | str | None:
+    return value if isinstance(value, int | str) and not isinstance(value, bool) else None
+
+
 def to_line(message: types.JSONRPCMessage) -> bytes:
     """Return a message as one line; in place of one that JSON cannot hold, an error that says so."""
     try:
-        return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+        line = message.model_dump_json(by_alias=True, exclude_unset=True)
+        for mark in SEPARATORS:
+            line = line.replace(mark, f"\\u{ord(mark):04x}")
+        return line.encode() + b"\n"
     except ValueError as error:  # lone surrogates
         reason = types.ErrorData(
             code=types.INTERNAL_ERROR, message=f"the answer is no JSON: {error.__class__.__name__}"
