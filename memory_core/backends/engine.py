@@ -187,6 +187,7 @@ class IndexBackend:
         self._providers.close()  # cancels the request that the sync may wait for, so that it ends at once
         if not self._background.close():
             return False  # the connections that the sync uses are left to it
+        self._providers.close()  # the sync may have opened one again before it saw that it is to end
         self._store.close()
         for each in (self._past, self._recorder):
             if each is not None:

@@ -19,11 +19,12 @@ import pytest
 from memory_core.backends.builtin import BuiltinBackend
 from memory_core.config.agent import AgentConfig
 from memory_core.config.fields import Secret
-from memory_core.config.settings import QuerySettings, Remote, SearchSettings, SyncSettings
+from memory_core.config.settings import FallbackId, QuerySettings, Remote, SearchSettings, SyncSettings
 from memory_core.embeddings.outage import AWAITED, REPLACED, Outage
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Access, Query, SearchResult
 from memory_core.stores.sqlite.store import SqliteStore
+from memory_core.sync.background import THREAD
 from tests.command import Command
 from tests.servers.loopback import Reply, Request, openai_error
 from tests.servers.openai import OpenAIServer
@@ -45,6 +46,7 @@ class World:
     url: str
     clock: Clock = field(default_factory=Clock)
     access: Access = "rw"
+    fallback: FallbackId = "none"
     hurried: bool = False  # for what is to be waited for in vain; what is to succeed has the time of a busy machine
     seconds: float = 0.0  # the last search took
 
@@ -56,6 +58,7 @@ class World:
     def opened(self) -> BuiltinBackend:
         search = SearchSettings(
             provider="openai",
+            fallback=self.fallback,
             remote=Remote(base_url=self.url, api_key=Secret("sk-loopback")),
             sync=SyncSettings(on_search_budget_ms=round(1000 * (BUDGET_SECONDS if self.hurried else 30))),
             query=QuerySettings(embed_timeout_ms=round(1000 * (EMBED_SECONDS if self.hurried else 30))),
@@ -220,6 +223,42 @@ class _Closing:
 
     def close(self) -> None:
         self.backend.memory_close()
+
+
+class WaitingClock(Clock):
+    """Holds a background sync when it asks for the time, which it does to judge an outage, until it is released."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held, self.released = threading.Event(), threading.Event()
+
+    def __call__(self) -> float:
+        if threading.current_thread().name == THREAD:
+            self.held.set()
+            assert self.released.wait(60)
+        return super().__call__()
+
+
+def test_a_provider_that_a_sync_opens_while_it_is_closed_is_closed_too(tmp_path: Path, server: OpenAIServer) -> None:
+    world = made(tmp_path, server.url)
+    server.fail(*SILENCE)
+    world.hurried = True
+    world.ask()
+    server.faults.clear()
+    world.fallback = "static"
+    world.clock = clock = WaitingClock()
+    clock.now += 10_000  # the outage is long, and the provider is tried again
+    backend = world.opened()
+    backend.memory_search(QUESTION)
+    assert clock.held.wait(60)
+    with ThreadPoolExecutor() as threads:
+        closed = threads.submit(backend.memory_close)
+        while not closed.running():
+            time.sleep(0.01)
+        time.sleep(0.2)  # the provider is closed meanwhile
+        clock.released.set()
+        assert closed.result(60)
+    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("memory")] == []
 
 
 def test_a_refused_key_is_tried_each_time_since_that_takes_no_time(tmp_path: Path, server: OpenAIServer) -> None:
