@@ -29,6 +29,7 @@ MemoryCoreError
 │   ├── InputTooLarge           the request or a text exceeds the model's limit
 │   ├── RequestTimeout          no answer in time
 │   └── InvalidEmbedding        wrong count, dimensions or values came back
+│       └── TextRefused         the provider embeds other texts, and this one not
 └── BackendError                a backend cannot be loaded, or broke its contract
     └── BackendUnavailable      it cannot answer now; another one does
         └── BackendIndexEmpty   it works, but has indexed nothing yet; not counted as a failure
@@ -256,9 +257,11 @@ class ProviderError(MemoryCoreError):
         provider: The provider's id, such as `openai`.
         reason: The message without that id before it.
         retryable: The same request may succeed later without a change by the user.
+        about_text: One text in the request may be the reason, while the provider embeds others.
     """
 
     retryable = False
+    about_text = False
 
     def __init__(self, provider: str, message: str, *, action: str = "") -> None:
         super().__init__(f"{provider}: {message}", action=action)
@@ -314,6 +317,13 @@ class InvalidEmbedding(ProviderError):
     """The provider's answer has the wrong count, dimensions or values."""
 
     retryable = True
+    about_text = True
+
+
+class TextRefused(InvalidEmbedding):
+    """The provider gives no embedding of this one text, and embeds others."""
+
+    retryable = False
 
 
 class BackendError(MemoryCoreError):

@@ -49,6 +49,7 @@ from memory_core.errors import (
     StoreTooNew,
     SyncBusy,
     SyncStopped,
+    TextRefused,
 )
 from memory_core.records import (
     NOTHING_INDEXED,
@@ -190,6 +191,7 @@ __all__ = [
     "SyncBusy",
     "SyncReport",
     "SyncStopped",
+    "TextRefused",
     "TokenEmbedder",
     "TokenEmbedding",
     "TokenModel",

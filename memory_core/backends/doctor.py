@@ -76,6 +76,10 @@ def _fill(blank: Status, config: AgentConfig, summary: IndexSummary) -> Status:
         warnings = (*warnings, serving.explain_change(target.dimensions))
     if summary.pending_reason is not None and summary.pending and wants_vectors:
         details["pending because"] = summary.pending_reason
+    if summary.refused and wants_vectors:
+        shown = ", ".join(summary.refused[:REFUSED_SHOWN])
+        more = len(summary.refused) - REFUSED_SHOWN
+        details["refused by the provider"] = f"a text of {shown}" + (f" and {more} more" if more > 0 else "")
     return replace(
         blank,
         details=details,
@@ -125,6 +129,7 @@ def _has_changed(config: AgentConfig, summary: IndexSummary) -> bool:
     return summary.stamps != seen
 
 
+REFUSED_SHOWN = 5  # notes with a text that the provider refuses
 _MORE_WATCHES = "raise fs.inotify.max_user_watches and fs.inotify.max_user_instances, or have fewer folders"
 
 

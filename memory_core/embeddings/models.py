@@ -377,6 +377,8 @@ def make_plan(config: AgentConfig, provider: str, *, endpoint: str) -> Plan:
         error = ProviderUnavailable(provider, "no model is configured", action="Set memorySearch.model.")
         raise mark_permanent(error)
     model = find_model(name)
+    # A server of the user's own may run anything under a model's name: its first vectors tell their dimensions.
+    known = model.dimensions if row.needs_key or row.route == "local" else 0
     document_type, query_type = _choose_types(search, row, model)
     return Plan(
         space=Space(
@@ -384,7 +386,7 @@ def make_plan(config: AgentConfig, provider: str, *, endpoint: str) -> Plan:
             model=name,
             endpoint=endpoint,
             input_type=document_type or model.document_prefix.strip(),
-            dimensions=search.output_dimensionality or model.dimensions,
+            dimensions=search.output_dimensionality or known,
         ),
         provider=row,
         model=model,

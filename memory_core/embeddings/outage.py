@@ -26,6 +26,7 @@ from memory_core.errors import (
     ProviderUnavailable,
     RateLimited,
     StoreReadOnly,
+    TextRefused,
 )
 from memory_core.records import Fallback
 from memory_core.threads import Backoff, Clock
@@ -156,13 +157,13 @@ class Outages:
         return found if found is not None and found.settings == self._settings else self._unwritten
 
     def record_failure(self, error: ProviderError, *, pause: bool = True) -> None:
-        """Record that the provider gave no embedding. A text that is too large says nothing about the provider.
+        """Record that the provider gave no embedding. A text that it refuses says nothing about the provider.
 
         Args:
             error: Raised by the provider.
             pause: Do not ask it for a while, if the error is one that costs its callers time.
         """
-        if isinstance(error, InputTooLarge):
+        if isinstance(error, InputTooLarge | TextRefused):
             return
         now, held = self._clock(), self.current()
         outage = held or Outage(

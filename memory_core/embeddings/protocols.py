@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, runtime_checkable
 
-from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError
+from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, TextRefused
 from memory_core.records import Calibration, Space
 
 if TYPE_CHECKING:
@@ -120,10 +120,12 @@ class Deadline:
     Attributes:
         ends_at: Monotonic seconds; None waits for ever.
         last: The error of the last attempt.
+        patient: What fails is tried again.
     """
 
     ends_at: float | None = None
     last: ProviderError | None = None
+    patient: bool = True
 
     @classmethod
     def until(cls, timeout_seconds: float | None) -> Deadline:
@@ -162,8 +164,17 @@ def list_failures(outcomes: Mapping[int, object]) -> list[ProviderError]:
     return [outcome for outcome in outcomes.values() if isinstance(outcome, ProviderError)]
 
 
+def blame_texts(outcomes: Sequence[T | ProviderError]) -> list[T | ProviderError]:
+    """Return the outcomes of one request; where some texts got an embedding, what is unusable is a `TextRefused`."""
+    works = not all(isinstance(outcome, ProviderError) for outcome in outcomes)
+    return [
+        TextRefused(outcome.provider, outcome.reason) if works and isinstance(outcome, InvalidEmbedding) else outcome
+        for outcome in outcomes
+    ]
+
+
 def summarise(failures: Sequence[ProviderError], texts: int) -> ProviderError:
-    """Return the error to raise for many: an outage before the error of a single text, with a note that counts them."""
-    error = next(filter(is_outage, failures), failures[0])
+    """Return the error to raise for many, with a note that counts them: an outage first, a `TextRefused` last."""
+    error = min(failures, key=lambda each: (not is_outage(each), isinstance(each, TextRefused)))
     error.add_note(f"At least {len(failures)} of {texts} texts got no embedding.")
     return error

@@ -14,7 +14,7 @@ from memory_core.embeddings.credentials import announce, find_destination
 from memory_core.embeddings.failover import Providers
 from memory_core.embeddings.outage import OutageRecord
 from memory_core.embeddings.protocols import Calibrated
-from memory_core.errors import InvalidArgument, MemoryCoreError, ProviderError
+from memory_core.errors import InvalidArgument, MemoryCoreError, ProviderError, TextRefused
 from memory_core.items.likeness import Words
 from memory_core.items.store.file import ItemsFile
 from memory_core.records import Calibration, KeySources, Progress, ProgressCallback, Space
@@ -134,12 +134,19 @@ class ItemEmbedder:
             yield Embedded(None, {}, str(outages.outage_error()))
             return
         self._announce(provider.space)
-        embedded, problem, space = 0, None, provider.space
+        embedded, problem, space, left = 0, None, provider.space, set(range(len(texts)))
         try:
             for first, rows in provider.embed_documents(list(texts)):
                 embedded += len(rows)
                 space = provider.space
+                left.difference_update(range(first, first + len(rows)))
                 yield Embedded(space, dict(enumerate(rows, first)))
+        except TextRefused as error:  # those count as texts without direction, so that they are not sent again
+            import numpy as np
+
+            log.warning("facts stay without an embedding: %s", error)
+            space = provider.space
+            yield Embedded(space, dict.fromkeys(left, np.zeros(space.dimensions, dtype=np.float32)))
         except ProviderError as error:
             problem = error
         self._providers.record_result(active, outages.current(), embedded=embedded, problem=problem)

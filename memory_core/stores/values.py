@@ -216,6 +216,7 @@ class IndexSummary:
         embeddings: The number of embeddings in the serving space that some window refers to.
         pending: The number of texts without an embedding: in the space that syncs fill, else in the one that serves.
         pending_reason: Why the last sync that needed embeddings could not have them all; None if it could.
+        refused: The paths of files with a text that a provider has refused alone, sorted.
         serving: The space whose vectors answer; None when keywords answer alone.
         is_moving: Syncs fill another space than the one that serves.
         target: That space; None where there is none, or its dimensions are unknown yet.
@@ -235,6 +236,7 @@ class IndexSummary:
     embeddings: int
     pending: int
     pending_reason: str | None
+    refused: tuple[str, ...]
     serving: Space | None
     is_moving: bool
     target: Space | None
@@ -268,6 +270,7 @@ class SyncState:
         digest: Of the files that the index agrees with, as `changes.Sources` makes it; None where content has changed
             since, or some file could not be read.
         destinations: The places outside this machine to which notes went.
+        refused: The Unix seconds at which a provider refused a text alone, by `name_refused`.
     """
 
     generation: str = "0"
@@ -281,6 +284,17 @@ class SyncState:
     pending_reason: str | None = None
     digest: str | None = None
     destinations: Sequence[str] = ()
+    refused: Mapping[str, float] = field(default_factory=dict)
+
+
+def name_refused(space: Space, key: bytes) -> str:
+    """Return the name of a text, given by its digest, in `SyncState.refused`."""
+    return f"{space.provider} {space.model} {space.endpoint} {key.hex()}"
+
+
+def list_refused(state: SyncState) -> list[bytes]:
+    """Return the digests of the texts in `SyncState.refused`."""
+    return [bytes.fromhex(name.rpartition(" ")[2]) for name in state.refused]
 
 
 class StateValues(TypedDict, total=False):
@@ -300,6 +314,7 @@ class StateValues(TypedDict, total=False):
     pending_reason: str | None
     digest: str | None
     destinations: Sequence[str]
+    refused: Mapping[str, float]
     outage: str | None
 
 

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from memory_core.embeddings.credentials import announce, find_destination
 from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider, TokenEmbedder
 from memory_core.embeddings.vectors import SAMPLE, estimate, is_outdated
-from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable
+from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable, TextRefused
 from memory_core.records import Progress, Space
 from memory_core.stores.interface import Place, Writer
-from memory_core.stores.values import EmbeddedWindows, PendingWindow, PreparedFile, StateValues, SyncState
+from memory_core.stores.values import (
+    EmbeddedWindows,
+    PendingWindow,
+    PreparedFile,
+    StateValues,
+    SyncState,
+    name_refused,
+)
 from memory_core.sync.context import SyncContext
 
 log = logging.getLogger(__name__)
@@ -20,6 +28,8 @@ log = logging.getLogger(__name__)
 REFUSALS = (InputTooLarge, InvalidEmbedding)  # of single texts: the others were tried
 VERIFY_SECONDS = 10.0  # for one vector, which shows if the model has changed under its name
 EMBED_STEP = 4096  # texts handed to the provider together: bounds memory, far above every request's cap
+REFUSED_SECONDS = 24 * 3600.0  # for which a text is not sent again to a model that has refused it alone
+MOST_REFUSED = 1000  # texts of which that is remembered
 START: Place = (0, -1)  # before all windows
 
 Step = tuple[list[PendingWindow], Place | None]  # windows to embed, and where to go on
@@ -38,6 +48,8 @@ class Backfill:
         self._missing: tuple[int, Step] | None = None  # the number of texts to embed, and the first of them
         self._has_tried = False  # every pending text
         self._problem: ProviderError | None = None  # that has ended `embed_ahead`
+        self._refused: dict[str, float] = {}  # see `SyncState`, those that are not sent again
+        self._unsent: set[bytes] = set()  # texts of these
 
     def look(self, state: SyncState, spaces: Mapping[Space, int]) -> None:
         """Learn what the index knows of the provider's space.
@@ -50,11 +62,14 @@ class Backfill:
         if provider is not None:
             self._space = provider.space if provider.space.dimensions else _find_like(provider.space, state, spaces)
         self._id = None if self._space is None else spaces.get(self._space)
+        ages = {name: time.time() - at for name, at in state.refused.items()}
+        self._refused = {name: state.refused[name] for name, age in ages.items() if 0 <= age < REFUSED_SECONDS}
 
     @property
     def is_complete(self) -> bool:
-        """True if no text lacked an embedding of the provider when the index was looked at."""
-        return self._id is not None and self._state.complete == self._id
+        """True if no text that may be sent lacked an embedding of the provider when the index was looked at."""
+        is_held = self._id is not None and self._state.complete == self._id
+        return is_held and len(self._refused) == len(self._state.refused)
 
     @property
     def is_idle(self) -> bool:
@@ -197,9 +212,11 @@ class Backfill:
             if held is None or is_outdated(held[1], windows):
                 rows = writer.sample_embeddings(space_id, SAMPLE)
                 writer.put_calibration(space_id, estimate(rows, windows), windows=windows)
-        values: StateValues = {"serving": space_id, "target": None, "complete": None}
+        values: StateValues = {"serving": space_id, "target": None, "complete": None, "refused": self._refused}
+        if context.counts.pending <= len(self._unsent):
+            values["complete"] = space_id
         if not context.counts.pending:
-            values |= {"complete": space_id, "pending_reason": None}
+            values["pending_reason"] = None
         writer.save_state(**values)
 
     def _discover(self, provider: EmbeddingProvider, pending: Sequence[PendingWindow]) -> None:
@@ -275,6 +292,10 @@ class Backfill:
                 if not isinstance(error, REFUSALS):
                     break
         if problem is None:
+            context.counts.pending = len(self._unsent)
+            if self._unsent:
+                told = f"{len(self._unsent)} texts have no embedding: the provider refuses them alone; status names their notes"
+                context.counts.warnings.append(told)
             return True
         self._record_pending(count - (context.counts.embedded - before), problem)
         context.embeds = isinstance(problem, REFUSALS)
@@ -283,7 +304,13 @@ class Backfill:
     def _embed_windows(
         self, provider: EmbeddingProvider, pending: Sequence[PendingWindow]
     ) -> Iterator[EmbeddedWindows]:
-        """Embed some windows; before the first of them leave this machine, say in the log where they go."""
+        """Embed some windows; before the first of them leave this machine, say in the log where they go.
+
+        A text that the provider refuses alone is remembered, and not sent to its model again for `REFUSED_SECONDS`.
+        """
+        names = {window.hash: name_refused(provider.space, window.hash) for window in pending}
+        self._unsent |= {key for key, name in names.items() if name in self._refused}
+        pending = [window for window in pending if names[window.hash] not in self._refused]
         destination = find_destination(provider.space) if pending else None
         if destination is not None and destination not in self._state.destinations:
             destinations = (*self._state.destinations, destination)
@@ -291,7 +318,18 @@ class Backfill:
             with self._store.write() as writer:
                 writer.save_state(destinations=destinations)
             announce(destination, self._context.config.workspace)
-        yield from _embed_windows(provider, pending)
+        left = {window.hash for window in pending}
+        try:
+            for windows in _embed_windows(provider, pending):
+                left.difference_update(windows.hashes)
+                yield windows
+        except TextRefused:
+            self._unsent |= left
+            refused = self._refused | dict.fromkeys((names[key] for key in left), time.time())
+            self._refused = dict([*refused.items()][-MOST_REFUSED:])
+            with self._store.write() as writer:
+                writer.save_state(refused=self._refused)
+            raise
 
 
 def _find_like(space: Space, state: SyncState, spaces: Mapping[Space, int]) -> Space | None:

@@ -16,7 +16,7 @@ from memory_core.embeddings.remote import batches
 from memory_core.embeddings.remote.batches import FAILURES_ALLOWED, SMALLEST
 from memory_core.embeddings.remote.openai_api import OpenAIApi
 from memory_core.embeddings.remote.provider import open_remote
-from memory_core.errors import ProviderUnavailable
+from memory_core.errors import ProviderUnavailable, TextRefused
 from tests.servers.clients import KEY, QUICK, agent_config, assert_right, collected, texts_of
 from tests.servers.gemini import GeminiServer
 from tests.servers.loopback import openai_error
@@ -95,6 +95,20 @@ def test_lines_that_failed_are_sent_by_requests(
 
     assert_right(collected(opened("openai", openai.url), TEXTS), TEXTS, 64)
     assert openai.batches() == [["note 3", "note 7"]]
+    assert not failures.total()
+
+
+@pytest.mark.parametrize("vector", [[1.0, 2.0], [float("nan")] * 64], ids=["short", "not finite"])
+def test_a_vector_of_a_job_that_cannot_be_used_costs_that_text_alone(
+    openai: OpenAIServer, opened: Open, failures: Counter[tuple[str, str]], vector: list[float]
+) -> None:
+    openai.replaced = {"note 3": vector}
+    rows: dict[int, Any] = {}
+
+    with pytest.raises(TextRefused):
+        collected(opened("openai", openai.url), TEXTS, into=rows)
+    assert sorted(rows) == [number for number in range(len(TEXTS)) if TEXTS[number] != "note 3"]
+    assert {text for batch in openai.batches() for text in batch} == {"note 3", "memory"}
     assert not failures.total()
 
 

@@ -200,7 +200,7 @@ class TestRetries:
         with pytest.raises(ProviderUnavailable, match="HTTP 500: oops") as caught:
             collected(opened(), ["a"])
         assert caught.value.retryable
-        assert len(server.requests) == 4
+        assert server.batches() == [["a"]] * 4 + [["memory"]]  # which shows if it embeds another text
 
     @pytest.mark.parametrize("headers", [{"Retry-After": "0.3"}, {"retry-after-ms": "300"}])
     def test_retry_after_is_honoured(self, server: OpenAIServer, opened: Open, headers: dict[str, str]) -> None:

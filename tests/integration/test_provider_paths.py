@@ -121,6 +121,7 @@ def test_a_thousand_chunks_cost_what_the_cap_needs_and_a_second_run_nothing(way:
         verified = way.provider in {
             "openai-compatible",
             "litellm",
+            "ollama",
         }  # no table knows its dimensions: one word tells them
         assert len(server.requests) == requests + 1 + verified
         status = again.status()

@@ -23,7 +23,15 @@ from memory_core.embeddings.error_mapping import mark_permanent
 from memory_core.embeddings.local.hub import HubFile, fetch
 from memory_core.embeddings.local.model import PACKAGE, Computed, Model, find_model_file, find_weights, is_package
 from memory_core.embeddings.models import Plan, make_plan
-from memory_core.embeddings.protocols import Deadline, TextKind, TokenEmbedding, find_runs, list_failures, summarise
+from memory_core.embeddings.protocols import (
+    Deadline,
+    TextKind,
+    TokenEmbedding,
+    blame_texts,
+    find_runs,
+    list_failures,
+    summarise,
+)
 from memory_core.errors import InvalidEmbedding, ProviderError, ProviderUnavailable, RequestTimeout
 from memory_core.records import Space
 from memory_core.threads import NoAnswer, start_call, wait_for
@@ -115,7 +123,8 @@ class LocalProvider:
         failures: list[ProviderError] = []
         few = self._plan.provider.max_items
         for start in range(0, len(texts), few):
-            outcomes = dict(enumerate(self._embed(texts[start : start + few], "document", Deadline()), start))
+            found = blame_texts(self._embed(texts[start : start + few], "document", Deadline()))
+            outcomes = dict(enumerate(found, start))
             failures += list_failures(outcomes)
             yield from find_runs(outcomes)
         if failures:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -141,4 +142,5 @@ def _read_results(body: bytes, provider: str) -> Iterator[tuple[str, Row]]:
     for line in parse_lines(body):
         values = ((line.get("response") or {}).get("embedding") or {}).get("values")
         if values:
-            yield str(line.get("key")), decode(values, provider=provider)
+            with suppress(InvalidEmbedding):  # that text alone is sent by a request
+                yield str(line.get("key")), decode(values, provider=provider)

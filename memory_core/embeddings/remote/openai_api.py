@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from memory_core.embeddings.credentials import Endpoint, find_origin
@@ -137,4 +138,5 @@ def _read_results(body: bytes, provider: str) -> Iterator[tuple[str, Row]]:
     for line in parse_lines(body):
         answer = (line.get("response") or {}).get("body") or {}
         for item in (answer.get("data") or [])[:1]:
-            yield str(line.get("custom_id")), decode(item.get("embedding"), provider=provider)
+            with suppress(InvalidEmbedding):  # that text alone is sent by a request
+                yield str(line.get("custom_id")), decode(item.get("embedding"), provider=provider)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import queue
+import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
@@ -19,16 +20,24 @@ from memory_core.embeddings import vectors
 from memory_core.embeddings.credentials import resolve_endpoint
 from memory_core.embeddings.error_mapping import mark_permanent, translate_errors
 from memory_core.embeddings.models import PROVIDERS, Plan, make_plan
-from memory_core.embeddings.protocols import Deadline, TextKind, find_runs, is_outage, list_failures, summarise
+from memory_core.embeddings.protocols import (
+    Deadline,
+    TextKind,
+    blame_texts,
+    find_runs,
+    is_outage,
+    list_failures,
+    summarise,
+)
 from memory_core.embeddings.remote.batches import BatchApi, BatchEmbedder, open_batches
 from memory_core.embeddings.remote.loop import BackgroundLoop, Retries
 from memory_core.errors import (
     InputTooLarge,
-    InvalidEmbedding,
     ProviderError,
     ProviderUnavailable,
     ProviderUnreachable,
     RequestTimeout,
+    TextRefused,
 )
 from memory_core.records import ResolveApiKey, Space
 from memory_core.text.tokens import estimate_tokens
@@ -45,6 +54,7 @@ T = TypeVar("T")
 FILL = 0.8
 # A text alone is halved down to this many characters; a model that refuses even those takes no text at all.
 SHORTEST_PART = 64
+HARMLESS = "memory"  # shows if a provider that has refused some texts embeds others
 SHORTEST_WAIT_SECONDS = 1.5  # for the answer to a question, after loading what it takes to ask
 
 
@@ -253,17 +263,36 @@ class RequestProvider:
         """Check the rows of a job; what is unusable is left out, so that requests embed those texts."""
         pending = {index: row for index, row in rows.items() if isinstance(row, ProviderError)}
         raw = {index: row for index, row in rows.items() if not isinstance(row, ProviderError)}
-        try:
-            checked = dict(zip(raw, self._check([*raw.values()], len(raw)), strict=True)) if raw else {}
-        except InvalidEmbedding:
-            return pending
+        usual = self._space.dimensions or statistics.mode([0, *map(len, raw.values())])
+        raw = {index: row for index, row in raw.items() if len(row) == usual}
+        checked = dict(zip(raw, self._check([*raw.values()], len(raw)), strict=True)) if raw else {}
         return pending | {index: row for index, row in checked.items() if not isinstance(row, ProviderError)}
 
     # What follows runs in the loop.
 
     async def _embed_request(self, indices: list[int], texts: Sequence[str]) -> Outcomes:
-        outcomes, _ = await self._embed([texts[index] for index in indices], "document", Deadline())
+        asked = [texts[index] for index in indices]
+        outcomes, _ = await self._embed(asked, "document", Deadline())
+        if refusal := _find_refusal(outcomes):
+            (shown,), _ = await self._embed([HARMLESS], "query", Deadline(patient=False))
+            if not isinstance(shown, ProviderError):
+                outcomes = await self._isolate(asked, refusal)
         return dict(zip(indices, outcomes, strict=True))
+
+    async def _isolate(self, texts: Sequence[str], refusal: ProviderError) -> list[Outcome]:
+        """Embed by halves what a provider refuses together, though it embeds others, down to the texts that it refuses alone."""
+        if len(texts) == 1:
+            return [TextRefused(refusal.provider, refusal.reason)]
+        outcomes: list[Outcome] = []
+        middle = (len(texts) + 1) // 2
+        for half in (texts[:middle], texts[middle:]):
+            last = outcomes[-1] if outcomes else None
+            if isinstance(last, ProviderError) and is_outage(last):
+                return outcomes + [last] * len(half)
+            found, _ = await self._embed(half, "document", Deadline(patient=len(half) == 1))
+            again = _find_refusal(found)
+            outcomes += await self._isolate(half, again) if again else found
+        return outcomes
 
     async def _embed_query(self, text: str, timeout_seconds: float | None) -> Row:
         timeout_seconds = await self._load(timeout_seconds)
@@ -293,7 +322,7 @@ class RequestProvider:
     async def _embed(self, texts: Sequence[str], kind: TextKind, deadline: Deadline) -> tuple[list[Outcome], bool]:
         """Return each text's outcome, and whether one request was enough."""
         try:
-            return await self._send(texts, kind, deadline), True
+            return blame_texts(await self._send(texts, kind, deadline)), True
         except InputTooLarge as error:
             return await self._embed_halves(texts, kind, deadline, error), False
         except ProviderError as error:
@@ -326,7 +355,7 @@ class RequestProvider:
         async def once() -> list[Outcome]:
             rows = await translate_errors(self._space.provider, lambda: self._transport.send(texts, kind))
             self._has_answered = True
-            return self._check(rows, len(texts))
+            return self._check(rows, len(texts), learns=kind == "query" or len(texts) > 1)
 
         return await self._retries.run(once, may_retry=lambda error: self._may_retry(error, deadline))
 
@@ -335,15 +364,22 @@ class RequestProvider:
         # Where there is no network a retry only costs time; in the middle of a backfill the network may come back.
         if isinstance(error, ProviderUnreachable) and (deadline.ends_at is not None or not self._has_answered):
             return False
-        return self._retries.allow(error, left_seconds=deadline.left_seconds)
+        return deadline.patient and self._retries.allow(error, left_seconds=deadline.left_seconds)
 
-    def _check(self, rows: Sequence[Row], count: int) -> list[Outcome]:
+    def _check(self, rows: Sequence[Row], count: int, *, learns: bool = True) -> list[Outcome]:
+        """Check the vectors of one answer; a single text's tell no new dimensions, unless `learns`: they may be broken."""
         space, found = self._space, {len(row) for row in rows}
         # A configured number stays: the provider may serve another model under the same name one day.
-        if len(found) == 1 and not self._plan.space.dimensions:
+        if len(found) == 1 and not self._plan.space.dimensions and (learns or not space.dimensions):
             self._space = replace(space, dimensions=found.pop())
         outcomes = vectors.check(rows, count=count, dimensions=space.dimensions, provider=space.provider)
         return list(outcomes)
+
+
+def _find_refusal(outcomes: Iterable[Outcome]) -> ProviderError | None:
+    """Return the first error that may be about one text of its request, but not known to be about its own; None without one."""
+    errors = (outcome for outcome in outcomes if isinstance(outcome, ProviderError))
+    return next((error for error in errors if error.about_text and not isinstance(error, TextRefused)), None)
 
 
 def _stack_rows(outcomes: Outcomes) -> Iterator[tuple[int, Row]]:

@@ -22,7 +22,7 @@ from memory_core.stores.postgres.connections import READ, WRITE, Connections
 from memory_core.stores.postgres.reader import PostgresReader
 from memory_core.stores.postgres.tenants import Cursor, Tenant, load_space, load_tenants, lock_tenant
 from memory_core.stores.postgres.writer import PostgresWriter
-from memory_core.stores.values import IndexSummary
+from memory_core.stores.values import IndexSummary, list_refused
 
 _POLL_SECONDS = 0.2
 
@@ -153,6 +153,12 @@ class PostgresStore:
             failed = cursor.execute(
                 "SELECT path, error FROM notes WHERE tenant_id = %s AND error IS NOT NULL ORDER BY path", (tenant.id,)
             ).fetchall()
+            refused = cursor.execute(
+                "SELECT DISTINCT n.path FROM windows w JOIN chunks c ON c.tenant_id = w.tenant_id AND c.id = w.chunk_id"
+                " JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
+                " WHERE w.tenant_id = %s AND w.hash = ANY (%s) ORDER BY n.path",
+                (tenant.id, list_refused(held)),
+            ).fetchall()
             vector, reason = _explain_vectors(tenant)
             return IndexSummary(
                 workspace=tenant.workspace,
@@ -161,6 +167,7 @@ class PostgresStore:
                 embeddings=reader.count_embedded(held.serving),
                 pending=reader.count_pending(space if isinstance(space, int) else None),
                 pending_reason=held.pending_reason,
+                refused=tuple(path for (path,) in refused),
                 serving=serving.space if serving else None,
                 is_moving=held.target is not None,
                 target=target.space if target else None,

@@ -87,7 +87,7 @@ class Tenant:
             generation=str(self.generation), identity=meta.get("identity"), workspace=self.workspace,
             last_sync=meta.get("last_sync"), tidy=bool(meta["tidy"]), serving=self.serving, target=meta.get("target"),
             complete=meta["complete"], pending_reason=meta.get("pending_reason"), digest=meta["digest"],
-            destinations=meta.get("destinations") or (),
+            destinations=meta.get("destinations") or (), refused=meta.get("refused") or {},
         )  # fmt: skip
 
     def remember(self, values: StateValues) -> Tenant:
@@ -99,6 +99,8 @@ class Tenant:
                 given[name] = [self.generation, value]
             elif name == "destinations":
                 given[name] = [*value]  # as it is read back
+            elif name == "refused":
+                given[name] = {**value} or None
         meta = {
             name: value for name, value in {**self.meta, **given}.items() if value is not None and value is not False
         }

@@ -26,8 +26,10 @@ LISTED = "listed"  # "<generation>:<digest>" of the files with which the index a
 COMPLETE = "level"  # "<generation>:<space>" in which no embedding was missing
 PENDING_REASON = "owed_because"
 DESTINATIONS = "destinations"  # JSON list of the places outside this machine to which notes went
+REFUSED = "refused"  # JSON object, see `SyncState.refused`
 OUTAGE = "outage"  # as `Outage.to_json` writes it
 
+_TEXTS = {"identity": IDENTITY, "workspace": WORKSPACE, "pending_reason": PENDING_REASON, "outage": OUTAGE}
 LONGEST_STEP = 10_000
 # Readers see by it that what they keep in memory is out of date. A new file does not count from where an older one did, and an
 # older state of a file, which somebody has put back, goes on by other steps than the state that it replaced.
@@ -92,21 +94,17 @@ def _read_state(connection: Connection) -> SyncState:
         pending_reason=held.get(PENDING_REASON),
         digest=digest if digest and listed_at == generation else None,
         destinations=json.loads(held.get(DESTINATIONS, "[]")),
+        refused=json.loads(held.get(REFUSED, "{}")),
     )
 
 
 def write_state(connection: Connection, values: StateValues) -> None:
     """Set values that differ from those held, inside a write transaction; see `StateValues`."""
     generation = read_generation(connection)
-    formatted: dict[str, str | None] = {}
-    if "identity" in values:
-        formatted[IDENTITY] = values["identity"]
-    if "workspace" in values:
-        formatted[WORKSPACE] = values["workspace"]
-    if "pending_reason" in values:
-        formatted[PENDING_REASON] = values["pending_reason"]
-    if "outage" in values:
-        formatted[OUTAGE] = values["outage"]
+    texts: Mapping[str, str | None] = {
+        name: value for name, value in values.items() if value is None or isinstance(value, str)
+    }
+    formatted = {key: texts[name] for name, key in _TEXTS.items() if name in texts}
     if "last_sync" in values:
         formatted[LAST_SYNC] = f"{values['last_sync']:.3f}"
     if "tidy" in values:
@@ -122,6 +120,8 @@ def write_state(connection: Connection, values: StateValues) -> None:
         formatted[LISTED] = None if values["digest"] is None else f"{generation}:{values['digest']}"
     if "destinations" in values:
         formatted[DESTINATIONS] = json.dumps([*values["destinations"]])
+    if "refused" in values:
+        formatted[REFUSED] = json.dumps({**values["refused"]}) if values["refused"] else None
     held = dict(cast("list[tuple[str, str]]", connection.execute("SELECT key, value FROM meta").fetchall()))
     set_values(connection, {key: value for key, value in formatted.items() if held.get(key) != value})
 

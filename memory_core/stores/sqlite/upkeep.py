@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -27,7 +27,7 @@ from memory_core.stores.sqlite.reader import SqliteReader
 from memory_core.stores.sqlite.schema import OLDER, SCHEMA
 from memory_core.stores.sqlite.state import load_space
 from memory_core.stores.sqlite.vectors import VectorIndex, drop_signs
-from memory_core.stores.values import IndexSummary
+from memory_core.stores.values import IndexSummary, list_refused
 
 VERSION = OLDER + 1  # of the schema
 MERGE_PAGES = 500  # of the keyword index that are merged in one step
@@ -156,6 +156,7 @@ def summarise(reader: SqliteReader, path: Path, index: VectorIndex) -> IndexSumm
         embeddings=_count_embeddings(connection, serving.id) if serving else 0,
         pending=reader.count_pending(space if isinstance(space, int) else None),  # all of a space that is not known yet
         pending_reason=held.pending_reason,
+        refused=_find_paths(connection, list_refused(held)),
         serving=serving.space if serving else None,
         is_moving=held.target is not None,
         target=load_space(connection, held.target) if isinstance(held.target, int) else None,
@@ -189,6 +190,15 @@ def _measure(path: Path) -> int:
 def _read_failures(connection: Connection) -> tuple[FileFailure, ...]:
     failed = connection.execute("SELECT path, error FROM files WHERE error IS NOT NULL ORDER BY path")
     return tuple(FileFailure(path=path, reason=error) for path, error in failed)
+
+
+def _find_paths(connection: Connection, texts: Sequence[bytes]) -> tuple[str, ...]:
+    found = connection.execute(
+        "SELECT DISTINCT f.path FROM windows w JOIN chunks c ON c.id = w.chunk_id JOIN files f ON f.id = c.file_id"
+        f" WHERE w.hash IN ({', '.join('?' * len(texts))}) ORDER BY f.path",
+        texts,
+    )
+    return tuple(str(path) for (path,) in found)
 
 
 def _count_files(connection: Connection) -> dict[str, int]:
