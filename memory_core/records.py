@@ -16,10 +16,8 @@ class Unit(NamedTuple):  # a search makes some two hundred: the cheapest kind of
     """A part of a chunk that is ranked and shown: a line, list item, table row, paragraph or sentence.
 
     Attributes:
-        start: Offset of the first character in the chunk's text.
-        end: Offset behind the last character.
-        first_line: Line of the chunk in which it starts, from 0.
-        last_line: Line of the chunk in which it ends, from 0, included.
+        start, end: Offsets in the chunk's text, of the first character and behind the last one.
+        first_line, last_line: Lines of the chunk, from 0, both included.
     """
 
     start: int
@@ -33,8 +31,7 @@ class Window:
     """A run of units of one chunk that is embedded, about 100 tokens long.
 
     Attributes:
-        first: Index of its first unit in the chunk's units.
-        last: Index of its last unit, included.
+        first, last: Indices of its first and its last unit in the chunk's units.
         text: The text that is embedded: the units, joined by line ends.
     """
 
@@ -113,6 +110,7 @@ class CallContext:
         access: The session's access to the workspace: "rw", "ro" or "none".
         main: True for the agent's main private session; None to judge by the whole session key, which is then `main` or
             `agent:<id>:main` of that agent. See `local`.
+        now: The time of the person who writes, in their zone; None is that of the configured one.
     """
 
     agent: str | None = None
@@ -121,6 +119,7 @@ class CallContext:
     channel: str | None = None
     access: Access = "rw"
     main: bool | None = None
+    now: datetime | None = None
 
     @classmethod
     def local(cls, key: str, *, agent: str | None = None, access: Access = "rw") -> Self:
@@ -140,12 +139,12 @@ class Query:
         max_results: The most hits, 1..100.
         min_score: The least score of a hit, 0..1.
         max_snippet_chars: The most characters of a snippet.
-        after: Only notes of this date or later.
-        before: Only notes of this date or earlier.
+        after, before: Only notes of this date or later, or earlier.
         deadline: The `time.monotonic()` until which the caller waits; None to wait for ever.
         as_of: Search the notes as they stood at the last moment before; None searches the present.
         about: Only units that mention this name, or belong to a note of this name; None searches all.
         joined: Units of one place are joined into a passage; else each hit is one unit, where the backend can do that.
+        today: The day of the person who asks, from which "yesterday" is counted; None is this machine's.
     """
 
     text: str
@@ -158,6 +157,7 @@ class Query:
     as_of: datetime | None = None
     about: str | None = None
     joined: bool = True
+    today: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +182,7 @@ class Now:
     Attributes:
         status: "unchanged": they stand there today, maybe elsewhere in the note. "changed": others stand in their place.
             "gone": they, or the whole note, are not there any more.
-        start_line: Of what stands there today, from 1; None if nothing does.
-        end_line: Included.
+        start_line, end_line: Of what stands there today, from 1; None if nothing does.
         text: What stands there today, where it has changed.
     """
 
@@ -200,12 +199,10 @@ class Hit:
     Attributes:
         path: See `MemoryFile.path`.
         source: "memory", "workspace" or "sessions".
-        start_line: First line shown, from 1.
-        end_line: Last line shown, included.
+        start_line, end_line: The lines shown, from 1, both included.
         score: 0..1, higher is better; absolute, so that it can be compared between queries. It never rises from one hit to the
             next: builtin gives a hit the highest evidence of it and of the hits behind it.
-        vector_score: The score of its vector evidence alone; None if there was none.
-        text_score: The score of its keyword evidence alone; None if there was none.
+        vector_score, text_score: The score of its vector or keyword evidence alone; None if there was none.
         snippet: The units shown; a line "…" marks units left out between them.
         now: What became of it, for a hit in the past.
         superseded_by: The line that took the place of one of its lines; None where the evidence is thin.
@@ -304,6 +301,7 @@ class SearchResult:
         warning: Why the answer is worse than usual, one sentence; None if it is not.
         action: What the user can do about it; None if nothing.
         as_of: Set if the hits are of the past.
+        period: Set if the question names one: `from` and `to`, its days as ISO 8601, and `text`, the words that name it.
     """
 
     hits: tuple[Hit, ...]
@@ -317,6 +315,7 @@ class SearchResult:
     warning: str | None = None
     action: str | None = None
     as_of: AsOf | None = None
+    period: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

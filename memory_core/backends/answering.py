@@ -29,7 +29,17 @@ from memory_core.errors import (
     SyncStopped,
     refuse_past,
 )
-from memory_core.records import NOTHING_INDEXED, Fallback, Hit, Mode, Query, Related, RelatedQuery, SearchResult, Space
+from memory_core.records import (
+    NOTHING_INDEXED,
+    Fallback,
+    Hit,
+    Mode,
+    Query,
+    Related,
+    RelatedQuery,
+    SearchResult,
+    Space,
+)
 from memory_core.stores.interface import Store
 from memory_core.sync.background import BackgroundSync
 from memory_core.text.terms import split_question
@@ -249,9 +259,8 @@ class Answerer:
                 return result
             from memory_core.text.succession import mark_superseded
 
-            return replace(
-                result, hits=tuple(mark_superseded(result.hits, self._load_note, datetime.now().astimezone().date()))
-            )
+            today = query.today or datetime.now().astimezone().date()
+            return replace(result, hits=tuple(mark_superseded(result.hits, self._load_note, today)))
         if self._past is None:
             raise refuse_past(self._name)
 
@@ -326,7 +335,16 @@ class Answerer:
                 wanted = self._providers.choice.provider != "none"
                 explainer.read(reader, trace, vectors, lacks_embeddings=serving is None and wanted)
             hits = cite(reader, trace.hits)
-        return self._to_result(tuple(hits), trace.mode, serving.space if serving and vectors else None, degradation)
+        named = trace.question.named
+        if named is not None and named.is_day and not trace.question.dated.own:
+            degradation.warn(f"no note is dated {named.period.first}")
+        if trace.left_out:
+            degradation.warn(f"{trace.left_out} more notes are of this period", "ask for a shorter period")
+        result = self._to_result(tuple(hits), trace.mode, serving.space if serving and vectors else None, degradation)
+        if named is None:
+            return result
+        first, last = named.period.first.isoformat(), named.period.last.isoformat()
+        return replace(result, period={"from": first, "to": last, "text": named.text})
 
     def _restrict(self, reader: Reader, name: str, query: Query, degradation: _Degradation) -> About:
         """Return what restricts a search to a name; warn if no note mentions it."""

@@ -50,7 +50,7 @@ class ToolCall:
         arguments: As the tool's schema allows them.
         context: The session.
         shown: What sessions have been shown.
-        today: Returns the date for daily notes.
+        today: Returns the date of the person who asks.
     """
 
     name: str
@@ -64,7 +64,7 @@ class ToolCall:
 
 
 def _search(call: ToolCall) -> dict[str, Any]:
-    result = call.selector.search(schemas.read_query(call.arguments, call.config.search.query))
+    result = call.selector.search(schemas.read_query(call.arguments, call.config.search.query, today=call.today()))
     if problem := find_workspace_problem(call.config.workspace):
         warning = "; ".join(filter(None, (problem, result.warning)))
         result = replace(result, warning=warning, action=MAKE_IT)
@@ -78,7 +78,7 @@ def _explain(call: ToolCall) -> dict[str, Any]:
         raise InvalidArgument("name", "memory_explain is off; memorySearch.query.explain turns it on")
     path = call.arguments.get("path")
     place = None if path is None else explaining.read_place(path, call.arguments.get("line"))
-    query = schemas.read_query(call.arguments, call.config.search.query)
+    query = schemas.read_query(call.arguments, call.config.search.query, today=call.today())
     return results.shape_explanation(explaining.explain(call.selector, call.config, (), query, place))
 
 

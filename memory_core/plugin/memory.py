@@ -446,7 +446,7 @@ class Memory:
         others = [whole.agent(each) for each in whole.agents if each != config.agent]
         place = None if path is None else explaining.read_place(path, line)
         refuse_off(config)
-        question = schemas.read_query(asked, config.search.query)
+        question = schemas.read_query(asked, config.search.query, today=self._today())
         return explaining.explain(self._selector(config), config, others, question, place)
 
     def related(self, name: str | None = None, *, max_results: int | None = None) -> Related:

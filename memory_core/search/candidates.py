@@ -25,6 +25,7 @@ RANKED_CHUNKS = 16  # 24 show .005 more of conversations, .004 more of meetings,
 RANKED_IN_CONTEXT = 32  # with tokens in their context, whose question takes far longer: .006 more of conversations
 SURE_OF_BOTH = 0.25  # of these the best of both sides together, which may be best on none
 SURE_OF_EACH = 0.5  # the best of each side, however low the other puts them: .004 more of conversations
+OF_PERIOD = 24  # more of the period that the question names
 RANKED_AMONG = 64  # of those that may be candidates, since only some of their units count
 
 
@@ -61,6 +62,7 @@ def find_candidates(
         The candidates, and the keyword scores of all chunks that were looked at, by chunk id, best first.
     """  # fmt: skip
     dates = DateRange(query.after, query.before)
+    period = _find_of_period(reader, question, among)
     by_text: Mapping[int, float] = {}
     terms = sorted((term for term in question.terms if term.documents), key=lambda term: term.documents)
     if weights.text and terms:
@@ -83,8 +85,22 @@ def find_candidates(
             ids.update(dict.fromkeys(best_of(reader, values, max(0, most))))
     others = {chunk_id: value for chunk_id, value in merged.items() if chunk_id not in ids}
     ids.update(dict.fromkeys(best_of(reader, others, max(0, count - len(ids)))))
+    ids.update(dict.fromkeys(period))
     chunks = sort_equals(reader.load_chunks(ids))
     return [Candidate(chunk, chunk.id in named) for chunk in chunks], by_text
+
+
+def _find_of_period(reader: Reader, question: Question, among: Collection[int] | None) -> Sequence[int]:
+    """Find the chunks of the period that the question names: first those that hold most of its words."""
+    named = question.named
+    if named is None or (named.period.last - named.period.first).days >= scores.LONG_PERIOD:
+        return ()
+    own = dict.fromkeys((*question.dated.own, *question.dated.naming))
+    terms = sorted((term for term in question.terms if term.documents), key=lambda term: term.documents)
+    within = DateRange(named.period.first, named.period.last)
+    first = reader.find_by_keyword(terms, within, len(own)) if terms and len(own) > OF_PERIOD else {}
+    ordered = dict.fromkeys((*(each for each in first if each in own), *own))
+    return [each for each in ordered if among is None or each in among][:OF_PERIOD]
 
 
 def compare_all(reader: Reader, space_id: int, vector: NDArray[np.float32], among: Collection[int]) -> dict[int, float]:
@@ -163,7 +179,7 @@ class TermCounts:
             self.counts += counts[first:end]
             self.lengths += words[first:end]
             own = _add_up([counts[begin], *counts[first:end]])
-            dated = question.period_words if candidate.chunk.date in (question.period or ()) else ()
+            dated = question.period_words if question.is_dated(candidate.chunk) else ()
             self.found.append([word in own or word in dated for word in range(len(question.words))])
             self.identified.append(not question.identifiers.isdisjoint(own))
             self.chunk_counts.append(_add_up([own, *counts[begin + 1 : first]]))

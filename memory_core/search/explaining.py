@@ -220,14 +220,13 @@ class _View:
         return None
 
     def _share(self, candidate: Candidate, at: int, judgement: Judgement) -> Shares:
-        period = self.question.period
         named = scores.NAMED_BONUS * candidate.is_named
-        dated = scores.PERIOD_BONUS * (period is not None and candidate.chunk.date in period)
+        dated = judgement.period_bonus * self.question.is_dated(candidate.chunk)
         window = judgement.window_shares[at] if judgement.window_shares else 0.0
         tokens = judgement.token_shares[at] if judgement.token_shares else 0.0
         return Shares(
-            words=_round(judgement.text_ranks[at] - named - dated), window=_round(window), tokens=_round(tokens),
-            named=named, period=dated,
+            words=_round(judgement.text_ranks[at] - named), window=_round(window), tokens=_round(tokens),
+            named=named, period=_round(dated),
         )  # fmt: skip
 
     def _examine_outsiders(self, chunks: Sequence[IndexedChunk], line: int | None) -> Examined:

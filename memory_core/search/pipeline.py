@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import datetime
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -27,16 +27,19 @@ from memory_core.search.candidates import (
     find_nearest,
 )
 from memory_core.search.passages import SHARED, Mark, Packing, Passage, PlacedUnit, find_marks
+from memory_core.search.periods import list_notes
 from memory_core.search.question import Question, analyse
 from memory_core.search.scoring import Judgement, Score, VectorQuery, judge, weigh_vectors
 from memory_core.sources.session_logs import SOURCE, is_log
 from memory_core.stores.interface import Reader
+from memory_core.stores.values import DateRange
 from memory_core.text.terms import QuestionKind, cut_cjk
 
 if TYPE_CHECKING:
     from memory_core.search.names import About
 
 _DIGITS = 4  # of scores
+OF_PERIOD = Score(1.0, None, None)  # of notes of a period that is all that is asked for
 BY_KEYWORD = scores.Weights(0.0, 1.0)
 
 
@@ -56,6 +59,7 @@ class Trace:
         counts: Of their terms.
         judgement: The parts of the ranks of their units, and the scores of the candidates.
         shown: The passages that became hits, in order.
+        left_out: The number of notes of a period for which there was no room.
     """
 
     hits: tuple[Hit, ...] = ()
@@ -69,6 +73,7 @@ class Trace:
     counts: TermCounts | None = None
     judgement: Judgement | None = None
     shown: Sequence[Passage] = ()
+    left_out: int = 0
 
 
 def search(
@@ -77,7 +82,6 @@ def search(
     hybrid: Hybrid,
     *,
     vectors: VectorQuery | None,
-    today: date | None = None,
     about: About | None = None,
 ) -> Trace:
     """Search one moment of the index.
@@ -87,12 +91,13 @@ def search(
         query: The question.
         hybrid: The weights of the two sides.
         vectors: None searches by keyword alone.
-        today: The day from which "yesterday" is counted; None is the local date.
         about: Restricts the search to units that mention a name; None searches all.
     """
-    today = today or datetime.now().astimezone().date()
-    question = analyse(reader, query.text, today)
+    today = query.today or datetime.now().astimezone().date()
+    question = analyse(reader, query.text, today, DateRange(query.after, query.before))
     mode: Mode = "keyword" if vectors is None else "hybrid" if hybrid.enabled else "vector"
+    if question.asks_for_period and about is None:
+        return _list_period(reader, query, question, mode)
     if not question.words or not question.chunks:
         return Trace(mode=mode, question=question, about=about)
     weights = _weights(mode, hybrid)
@@ -136,6 +141,24 @@ def search(
     return Trace(
         hits=tuple(hits), mode=mode, question=question, about=about, by_text=by_text, near=near, weights=weights,
         candidates=candidates, counts=counts, judgement=judgement, shown=shown,
+    )  # fmt: skip
+
+
+def _list_period(reader: Reader, query: Query, question: Question, mode: Mode) -> Trace:
+    """Answer a question that asks for nothing but a period: its notes in order of time, whatever words they hold."""
+    dated = question.dated
+    order = {chunk_id: place for place, chunk_id in enumerate((*dated.own, *sorted(dated.naming)))}
+    chunks = sorted(reader.load_chunks(order), key=lambda chunk: order[chunk.id])
+    passages, left_out = list_notes(chunks, query, dated.naming)
+    candidates = [Candidate(chunk) for chunk in chunks]
+    counts = TermCounts(question, candidates, reader.stem)
+    judgement = Judgement(
+        ranks=[float(-at) for at in range(len(counts.units))], scores=[OF_PERIOD] * len(chunks),
+        text_ranks=[0.0] * len(counts.units),
+    )  # fmt: skip
+    return Trace(
+        hits=tuple(_to_hit(passage, OF_PERIOD, OF_PERIOD.whole) for passage in passages), mode=mode, question=question,
+        candidates=candidates, counts=counts, judgement=judgement, shown=passages, left_out=left_out,
     )  # fmt: skip
 
 

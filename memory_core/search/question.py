@@ -8,10 +8,12 @@ from datetime import date
 from functools import cached_property
 
 from memory_core.search import scores
+from memory_core.search.periods import NOTHING, Dated, find_dated
 from memory_core.stores.interface import Reader
-from memory_core.stores.values import Form, Term
-from memory_core.text.dates import Period, find_period
+from memory_core.stores.values import DateRange, Form, IndexedChunk, Term
+from memory_core.text.dates import Period
 from memory_core.text.languages import STEMMED
+from memory_core.text.periods import NamedPeriod, find_period
 from memory_core.text.terms import (
     QuestionKind,
     classify,
@@ -45,7 +47,8 @@ class Question:
         characters: The single ideographs of a statement, which hardly shares a pair with what it calls to mind.
         chunks: The number of chunks in the index.
         names: File names and dates, as paths end with them.
-        period: The days it speaks of.
+        named: The period it names, if any note is of that period or it is a single day.
+        dated: The chunks that belong to that period.
         period_words: The numbers of the words that name them.
         identifiers: The numbers, among its terms, of those that name one thing exactly and that some chunk holds.
         misses_identifier: It names something exactly, and no chunk holds any such name.
@@ -59,7 +62,8 @@ class Question:
     phrases: tuple[Term, ...]
     chunks: int
     names: tuple[str, ...] = ()
-    period: Period | None = None
+    named: NamedPeriod | None = None
+    dated: Dated = NOTHING
     period_words: frozenset[int] = frozenset()
     identifiers: frozenset[int] = frozenset()
     misses_identifier: bool = False
@@ -73,6 +77,20 @@ class Question:
     def terms(self) -> tuple[Term, ...]:
         """Words, phrases and characters: what ranks."""
         return self.words + self.phrases + self.characters
+
+    @property
+    def period(self) -> Period | None:
+        """The days it speaks of."""
+        return None if self.named is None else self.named.period
+
+    def is_dated(self, chunk: IndexedChunk) -> bool:
+        """Return True for a chunk of the period that it names, or one that names its day."""
+        return self.named is not None and (chunk.date in self.named.period or chunk.id in self.dated.naming)
+
+    @property
+    def asks_for_period(self) -> bool:
+        """True if it asks for nothing but what happened in a period."""
+        return self.named is not None and self.named.alone
 
     @cached_property
     def weights(self) -> list[float]:
@@ -120,13 +138,14 @@ class Question:
         ]
 
 
-def analyse(reader: Reader, text: str, today: date) -> Question:
+def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = None) -> Question:
     """Split a question into terms and count the chunks that hold them; of very many words the rarest stay.
 
     Args:
         reader: Of the index that is searched.
         text: The question as it was asked.
         today: The day from which "yesterday" is counted.
+        dates: Of the files that are searched; None is all.
     """
     chunks = reader.count_chunks()
     words = _find_words(reader, text, chunks)
@@ -141,8 +160,13 @@ def analyse(reader: Reader, text: str, today: date) -> Question:
     identifiers = frozenset(
         number for number, term in enumerate(single + several) if term.documents and term.text.lower() in exact
     )
-    period, named = find_period(text, today) or (None, "")
-    naming = set(extract_words(named))
+    named, dated = find_period(text, today), NOTHING
+    if named is not None:
+        dated = find_dated(reader, named, dates or DateRange())
+        means_now = not named.alone and named.period.first == today
+        if not dated.own and (means_now or not named.is_day):
+            named = None  # nobody wrote then: it may be meant otherwise
+    naming = set() if named is None else set(extract_words(named.text))
     kind, cjk = classify(text), find_cjk_share(text)
     calls_to_mind = kind == "statement" and cjk > 0.5
     return Question(
@@ -150,7 +174,8 @@ def analyse(reader: Reader, text: str, today: date) -> Question:
         phrases=several,
         chunks=chunks,
         names=tuple(extract_file_names(text)),
-        period=period,
+        named=named,
+        dated=dated,
         period_words=frozenset(number for number, word in enumerate(single) if word.text in naming),
         identifiers=identifiers,
         misses_identifier=bool(exact) and not identifiers,

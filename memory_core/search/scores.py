@@ -26,7 +26,9 @@ UNIT_SHARE = 0.25  # of the text side: BM25 of the unit; the rest is its chunk's
 WITHOUT_TOKENS, WITH_TABLE, WITH_CONTEXT = (1.0, 0.0), (0.5, 0.5), (0.6, 1.4)
 # Of the best rank: a unit without a word of the question that reaches it opens a passage of its own.
 NEAR_BEST = 0.7
-PERIOD_BONUS = 0.2  # for notes of the days that the question speaks of
+# Of the best rank, for notes of the days that the question speaks of, by the most days; longer periods say nothing.
+PERIOD_BONUSES = ((10, 0.4), (31, 0.25), (62, 0.2))
+LONG_PERIOD = PERIOD_BONUSES[-1][0]
 NAMED_BONUS = 2.0  # for notes that the question names: more than all else together
 OTHER_SPEAKER = 0.2  # taken from lines that the other one of two speakers says; .05 to .5 help conversations
 
@@ -72,6 +74,16 @@ QUESTION_EXPONENT = 0.8  # as a share of that, for a question in a sentence
 # Of a sentence's evidence in an index of one chunk; added for ten times as many: few chunks hold few words.
 FEW_EXPONENT, FEW_GROWTH = 0.8, 0.1
 IDENTIFIED = 0.5  # the lowest score of a chunk that holds an identifier of the question
+
+
+def period_bonus(days: int, best: float) -> float:
+    """Return what is added to the ranks of notes of a period: the less, the longer it is.
+
+    Args:
+        days: Of the period.
+        best: The best rank without it.
+    """
+    return next((share * best for most, share in PERIOD_BONUSES if days <= most), 0.0)
 
 
 def inverse_document_frequency(documents: int, containing: int) -> float:

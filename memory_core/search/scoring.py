@@ -62,9 +62,10 @@ class Judgement:
     Attributes:
         ranks: For every unit the whole value.
         scores: The score of every candidate.
-        text_ranks: For every unit its value by words, with the bonuses of its note.
+        text_ranks: For every unit its value by words, with the bonus of its note's name.
         cosines: Of the best window of every candidate; empty without vectors.
         window_shares, token_shares: What was added for every unit; empty without vectors.
+        period_bonus: What was added for units of the period that the question names.
     """
 
     ranks: list[float]
@@ -73,6 +74,7 @@ class Judgement:
     cosines: Sequence[float] = ()
     window_shares: Sequence[float] = ()
     token_shares: Sequence[float] = ()
+    period_bonus: float = 0.0
 
 
 def choose_calibration(serving: ServingSpace, provider: EmbeddingProvider) -> Calibration:
@@ -99,6 +101,7 @@ def judge(
         vectors: None judges by keyword alone.
     """
     text_ranks = _rank_by_text(question, candidates, counts, weights)
+    dated = [question.is_dated(candidates[number].chunk) for number, _ in counts.units]
     covered = [scores.coverage(question.weights, held) for held in counts.found]
     if question.characters:
         others = len(question.words) + len(question.phrases)
@@ -110,7 +113,9 @@ def judge(
         for share, best, floor in zip(covered, counts.best_shares(question.weights), least, strict=True)
     ]
     if vectors is None or not candidates:
-        return Judgement(ranks=text_ranks, scores=[Score(text, None, text) for text in texts], text_ranks=text_ranks)
+        ranks, bonus = _prefer_period(question, text_ranks, dated)
+        judged = [Score(text, None, text) for text in texts]
+        return Judgement(ranks=ranks, scores=judged, text_ranks=text_ranks, period_bonus=bonus)
     from memory_core.search import similarity
 
     chunks = [candidate.chunk for candidate in candidates]
@@ -125,6 +130,7 @@ def judge(
     window_shares = [window_share * window for window in near]
     token_shares = [token_share * token for token in alike]
     ranks = [sum(parts) for parts in zip(text_ranks, window_shares, token_shares, strict=True)]
+    ranks, bonus = _prefer_period(question, ranks, dated)
     unknown = _are_words_unknown(question, vectors.table)
     worth, share_by_meaning = _choose_worth(question, vectors), weigh_vectors(question, vectors)
     near = [scores.vector_score(cosine, worth, unknown_words=unknown) for cosine in cosines.chunks]
@@ -132,7 +138,7 @@ def judge(
         judged = [Score(vector, vector, None) for vector in near]
         return Judgement(
             ranks=ranks, scores=judged, text_ranks=text_ranks, cosines=cosines.chunks,
-            window_shares=window_shares, token_shares=token_shares,
+            window_shares=window_shares, token_shares=token_shares, period_bonus=bonus,
         )  # fmt: skip
     expected = scores.EXPECTED if vectors.table else scores.expect(question.kind, worth)
     by_meaning = [
@@ -145,21 +151,28 @@ def judge(
     whole = [max(scores.score(each, question.exponent), floor) for each, floor in zip(evidence, least, strict=True)]
     return Judgement(
         ranks=ranks, scores=[Score(*parts) for parts in zip(whole, near, texts, strict=True)], text_ranks=text_ranks,
-        cosines=cosines.chunks, window_shares=window_shares, token_shares=token_shares,
+        cosines=cosines.chunks, window_shares=window_shares, token_shares=token_shares, period_bonus=bonus,
     )  # fmt: skip
+
+
+def _prefer_period(
+    question: Question, ranks: Sequence[float], dated: Sequence[bool]
+) -> tuple[list[float], float]:  # fmt: skip
+    """Return ranks with the bonus of units that belong to the period of the question, and that bonus."""
+    period = question.period
+    if period is None or not any(dated):
+        return list(ranks), 0.0
+    bonus = scores.period_bonus((period.last - period.first).days + 1, max(ranks))
+    return [rank + bonus * each for rank, each in zip(ranks, dated, strict=True)], bonus
 
 
 def _rank_by_text(
     question: Question, candidates: Sequence[Candidate], counts: TermCounts, weights: scores.Weights
 ) -> list[float]:
-    """For every unit its weighted keyword value, with the bonus of its note's date or name."""
+    """For every unit its weighted keyword value, with the bonus of its note's name."""
     own = scores.scale(scores.bm25(counts.counts, counts.lengths, question.rarities))
     chunks = scores.scale(scores.bm25(counts.chunk_counts, counts.chunk_lengths, question.rarities))
-    bonus = [
-        scores.NAMED_BONUS * candidate.is_named
-        + scores.PERIOD_BONUS * (question.period is not None and candidate.chunk.date in question.period)
-        for candidate in candidates
-    ]
+    bonus = [scores.NAMED_BONUS * candidate.is_named for candidate in candidates]
     others = find_other_speakers(question, candidates, counts.units)
     share = scores.UNIT_SHARE
     return [

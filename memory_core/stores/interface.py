@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, Unpack
 
@@ -135,6 +136,10 @@ class Reader(Protocol):
             dates: Of the files to search.
             limit: The most chunks.
         """
+        ...
+
+    def find_dated(self, first: date, last: date, limit: int) -> Sequence[int]:
+        """Find the chunks of files with a date of their own from one day to another, in the order of dates and places."""
         ...
 
     def sort_equals(self, ids: Collection[int]) -> Sequence[int]:

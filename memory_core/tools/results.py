@@ -13,7 +13,17 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, PathRefused
-from memory_core.records import AsOf, Document, Explanation, Fallback, Hit, Related, SearchResult, to_camel, to_json
+from memory_core.records import (
+    AsOf,
+    Document,
+    Explanation,
+    Fallback,
+    Hit,
+    Related,
+    SearchResult,
+    to_camel,
+    to_json,
+)
 from memory_core.text.messages import replace_surrogates
 from memory_core.tools import append, items
 
@@ -101,6 +111,7 @@ def shape_search(result: SearchResult, *, cite_hits: bool, citations: str) -> di
         "citations": citations,
         "mode": result.mode,
         "asOf": _shape_as_of(result.as_of),
+        "period": result.period,
         "stale": result.stale,
         "warning": result.warning,
         "action": result.action,
@@ -109,7 +120,7 @@ def shape_search(result: SearchResult, *, cite_hits: bool, citations: str) -> di
         past = f" (as of {shaped['asOf']['moment']})" if shaped["asOf"] else ""
         for hit, each in zip(result.hits, shaped["results"], strict=True):
             each["citation"] = cite(hit) + past
-    return _leave_out_nothings(shaped, "asOf", "stale", "warning", "action")
+    return _leave_out_nothings(shaped, "asOf", "period", "stale", "warning", "action")
 
 
 def _shape_fallback(fallback: Fallback | None) -> dict[str, str] | None:
@@ -183,6 +194,12 @@ _STAND_IN: Output = {
         },
         {"type": "null"},
     ]
+}
+_PERIOD: Output = {
+    "type": "object",
+    "properties": {"from": _TEXT, "to": _TEXT, "text": _TEXT},
+    "required": ["from", "to", "text"],
+    "description": "The period that the question was understood to name",
 }
 _SEARCH: Output = {
     "provider": _TEXT,
@@ -269,7 +286,10 @@ def _describe_result(name: str) -> Output:
     if name == "memory_search":
         results = {"type": "array", "items": _derive(Hit, brief=True)}
         always = {"results": results, **_SEARCH}
-        return {"properties": {**always, "stale": _STALE, "asOf": _derive(AsOf, brief=True)}, "required": [*always]}
+        return {
+            "properties": {**always, "stale": _STALE, "asOf": _derive(AsOf, brief=True), "period": _PERIOD},
+            "required": [*always],
+        }
     if name == "memory_get":
         return _derive(Document, brief=True)
     if name in ("memory_explain", "memory_related"):

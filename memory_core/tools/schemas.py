@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.errors import InvalidArgument
@@ -12,6 +12,7 @@ from memory_core.records import Access, Query, RelatedQuery
 from memory_core.search.passages import SHARED
 from memory_core.text.dates import parse_day, parse_instant
 from memory_core.text.messages import replace_surrogates
+from memory_core.text.periods import find_period
 from memory_core.text.terms import asks_for_several
 from memory_core.tools import items
 from memory_core.tools.append import APPEND
@@ -37,7 +38,8 @@ SEARCH = make_tool(
         "query": {
             "type": "string",
             "minLength": 1,
-            "description": "What to look for: a question, or exact words and identifiers",
+            "description": "What to look for: a question, exact words and identifiers, or a period in any words, such as"
+            " yesterday, last weekend, 3 October or the first week of July, of which it lists the notes",
         },
         "maxResults": make_optional(
             {"type": "integer", "minimum": 1, "maximum": MOST_RESULTS}, "Number of passages, at most"
@@ -183,8 +185,15 @@ def to_form(schema: Schema, form: Form) -> dict[str, Any]:
     return described | {"inputSchema": schema["parameters"]} | describe_tool(name)
 
 
-def read_query(arguments: Mapping[str, Any], defaults: QuerySettings, *, deadline: float | None = None) -> Query:
+def read_query(
+    arguments: Mapping[str, Any], defaults: QuerySettings, *, deadline: float | None = None, today: date | None = None
+) -> Query:
     """Return checked arguments as a query.
+
+    Args:
+        arguments: Of memory_search.
+        defaults: Where they say nothing.
+        deadline, today: See `Query`.
 
     Raises:
         InvalidArgument: A date is not valid, or `after` is later than `before`.
@@ -199,7 +208,7 @@ def read_query(arguments: Mapping[str, Any], defaults: QuerySettings, *, deadlin
     text = replace_surrogates(arguments["query"])  # in JSON, one may stand as an escape
     return Query(
         text=text,
-        max_results=int(arguments["maxResults"]) if "maxResults" in arguments else _choose_count(text, defaults),
+        max_results=int(arguments["maxResults"]) if "maxResults" in arguments else _choose_count(text, defaults, today),
         min_score=min_score,
         max_snippet_chars=defaults.max_snippet_chars,
         after=after,
@@ -207,16 +216,22 @@ def read_query(arguments: Mapping[str, Any], defaults: QuerySettings, *, deadlin
         as_of=_read_instant(arguments),
         about=_read_name(arguments, "about"),
         deadline=deadline,
+        today=today,
     )
 
 
-def _choose_count(text: str, defaults: QuerySettings) -> int:
-    """Return the most hits for a question: half as many again as configured, where it asks for several things.
+def _choose_count(text: str, defaults: QuerySettings, today: date | None) -> int:
+    """Return the most hits: twice as many as configured for a period alone, half as many again for several things.
 
     From `SHARED` hits on, more hits share the same characters; fewer would not, and stay as they are.
     """
     most = defaults.max_results
-    return min(most * 3 // 2, MOST_RESULTS) if most >= SHARED and asks_for_several(text) else most
+    if most < SHARED:
+        return most
+    named = find_period(text, today or datetime.now().astimezone().date())
+    if named is not None and named.alone:
+        return min(most * 2, MOST_RESULTS)
+    return min(most * 3 // 2, MOST_RESULTS) if asks_for_several(text) else most
 
 
 def read_related(arguments: Mapping[str, Any]) -> RelatedQuery:

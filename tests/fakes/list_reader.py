@@ -203,6 +203,15 @@ class ListReader:
         ]
         return [row.id for row in sorted(found, key=lambda row: (row.source, row.path, row.start_line))][:limit]
 
+    def find_dated(self, first: date, last: date, limit: int) -> list[int]:
+        found = [
+            chunk.row
+            for chunk in self._chunks
+            if chunk.row.date and first.isoformat() <= chunk.row.date <= last.isoformat()
+        ]
+        ordered = sorted(found, key=lambda row: (row.date or "", row.source, row.path, row.start_line))
+        return [row.id for row in ordered][:limit]
+
     def sort_equals(self, ids: Iterable[int]) -> list[int]:
         return [row.id for row in sort_equals(chunk.row for chunk in self._held(ids))]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -42,13 +43,13 @@ def found(
     """The hits by keyword alone, whatever their score."""
     query = Query(text=text, min_score=0.0, after=after, max_snippet_chars=max_snippet_chars, max_results=count)
     with index.store.read() as reader:
-        return [*search(reader, query, Hybrid(), vectors=None, today=TODAY).hits]
+        return [*search(reader, replace(query, today=TODAY), Hybrid(), vectors=None).hits]
 
 
 def passing(index: Index, text: str) -> list[Hit]:
     """The hits by keyword alone that the default minScore lets pass."""
     with index.store.read() as reader:
-        return [*search(reader, Query(text=text), Hybrid(), vectors=None, today=TODAY).hits]
+        return [*search(reader, Query(text=text, today=TODAY), Hybrid(), vectors=None).hits]
 
 
 # What is counted.

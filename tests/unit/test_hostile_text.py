@@ -25,12 +25,12 @@ from memory_core.config.settings import Chunking
 from memory_core.sources import notes, redaction, session_logs
 from memory_core.text import (
     chunks,
-    dates,
     links,
     markdown,
     messages,
     names,
     paragraphs,
+    periods,
     terms,
     tokens,
     units,
@@ -144,7 +144,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "several": terms.asks_for_several,
     "file names": terms.extract_file_names,
     "cjk": terms.cut_cjk,
-    "period": lambda text: dates.find_period(text, date(2026, 1, 1)),
+    "period": lambda text: periods.find_period(text, date(2026, 1, 1)),
     "units": units.split_units,
     "chunks": lambda text: chunks.split_chunks(text, Chunking()),
     "cut_long": lambda text: list(tokens.cut_long(text, 100)),

@@ -175,6 +175,16 @@ class PostgresReader:
         ).fetchall()
         return [row[0] for row in rows]
 
+    def find_dated(self, first: date, last: date, limit: int) -> Sequence[int]:
+        """See `Reader`."""
+        rows = self.db.execute(
+            "SELECT c.id FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id"
+            " WHERE n.tenant_id = ANY (%s) AND c.tenant_id = ANY (%s) AND n.date BETWEEN %s AND %s"
+            ' ORDER BY n.date, n.source, n.path COLLATE "C", c.start_line, n.tenant_id LIMIT %s',
+            (self._ids, self._ids, first.isoformat(), last.isoformat(), limit),
+        ).fetchall()
+        return [row[0] for row in rows]
+
     def sort_equals(self, ids: Collection[int]) -> Sequence[int]:
         """See `Reader`."""
         rows = self.db.execute(

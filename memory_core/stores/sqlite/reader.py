@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date
 from itertools import islice, starmap
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -184,6 +185,15 @@ class SqliteReader:
         )
         return [row[0] for row in rows]
 
+    def find_dated(self, first: date, last: date, limit: int) -> list[int]:
+        """See `Reader`."""
+        rows = self.db.execute(
+            "SELECT c.id FROM files f JOIN chunks c ON c.file_id = f.id WHERE f.date BETWEEN ? AND ?"
+            " ORDER BY f.date, f.source, f.path, c.start_line LIMIT ?",
+            (first.isoformat(), last.isoformat(), limit),
+        )
+        return [row[0] for row in rows]
+
     def sort_equals(self, ids: Collection[int]) -> list[int]:
         """See `Reader`."""
         rows = self.db.execute(
@@ -201,11 +211,11 @@ class SqliteReader:
             _bind_numbers(ids),
         )
         chunks: list[IndexedChunk] = []
-        for chunk_id, key, path, source, date, start, context, text, blob in cast("list[_ChunkRow]", rows.fetchall()):
+        for chunk_id, key, path, source, day, start, context, text, blob in cast("list[_ChunkRow]", rows.fetchall()):
             units = unpack_units(blob)
             check_chunk(key, context, text, units)
             self._units[chunk_id] = len(units)
-            chunks.append(IndexedChunk(chunk_id, path, source, date, start, context, text, units))
+            chunks.append(IndexedChunk(chunk_id, path, source, day, start, context, text, units))
         return chunks
 
     def find_phrase(self, phrase: str, dates: DateRange) -> list[int]:

@@ -90,7 +90,7 @@ def _search(reader: Reader, provider: EmbeddingProvider | None, query: Query, hy
         vector = provider.embed_query(query.text) if tokens is None else tokens.row
         table = provider if isinstance(provider, TokenModel) else None
         vectors = VectorQuery(serving.id, vector, choose_calibration(serving, provider), tokens, table)
-    hits = search(reader, query, hybrid, vectors=vectors, today=TODAY).hits
+    hits = search(reader, replace(query, today=TODAY), hybrid, vectors=vectors).hits
     return cite(reader, hits)
 
 

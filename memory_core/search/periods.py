@@ -1,0 +1,125 @@
+"""The notes of a period that a question names, and lines of other notes that name its day."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from memory_core.records import Query
+from memory_core.search.passages import SHARED, Passage, PlacedUnit
+from memory_core.stores.interface import Reader
+from memory_core.stores.values import DateRange, IndexedChunk
+from memory_core.text.periods import NamedPeriod, find_periods, list_spellings
+
+MOST_NOTES = 12  # of a period that is all that a question asks for
+MOST_CHUNKS = 400  # of a period that are read
+
+
+@dataclass(frozen=True, slots=True)
+class Dated:
+    """The chunks that belong to a period, by their ids.
+
+    Attributes:
+        own: Of its notes, in the order of their dates and places.
+        naming: Of other notes that name its only day, or the week of it: the numbers of the units that do.
+    """
+
+    own: Sequence[int]
+    naming: dict[int, list[int]]
+
+
+NOTHING = Dated((), {})
+
+
+def find_dated(reader: Reader, named: NamedPeriod, dates: DateRange) -> Dated:
+    """Find the chunks that belong to a period, within the dates that are searched."""
+    period = named.period
+    first = max(period.first, dates.first or period.first)
+    last = min(period.last, dates.last or period.last)
+    own = reader.find_dated(first, last, MOST_CHUNKS)
+    return Dated(own, _find_naming(reader, named, own, dates) if named.is_day else {})
+
+
+def _find_naming(
+    reader: Reader, named: NamedPeriod, own: Collection[int], dates: DateRange
+) -> dict[int, list[int]]:  # fmt: skip
+    day = named.period.first
+    spellings = list_spellings(day, named.language)
+    found = {chunk_id for spelling in spellings for chunk_id in reader.find_phrase(spelling, dates)} - set(own)
+    naming: dict[int, list[int]] = {}
+    for chunk in reader.load_chunks(sorted(found)[:MOST_CHUNKS]):
+        written = date.fromisoformat(chunk.date) if chunk.date else day
+        if numbers := [
+            number for number, unit in enumerate(chunk.units) if _names(chunk.text[unit.start : unit.end], written, day)
+        ]:
+            naming[chunk.id] = numbers
+    return naming
+
+
+def _names(text: str, written: date, day: date) -> bool:
+    """Return True if a line that was written on some day names another one, or its week.
+
+    Without a year, that is the last one or the next one: notes tell what was, and what will be.
+    """
+    ahead = timedelta(182)  # whole weeks, by which what is relative moves
+    for now, later in zip(find_periods(text, written), find_periods(text, written + ahead), strict=False):
+        for period in (now.period, later.period):
+            is_relative = period is later.period and later.period.first - now.period.first == ahead
+            if day in period and period.last - period.first <= timedelta(6) and not is_relative:
+                return True
+    return False
+
+
+def list_notes(chunks: Sequence[IndexedChunk], query: Query, naming: dict[int, list[int]]) -> tuple[list[Passage], int]:
+    """Pack the notes of a period into passages, in order of time.
+
+    Args:
+        chunks: Those of `Dated.own`, in order, and after them those that name its day.
+        query: Its snippets' length and number bound the whole: `SHARED` snippets, a long note takes several.
+        naming: See `Dated`; other units of those chunks are left out.
+
+    Returns:
+        The passages, and the number of notes that have no room. Of more than `MOST_NOTES`, those evenly spread over the period
+        are shown.
+    """
+    notes: dict[tuple[str, str], list[PlacedUnit]] = {}
+    for number, chunk in enumerate(chunks):
+        wanted = naming.get(chunk.id)
+        notes.setdefault((chunk.source, chunk.path), []).extend(
+            PlacedUnit(
+                chunk.start_line + unit.first_line, chunk.start_line + unit.last_line, unit.start, unit.end,
+                chunk.path, chunk.source, number, index, chunk.text,
+            ).cut(query.max_snippet_chars, lambda _: ())
+            for index, unit in enumerate(chunk.units)
+            if wanted is None or index in wanted
+        )  # fmt: skip
+    most = min(MOST_NOTES, query.max_results)
+    several = [*notes.values()]
+    chosen = [several[at * len(several) // most] for at in range(most)] if len(several) > most else several
+    room = SHARED * query.max_snippet_chars
+    shares: dict[int, int] = {}
+    lengths = [sum(len(unit) + 1 for unit in units) for units in chosen]
+    for left, at in zip(range(len(chosen), 0, -1), sorted(range(len(chosen)), key=lengths.__getitem__), strict=True):
+        shares[at] = min(lengths[at], room // left)
+        room -= shares[at]
+    passages: list[Passage] = []
+    for at, units in enumerate(chosen):
+        passages += _pack_note(units, shares[at], query)
+    return passages[: query.max_results], len(several) - len(chosen)
+
+
+def _pack_note(units: Sequence[PlacedUnit], room: int, query: Query) -> Iterator[Passage]:
+    """Yield passages of the first units of a note, as many as there is room for; the first unit is cut to the room."""
+    passage: Passage | None = None
+    for unit in units:
+        shown = unit if passage else unit.cut(max(room, 1), lambda _: ())
+        if len(shown) > room:
+            break
+        room -= len(shown) + 1
+        if passage is None or not query.joined or passage.take(shown) is None:
+            if passage is not None:
+                yield passage
+            passage = Passage([shown], query.max_snippet_chars)
+    if passage is not None:
+        yield passage

@@ -1,0 +1,437 @@
+"""Periods that questions and notes name: days, weeks, months, seasons, years and ranges, in ten languages. Pure.
+
+The words of a text become symbols by the table in periods.txt, one character each: "the first week of July" is "ovm". What stands
+side by side is read by patterns of symbols, the same for all languages; the longest match counts.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from functools import cache, lru_cache
+from importlib.resources import files
+
+from memory_core.text.dates import Period
+from memory_core.text.languages import STOP_WORDS
+from memory_core.text.spans import get_monday, read_longest, stretch
+from memory_core.text.terms import detect_language, is_cjk
+
+LONGEST = 2000  # characters of a text that are read: what asks for a period is short
+_OF = frozenset(
+    ["of", "the", "de", "d", "di", "do", "del", "des", "du", "van", "von", "vom", "den", "der", "ter", "i", "の"]
+)  # between a day and its month
+_BREAKS = re.compile(r"[?!;:()\n\"”“«»]")
+_LAST_YEAR = 2100
+_ROMANCE = ("es", "pt", "it", "fr")
+_KANJI = {char: number for number, char in enumerate("零一二三四五六七八九十")} | {"两": 2, "兩": 2, "〇": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPeriod:
+    """A period with the words that name it.
+
+    Attributes:
+        period: Its days.
+        text: The words as they stand in the text.
+        start: Their offset.
+        alone: The text asks for nothing else.
+        language: In which it was read.
+    """
+
+    period: Period
+    text: str
+    start: int
+    alone: bool
+    language: str
+
+    @property
+    def is_day(self) -> bool:
+        """True if it is a single day."""
+        return self.period.first == self.period.last
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """A word, a number or a CJK character; `code` and `value` are those of a number or a date in digits."""
+
+    start: int
+    end: int
+    key: str
+    code: str = ""
+    value: object = None
+
+
+@dataclass(slots=True)
+class _Lexicon:
+    """The table of one language: by phrase its symbols with their values, and the roles of words that only connect."""
+
+    symbols: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    roles: dict[str, str] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    longest: dict[str, int] = field(default_factory=dict)  # by first word, the words of the longest phrase
+    endings: list[str] = field(default_factory=list)
+
+    def split_compound(self, key: str) -> list[tuple[str, int]] | None:
+        """Return the symbols of "juliwoche": a month, weekday or season with an ending of the table."""
+        for ending in self.endings:
+            found = self.symbols.get(key[: -len(ending)]) if key.endswith(ending) else None
+            if found and found[0][0] in "mws":
+                return self.symbols.get(ending, []) + found
+        return None
+
+
+_TOKEN = re.compile(
+    r"(?P<date>(?<![\d.-])(?:\d{4}([-/._])\d{1,2}\2\d{1,2}(?![\d-])|\d{1,2}\.\s?\d{1,2}\.(?:\s?(?:\d{4}|\d\d(?!\d)))?|\d{1,2}([./-])\d{1,2}\3\d{4})(?!\d))"
+    r"|(?P<parts>(?<!\d)(?:19|20)\d\d(?:-\d\d(?![\d-])|-?W\d\d(?!\d)))"
+    r"|(?P<quarter>(?<!\w)[qQ][1-4](?!\w))"
+    r"|(?P<cjk>(?P<nth>第)?(?P<count>\d{1,4}|[〇零一二两兩三四五六七八九十]{1,4})\s*(?P<of>年(?!間|以?前)|月(?!間|曜)|[日号號](?!間|曜|前)|(?=個|个|か|ヶ|カ|ヵ|ケ|週|周|天|日|年|星|四半|季)))"
+    r"|(?P<number>(?<![\w.])\d{1,4}(?P<ordinal>st|nd|rd|th|ers?|[èe]?re|e|ème|º|ª|°|-?го|-?е|-?й|-?ю|-?ой)?(?!\w))"
+    r"|(?P<to>(?<=[\d\s.])[-–—～〜](?=[\s\d]))"
+    r"|(?P<word>[\u3040-\u30ff\u3400-\u9fff々]|[^\W\d_\u3040-\u30ff\u3400-\u9fff々]+)"
+)
+
+
+def _fold(word: str) -> str:
+    if word.isascii() or is_cjk(word):
+        return word.lower()
+    return "".join(c for c in unicodedata.normalize("NFD", word.casefold()) if not unicodedata.combining(c))
+
+
+def _read_kanji(text: str) -> int:
+    """Return the value of a number below 100, or of a year, in digits or ideographs."""
+    if text.isdigit() and text[0] not in _KANJI:
+        return int(text)
+    if "十" not in text:
+        return int("".join(str(_KANJI[char]) for char in text))
+    tens, _, ones = text.partition("十")
+    return 10 * (_read_kanji(tens) if tens else 1) + (_read_kanji(ones) if ones else 0)
+
+
+def _split(text: str) -> list[_Token]:
+    return [_read_token(found) for found in _TOKEN.finditer(text)]
+
+
+def _read_token(found: re.Match[str]) -> _Token:
+    code, value = _read_value(found)
+    return _Token(found.start(), found.end(), "~" if found["to"] else _fold(found[0]), code, value)
+
+
+def _read_value(found: re.Match[str]) -> tuple[str, object]:
+    """Return the symbol of a token in digits, and its value; "" for a word."""
+    numbers = [int(part) for part in re.findall(r"\d+", found[0])]
+    if found["date"]:
+        if len(numbers) == 3 and numbers[0] > 31:
+            return "x", tuple(numbers)
+        year = numbers[2] if len(numbers) == 3 else 0
+        return "x", (year + 2000 if 0 < year < 100 else year, numbers[1], numbers[0])
+    if found["count"]:
+        count = _read_kanji(found["count"])
+        code = {"年": "y" if count > 31 else "nY", "月": "m", "": "n"}.get(found["of"], "o")
+        return ("o" if found["nth"] else code), count
+    if found["number"]:
+        return ("o" if found["ordinal"] else "y" if 1900 <= numbers[0] < _LAST_YEAR else "n"), numbers[0]
+    if found["parts"] or found["quarter"]:
+        return ("Q", numbers[0]) if found["quarter"] else ("I" if "W" in found[0] else "i", tuple(numbers))
+    return ("~" if found["to"] else ""), None
+
+
+@cache
+def _lexicons() -> Mapping[str, _Lexicon]:
+    """Read the table: what is in each language, by its code."""
+    found: dict[str, _Lexicon] = {}
+    lexicon = _Lexicon()
+    text = files("memory_core.text").joinpath("periods.txt").read_text(encoding="utf-8")
+    for line in text.splitlines():
+        if line.startswith("["):
+            lexicon = found.setdefault(line[1:-1], _Lexicon())
+        elif ":" in line and not line.startswith("#"):
+            symbols, _, several = line.partition(": ")
+            for phrase in several.split(", "):
+                words = phrase if is_cjk(phrase[0]) else _fold(phrase).replace("'", " ").split()
+                key = " ".join(words)
+                if symbols == "names":
+                    lexicon.names.add(key)
+                elif symbols == "+":
+                    lexicon.endings.append(key)
+                elif symbols[0] in "SBTzpgcLZH":
+                    role = symbols.replace("S1", "s").replace("T1", "&")
+                    lexicon.roles[key] = lexicon.roles.get(key, "") + role
+                else:
+                    parts = [(each[0], int(each[1:] or 0)) for each in symbols.split()]
+                    lexicon.symbols.setdefault(key, parts)
+    for lexicon in found.values():
+        for key in (*lexicon.symbols, *lexicon.roles):
+            first, *rest = key.split()
+            lexicon.longest[first] = max(lexicon.longest.get(first, 0), 1 + len(rest))
+    return found
+
+
+@cache
+def _triggers() -> Mapping[str, frozenset[str]]:
+    """Return the languages in which a word begins the name of a day, month, season or unit."""
+    found: dict[str, set[str]] = {}
+    for language, lexicon in _lexicons().items():
+        for key, parts in lexicon.symbols.items():
+            if any(code in "tmwsdvkMqY" for code, _ in parts):
+                for word in key.split():
+                    found.setdefault(word, set()).add(language)
+    return {word: frozenset(languages) for word, languages in found.items()}
+
+
+def list_spellings(day: date, language: str) -> list[str]:
+    """Return the ways in which notes in a language write a day or the week of it, without a year; CJK has one way."""
+    monday = get_monday(day)
+    spellings = [f"{day:%Y-%m-%d}", f"{day.day} {day.month}", f"{day:%d %m}", f"{day.month}月{day.day}日"]
+    lexicon = _lexicons()[language]
+    for key, parts in lexicon.symbols.items():
+        for each in dict.fromkeys((day, monday)):
+            if parts == [("m", each.month)]:
+                spellings += [f"{each.day} {key}", f"{key} {each.day}"]
+                spellings += [f"{each.day} de {key}"] if language in ("es", "pt") else []
+    week = day.isocalendar().week
+    return spellings + [f"{key} {week}" for key, parts in lexicon.symbols.items() if parts == [("W", 0)]]
+
+
+@cache
+def _list_endings() -> tuple[str, ...]:
+    """Return what may end a compound, such as "woche"."""
+    return tuple(ending for lexicon in _lexicons().values() for ending in lexicon.endings)
+
+
+@lru_cache(maxsize=4)  # a search asks twice: how many hits there may be, and which
+def find_period(text: str, today: date) -> NamedPeriod | None:
+    """Find the period that a question names; None if it names none. Of several it is the shortest, then the first.
+
+    A day or a month without a year is the latest that has begun, a weekday alone the last one before today.
+
+    Args:
+        text: The question.
+        today: The day on which it is asked.
+    """
+    found = [*find_periods(text, today)]
+    return min(found, key=lambda each: each.period.last - each.period.first, default=None)
+
+
+def find_periods(text: str, today: date) -> Iterator[NamedPeriod]:
+    """Yield the periods that a text names, in order.
+
+    Only the text's language is read; if that is unknown or seems English, the first of all languages in which it names any.
+    """
+    text = text[:LONGEST]
+    tokens = _split(text)
+    for language in _choose_languages(text, tokens):
+        if found := [*_Reading(text, tokens, language).find_periods(today)]:
+            yield from found
+            return
+
+
+def _choose_languages(text: str, tokens: Sequence[_Token]) -> list[str]:
+    """Return the languages to read a text in, the likeliest first; none where no word or number can name a period."""
+    triggers = _triggers()
+    counts: dict[str, int] = {}
+    for token in tokens:
+        for language in triggers.get(token.key, ()):
+            counts[language] = counts.get(language, 0) + 1
+    if not counts and not any(token.code or token.key.endswith(_list_endings()) for token in tokens):
+        return []
+    if any(is_cjk(token.key[:1]) for token in tokens):
+        return ["ja", "zh"] if re.search(r"[\u3040-\u30ff]", text) else ["zh", "ja"]
+    detected = detect_language(text)
+    others = sorted((each for each in counts if each not in ("en", "zh", "ja")), key=lambda each: -counts[each])
+    if detected in _ROMANCE:  # short questions in these are taken for each other
+        return [detected, *(each for each in others if each in _ROMANCE)]
+    if detected not in (None, "en"):
+        return [str(detected)]
+    endings = [each for each in ("de", "nl") if each not in others]
+    return ["en", *others, *endings]
+
+
+@dataclass(slots=True)
+class _Symbols:
+    """A text in symbols.
+
+    Attributes:
+        codes: One character a symbol, with " ", "~" or "&" between symbols that do not stand side by side.
+        values: For every character its value.
+        spans: For every character the first and last token of the symbol.
+        roles: For every token its roles, None for a word that the table does not know.
+    """
+
+    codes: str
+    values: list[object]
+    spans: list[tuple[int, int]]
+    roles: list[str | None]
+
+
+def _to_symbols(text: str, tokens: Sequence[_Token], lexicon: _Lexicon) -> _Symbols:
+    """Translate the tokens of a text by the longest phrases of a table."""
+    roles: list[str | None] = [None] * len(tokens)
+    codes: list[str] = []
+    values: list[object] = []
+    spans: list[tuple[int, int]] = []
+    gap: str | None = ""  # roles of the words since the last symbol; None after a word that parts
+    between: list[str] = []
+    at = 0
+    while at < len(tokens):
+        size, parts, role = _read_phrase(tokens, at, lexicon)
+        if at and _BREAKS.search(text, tokens[at - 1].end, tokens[at].start):
+            gap = None
+        roles[at : at + size] = [role if role or parts else None] * size
+        if parts:
+            joint = _join(codes[-1], parts[0][0], gap, between) if codes else ""
+            for code, value in (*((each, None) for each in joint), *parts):
+                codes.append(code)
+                values.append(value)
+                spans.append((at, at + size - 1))
+            gap, between = "", []
+        elif role and gap is not None and set(role) - set("LH"):
+            gap += role
+            between += [token.key for token in tokens[at : at + size]]
+        else:
+            gap = None
+        at += size
+    return _Symbols("".join(codes), values, spans, roles)
+
+
+def _read_phrase(
+    tokens: Sequence[_Token], at: int, lexicon: _Lexicon
+) -> tuple[int, Sequence[tuple[str, object]], str]:  # fmt: skip
+    """Read the longest phrase of the table at a token: the number of its tokens, its symbols, and its roles."""
+    token = tokens[at]
+    if token.code:
+        return 1, [(code, token.value) for code in token.code if code != "~"], "T" if token.code == "~" else ""
+    for size in range(min(lexicon.longest.get(token.key, 0), len(tokens) - at), 0, -1):
+        key = " ".join([each.key for each in tokens[at : at + size]])
+        if key in lexicon.symbols or key in lexicon.roles:
+            return size, lexicon.symbols.get(key, ()), lexicon.roles.get(key, "")
+    return 1, lexicon.split_compound(token.key) or (), ""
+
+
+def _join(before: str, after: str, gap: str | None, between: Sequence[str]) -> str:
+    """Return what stands between two symbols: "" if they belong together, "~" for to, "&" for and, else " "."""
+    if gap is None:
+        return " "
+    if "T" in gap and before in "nomxwtysiQ" and after in "nomxwtysiQ":
+        return "~"
+    if "&" in gap:
+        return "&"
+    if before in "nor" and after in "mwsvkMY" and not _OF.issuperset(between):
+        return " "
+    return "" if set(gap) <= set("gpcTBLH") else " "
+
+
+class _Reading:
+    """A text read in one language.
+
+    Args:
+        text: The text.
+        tokens: Its tokens.
+        language: Of the table.
+    """
+
+    def __init__(self, text: str, tokens: Sequence[_Token], language: str) -> None:
+        self._text = text
+        self._tokens = tokens
+        self._language = language
+        self._lexicon = _lexicons()[language]
+        self._symbols = _to_symbols(text, tokens, self._lexicon)
+
+    def find_periods(self, today: date) -> Iterator[NamedPeriod]:
+        """Yield the periods that it names, in order."""
+        codes, values = self._symbols.codes, self._symbols.values
+        at = 0
+        while at < len(codes):
+            found = read_longest(codes, values, at, today)
+            if found is None:
+                at += 1
+                continue
+            begin, (at, period) = at, found
+            first, roles = self._symbols.spans[begin][0], self._list_roles(self._symbols.spans[begin][0])
+            joint = codes[at : at + 1]
+            if joint == "~" or (joint == "&" and "B" in roles):
+                beyond = read_longest(codes, values, at + 1, today)
+                if beyond is not None:
+                    at, period = beyond[0], stretch(period, beyond[1])
+                    roles -= {"S", "z"}
+            last = self._symbols.spans[at - 1][1]
+            if self._counts(codes[begin:at], (first, last), roles):
+                yield self._name(period, (first, last), roles, today)
+
+    def _name(self, period: Period, span: tuple[int, int], roles: Set[str], today: date) -> NamedPeriod:
+        """Return a period, up to today where "since" stands before or behind it."""
+        (first, last), since = span, {"S", "s"}
+        while last + 1 < len(self._tokens) and "Z" in (self._symbols.roles[last + 1] or ""):
+            last += 1
+        if "s" in roles:
+            after = period.last + timedelta(1)
+            period = Period(after, max(today, after))
+        elif "S" in roles or last > span[1]:
+            period = Period(period.first, max(today, period.last))
+        while roles & since and first and (since | {"g", "p"}) & set(self._symbols.roles[first - 1] or ""):
+            first -= 1
+        start, end = self._tokens[first].start, self._tokens[last].end
+        return NamedPeriod(period, self._text[start:end], start, self._is_alone((first, last)), self._language)
+
+    def _list_roles(self, first: int) -> set[str]:
+        """Return the roles of the words directly before a token; "z" also for "vor", which is "ago" before a number."""
+        found: set[str] = set()
+        for at in range(first - 1, -1, -1):
+            role = self._symbols.roles[at]
+            if not role or role == "L":
+                places = zip(self._symbols.spans, self._symbols.codes, strict=True)
+                return found | {"z"} if any(span[1] == at and code == "A" for span, code in places) else found
+            found |= set(role)
+        return found
+
+    def _counts(self, codes: str, span: tuple[int, int], roles: Set[str]) -> bool:
+        """Return False for what looks like a period and is none: "before June", every Monday, May who is asked something."""
+        since = {"S", "s"}
+        if ("z" in roles and not since & roles) or self._is_english(span):
+            return False
+        if codes == "Q":
+            return self._is_alone(span)  # else it may be a name
+        if codes == "y":
+            return bool((since | {"p", "B"}) & roles) or self._is_alone(span)
+        return codes not in ("m", "w", "s") or (
+            "H" not in roles and not self._is_name(span, bool((since | {"p"}) & roles))
+        )
+
+    def _is_english(self, span: tuple[int, int]) -> bool:
+        """Return True for a word of time in a text that may be English, if the word is English, too: "out" is no October."""
+        if self._language in ("en", "zh", "ja") or detect_language(self._text) not in (None, "en"):
+            return False
+        keys = {token.key for token in self._tokens[span[0] : span[1] + 1]}
+        words = {key for key in keys if self._lexicon.symbols.get(key, " ")[0][0] in "mwst"}
+        return not words.isdisjoint(STOP_WORDS["en"] | _lexicons()["en"].symbols.keys())
+
+    def _is_name(self, span: tuple[int, int], placed: bool) -> bool:
+        """Return True if a single month, weekday or season may be a name.
+
+        Args:
+            span: Its tokens.
+            placed: "in" or the like stands before it.
+        """
+        first, last = span
+        following = self._tokens[last + 1] if last + 1 < len(self._tokens) else None
+        capital = following is not None and self._text[following.start].isupper() and self._language == "en"
+        if self._tokens[first].key in self._lexicon.names:
+            return not placed or capital or (following is not None and following.key == "s")
+        # Where months are written small, a capital one is a name, except in front.
+        grown = self._language not in ("en", "de", "zh", "ja") and first > 0
+        return (grown and self._text[self._tokens[first].start].isupper()) or (capital and not placed)
+
+    def _is_alone(self, span: tuple[int, int]) -> bool:
+        """Return True if the other words of the text only build the question, or are words of time themselves."""
+        stop_words = _fold_stop_words(self._language)
+        return all(
+            span[0] <= at <= span[1] or token.code or self._symbols.roles[at] is not None or token.key in stop_words
+            for at, token in enumerate(self._tokens)
+        )
+
+
+@cache
+def _fold_stop_words(language: str) -> frozenset[str]:
+    return frozenset(_fold(word) for known, words in STOP_WORDS.items() if known == language for word in words)

@@ -1,0 +1,101 @@
+"""Questions that name a period: what is listed, what is preferred, and what is said where no note is of that time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+import pytest
+
+from memory_core.config.load import ConfigSource
+from memory_core.plugin.memory import Memory
+
+TODAY = date(2026, 10, 7)  # a Wednesday
+NOTES = {
+    "MEMORY.md": "The lighthouse keeper is Ines.\n",
+    "memory/2026-09-12.md": "- Booked the dentist on 3 October at nine.\n- The boat is painted blue.\n",
+    "memory/2026-09-30.md": "- Plan for the week of 5 October: mend the nets.\n",
+    "memory/2026-10-03.md": "- Ines rang about the lamp.\n- Bought two coils of rope.\n",
+    "memory/2026-10-04.md": "- The lamp of the lighthouse was replaced.\n",
+    "memory/2026-10-06.md": "- Sailed to the island.\n- Ate soup.\n",
+    "memory/harbour.md": "The lamp of the harbour was bought in Lisbon.\n",
+}
+
+
+@pytest.fixture(scope="module", params=["none", "static"])
+def memory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    folder = tmp_path_factory.mktemp("periods")
+    for path, text in NOTES.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    source = ConfigSource({"memorySearch": {"provider": request.param}}, workspace=folder, state_dir=folder / "state")
+    with Memory(source, today=lambda: TODAY) as memory:
+        yield memory
+
+
+def ask(memory: Memory, text: str, **arguments: Any) -> dict[str, Any]:
+    return memory.call_tool("memory_search", {"query": text, **arguments})
+
+
+def paths(answer: dict[str, Any]) -> list[str]:
+    return [hit["path"] for hit in answer["results"]]
+
+
+def test_a_bare_period_lists_its_notes_in_order_of_time(memory: Memory) -> None:
+    answer = ask(memory, "What happened last weekend?")
+    assert paths(answer) == ["memory/2026-10-03.md", "memory/2026-10-04.md"]
+    assert answer["period"] == {"from": "2026-10-03", "to": "2026-10-04", "text": "last weekend"}
+    assert "rope" in answer["results"][0]["snippet"]
+    assert "warning" not in answer
+    assert paths(ask(memory, "what did we do since 30 September", maxResults=2)) == [
+        "memory/2026-09-30.md",
+        "memory/2026-10-04.md",  # spread over the period
+    ]
+
+
+def test_what_happened_yesterday(memory: Memory) -> None:
+    answer = ask(memory, "What happened yesterday?")
+    assert paths(answer) == ["memory/2026-10-06.md", "memory/2026-09-30.md"]  # whose plan is of that week
+    assert "Sailed" in answer["results"][0]["snippet"]
+    assert "soup" in answer["results"][0]["snippet"]
+
+
+def test_lines_of_other_notes_that_name_a_day_or_its_week_count_as_its_notes(memory: Memory) -> None:
+    named = ask(memory, "What is on 3 October?")
+    assert paths(named) == ["memory/2026-10-03.md", "memory/2026-09-12.md"]
+    assert "dentist" in named["results"][1]["snippet"]
+    assert "blue" not in named["results"][1]["snippet"]
+    week = ask(memory, "what happened on 5 October")
+    assert paths(week) == ["memory/2026-09-30.md"]
+    assert week["warning"] == "no note is dated 2026-10-05"
+
+
+def test_a_day_without_a_note_answers_nothing_and_says_so(memory: Memory) -> None:
+    answer = ask(memory, "What did I do on 14 August?")
+    assert answer["results"] == []
+    assert answer["warning"] == "no note is dated 2026-08-14"
+    assert answer["period"] == {"from": "2026-08-14", "to": "2026-08-14", "text": "14 August"}
+
+
+def test_with_a_topic_the_notes_of_the_period_are_preferred_not_required(memory: Memory) -> None:
+    assert paths(ask(memory, "What about the lamp was noted last weekend?"))[0].startswith("memory/2026-10-0")
+    assert "memory/harbour.md" in paths(ask(memory, "Where was the lamp of the harbour bought last weekend?"))
+
+
+def test_a_period_without_any_note_is_left_out(memory: Memory) -> None:
+    answer = ask(memory, "Which lamp of the harbour was bought in Lisbon in March?")
+    assert paths(answer)[0] == "memory/harbour.md"
+    assert "period" not in answer
+
+
+def test_dates_that_are_searched_hold_for_a_period(memory: Memory) -> None:
+    assert paths(ask(memory, "What happened last weekend?", before="2026-10-03")) == ["memory/2026-10-03.md"]
+
+
+def test_an_explanation_tells_the_period_and_where_each_note_is_shown(memory: Memory) -> None:
+    found = memory.explain("What happened last weekend?", "memory/2026-10-04.md", 1)
+    assert (found.asked.first, found.asked.last) == ("2026-10-03", "2026-10-04")
+    assert found.place is not None
+    assert found.place.examined is not None
+    assert found.place.examined.shown_as == 2

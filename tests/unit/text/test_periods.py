@@ -1,0 +1,261 @@
+"""Periods in the words of ten languages, and what looks like one and is none."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_core.text.dates import Period
+from memory_core.text.periods import find_period, list_spellings
+
+TODAY = date(2026, 3, 18)  # a Wednesday
+LATER = date(2026, 11, 25)  # a Wednesday, too
+LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "nl", "ru")
+
+MONTHS = {
+    "en": "January February March April May June July August September October November December",
+    "de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+    "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    "it": "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+    "pt": "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+    "nl": "januari februari maart april mei juni juli augustus september oktober november december",
+    "ru": "января февраля марта апреля мая июня июля августа сентября октября ноября декабря",
+}
+# A question in each language, with a day in the form that it has there.
+ASKED = {
+    "en": "What did we do on {day} {month} {year}?",
+    "de": "Was haben wir am {day}. {month} {year} gemacht?",
+    "fr": "Qu'avons-nous fait le {day} {month} {year} ?",
+    "es": "¿Qué hicimos el {day} de {month} de {year}?",
+    "it": "Che cosa abbiamo fatto il {day} {month} {year}?",
+    "pt": "O que fizemos no dia {day} de {month} de {year}?",
+    "nl": "Wat hebben we op {day} {month} {year} gedaan?",
+    "ru": "Что мы делали {day} {month} {year} года?",
+}
+DAYS = st.dates(min_value=date(1950, 1, 1), max_value=date(2090, 12, 31))
+
+
+def show(found: Period) -> str:
+    return f"{found.first}" if found.first == found.last else f"{found.first} {found.last}"
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [
+        ("what happened on 2026-01-12?", "2026-01-12"),
+        ("what did we decide on 8 May 2023?", "2023-05-08"),
+        ("notes of May 8th, 2023", "2023-05-08"),
+        ("the review on December 3rd", "2025-12-03"),
+        ("the review on March 3", "2026-03-03"),
+        ("trips in May 2023", "2023-05-01 2023-05-31"),
+        ("trips in 2023-02", "2023-02-01 2023-02-28"),
+        ("what did I buy in April?", "2025-04-01 2025-04-30"),
+        ("2023年5月8日に何をした？", "2023-05-08"),
+        ("2023年5月的会议", "2023-05-01 2023-05-31"),
+        ("what did I do yesterday", "2026-03-17"),
+        ("deploys last week", "2026-03-09 2026-03-15"),
+        ("deploys this month", "2026-03-01 2026-03-31"),
+        ("the budget of last year", "2025-01-01 2025-12-31"),
+        ("three days ago", "2026-03-15"),
+        ("2 weeks ago", "2026-03-01 2026-03-07"),
+        ("4 months ago", "2025-11-01 2025-11-30"),
+        ("the call on Tuesday", "2026-03-17"),
+        ("last Wednesday's call", "2026-03-11"),
+        ("what changed in 2024?", "2024-01-01 2024-12-31"),
+    ],
+)
+def test_a_period_is_understood(text: str, days: str) -> None:
+    found = find_period(text, TODAY)
+    assert found is not None
+    assert show(found.period) == days
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [
+        ("What did we do on the first weekend of July?", "2026-07-04 2026-07-05"),
+        ("the last weekend of September", "2026-09-26 2026-09-27"),
+        ("the second Tuesday of October", "2026-10-13"),
+        ("in early August", "2026-08-01 2026-08-10"),
+        ("in mid-June", "2026-06-11 2026-06-20"),
+        ("at the end of last month", "2026-10-21 2026-10-31"),
+        ("the first half of May", "2026-05-01 2026-05-15"),
+        ("Tuesday of last week", "2026-11-17"),
+        ("this Monday", "2026-11-23"),
+        ("a week ago today", "2026-11-18"),
+        ("the day before yesterday", "2026-11-23"),
+        ("since June", "2026-06-01 2026-11-25"),
+        ("after 3 October", "2026-10-04 2026-11-25"),
+        ("between March and May", "2026-03-01 2026-05-31"),
+        ("from 28 September to 3 October", "2026-09-28 2026-10-03"),
+        ("3–5 October", "2026-10-03 2026-10-05"),
+        ("from November to January", "2025-11-01 2026-01-31"),
+        ("the last three days", "2026-11-22 2026-11-25"),
+        ("last summer", "2026-06-01 2026-08-31"),
+        ("last winter", "2025-12-01 2026-02-28"),
+        ("autumn 2024", "2024-09-01 2024-11-30"),
+        ("summer of last year", "2025-06-01 2025-08-31"),
+        ("last quarter", "2026-07-01 2026-09-30"),
+        ("Q3 2025", "2025-07-01 2025-09-30"),
+        ("in the week of 28 September", "2026-09-28 2026-10-04"),
+        ("2026-W40", "2026-09-28 2026-10-04"),
+        ("3.10.", "2026-10-03"),
+        ("on 03.10.2025", "2025-10-03"),
+        ("Was war in der ersten Juliwoche?", "2026-07-01 2026-07-07"),
+        ("Was haben wir vorgestern gemacht?", "2026-11-23"),
+        ("Was war letzten Dienstag?", "2026-11-24"),
+        ("Was war am Dienstagabend?", "2026-11-24"),
+        ("Was ist letztes Wochenende passiert?", "2026-11-21 2026-11-22"),
+        ("in den letzten drei Tagen", "2026-11-22 2026-11-25"),
+        ("vor drei Wochen", "2026-11-01 2026-11-07"),
+        ("heute vor einer Woche", "2026-11-18"),
+        ("Was war Ende Oktober?", "2026-10-21 2026-10-31"),
+        ("KW 40", "2026-09-28 2026-10-04"),
+        ("Que s'est-il passé la semaine dernière ?", "2026-11-16 2026-11-22"),
+        ("Qu'est-ce qui s'est passé dans les sept premiers jours de juillet ?", "2026-07-01 2026-07-07"),
+        ("Qu'avons-nous fait il y a trois jours ?", "2026-11-22"),
+        ("Qu'avons-nous fait depuis juin ?", "2026-06-01 2026-11-25"),
+        ("Qu'est-ce qu'on a fait entre mars et mai ?", "2026-03-01 2026-05-31"),
+        ("¿Qué pasó el fin de semana pasado?", "2026-11-21 2026-11-22"),
+        ("¿Qué hicimos hace tres días?", "2026-11-22"),
+        ("¿Qué hicimos a principios de julio?", "2026-07-01 2026-07-10"),
+        ("¿Qué hicimos el verano pasado?", "2026-06-01 2026-08-31"),
+        ("¿Qué pasó anteayer?", "2026-11-23"),
+        ("Cosa è successo lo scorso fine settimana?", "2026-11-21 2026-11-22"),
+        ("Cosa abbiamo fatto tre giorni fa?", "2026-11-22"),
+        ("Cosa abbiamo fatto nella prima settimana di luglio?", "2026-07-01 2026-07-07"),
+        ("Che cosa ho fatto l'altro ieri?", "2026-11-23"),
+        ("O que aconteceu no fim de semana passado?", "2026-11-21 2026-11-22"),
+        ("O que fizemos há três dias?", "2026-11-22"),
+        ("O que aconteceu na primeira semana de julho?", "2026-07-01 2026-07-07"),
+        ("O que fizemos na terça-feira?", "2026-11-24"),
+        ("Wat hebben we vorig weekend gedaan?", "2026-11-21 2026-11-22"),
+        ("Wat gebeurde er drie dagen geleden?", "2026-11-22"),
+        ("Wat deden we in de eerste week van juli?", "2026-07-01 2026-07-07"),
+        ("Wat hebben we eergisteren gedaan?", "2026-11-23"),
+        ("Что мы делали на прошлых выходных?", "2026-11-21 2026-11-22"),
+        ("Что случилось три дня назад?", "2026-11-22"),
+        ("Что было в первую неделю июля?", "2026-07-01 2026-07-07"),
+        ("Что было прошлым летом?", "2026-06-01 2026-08-31"),
+        ("昨天发生了什么？", "2026-11-24"),
+        ("上周二做了什么？", "2026-11-17"),
+        ("三天前发生了什么？", "2026-11-22"),
+        ("7月第一周做了什么？", "2026-07-01 2026-07-07"),
+        ("去年夏天", "2025-06-01 2025-08-31"),
+        ("从六月以来", "2026-06-01 2026-11-25"),
+        ("先週の火曜日に何をした？", "2026-11-17"),
+        ("3日前に何があった？", "2026-11-22"),
+        ("7月の第1週に何があった？", "2026-07-01 2026-07-07"),
+        ("先週末は何をしましたか", "2026-11-21 2026-11-22"),
+        ("10月上旬のメモ", "2026-10-01 2026-10-10"),
+        ("6月から何をした？", "2026-06-01 2026-11-25"),
+    ],
+)
+def test_every_language_names_the_same_periods(text: str, days: str) -> None:
+    found = find_period(text, LATER)
+    assert found is not None
+    assert (show(found.period), found.alone) == (days, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "which port?",
+        "may I go?",
+        "we march on",
+        "version 2.20.26",
+        "error 2023",
+        "Was ist hier los?",  # a word of French
+        "took out 3 books",  # "out" is October in Portuguese
+        "the sensor T4",
+        "Who is on call every Monday?",
+        "Qui vient le mardi ?",
+        "Wer kommt jeden Montag?",
+        "What must be done before June?",
+        "room 3 in March Street",
+    ],
+)
+def test_no_period_where_none_is_meant(text: str) -> None:
+    found = find_period(text, TODAY)
+    assert found is None or "2026-03-03" not in show(found.period)
+    if text != "room 3 in March Street":
+        assert found is None
+
+
+@pytest.mark.parametrize(
+    "verb", ["ask {}", "What did {} say?", "Did {} call?", "Who is {}?", "Has {}'s boat been sold?"]
+)
+@pytest.mark.parametrize("name", ["May", "April", "June", "August", "Mars", "Jan", "Summer", "Sunday Rose"])
+def test_a_name_beside_a_verb_of_asking_is_no_period(verb: str, name: str) -> None:
+    assert find_period(verb.format(name), TODAY) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["¿Qué dijo Julio?", "Que dit Avril ?", "Wie is Juni?", "el coche de Julio", "Was sagt Sommer?"]
+)
+def test_a_name_is_no_period_in_other_languages(text: str) -> None:
+    assert find_period(text, TODAY) is None
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@given(day=DAYS)
+def test_a_day_in_any_language_is_itself(language: str, day: date) -> None:
+    month = MONTHS[language].split()[day.month - 1]
+    found = find_period(ASKED[language].format(day=day.day, month=month, year=day.year), LATER)
+    assert found is not None
+    assert found.period == Period(day, day)
+
+
+@given(
+    DAYS,
+    st.sampled_from(["{0:%Y-%m-%d}", "{0.day}.{0.month}.{0.year}", "{0.year}年{0.month}月{0.day}日", "{0:%Y_%m_%d}"]),
+)
+def test_a_day_in_figures_is_itself(day: date, form: str) -> None:
+    found = find_period(f"{form.format(day)}", LATER)
+    assert found is not None
+    assert found.period == Period(day, day)
+    assert day.isoformat() in found.period
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@given(day=DAYS)
+def test_the_ways_in_which_notes_write_a_day_are_read_as_that_day_or_its_week(language: str, day: date) -> None:
+    with_month = [each for each in list_spellings(day, language) if any(char.isalpha() for char in each)]
+    found = [find_period(each, day) for each in with_month]
+    near = [each for each in found if each and (day in each.period or day - timedelta(6) <= each.period.first <= day)]
+    assert len(near) >= 3
+
+
+UNITS = "week weekend month quarter year Monday Friday Sunday summer winter May October"
+
+
+@given(DAYS, st.sampled_from(UNITS.split()))
+def test_last_is_never_in_the_future_and_next_never_in_the_past(today: date, unit: str) -> None:
+    last, following = find_period(f"last {unit}", today), find_period(f"next {unit}", today)
+    assert last is not None
+    assert following is not None
+    assert last.period.last < today
+    assert following.period.first > today
+
+
+@given(st.text(), st.dates())
+def test_any_text_on_any_day_is_read_without_error(text: str, today: date) -> None:
+    found = find_period(text, today)
+    assert found is None or found.period.first <= found.period.last
+
+
+def test_the_words_that_name_a_period() -> None:
+    found = find_period("What changed in April 2022, exactly?", TODAY)
+    assert found is not None
+    assert (found.text, found.alone, found.language) == ("April 2022", False, "en")
+    assert find_period("What changed?", TODAY) is None
+
+
+def test_a_topic_is_told_from_a_bare_period() -> None:
+    asked = ["What did I do on 3 October?", "What did the vet say on 3 October?", "October", "rent October"]
+    assert [found.alone for each in asked if (found := find_period(each, LATER))] == [True, False, True, False]
