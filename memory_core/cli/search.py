@@ -130,7 +130,7 @@ def inspect(options: Options, *, port: int) -> None:
         if options.json:
             output.print_json({"url": link})
         else:
-            print(f"{link}\n(opens once, in one browser; Ctrl-C ends it)")
+            print(f"{link}\n(for your eyes: whoever has it reads the notes; Ctrl-C ends it)")
         sys.stdout.flush()
         if off is not None:
             output.complain(f"{off}, and the page shows nothing", off.action)

@@ -27,15 +27,20 @@ PHONE = CallContext(session_key="agent:main:telegram:direct:7", chat_type="direc
 
 @dataclass
 class Server:
-    """A running `memory-core inspect`. `link` opens it once."""
+    """A running `memory-core inspect`. `link` opens it."""
 
     process: subprocess.Popen[str]
     link: str
 
     @property
     def origin(self) -> str:
-        """The address without the token."""
-        return self.link.partition("/?")[0]
+        """The address without the secret."""
+        return self.link.partition("/#")[0]
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers by which the page's script shows the secret."""
+        return {"authorization": f"Bearer {self.link.partition('#token=')[2]}"}
 
 
 def start(folder: Path, *options: str) -> Server:

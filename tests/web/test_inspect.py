@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, ClassVar
 
 import httpx
 import pytest
@@ -137,20 +139,20 @@ def walk(page: Any, text: str | re.Pattern[str], *, back: bool = False) -> None:
     raise AssertionError(f"the focus never comes to {text}")
 
 
-def test_the_link_opens_once_from_this_host_and_to_read_only(workspace: Path) -> None:
+def test_the_secret_is_needed_from_this_host_and_to_read_only(workspace: Path) -> None:
     with serve(workspace) as server:
         with httpx.Client() as stranger:
-            assert stranger.get(server.origin).status_code == 403
-            assert stranger.get(f"{server.origin}/?token=wrong").status_code == 403
-            assert stranger.get(server.link, headers={"host": "evil.example"}).status_code == 421
-            assert stranger.head(server.link).status_code == 403  # and the link still opens it below
             assert stranger.get(f"{server.origin}/api/notes").status_code == 403
-        with httpx.Client(follow_redirects=True) as owner:
-            answer = owner.get(server.link)
+            assert stranger.get(f"{server.origin}/api/notes?token={server.link.partition('=')[2]}").status_code == 403
+            for told in ("Bearer", "Bearer wrong", server.link.partition("=")[2], "Bearer \xe9"):
+                shown = {b"authorization": told.encode("latin-1")}
+                assert stranger.get(f"{server.origin}/api/notes", headers=shown).status_code == 403, told
+            assert stranger.get(server.origin, headers={"host": "evil.example"}).status_code == 421
+            empty = stranger.get(server.origin)
+            assert (empty.status_code, "set-cookie" in empty.headers) == (200, False)
+        with httpx.Client(headers=server.headers) as owner:
+            answer = owner.get(server.origin)
             assert answer.status_code == 200
-            cookie = "; ".join(f"{name}={value}" for name, value in owner.cookies.items())
-            beside = {"cookie": f'a[b]={{"of": "another program"}}; {cookie}'}
-            assert httpx.get(f"{server.origin}/api/notes", headers=beside).status_code == 200
             assert answer.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
             assert owner.post(f"{server.origin}/api/notes").status_code == 405
             assert owner.get(f"{server.origin}/api/notes", headers={"host": "evil.example"}).status_code == 421
@@ -162,9 +164,77 @@ def test_the_link_opens_once_from_this_host_and_to_read_only(workspace: Path) ->
                     pool.submit(owner.get, f"{server.origin}/api/note?path=MEMORY.md", timeout=60) for _ in range(200)
                 ]
                 assert {each.result().status_code for each in asked} == {200}
-        with httpx.Client() as second:
-            assert second.get(server.link).status_code == 403
     assert not list((workspace / "state").rglob("*.sock"))
+
+
+class Eavesdropper(BaseHTTPRequestHandler):
+    """Another program on this machine, on another port: a page that asks all it may, and keeps what browsers send it."""
+
+    heard: ClassVar[list[str]] = []
+    page = b"""<!doctype html><script>
+        window.told = [];
+        new BroadcastChannel("memory-core secret").onmessage = ({ data }) => told.push(data);
+        new BroadcastChannel("memory-core secret").postMessage(null);
+    </script>"""
+
+    def do_GET(self) -> None:
+        self.heard.append(f"{self.path} {self.headers}")
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(self.page)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_a_reload_and_a_second_tab_work_and_no_other_port_hears_the_secret(page: Any, server: Server) -> None:
+    secret = server.link.partition("#token=")[2]
+    assert page.evaluate("location.href") == f"{server.origin}/"
+    page.reload()
+    page.locator("#agent").get_by_text("notes").wait_for()
+    for address in (server.origin, f"{server.origin}/#calendar", server.link):
+        tab = page.context.new_page()
+        tab.goto(address)
+        tab.locator("#agent").get_by_text("notes").wait_for()
+        assert secret not in tab.evaluate("location.href")
+        tab.reload()
+        tab.locator("#agent").get_by_text("notes").wait_for()
+        tab.close()
+    assert page.context.cookies() == []
+    assert page.evaluate("localStorage.length") == 0
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Eavesdropper) as beside:
+        Thread(target=beside.serve_forever, daemon=True).start()
+        other = page.context.new_page()
+        other.goto(f"http://127.0.0.1:{beside.server_port}/")
+        read = "fetch(url).then((answer) => answer.text(), (error) => `${error}`)"
+        seen = other.evaluate(f"(url) => {read}", f"{server.origin}/api/notes")
+        assert "MEMORY.md" not in seen
+        shown = other.evaluate(
+            "(url) => new Promise((done) => { const tab = window.open(url); setTimeout(() => { try {"
+            " done(tab.sessionStorage.length) } catch (error) { done(error.name) } }, 1000) })",
+            server.origin,
+        )
+        assert shown in ("SecurityError", "TypeError")
+        assert other.evaluate("told.filter(Boolean)") == []
+        other.evaluate("fetch('/pixel')")
+        beside.shutdown()
+    assert Eavesdropper.heard
+    assert not any(secret in heard for heard in Eavesdropper.heard)
+
+
+def test_without_the_link_nothing_is_shown(browser: Any, server: Server) -> None:
+    context = browser.new_context()
+    tab = context.new_page()
+    tab.goto(server.origin)
+    tab.locator("#verdict").get_by_text("open the link that memory-core inspect printed").wait_for()
+    tab = context.new_page()
+    tab.goto(f"{server.origin}/#token=wrong")
+    tab.locator("#verdict").get_by_text("open the link that memory-core inspect printed").wait_for()
+    tab.goto(server.link)
+    tab.locator("#agent").get_by_text("notes").wait_for()
+    context.close()
 
 
 def test_a_memory_that_is_off_shows_nothing(workspace: Path) -> None:
@@ -174,8 +244,7 @@ def test_a_memory_that_is_off_shows_nothing(workspace: Path) -> None:
         "notes", "note?path=MEMORY.md", "search?q=instrument", "explain?q=a&place=MEMORY.md", "items", "activity", "changes",
         "versions?path=MEMORY.md", "version?path=MEMORY.md&version=1",
     )  # fmt: skip
-    with serve(workspace, "--config", str(off)) as server, httpx.Client(follow_redirects=True) as owner:
-        owner.get(server.link)
+    with serve(workspace, "--config", str(off)) as server, httpx.Client(headers=server.headers) as owner:
         for question in questions:
             answer = owner.get(f"{server.origin}/api/{question}")
             assert (answer.status_code, "memory is off" in answer.json()["error"]) == (503, True)

@@ -62,9 +62,9 @@ def read(folder: Path) -> dict[str, bytes]:
 def test_it_idles_small_and_leaves_nothing_behind(tmp_path: Path) -> None:
     live(tmp_path)
     before = read(tmp_path)
-    with serve(tmp_path) as server, httpx.Client(follow_redirects=True, timeout=60) as owner:
+    with serve(tmp_path) as server, httpx.Client(headers=server.headers, timeout=60) as owner:
         process = psutil.Process(server.process.pid)
-        owner.get(server.link).raise_for_status()
+        owner.get(server.origin).raise_for_status()
         for question in QUESTIONS:
             owner.get(f"{server.origin}/api/{question}").raise_for_status()
         assert process.memory_info().rss / 1e6 < MOST_MB  # make bench measures it after a search, and over 2,500 notes

@@ -132,8 +132,7 @@ def test_what_today_s_configuration_does_not_serve_is_not_in_the_past(tmp_path: 
     with memory_core.open_memory(more, workspace=tmp_path / "ws", state_dir=tmp_path / "state") as memory:
         assert memory.sync().files == 2
         assert memory.explain("green boat").passages[0].path in ("memory/a.md", "private/b.md")
-    with serve(tmp_path) as server, httpx.Client(follow_redirects=True) as owner:
-        owner.get(server.link)
+    with serve(tmp_path) as server, httpx.Client(headers=server.headers) as owner:
         changed = owner.get(f"{server.origin}/api/changes").json()["moments"]
         assert [moment["notes"] for moment in changed] == [["memory/a.md"]]
         for question in ("versions?path=private/b.md", "version?path=private/b.md&version=2"):
@@ -147,8 +146,7 @@ def test_a_history_that_is_off_is_said_to_be(workspace: Path) -> None:
         "{agents: {defaults: {memorySearch: {history: {enabled: false}, activity: {enabled: false}}}}}",
         encoding="utf-8",
     )
-    with serve(workspace, "--config", str(off)) as server, httpx.Client(follow_redirects=True) as owner:
-        owner.get(server.link)
+    with serve(workspace, "--config", str(off)) as server, httpx.Client(headers=server.headers) as owner:
         answer = owner.get(f"{server.origin}/api/changes")
         assert (answer.status_code, "no history is kept" in answer.json()["error"]) == (503, True)
         assert owner.get(f"{server.origin}/api/activity").json()["enabled"] is False

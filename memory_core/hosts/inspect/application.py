@@ -1,17 +1,17 @@
 """The server of the page on 127.0.0.1: answers about one agent's memory as JSON, the files of the page, and its guard.
 
-One browser on this machine is let in, once by the link, from no other page, and only to read.
+Whoever has the link is let in, from no other page, and only to read. The secret stands in the link's fragment, which no browser
+sends; the page's script sends it in a header. A cookie would go to every port of this machine.
 """
 
 from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs
 
 from memory_core.config.agent import AgentConfig, refuse_off
 from memory_core.errors import InvalidArgument, MemoryCoreError, PathRefused
@@ -42,7 +42,7 @@ def serve(memory: Memory, port: int, announce: Callable[[str], None]) -> None:
     Args:
         memory: The memory, which the caller closes.
         port: The port; 0 takes a free one.
-        announce: Called with the link that opens the page once, before the first request is answered.
+        announce: Called with the link that opens the page, before the first request is answered.
 
     Raises:
         MemoryCoreError: The port cannot be had, or a package is missing.
@@ -63,7 +63,7 @@ def serve(memory: Memory, port: int, announce: Callable[[str], None]) -> None:
             guard, log_config=None, access_log=False, ws="none", lifespan="off", server_header=False,
             timeout_graceful_shutdown=2,
         )  # fmt: skip
-        announce(f"http://{ADDRESS}:{bound}/?token={guard.token}")
+        announce(f"http://{ADDRESS}:{bound}/#token={guard.token}")
         uvicorn.Server(config).run(sockets=[listener])
 
 
@@ -201,22 +201,20 @@ HEADERS = {
 
 
 class PageGuard:
-    """Lets requests through to an application that come from the browser which opened the link.
+    """Lets questions through to an application that bring the link's secret, and what asks for the empty page.
 
     Args:
         app: The application.
         port: The port that it is served on; other Hosts are refused, so that no foreign name leads here.
 
     Attributes:
-        token: Opens the page once.
+        token: The secret, which questions bring as bearer token.
     """
 
     def __init__(self, app: ASGIApp, port: int) -> None:
         self._app = app
         self._hosts = {f"127.0.0.1:{port}".encode(), f"localhost:{port}".encode()}
-        self._cookie = f"memory-core-{port}"
-        self._session = secrets.token_urlsafe(32)
-        self.token: str | None = secrets.token_urlsafe(24)
+        self.token = secrets.token_urlsafe(32)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, as ASGI has it."""
@@ -236,33 +234,19 @@ class PageGuard:
             await _answer(harden, 405, "This page is for reading only.")
         elif headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
             await _answer(harden, 403, "Other pages may not ask here.")
-        elif self._is_let_in(headers):
+        elif scope["path"] == "/" or scope["path"].startswith("/static/") or self._is_let_in(headers):
             await self._app(scope, receive, harden)
-        elif (
-            scope["method"] == "GET" and scope["path"] == "/" and self._spend(scope)
-        ):  # a HEAD, as of a preview, opens nothing
-            cookie = f"{self._cookie}={self._session}; Path=/; HttpOnly; SameSite=Strict"
-            await _answer(harden, 303, "", {"location": "/", "set-cookie": cookie})
         else:
-            await _answer(harden, 403, "The link is used up, or wrong. Run memory-core inspect again.")
+            await _answer(
+                harden, 403, "The secret of the link is missing: open the link that memory-core inspect printed."
+            )
 
-    def _is_let_in(self, headers: MutableMapping[bytes, bytes]) -> bool:
-        # Other programs on this machine set cookies for the same name, of any form; they may hide ours no more than match it.
-        pairs = (each.strip().partition(b"=") for each in headers.get(b"cookie", b"").split(b";"))
-        name, session = self._cookie.encode(), self._session.encode()
-        return any(key == name and secrets.compare_digest(value, session) for key, _, value in pairs)
-
-    def _spend(self, scope: Scope) -> bool:
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if self.token is None or not secrets.compare_digest(given.encode(), self.token.encode()):
-            return False
-        self.token = None
-        return True
+    def _is_let_in(self, headers: Mapping[bytes, bytes]) -> bool:
+        return secrets.compare_digest(headers.get(b"authorization", b""), f"Bearer {self.token}".encode())
 
 
-async def _answer(send: Send, status: int, text: str, more: dict[str, Any] | None = None) -> None:
+async def _answer(send: Send, status: int, text: str) -> None:
     body = text.encode()
-    headers = {"content-type": "text/plain; charset=utf-8", "content-length": str(len(body)), **(more or {})}
-    pairs = [(name.encode(), str(value).encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": status, "headers": pairs})
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

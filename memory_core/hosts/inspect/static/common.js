@@ -11,8 +11,34 @@ export function make(tag, properties = {}, ...children) {
   return element;
 }
 
+// The secret comes in the fragment of the link, stays with this tab, and goes out in a header, which no other origin gets. Another
+// tab of this page, which was opened without it, asks for it; no page of another port hears that.
+const SECRET = "memory-core secret";
+const PATIENCE_MS = 500;
+const tabs = new BroadcastChannel(SECRET);
+tabs.addEventListener("message", ({ data }) => {
+  const held = sessionStorage.getItem(SECRET);
+  if (data === null && held) tabs.postMessage(held);
+});
+
+export async function takeSecret() {
+  const [, given] = location.hash.match(/^#token=([\w-]+)$/) ?? [];
+  if (given) {
+    sessionStorage.setItem(SECRET, given);
+    history.replaceState(null, "", location.pathname);
+  } else if (!sessionStorage.getItem(SECRET)) {
+    await new Promise((done) => {
+      tabs.addEventListener("message", ({ data }) => data && done(sessionStorage.setItem(SECRET, data)));
+      setTimeout(done, PATIENCE_MS);
+      tabs.postMessage(null);
+    });
+  }
+}
+
 export async function ask(name, query = {}) {
-  const answer = await fetch(`/api/${name}?${new URLSearchParams(query)}`);
+  const headers = { authorization: `Bearer ${sessionStorage.getItem(SECRET)}` };
+  const answer = await fetch(`/api/${name}?${new URLSearchParams(query)}`, { headers });
+  if (answer.status === 403) throw new Error(await answer.text());
   const body = await answer.json();
   if (!answer.ok) throw new Error([body.error, body.action].filter(Boolean).map(raise).join(". "));
   return body;

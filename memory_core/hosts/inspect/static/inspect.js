@@ -1,6 +1,6 @@
 // The page: which view is shown, and the health of the index.
 import { drawCalendar } from "./calendar.js";
-import { ask, count, find, make, state } from "./common.js";
+import { ask, count, find, make, state, takeSecret } from "./common.js";
 import { drawActivity, drawFacts } from "./facts.js";
 import { closeNote } from "./note.js";
 import { beginHistory, drawHistory } from "./past.js";
@@ -49,9 +49,10 @@ async function begin() {
   beginSearch();
   beginHistory();
   find("check").addEventListener("click", () => drawHealth(true));
-  addEventListener("hashchange", turnTo);
+  addEventListener("hashchange", () => (location.hash.startsWith("#token=") ? location.reload() : turnTo()));
   addEventListener("keydown", (event) => event.key === "Escape" && !find("note").hidden && closeNote());
   try {
+    await takeSecret();
     const held = await ask("notes");
     state.notes = held.notes;
     find("agent").textContent = `${held.agent} · ${count(held.notes.length, "note")}`;
