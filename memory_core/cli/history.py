@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 import sys
 from collections.abc import Iterator
@@ -31,6 +30,7 @@ from memory_core.sources.notes import MAX_NOTE_BYTES
 from memory_core.sources.roots import quote_name
 from memory_core.sources.writer import finish_interrupted
 from memory_core.text.dates import parse_instant
+from memory_core.text.matching import unified_diff
 from memory_core.text.wording import Wording
 from memory_core.tools.arguments import read_citation
 
@@ -118,7 +118,7 @@ def diff(options: Options, *, path: str, begin: str, until: str | None) -> None:
             )
         old, new = ([] if each is None else history.load_text(each).text.splitlines() for each in versions)
     times = show(first.at), show(last.at)
-    lines = difflib.unified_diff(old, new, f"{path} {times[0]}", f"{path} {times[1]}", lineterm="", n=1)
+    lines = unified_diff(old, new, f"{path} {times[0]}", f"{path} {times[1]}", around=1)
     if options.json:
         output.print_json({"path": path, "from": times[0], "to": times[1], "diff": "\n".join(lines)})
         return

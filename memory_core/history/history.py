@@ -26,6 +26,7 @@ OFF = "no history is kept: memorySearch.history.enabled is false"
 NONE_YET = "there is no history yet: it begins with the first note that is indexed"
 BEGIN_IT = "write a note where there is none, and run: memory-core index"
 MOST_READ = 200  # versions, to find when a line was replaced: .1 s
+MOST_READ_CHARS = 20_000_000  # of those together: .5 s
 LEAST_SECONDS = 6 * 3600  # between two looks at the age of versions, but for syncs that somebody asked for
 
 
@@ -241,12 +242,17 @@ class History(HistoryStore):
     def find_replacement(self, version: Version, line: str) -> Moment | None:
         """Return the moment from which a line of a version stood in its note no more; None if it does, as far as is recorded.
 
-        Only the next `MOST_READ` versions are looked at.
+        Only the next `MOST_READ` versions are looked at, and `MOST_READ_CHARS` of them.
         """
+        left = MOST_READ_CHARS
         with self.read() as connection:
             for each in rows.load_later(connection, version, MOST_READ):
-                if line not in _to_text(each, rows.load_bytes(connection, each.id)).text.split("\n"):
+                text = _to_text(each, rows.load_bytes(connection, each.id)).text
+                if f"\n{line}\n" not in f"\n{text}\n":
                     break
+                left -= len(text)
+                if left < 0:
+                    return None
             else:
                 return None
         return next(moment for moment in self.list_moments() if moment.id == each.since)

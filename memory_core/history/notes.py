@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +16,7 @@ from memory_core.history.moments import Version
 from memory_core.records import AsOf, Document, Now
 from memory_core.sources import pages
 from memory_core.sources.notes import hash_bytes, read_bytes
+from memory_core.text.matching import LineMatcher, count_changes
 from memory_core.text.succession import is_edit
 
 
@@ -143,7 +142,7 @@ def list_events(history: History, versions: Sequence[Version]) -> list[NoteEvent
             lines = []
         new = history.load_text(version).text.splitlines()
         if not (stood and new == lines):
-            added, removed = _count_changes(lines, new)
+            added, removed = count_changes(lines, new)
             event: Literal["added", "changed"] = "changed" if stood else "added"
             events.append(
                 NoteEvent(at=times[version.since], event=event, version=version, added=added, removed=removed)
@@ -154,15 +153,8 @@ def list_events(history: History, versions: Sequence[Version]) -> list[NoteEvent
     return events
 
 
-def _count_changes(old: list[str], new: list[str]) -> tuple[int, int]:
-    added = removed = 0
-    for line in [*difflib.unified_diff(old, new, n=0)][2:]:  # behind the two names
-        added += line.startswith("+")
-        removed += line.startswith("-")
-    return added, removed
-
-
-MOST_LINES = 5_000  # of a note that is aligned line by line
+MOST_LINES = 5_000  # that stand in the place of a few: of more, nothing is told but that the note changed
+MOST_PAIRS = 10_000  # of lines of one change that are looked at for an edit
 
 
 def find_now(past: Sequence[str], now: Sequence[str] | None, first: int, last: int, *, max_chars: int) -> Now:
@@ -183,9 +175,9 @@ def find_now(past: Sequence[str], now: Sequence[str] | None, first: int, last: i
     if places:
         nearest = min(places, key=lambda at: abs(at - (first - 1)))
         return Now(status="unchanged", start_line=nearest + 1, end_line=nearest + size)
-    if len(past) + len(now) > MOST_LINES:
-        return Now(status="changed")
     begin, end = _align(past, now, first - 1, last)
+    if end - begin > MOST_LINES:
+        return Now(status="changed")
     lines = now[begin:end]
     if not any(line.strip() for line in lines):
         return Now(status="gone")
@@ -205,10 +197,8 @@ def find_edit(past: Sequence[str], now: Sequence[str], first: int, last: int) ->
     Returns:
         None if no line was edited, or too much was changed around it to tell.
     """
-    if len(past) + len(now) > MOST_LINES:
-        return None
-    for kind, i1, i2, j1, j2 in SequenceMatcher(None, past, now, autojunk=False).get_opcodes():
-        if kind != "replace":
+    for kind, i1, i2, j1, j2 in LineMatcher(past, now).get_opcodes():
+        if kind != "replace" or i2 < first or i1 >= last or (i2 - i1) * (j2 - j1) > MOST_PAIRS:
             continue
         taken: set[int] = set()
         for old in range(i1, i2):
@@ -226,7 +216,7 @@ def find_edit(past: Sequence[str], now: Sequence[str], first: int, last: int) ->
 def _align(past: Sequence[str], now: Sequence[str], begin: int, end: int) -> tuple[int, int]:
     """Return the lines of `now` that stand in the place of those of `past`; begin from 0, end not included."""
     found: list[int] = []
-    for kind, i1, i2, j1, j2 in SequenceMatcher(None, past, now, autojunk=False).get_opcodes():
+    for kind, i1, i2, j1, j2 in LineMatcher(past, now).get_opcodes():
         low, high = max(i1, begin), min(i2, end)
         if low < high and kind == "equal":
             found += [j1 + low - i1, j1 + high - i1]

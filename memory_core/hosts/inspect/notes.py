@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from difflib import SequenceMatcher
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from memory_core.records import FileStamp, MemoryFile
 from memory_core.sources import files, notes, pages
 from memory_core.sources.notes import NoteText
 from memory_core.sync.syncer import cut
+from memory_core.text.matching import LineMatcher
 from memory_core.text.messages import quote_safely
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ MAX_UNITS = 600  # of one note that are shown
 MAX_CHARS = 4_000  # of one unit that are shown
 MOST_MOMENTS = 60  # that are listed, the last ones
 MOST_VERSIONS = 100  # of a note, the last ones
-MOST_LINES = 5_000  # of both versions together that are compared
+MOST_LINES = 5_000  # of both versions together that are shown where they differ
 MAX_LINE_CHARS = 2_000  # of a line that is shown
 AROUND = 2  # lines that stand as they did, before and behind a change
 
@@ -166,10 +166,11 @@ def show_version(config: AgentConfig, path: str, number: str) -> dict[str, Any]:
 
 def _compare(old: Sequence[str], new: Sequence[str]) -> list[dict[str, Any]] | None:
     """Return the lines that differ with some around them; None of more lines than are compared."""
-    if len(old) + len(new) > MOST_LINES:
+    groups = [*LineMatcher(old, new).get_grouped_opcodes(AROUND)]
+    if sum(group[-1][2] - group[0][1] + group[-1][4] - group[0][3] for group in groups) > MOST_LINES:
         return None
     lines: list[dict[str, Any]] = []
-    for number, group in enumerate(SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(AROUND)):
+    for number, group in enumerate(groups):
         if number:
             lines.append({"kind": "gap", "line": None, "text": ""})
         for kind, i1, i2, j1, j2 in group:

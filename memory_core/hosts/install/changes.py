@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 from memory_core.atomic import locked, replace_file
 from memory_core.config.editing import NotEditable, find_entry, put_entry, read_document, take_entry
 from memory_core.errors import MemoryCoreError
+from memory_core.text.matching import unified_diff
 
 KEPT = ".before-memory-core"  # behind the name of the copy
 LOCK_SECONDS = 30.0
@@ -210,8 +210,7 @@ def show_change(change: FileChange) -> str:
     before, after = (
         (data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in (change.before, change.after)
     )
-    pieces = difflib.unified_diff(before, after, old, new)
-    return "".join(piece if piece.endswith("\n") else f"{piece}\n" for piece in pieces)
+    return "".join(f"{piece.removesuffix(chr(10))}\n" for piece in unified_diff(before, after, old, new, around=3))
 
 
 def _merge(part: Entry | Elements, present: Any) -> Any:
