@@ -28,8 +28,10 @@ _SAFE = (
 _LOG = (
     "log", "--first-parent", "-m", "--reverse", "--raw", "-z", "--no-renames", "--no-abbrev", "--no-relative", "--no-ext-diff",
     "--no-textconv", "--no-show-signature", "--no-color", "--no-notes", "--no-mailmap", "--ignore-submodules=dirty",
-    f"--max-count={MOST_COMMITS}", "--format=%x01%H %ct", "HEAD", "--", ".",
+    "--format=%x01%H %ct",
 )  # fmt: skip
+_OF_HEAD = (f"--max-count={MOST_COMMITS}", "HEAD", "--", ".")
+MOST_UNREADABLE = 20  # commits that are passed over, each by another run of git
 
 
 class CommittedFile(NamedTuple):
@@ -61,10 +63,13 @@ class Commit:
     changes: tuple[CommittedFile, ...]
 
 
-def load_commits(workspace: Path) -> list[Commit]:
+def load_commits(workspace: Path) -> tuple[list[Commit], list[str]]:
     """Return the commits of HEAD's first parents that changed something below the workspace, the earliest first.
 
     Where there are more than `MOST_COMMITS`, the first one that is left has all files of its tree as changes.
+
+    Returns:
+        The commits, and the names of those that git cannot read.
 
     Raises:
         HistoryUnavailable: It is not under git, git is not installed, or it fails.
@@ -75,12 +80,39 @@ def load_commits(workspace: Path) -> list[Commit]:
         )
     prefix = _run(workspace, "rev-parse", "--show-prefix").removesuffix(b"\n")
     if _run(workspace, "rev-list", "--all", "--max-count=1") == b"":
-        return []
-    commits = [*_parse_log(_run(workspace, *_LOG).split(b"\0"), prefix)]
+        return [], []
+    output, problem = _try_run(workspace, *_LOG, *_OF_HEAD)
+    if problem is not None:
+        return _load_readable(workspace, prefix)
+    commits = [*_parse_log(output.split(b"\0"), prefix)]
     if len(commits) == MOST_COMMITS:
         tree = _run(workspace, "ls-tree", "-r", "-z", "--full-name", commits[0].hash, "--", ".").split(b"\0")
         commits[0] = Commit(commits[0].hash, commits[0].at_ms, tuple(_parse_tree(tree, prefix)))
-    return commits
+    return commits, []
+
+
+def _load_readable(workspace: Path, prefix: bytes) -> tuple[list[Commit], list[str]]:
+    """Return the commits as `load_commits` does, without those at which git gives up; at a damaged tree it does twice."""
+    listed, problem = _try_run(workspace, "rev-list", "--first-parent", f"--max-count={MOST_COMMITS}", "HEAD")
+    waiting = listed.decode().split()[::-1]
+    commits, unreadable = (
+        list[Commit](),
+        [] if problem is None else [f"those before {waiting[0]}" if waiting else "HEAD"],
+    )
+    while waiting:
+        given = "".join(f"{name}\n" for name in waiting).encode()
+        named = ("--no-walk=unsorted", "--stdin", "--", ".")
+        output, problem = _try_run(workspace, *(each for each in _LOG if each != "--reverse"), *named, given=given)
+        fields = output.split(b"\0")
+        commits += _parse_log(fields, prefix)
+        if problem is None:
+            break
+        if len(unreadable) == MOST_UNREADABLE:
+            raise problem
+        begun = [field.lstrip(b"\n")[1:].split()[0].decode() for field in fields if field.lstrip(b"\n")[:1] == b"\x01"]
+        culprit, *waiting = waiting[waiting.index(begun[-1]) + 1 if begun else 0 :]  # git prints what it has compared
+        unreadable.append(culprit)
+    return commits, unreadable
 
 
 def is_under_git(workspace: Path) -> bool:
@@ -179,11 +211,21 @@ def find_content(workspace: Path, holds: Callable[[str], bool], *, max_bytes: in
 
 
 def _run(workspace: Path, *arguments: str, seconds: float | None = None) -> bytes:
+    output, problem = _try_run(workspace, *arguments, seconds=seconds)
+    if problem is not None:
+        raise problem
+    return output
+
+
+def _try_run(
+    workspace: Path, *arguments: str, seconds: float | None = None, given: bytes = b""
+) -> tuple[bytes, HistoryUnavailable | None]:
+    """Run git; return its output, and why it failed if it did."""
     try:
         done = subprocess.run(  # noqa: S603 -- git, without a shell
             _command(workspace, *arguments),
             env=_environment(),
-            stdin=subprocess.DEVNULL,
+            input=given,
             capture_output=True,
             check=False,
             timeout=seconds,
@@ -192,14 +234,13 @@ def _run(workspace: Path, *arguments: str, seconds: float | None = None) -> byte
         raise TimeoutError from error
     except OSError as error:
         raise _cannot_run(error) from error
-    if done.returncode:
-        reason = done.stderr.decode(errors="replace").strip().splitlines()
-        said = reason[0] if reason else f"git has ended with {done.returncode}"
-        raise HistoryUnavailable(
-            f"git cannot read the repository of {workspace}: {said}",
-            action="see what is wrong with it: git fsck",
-        )
-    return done.stdout
+    if not done.returncode:
+        return done.stdout, None
+    reason = done.stderr.decode(errors="replace").strip().splitlines()
+    said = reason[0] if reason else f"git has ended with {done.returncode}"
+    return done.stdout, HistoryUnavailable(
+        f"git cannot read the repository of {workspace}: {said}", action="see what is wrong with it: git fsck"
+    )
 
 
 def _command(workspace: Path, *arguments: str) -> Sequence[str]:
@@ -228,8 +269,9 @@ def _parse_log(fields: Sequence[bytes], prefix: bytes) -> Iterator[Commit]:
         if field.startswith(b"\x01"):
             if changes:
                 yield Commit(name, at_ms, tuple(changes))
-            told, at = field[1:].split()
-            name, at_ms, changes = told.decode(), min(max(int(at), 0) * 1000, LATEST_MS), []
+            told, _, at = field[1:].partition(b" ")  # one without a time has that of the commit before
+            given_ms = min(int(at) * 1000, LATEST_MS) if at.isdigit() else 0
+            name, at_ms, changes = told.decode(), given_ms or at_ms, []
         elif field.startswith(b":"):
             _, mode, _, blob, _ = field.split()
             changes += _to_change(next(waiting), mode, blob, prefix)

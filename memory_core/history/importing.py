@@ -54,7 +54,7 @@ def import_git(config: AgentConfig) -> Imported:
         HistoryUnavailable: The workspace is not under git, git fails, or no sync was recorded yet.
         StoreError: The history cannot be written.
     """
-    commits = load_commits(config.workspace)
+    commits, unreadable = load_commits(config.workspace)
     shallow = is_shallow(config.workspace)
     store = HistoryStore(config.history_path)
     try:
@@ -72,7 +72,9 @@ def import_git(config: AgentConfig) -> Imported:
             versions = insert(connection, states, ORIGIN, first - len(earlier), first)
     finally:
         store.release()
-    left_out = [*reader.describe(), *naming.describe(commits)]
+    left_out = [
+        *_describe("commits that git cannot read", unreadable), *reader.describe(), *naming.describe(commits)
+    ]  # fmt: skip
     if shallow:
         left_out.append("commits before the first one of this shallow clone; to have them: git fetch --unshallow")
     if purged.notes and commits:

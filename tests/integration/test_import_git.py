@@ -297,3 +297,89 @@ def test_a_damaged_repository_is_named(memory: Memory) -> None:
     with pytest.raises(HistoryUnavailable, match="git cannot read the repository of") as caught:
         _import(memory)
     assert "git fsck" in str(caught.value.action)
+
+
+def _commit_raw(memory: Memory, notes: dict[str, str], head: bytes) -> None:
+    """Commit notes with a commit object as no git writes it; `head` stands below its parents."""
+    workspace = memory.config().workspace
+    write_notes(workspace, notes)
+    _git(workspace, "add", "-A")
+    tree, parent = _git(workspace, "write-tree").strip(), _git(workspace, "rev-parse", "HEAD").strip()
+    done = subprocess.run(
+        ["git", "-C", str(workspace), "hash-object", "-t", "commit", "-w", "--literally", "--stdin"],
+        input=f"tree {tree}\nparent {parent}\n".encode() + head, check=True, capture_output=True,
+    )  # fmt: skip
+    _git(workspace, "reset", "-q", "--soft", done.stdout.decode().strip())
+
+
+ODD_HEADS = {
+    "no date": b"author n <a@b>\ncommitter n <a@b>\n\nx\n",
+    "no committer": b"\nx\n",
+    "words for a date": b"author n <a@b> abc +0000\ncommitter n <a@b> abc +0000\n\nx\n",
+    "before 1970": b"author n <a@b> -5 +0000\ncommitter n <a@b> -5 +0000\n\nx\n",
+    "far future": b"author n <a@b> 99999999999999999999 +0000\ncommitter n <a@b> 99999999999999999999 +0000\n\nx\n",
+    "odd zone": b"author n <a@b> 1767355200 +99999\ncommitter n <a@b> 1767355200 +99999\n\nx\n",
+    "odd encoding": b"author \xff <a@b> 1767355200 +0000\ncommitter \xe9 <a@b> 1767355200 +0000\nencoding none\n\n\xff\x01 1\n",
+}
+
+
+@pytest.mark.parametrize("head", ODD_HEADS.values(), ids=ODD_HEADS)
+def test_an_odd_commit_is_imported_with_the_others(memory: Memory, head: bytes) -> None:
+    _commit(memory, {"memory/a.md": "red"}, 0)
+    _commit_raw(memory, {"memory/a.md": "blue"}, head)
+    _commit(memory, {"memory/a.md": "green"}, 2)
+    assert _import(memory).commits == 3
+    with closing(History(memory.config())) as history:
+        texts = [history.load_text(version).text for version in history.list_versions("memory/a.md")]
+        years = {moment.at.year for moment in history.list_moments() if moment.origin == "git"}
+    assert texts[:3] == ["red", "blue", "green"]
+    assert years <= {2025, 2026}
+
+
+def test_a_file_where_a_folder_was_and_a_submodule_where_notes_were(memory: Memory) -> None:
+    workspace = memory.config().workspace
+    _commit(memory, {"memory/a.md": "red", "memory/sub/x.md": "below"}, 0)
+    (workspace / "memory/a.md").unlink()
+    _commit(memory, {"memory/a.md/b.md": "inner"}, 1)
+    shutil.rmtree(workspace / "memory/a.md")
+    shutil.rmtree(workspace / "memory/sub")
+    _commit(memory, {"memory/a.md": "again"}, 2)
+    head = _git(workspace, "rev-parse", "HEAD").strip()
+    _git(workspace, "update-index", "--add", "--cacheinfo", f"160000,{head},work space/memory/sub")
+    _git(workspace, "commit", "-q", "-m", "sub", at=START + 3 * DAY)
+    _git(workspace, "rm", "-q", "--cached", "memory/sub")
+    _commit(memory, {"memory/sub/y.md": "own now"}, 4)
+    done = _import(memory)
+    assert done.left_out == ("submodules, which have commits of their own: memory/sub",)
+    with closing(History(memory.config())) as history:
+        for path, texts in {
+            "memory/a.md": ["red", "again"],
+            "memory/a.md/b.md": ["inner"],
+            "memory/sub/x.md": ["below"],
+        }.items():
+            found = [history.load_text(version).text for version in history.list_versions(path)]
+            assert found[: len(texts)] == texts, path
+
+
+@pytest.mark.parametrize("damaged", ["tree", "commit", "blob"])
+def test_what_git_cannot_read_is_named_and_the_rest_is_imported(memory: Memory, damaged: str) -> None:
+    workspace = memory.config().workspace
+    colours = ["red", "blue", "green", "white", "black"]
+    for day, colour in enumerate(colours):
+        _commit(memory, {"memory/a.md": colour}, day)
+    second = _git(workspace, "rev-parse", "HEAD~3").strip()
+    what = {"tree": f"{second}:work space/memory", "commit": second, "blob": f"{second}:work space/memory/a.md"}[
+        damaged
+    ]
+    name = _git(workspace, "rev-parse", what).strip()
+    (workspace.parent / ".git/objects" / name[:2] / name[2:]).unlink()
+    done = _import(memory)
+    with closing(History(memory.config())) as history:
+        texts = [history.load_text(version).text for version in history.list_versions("memory/a.md")]
+    assert any(
+        "not in the repository" in each if damaged == "blob" else "git cannot read" in each for each in done.left_out
+    )
+    assert texts[: -1 - len(colours[3:])] == (
+        ["red"] if damaged == "tree" else ["red", "green"] if damaged == "blob" else []
+    )
+    assert texts[-1 - len(colours[3:]) :][:2] == colours[3:]
