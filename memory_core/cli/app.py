@@ -289,22 +289,31 @@ def open_source(options: Options) -> ConfigSource:
     return ConfigSource(options.config, workspace=workspace, state_dir=options.state_dir, overrides=overrides)
 
 
-def open_memory(options: Options) -> Memory:
-    """Open the memory that the options name; a command resolves its configuration once."""
-    from memory_core.plugin.memory import Memory
+def open_memory(options: Options, today: str | None = None) -> Memory:
+    """Open the memory that the options name; a command resolves its configuration once.
 
-    memory = Memory(ConfigSource(open_source(options).current()), agent=options.agent)
+    Args:
+        options: Of every command.
+        today: The day of the user, YYYY-MM-DD; None is that of the configuration.
+    """
+    from memory_core.plugin.memory import Memory
+    from memory_core.text.dates import parse_day
+
+    day = None if today is None else parse_day(today, "--today")
+    memory = Memory(
+        ConfigSource(open_source(options).current()), agent=options.agent, today=None if day is None else lambda: day
+    )
     memory.check()
     return memory
 
 
-def open_notes(options: Options) -> Memory:
-    """Open the memory of an existing workspace; to a backend, a missing one would only be empty.
+def open_notes(options: Options, today: str | None = None) -> Memory:
+    """Open the memory of an existing workspace, as `open_memory` does; to a backend, a missing one would only be empty.
 
     Raises:
         ConfigError: There is no such workspace.
     """
-    memory = open_memory(options)
+    memory = open_memory(options, today)
     workspace = memory.config().workspace
     if not workspace.is_dir():
         problem = "this is a file, and a workspace is a folder" if workspace.exists() else "there is no such workspace"

@@ -97,6 +97,9 @@ def print_hits(result: Mapping[str, Any], query: str) -> None:
         complain(f"{fallback['to']} is used instead of {fallback['from']}: {fallback['reason']}")
     if "asOf" in result:
         print_aside(f"As of {result['asOf']['moment']}:")
+    if period := result.get("period"):
+        until = "" if period["to"] == period["from"] else f" to {period['to']}"
+        print_aside(f"{period['text']}: {period['from']}{until}")
     hits = result["results"]
     warning = result.get("warning")
     if warning:

@@ -38,6 +38,7 @@ def _with_limits(most: str, least: str) -> Callable[[app.Run], app.Run]:
         click.option("--min-score", type=float, metavar="X", help=f"{least}, 0 to 1"),
         click.option("--after", metavar="DATE", help="only notes of this date or later, YYYY-MM-DD"),
         click.option("--before", metavar="DATE", help="only notes of this date or earlier"),
+        click.option("--today", metavar="DATE", help='the day from which "yesterday" is counted, YYYY-MM-DD'),
         click.option("--about", metavar="NAME", help="only what mentions this name, or an alias of it"),
     )
     return lambda function: reduce(lambda made, limit: limit(made), reversed(limits), function)
@@ -48,12 +49,12 @@ def _with_limits(most: str, least: str) -> Callable[[app.Run], app.Run]:
 @_with_limits("show at most N hits", "leave out hits below X")
 @click.option("--as-of", metavar="TIME", help="as notes stood then: YYYY-MM-DD (its end), or a date and time")
 @with_sources
-def search(options: Options, *, query: tuple[str, ...], as_of: str | None, **limits: Any) -> int:
+def search(options: Options, *, query: tuple[str, ...], as_of: str | None, today: str | None, **limits: Any) -> int:
     """Search the notes by meaning and by keyword."""
     app.check_as_of(as_of)
     words = os.fsencode(" ".join(query)).decode("utf-8", "replace")
     asked = {"query": words, "asOf": as_of, **{to_camel(name): value for name, value in limits.items()}}
-    with open_notes(options) as memory:
+    with open_notes(options, today) as memory:
         result = memory.call_tool("memory_search", asked)
         unfinished = result.get("stale") and not (result["results"] and "warning" in result)
         if unfinished and _finish_sync(memory, result["backend"]):
@@ -84,13 +85,13 @@ def _finish_sync(memory: Memory, backend: str) -> bool:
 )
 @_with_limits("as if N hits were asked for", "as if the gate were X")
 @with_sources
-def explain(options: Options, *, query: tuple[str, ...], **limits: Any) -> None:
+def explain(options: Options, *, query: tuple[str, ...], today: str | None, **limits: Any) -> None:
     """Tell why a search finds what it finds, and why it does not find one note or line."""
     question, place = _split_words(query)
     for name in ("after", "before"):
         if limits[name] is not None:
             limits[name] = parse_day(limits[name], f"--{name}")
-    with open_notes(options) as memory:
+    with open_notes(options, today) as memory:
         found = memory.explain(question, place, **limits)
         if not found.asked.chunks:
             app.explain_empty(memory)

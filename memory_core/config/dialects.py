@@ -136,6 +136,7 @@ class DialectReader:
         shared = self._read_agent(defaults, key_of_defaults)
         top = [self._get_section(raw, "memorySearch", ""), self._get_section(memory, "search", "memory")]
         shared.search = self._merge_spellings([*top, self._read_history(raw), shared.search])
+        self._add_zone(shared, defaults, key_of_defaults)
         return Sections(
             slot=self._read_slot(raw),
             memory=self._read_memory(memory),
@@ -187,6 +188,7 @@ class DialectReader:
         found: dict[str, AgentSections] = {}
         for agent_id, raw, key in self._walk_agents(agents):
             own = self._read_agent(raw, key)
+            self._add_zone(own, raw, key)
             if agent_id in found:
                 self._add_problem(key, f"agent {agent_id!r} is given twice")
             found[agent_id] = own
@@ -229,6 +231,11 @@ class DialectReader:
             search=self._merge_spellings(spellings),
             compaction=self._annotate(ours, compaction_key),
         )
+
+    def _add_zone(self, sections: AgentSections, raw: Raw, key: str) -> None:
+        """Read the host's own time zone; our `timeZone` goes before it."""
+        if zone := self._get_text(raw, "userTimezone", key):
+            sections.search = merge(wrap_at(["timeZone"], zone), sections.search)
 
     def _merge_spellings(self, spellings: list[Node]) -> Node:
         """Merge the sections that different spellings give for one place; a key that two of them give is a problem."""

@@ -328,6 +328,11 @@ class SearchSettings(Section):
         (), "More files and folders: strings, or `{path, pattern}`; an agent's add to the defaults."
     )
     exclude: Exclude = field(default_factory=Exclude)
+    time_zone: str | None = setting(
+        None,
+        "The user's time zone, such as Europe/Paris; unset is the host's, else this machine's.",
+        min_length=1,
+    )
     provider: ProviderId = setting(
         "auto", 'The provider of embeddings; "auto" is the configured one, else a small model that works offline.'
     )

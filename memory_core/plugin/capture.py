@@ -80,7 +80,7 @@ class SessionCapture:
         today: Returns the date for daily notes.
     """
 
-    def __init__(self, items: OpenItems, recalled: Shown, today: Callable[[], date]) -> None:
+    def __init__(self, items: OpenItems, recalled: Shown, today: Callable[[AgentConfig], date]) -> None:
         self._items = items
         self._recalled = recalled
         self._today = today
@@ -214,7 +214,7 @@ class SessionCapture:
         capture = config.search.items.capture
         if capture.enabled and capture.notes:
             try:
-                return self._items.get(config).mirror.take_over(self._today())
+                return self._items.get(config).mirror.take_over(self._today(config))
             except (MemoryCoreError, OSError) as error:
                 log.warning("capture: the notes that mirror items are not read: %s", error)
             except Exception:  # a defect of ours must not cost the turns that are read next
@@ -236,7 +236,7 @@ class SessionCapture:
         record_capture(batch.config, [written.item.id for written in learned.written], key)
         if settings.notes:
             try:
-                items.mirror.append([written.item for written in learned.written], self._today())
+                items.mirror.append([written.item for written in learned.written], self._today(batch.config))
             except (MemoryCoreError, OSError) as error:  # the items are kept, and what comes next can be learned
                 log.warning("capture: what was learned is not in the daily note: %s", error)
         return len(learned.stored)

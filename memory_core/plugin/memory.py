@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -30,12 +30,15 @@ from memory_core.records import (
     KeySources,
     Probe,
     ProgressCallback,
+    Query,
     Related,
+    SearchResult,
     Status,
     SyncReport,
 )
 from memory_core.sources.activity import Activity
 from memory_core.sources.roots import MAKE_IT, find_workspace_problem
+from memory_core.text.dates import get_today
 from memory_core.tools import prompts, results, schemas, scope
 from memory_core.tools.arguments import check_arguments, check_context
 from memory_core.tools.shown import Shown
@@ -59,6 +62,7 @@ def open_memory(
     agent: str = DEFAULT_AGENT,
     workspace: str | Path | None = None,
     state_dir: str | Path | None = None,
+    today: Callable[[], date] | None = None,
 ) -> Memory:
     """Open one agent's memory. Starts nothing and reads no note; close it, or use it as a context manager.
 
@@ -67,11 +71,12 @@ def open_memory(
         agent: The agent's id.
         workspace: The folder of the notes; overrides the configuration.
         state_dir: The folder of the indexes; overrides the configuration.
+        today: Returns the date from which "yesterday" is counted; None is that of `memorySearch.timeZone`.
 
     Raises:
         ConfigError: The configuration cannot be used; names every problem.
     """
-    memory = Memory(ConfigSource(config, workspace=workspace, state_dir=state_dir), agent=agent)
+    memory = Memory(ConfigSource(config, workspace=workspace, state_dir=state_dir), agent=agent, today=today)
     memory.check()
     return memory
 
@@ -86,7 +91,7 @@ class Memory:
     Args:
         source: The configuration, of all agents.
         agent: The agent's id.
-        today: Returns the date for daily notes.
+        today: Returns the date of the user, for daily notes and questions; None is that of `memorySearch.timeZone`.
         keys: Where keys of providers come from; None is the environment.
         started: Background work starts as soon as a call opens the backends, as after `start`.
     """
@@ -96,7 +101,7 @@ class Memory:
         source: ConfigSource,
         *,
         agent: str = DEFAULT_AGENT,
-        today: Callable[[], date] = date.today,
+        today: Callable[[], date] | None = None,
         keys: KeySources | None = None,
         started: bool = False,
     ) -> None:
@@ -117,7 +122,7 @@ class Memory:
         self._recalled = Shown()
         self._items = OpenItems(self._keys)
         self._recall = SessionRecall(self._items, self._recalled)
-        self._capture = SessionCapture(self._items, self._recalled, self._today)
+        self._capture = SessionCapture(self._items, self._recalled, self._get_today)
 
     def __enter__(self) -> Self:
         return self
@@ -203,7 +208,7 @@ class Memory:
             arguments=checked,
             context=context,
             shown=self._recalled,
-            today=self._today,
+            today=lambda: self._get_today(config, context),
         )
         return calls.record_call(call, calls.RUN[call.name](call))
 
@@ -229,7 +234,7 @@ class Memory:
         config, context = self._open_config(), check_context(context)
         if not self.allows(context, config):
             return ""
-        return self._recall.quote_context(config, context, self._today(), budget_chars=budget_chars)
+        return self._recall.quote_context(config, context, self._get_today(config, context), budget_chars=budget_chars)
 
     def system_text(self, context: CallContext | None = None, message: str = "") -> str:
         """Return all that the system prompt of a session says of memory: `prompt_section`, then `session_context`.
@@ -245,7 +250,7 @@ class Memory:
         if not config.enabled or context.access == "none":
             return ""
         readable = self.allows(context, config)
-        quoted = self._recall.quote_context(config, context, self._today()) if readable else ""
+        quoted = self._recall.quote_context(config, context, self._get_today(config, context)) if readable else ""
         recalled = self._quote_recalled(config, context, message, PASSAGES) if message else ""
         return "\n\n".join(filter(None, [prompts.explain_memory(config, context), quoted, recalled]))
 
@@ -289,7 +294,12 @@ class Memory:
 
         if not self.allows(context, config):
             return Recall()
-        return self._recall.recall(config, message, context, self._selector(config, context.access).search, shown)
+        backend, today = self._selector(config, context.access), self._get_today(config, context)
+
+        def search(query: Query) -> SearchResult:
+            return backend.search(replace(query, today=today))
+
+        return self._recall.recall(config, message, context, search, shown)
 
     def _quote_recalled(self, config: AgentConfig, context: CallContext, message: str, max_results: int) -> str:
         if config.search.recall.enabled:
@@ -446,7 +456,7 @@ class Memory:
         others = [whole.agent(each) for each in whole.agents if each != config.agent]
         place = None if path is None else explaining.read_place(path, line)
         refuse_off(config)
-        question = schemas.read_query(asked, config.search.query, today=self._today())
+        question = schemas.read_query(asked, config.search.query, today=self._get_today(config))
         return explaining.explain(self._selector(config), config, others, question, place)
 
     def related(self, name: str | None = None, *, max_results: int | None = None) -> Related:
@@ -609,6 +619,12 @@ class Memory:
         config = self._open_config()
         refuse_off(config)
         return config
+
+    def _get_today(self, config: AgentConfig, context: CallContext | None = None) -> date:
+        """Return the date of the person who asks: that of the call, else the host's, else in the configured time zone."""
+        if context is not None and context.now is not None:
+            return context.now.date()
+        return self._today() if self._today else get_today(config.search.time_zone, datetime.now(UTC))
 
     def _refuse_closed(self) -> None:
         self._leave_parent()

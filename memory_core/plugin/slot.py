@@ -84,7 +84,7 @@ class MemorySlot:
         workspace: Overrides the configuration's, for every agent.
         state_dir: The host's state directory; overrides MEMORY_CORE_STATE_DIR and the default.
         other_slots: Ids of memory plugins that the host knows besides ours.
-        today: Returns the date for daily notes: the host's clock in the user's timezone.
+        today: Returns the date of the user, by the host's clock; None is that of `memorySearch.timeZone`.
         resolve_api_key: Returns the host's own key for a provider id; asked after the configuration and before the
             environment. The provider "auto" takes no key from the environment in a host: name the provider, or offer one here.
     """
@@ -96,7 +96,7 @@ class MemorySlot:
         workspace: str | Path | None = None,
         state_dir: str | Path | None = None,
         other_slots: Collection[str] = (),
-        today: Callable[[], date] = date.today,
+        today: Callable[[], date] | None = None,
         resolve_api_key: ResolveApiKey | None = None,
     ) -> None:
         self._source = (

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta, tzinfo
+from functools import lru_cache
 
 from memory_core.errors import InvalidArgument
+
+log = logging.getLogger(__name__)
 
 MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
@@ -59,6 +63,27 @@ def parse_instant(value: str, argument: str = "asOf") -> datetime:
         raise InvalidArgument(
             argument, f"expected a day or a time, such as 2026-03-01 or 2026-03-01T18:30, not {value!r:.60}"
         ) from error
+
+
+def get_today(timezone: str | None, now: datetime) -> date:
+    """Return the date in a time zone by its IANA name; in this machine's if there is none, or it is unknown.
+
+    Args:
+        timezone: The name.
+        now: The present time, aware.
+    """
+    return now.astimezone(_find_zone(timezone) if timezone else None).date()
+
+
+@lru_cache(maxsize=8)  # warns once
+def _find_zone(name: str) -> tzinfo | None:
+    from zoneinfo import ZoneInfo
+
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # zoneinfo raises these for unknown, ill-formed and folder names
+        log.warning("The timezone %r is unknown; this machine's is used", name)
+        return None
 
 
 def find_day(text: str, *, short: bool = False) -> str | None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import memory_core
 from memory_core.config.load import ConfigSource
 from memory_core.plugin.memory import Memory
+from memory_core.records import CallContext
+from memory_core.text.dates import get_today
+from tests.command import Command
 
 TODAY = date(2026, 10, 7)  # a Wednesday
 NOTES = {
@@ -99,3 +104,49 @@ def test_an_explanation_tells_the_period_and_where_each_note_is_shown(memory: Me
     assert found.place is not None
     assert found.place.examined is not None
     assert found.place.examined.shown_as == 2
+
+
+ZONES = ("Etc/GMT+12", "Etc/GMT-14")  # never of one date
+
+
+def write_where(zone: str, folder: Path, document: dict[str, Any]) -> str:
+    """Append with a configuration, and return the name of the daily note that was written."""
+    with memory_core.open_memory(document, workspace=folder, state_dir=folder / "state") as memory:
+        assert memory.call_tool("memory_append", {"text": f"The ferry of {zone} leaves at six."})["appended"]
+        answer = memory.call_tool("memory_search", {"query": "What did I note today?"})
+    assert [hit["path"] for hit in answer["results"]] == [answer["results"][0]["path"]]
+    return str(answer["results"][0]["path"])
+
+
+@pytest.mark.parametrize("key", ["ours", "host's", "both"])
+def test_the_day_is_that_of_the_users_time_zone(key: str, tmp_path: Path) -> None:
+    for zone in ZONES:
+        (tmp_path / zone).mkdir(parents=True)
+        search = {"provider": "none"} | ({} if key == "host's" else {"timeZone": zone})
+        document = {
+            "memorySearch": search,
+            "agents": {"defaults": {} if key == "ours" else {"userTimezone": zone if key == "host's" else "UTC"}},
+        }
+        day = get_today(zone, datetime.now(UTC))
+        assert write_where(zone, tmp_path / zone, document) in {f"memory/{day}.md", f"memory/{day + timedelta(1)}.md"}
+
+
+def test_the_time_of_a_call_goes_before(memory: Memory) -> None:
+    context = CallContext(now=datetime(2026, 10, 5, 23, 30, tzinfo=UTC))
+    answer = memory.call_tool("memory_search", {"query": "What happened yesterday?"}, context)
+    assert paths(answer) == ["memory/2026-10-04.md"]
+
+
+def test_a_script_and_a_command_say_which_day_it_is(tmp_path: Path, command: Command) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory/2026-10-03.md").write_text(NOTES["memory/2026-10-03.md"], encoding="utf-8")
+    with memory_core.open_memory(
+        workspace=tmp_path, state_dir=tmp_path / "state", today=lambda: date(2026, 10, 4)
+    ) as memory:
+        assert paths(memory.call_tool("memory_search", {"query": "yesterday"})) == ["memory/2026-10-03.md"]
+    asked = ("--workspace", str(tmp_path), "--today", "2026-10-04", "what", "happened", "yesterday")
+    shown = command("search", *asked)
+    assert "rope" in shown.out
+    assert "yesterday: 2026-10-03" in shown.err
+    assert "period      2026-10-03" in command("explain", *asked).out
+    assert "--today" in command("search", "--today", "soon", "x").error

@@ -27,6 +27,7 @@ FLUSH_POLICY = "tests/unit/plugin/flush/test_policy.py"
 
 # Where the change is seen, for keys that have a test of their own.
 ELSEWHERE = {
+    "memorySearch.timeZone": "tests/integration/test_periods.py::test_the_day_is_that_of_the_users_time_zone",
     "memorySearch.query.related": "tests/integration/test_related.py::test_agents_are_offered_it_only_where_it_is_on",
     "memorySearch.query.explain": "tests/integration/test_explain.py::test_agents_are_offered_it_only_where_it_is_on",
     "plugins.slots.memory": "tests/unit/plugin/test_slot.py::test_off_means_no_tool_no_prompt_no_index_and_nothing_that_runs",

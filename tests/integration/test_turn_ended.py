@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from memory_core.config.agent import AgentConfig
 from memory_core.config.load import load_config
 from memory_core.items.items import Items
 from memory_core.plugin import MemorySlot
@@ -294,7 +295,7 @@ def test_a_defect_while_notes_are_read_costs_neither_this_batch_nor_the_next(
     config = load_config({"memorySearch": search}, workspace=tmp_path, state_dir=tmp_path).agent()
     items, days = OpenItems(KeySources()), iter([None])
 
-    def find_date() -> date:
+    def find_date(_: AgentConfig) -> date:
         """A clock that is broken once."""
         if next(days, 1) is None:
             raise ValueError("year 0 is out of range")

@@ -8,16 +8,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, tzinfo
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Literal, Self
-from zoneinfo import ZoneInfo
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SLOT_ID, Compaction
 from memory_core.records import Access
 from memory_core.sources.sessions_json import FAILURES_PER_CYCLE, count_failures
 from memory_core.sources.writer import daily_path
+from memory_core.text.dates import get_today
 from memory_core.tools.append import PINNED_APPEND
 from memory_core.tools.schemas import adapt
 
@@ -194,7 +194,7 @@ def plan_flush(
     """Plan the turn to run before a session is compacted; None if `should_flush` decides against it."""
     if not should_flush(session, config, compacting=compacting).due:
         return None
-    day = get_today(session.timezone, clock)
+    day = get_today(session.timezone or config.search.time_zone, clock())
     target = daily_path(day)
     flush = config.compaction.memory_flush
     return FlushTurn(
@@ -212,11 +212,6 @@ def plan_flush(
         chat_type=session.chat_type,
         channel=session.channel,
     )
-
-
-def get_today(timezone: str, clock: WallClock = utc_now) -> date:
-    """Return the date in a timezone by its IANA name; in this machine's if the name is empty or unknown."""
-    return clock().astimezone(_find_zone(timezone)).date()
 
 
 def compute_threshold(context_window: int, compaction: Compaction) -> int:
@@ -336,13 +331,3 @@ def to_count(value: object) -> int | None:
 
 def _complete_prompt(prompt: str, rules: str, target: str, day: date) -> str:
     return f"{prompt}\n\n{rules.format(target=target, day=day)}".replace("YYYY-MM-DD", day.isoformat())
-
-
-def _find_zone(name: str) -> tzinfo | None:
-    if not name:
-        return None
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # zoneinfo raises these for unknown, ill-formed and folder names
-        logger.warning("The timezone %r is unknown; this machine's is used", name)
-        return None

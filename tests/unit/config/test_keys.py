@@ -78,6 +78,7 @@ KEYS = [
         [({}, "expected a list, not an object"), ([{}], "is required"), ([{"action": "maybe"}], '"allow", "deny"')],
     ),
     switch("memorySearch.enabled", default=True),
+    text("memorySearch.timeZone", empty=False),
     Key(
         "memorySearch.sources",
         ["memory"],

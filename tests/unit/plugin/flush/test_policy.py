@@ -23,11 +23,11 @@ from memory_core.plugin.flush.policy import (
     SYSTEM_PROMPT,
     Session,
     compute_threshold,
-    get_today,
     plan_flush,
     should_flush,
 )
 from memory_core.plugin.flush.runner import make_flush_tools
+from memory_core.text.dates import get_today
 from memory_core.text.messages import is_silent_reply
 
 EXAMPLES = json.loads((Path(__file__).parents[3] / "data" / "flush_examples.json").read_text())
@@ -201,13 +201,13 @@ def test_the_users_words_bring_the_rules_too() -> None:
     ],
 )
 def test_today_is_the_users(zone: str, moment: str, day: str) -> None:
-    assert get_today(zone, lambda: datetime.fromisoformat(moment)) == date.fromisoformat(day)
+    assert get_today(zone, datetime.fromisoformat(moment)) == date.fromisoformat(day)
 
 
 @pytest.mark.parametrize("zone", ["", "Mars/Olympus", "Europe", "../../etc/passwd", "/etc/passwd", "Europe/Berlin\0"])
 def test_an_unknown_timezone_is_this_machines(zone: str) -> None:
     moment = datetime(2026, 11, 21, 12, tzinfo=UTC)
-    assert get_today(zone, lambda: moment) == moment.astimezone().date()
+    assert get_today(zone, moment) == moment.astimezone().date()
 
 
 # From one second before to one after: midnight, the hour that comes twice, the hour that is left out at midnight.
@@ -230,7 +230,7 @@ def test_what_is_planned_is_written_where_it_was_pinned(zone: str, moment: str, 
     assert turn.day == planned
 
     handler = make_flush_tools(turn, agent)["memory_append"]
-    later = get_today(zone, lambda: before + timedelta(seconds=2))
+    later = get_today(zone, before + timedelta(seconds=2))
     results = [handler({"text": "One."}), handler({"text": "Two.", "target": "daily"})]
 
     assert later >= planned
