@@ -45,8 +45,7 @@ class Chunk:
     """Whole lines of one file.
 
     Attributes:
-        start_line: First line, from 1.
-        end_line: Last line, included.
+        start_line, end_line: Its lines, from 1, both included.
         overlap_lines: Number of lines at the start that repeat the chunk before; they count for keywords, not for units.
         context: The date, the note's other names and the headings above, for keyword search; may be empty.
         text: The lines as in the file, joined by line ends.
@@ -67,8 +66,7 @@ class FileStamp(NamedTuple):
     Size and mtime alone would miss text that another of the same length replaced, and notes that swapped their names.
 
     Attributes:
-        size_bytes: The length of the file.
-        mtime_ns: The time of its last change of content, which programs may set.
+        size_bytes, mtime_ns: The length of the file, and the time of its last change of content, which programs may set.
         ctime_ns: The time of the last change of anything about it, which none can set; 0 if it is not known.
         inode: Its number in the file system; 0 if it is not known. Where it is not stable, a file is read once more.
     """
@@ -137,7 +135,7 @@ class Query:
     Attributes:
         text: The question as the model wrote it.
         max_results: The most hits, 1..100.
-        min_score: The least score of a hit, 0..1.
+        min_score: The least evidence of a hit, 0..1; see `Hit.evidence`.
         max_snippet_chars: The most characters of a snippet.
         after, before: Only notes of this date or later, or earlier.
         deadline: The `time.monotonic()` until which the caller waits; None to wait for ever.
@@ -200,12 +198,13 @@ class Hit:
         path: See `MemoryFile.path`.
         source: "memory", "workspace" or "sessions".
         start_line, end_line: The lines shown, from 1, both included.
-        score: 0..1, higher is better; absolute, so that it can be compared between queries. It never rises from one hit to the
-            next: builtin gives a hit the highest evidence of it and of the hits behind it.
+        score: 0..1, higher is better; absolute, so that it can be compared between queries: from .6 on it very probably
+            answers. It never rises from one hit to the next: builtin gives a hit the highest of it and of the hits behind it.
         vector_score, text_score: The score of its vector or keyword evidence alone; None if there was none.
         snippet: The units shown; a line "…" marks units left out between them.
         now: What became of it, for a hit in the past.
         superseded_by: The line that took the place of one of its lines; None where the evidence is thin.
+        evidence: What is compared with `Query.min_score`, 0..1; None if that is the score. No tool returns it.
     """
 
     path: str
@@ -218,6 +217,12 @@ class Hit:
     text_score: float | None = None
     now: Now | None = None
     superseded_by: Successor | None = None
+    evidence: float | None = None
+
+    @property
+    def compared(self) -> float:
+        """The evidence, or the score of a backend without it: what is compared with thresholds."""
+        return self.score if self.evidence is None else self.evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,8 +343,7 @@ class Document:
     Attributes:
         path: The path as the caller asked for it, normalised.
         text: The lines; "" if the file is missing or `from_line` is behind its end.
-        from_line: First line, from 1.
-        lines: The number of lines in `text`.
+        from_line, lines: The first line, from 1, and the number of lines in `text`.
         truncated: More lines follow, or the last one is cut.
         next_from: The line to go on from; None if nothing follows.
         status: "ok" or "not_found".
@@ -381,11 +385,9 @@ class SyncReport:
     """The result of a sync.
 
     Attributes:
-        files: The number of files in the index now.
-        chunks: The number of chunks in the index now.
+        files, chunks: The numbers of files and chunks in the index now.
         added, changed, removed, unchanged: Counts of files.
-        embedded: Texts sent to the provider.
-        cached: Texts whose embedding was there already.
+        embedded, cached: Texts sent to the provider, and those whose embedding was there already.
         pending: Texts without an embedding, because none could be had; the next sync tries again.
         failures: Files whose rows were left as they were.
         warnings: One sentence each.
@@ -752,19 +754,17 @@ class Examined:
         path, source, date: Of its note; the date is None for a note without one.
         start_line, end_line: The lines of its best unit, from 1, included.
         text: That unit, cut to 300 characters.
-        holds: The words of the question that its chunk holds.
-        lacks: Those that it does not hold.
-        keyword_rank: Its rank by keyword, from 1; None if it was not found by keyword.
-        keyword_score: The BM25 of its chunk; None likewise.
+        holds, lacks: The words of the question that its chunk holds, and those that it does not hold.
+        keyword_rank, keyword_score: Its rank by keyword, from 1, and the BM25 of its chunk; None if it was not found by keyword.
         vector_rank: Its rank by cosine, from 1; None if it is not among the nearest that were looked at.
         cosine: The cosine of its best window; None without a vector search, or without an embedding.
         is_embedded: Its chunk has an embedding; None without a vector search.
         is_candidate: Its units were ranked.
         unit_rank: The rank of its best unit among all units of candidates, from 1; None if it is no candidate.
         shares: Of that unit; None likewise.
-        score: Of its chunk, 0..1; compared with the gate. None if nothing was scored.
-        vector_score: The score of its evidence by meaning alone; None without a vector search.
-        text_score: That of its evidence by keyword alone; None if keywords do not count.
+        score, evidence: The score of a hit of its best unit alone, and the evidence of its chunk, which is compared with the
+            gate, 0..1; None if nothing was scored.
+        vector_score, text_score: The score of its evidence by meaning or by keyword alone; None if that does not count.
         shown_as: The number of the result in which it is shown, from 1; None if it is not shown.
         verdict: Where it was lost.
     """
@@ -786,6 +786,7 @@ class Examined:
     unit_rank: int | None = None
     shares: Shares | None = None
     score: float | None = None
+    evidence: float | None = None
     vector_score: float | None = None
     text_score: float | None = None
     shown_as: int | None = None
@@ -797,8 +798,7 @@ class PlaceReport:
     """The fate of the place that was asked for.
 
     Attributes:
-        place: The place.
-        verdict: Where it was lost.
+        place, verdict: The place, and where it was lost.
         examined: Its passage; None if the index has none there, or if the backend does not tell.
     """
 
@@ -815,14 +815,12 @@ class Explanation:
         asked: The question.
         backend: The backend that answered.
         mode: The evidence that was used.
-        min_score: The gate: results that score less are left out.
-        max_results: The number of results that was asked for.
+        min_score, max_results: The gate, below whose evidence results are left out, and the number of results asked for.
         verdict: On the place, or else on the whole search.
         passages: Every passage that was looked at, in the order of their ranks; of a backend that does not tell, the results.
         place: The report on the place; None if none was asked for.
         stale: Changes in the files are not indexed yet; a little later the search may find more.
-        warning: Why the answer is worse than usual; None if it is not.
-        action: What to do about that; None if nothing.
+        warning, action: Why the answer is worse than usual, and what to do about that; None if it is not, or nothing.
     """
 
     asked: AskedQuestion

@@ -302,11 +302,11 @@ def _examine(hit: Hit, rank: int, shown: Sequence[Hit], query: Query) -> Examine
     number = next(overlapping, None)
     if number is not None:
         verdict = Verdict(stage="shown", cause="shown", reason=f"it is in result {number}")
-    elif hit.score < query.min_score:
+    elif hit.compared < query.min_score:
         verdict = Verdict(
             stage="gate", cause="low_score",
-            reason=f"its score of {hit.score:.2f} is below the gate of {query.min_score:.2f}",
-            action=f"ask with its own words, or lower the gate: --min-score {hit.score:.2f} (memorySearch.query.minScore)",
+            reason=f"its evidence of {hit.compared:.2f} is below the gate of {query.min_score:.2f}",
+            action=f"ask with its own words, or lower the gate: --min-score {hit.compared:.2f} (memorySearch.query.minScore)",
         )  # fmt: skip
     else:
         verdict = Verdict(
@@ -316,7 +316,8 @@ def _examine(hit: Hit, rank: int, shown: Sequence[Hit], query: Query) -> Examine
         )  # fmt: skip
     return Examined(
         path=hit.path, source=hit.source, date=None, start_line=hit.start_line, end_line=hit.end_line,
-        text=" ".join(hit.snippet.split())[:300], unit_rank=rank, score=hit.score, vector_score=hit.vector_score,
+        text=" ".join(hit.snippet.split())[:300], unit_rank=rank, score=hit.score, evidence=hit.compared,
+        vector_score=hit.vector_score,
         text_score=hit.text_score, shown_as=number, verdict=verdict,
     )  # fmt: skip
 

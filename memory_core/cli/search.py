@@ -184,13 +184,14 @@ def _describe_passage(passage: records.Examined, found: records.Explanation) -> 
         "by keyword": _describe_rank(passage.keyword_rank),
         "by meaning": _describe_meaning(passage, found),
         "looked at": f"yes, {_ordinal(passage.unit_rank)} of all lines" if passage.unit_rank else "no",
-        "score": f"{passage.score or 0:.2f} {_draw(passage.score)}  gate {found.min_score:.2f}"
+        "score": f"{passage.score or 0:.2f}",
+        "evidence": f"{passage.evidence or 0:.2f} {_draw(passage.evidence)}  gate {found.min_score:.2f}"
         + (f"; words {passage.text_score:.2f}" if passage.text_score is not None else "")
         + (f", meaning {passage.vector_score:.2f}" if passage.vector_score is not None else ""),
         "shown": f"in result {passage.shown_as}" if passage.shown_as else "no",
     }
     if not passage.holds and not passage.lacks:  # of a backend that does not tell
-        ranks = {name: ranks[name] for name in ("score", "shown")}
+        ranks = {name: ranks[name] for name in ("score", "evidence", "shown")}
     return [output.hang(f"{name:<11} ", value) for name, value in {"passage": _locate(passage), **ranks}.items()]
 
 
@@ -219,16 +220,22 @@ def _describe_meaning(passage: records.Examined, found: records.Explanation) -> 
 
 
 def _list_passages(found: records.Explanation) -> list[str]:
-    rows = [("", "score", "words", "meaning", "passage")]
+    rows = [("", "score", "evidence", "words", "meaning", "passage")]
     for passage in found.passages[:SHOWN]:
         mark = (
             str(passage.shown_as) if passage.shown_as else {"gate": "-", "packing": "."}.get(passage.verdict.stage, "?")
         )
         place = f"{quote_name(passage.path)}#L{passage.start_line}"
         rows.append(
-            (mark, _format(passage.score), _format(passage.text_score), _format(passage.vector_score), place)
+            (
+                mark, _format(passage.score), _format(passage.evidence), _format(passage.text_score),
+                _format(passage.vector_score), place,
+            )
         )  # fmt: skip
-    lines = [f"{mark:>2}  {score:>5}  {words:>5}  {meaning:>7}  {place}" for mark, score, words, meaning, place in rows]
+    lines = [
+        f"{mark:>2}  {score:>5}  {evidence:>8}  {words:>5}  {meaning:>7}  {place}"
+        for mark, score, evidence, words, meaning, place in rows
+    ]
     more = len(found.passages) - SHOWN
     legend = "number: its result; -: below the gate; .: ranked behind"
     return [*lines, f"    ({legend}{f'; {more} more: --json' if more > 0 else ''})"]

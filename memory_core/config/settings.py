@@ -214,7 +214,7 @@ class QuerySettings(Section):
     max_results: int = setting(
         6, "Hits, at most. From 6 up, questions asking for a list get 1.5 times as many.", ge=1, le=100
     )
-    min_score: float = setting(0.35, "Hits with a lower score are left out.", ge=0, le=1)
+    min_score: float = setting(0.35, "Hits with less evidence are left out.", ge=0, le=1)
     max_snippet_chars: int = setting(700, "Characters of a snippet, at most.", ge=50)
     explain: bool = setting(False, "Offer agents `memory_explain`, which tells why a search found what it found.")
     related: bool = setting(False, "Offer agents `memory_related`: what notes say around a name.")

@@ -283,7 +283,7 @@ def _judge_notes(result: SearchResult, evidence: Evidence, *, mirrored: bool) ->
         snippet = hit.snippet if mirrored else leave_out_mirrored(hit.snippet)
         first, text = _strip_frame(replace(hit, snippet=snippet))
         if text:
-            worth = evidence.measure(snippet, score=hit.score, near=hit.vector_score or 0.0)
+            worth = evidence.measure(snippet, score=hit.compared, near=hit.vector_score or 0.0)
             yield Piece(
                 source=hit.source, place=hit.path, text=quote_safely(text[:PIECE_CHARS]), evidence=worth, start_line=first,
                 end_line=hit.end_line,

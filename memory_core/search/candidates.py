@@ -14,6 +14,7 @@ from memory_core.search import scores
 from memory_core.search.question import Question
 from memory_core.stores.interface import Reader, best_of
 from memory_core.stores.values import DateRange, IndexedChunk, Term, sort_equals
+from memory_core.text.markdown import parse_heading
 from memory_core.text.terms import cut_cjk
 
 if TYPE_CHECKING:
@@ -149,6 +150,7 @@ class TermCounts:
 
     Attributes:
         units: (number of the candidate, number of the unit in it) of every unit, in order.
+        firsts: For every candidate the number of its first unit.
         counts: For every unit, the number of times it holds each term.
         lengths: Words of every unit.
         chunk_counts: For every candidate, the number of times it holds each term, its headings and what it repeats of the
@@ -157,16 +159,19 @@ class TermCounts:
         found: For every candidate, True for each word of the question that it holds, its headings, date and name included,
             what it repeats left out; words that name a period are held by the notes of its days.
         identified: For every candidate, True if it or its headings hold an identifier of the question.
+        above: For every unit, the terms in the headings above it.
     """
 
     def __init__(self, question: Question, candidates: Sequence[Candidate], stem: Stem) -> None:
         self.units: list[tuple[int, int]] = []
+        self.firsts: list[int] = []
         self.counts: list[dict[int, int]] = []
         self.lengths: list[int] = []
         self.chunk_counts: list[dict[int, int]] = []
         self.chunk_lengths: list[int] = []
         self.found: list[list[bool]] = []
         self.identified: list[bool] = []
+        self.above: list[Collection[int]] = []
         stemmed = _stem_all(candidates, stem)
         counts = _count(question.terms, stemmed)
         words = [count for each in stemmed for count in each.words]
@@ -175,16 +180,19 @@ class TermCounts:
             size = len(candidate.chunk.units)
             first = begin + _BEFORE
             end = first + size
+            self.firsts.append(len(self.units))
             self.units += [(number, index) for index in range(size)]
             self.counts += counts[first:end]
             self.lengths += words[first:end]
+            following = begin + len(stemmed[number].sizes)
+            self.above += _list_above(stemmed[number].levels, counts[begin], counts[end:following], size)
             own = _add_up([counts[begin], *counts[first:end]])
             dated = question.period_words if question.is_dated(candidate.chunk) else ()
             self.found.append([word in own or word in dated for word in range(len(question.words))])
             self.identified.append(not question.identifiers.isdisjoint(own))
             self.chunk_counts.append(_add_up([own, *counts[begin + 1 : first]]))
             self.chunk_lengths.append(sum(words[begin:end]))
-            begin = end
+            begin = following
 
     def best_shares(self, weights: Sequence[float]) -> list[float]:
         """For every candidate, the largest share of the weight of terms, the first ones, that one of its units holds, 0..1."""
@@ -204,22 +212,26 @@ class _StemmedTexts(NamedTuple):
         stems: Of all its texts.
         sizes: Of every text, the characters of that.
         words: Of every text, the number of stems.
+        levels: The numbers of the units that begin with headings, with the level of each heading.
     """
 
     stems: str
     sizes: list[int]
     words: list[int]
+    levels: Sequence[tuple[int, int]]
 
 
 def _stem_all(candidates: Sequence[Candidate], stem: Stem) -> list[_StemmedTexts]:
     """Return the stems of all candidates; those that no search has found before in one call of the stemmer."""
     missing = [each for each in candidates if _name(each) not in each.chunk.derived]
     if missing:
-        several = [_texts(each) for each in missing]
+        headings = [_find_headings(each.chunk) for each in missing]
+        several = [_texts(each, own) for each, own in zip(missing, headings, strict=True)]
         stemmed = iter(_stem([text for texts in several for text in texts], stem))
-        for each, texts in zip(missing, several, strict=True):
+        for each, texts, own_headings in zip(missing, several, headings, strict=True):
             own = [f"\n {text}" for text in islice(stemmed, len(texts))]
-            made = _StemmedTexts("".join(own), [*map(len, own)], [text.count(" ") - 1 for text in own])
+            levels = [(unit, level) for unit, level, _ in own_headings]
+            made = _StemmedTexts("".join(own), [*map(len, own)], [text.count(" ") - 1 for text in own], levels)
             each.chunk.derived[_name(each)] = made
     return [cast("_StemmedTexts", each.chunk.derived[_name(each)]) for each in candidates]
 
@@ -237,12 +249,49 @@ def _stem(texts: Sequence[str], stem: Stem) -> list[str]:
     return ["".join([f"{each} " for each in stem(text)]) for text in texts]  # a note holds the break
 
 
-def _texts(candidate: Candidate) -> list[str]:
-    """Return the context of a candidate, what it repeats of the chunk before, and its units; CJK cut into pairs."""
+def _find_headings(chunk: IndexedChunk) -> list[tuple[int, int, str]]:
+    """Return the headings with which units of a chunk begin: the number of the unit, the level, the title."""
+    found: list[tuple[int, int, str]] = []
+    for index, unit in enumerate(chunk.units):
+        if chunk.text.startswith("#", unit.start):
+            for line in chunk.text[unit.start : unit.end].split("\n"):
+                if (heading := parse_heading(line)) is not None:
+                    found.append((index, *heading))
+                elif line.strip():
+                    break
+    return found
+
+
+def _list_above(
+    levels: Sequence[tuple[int, int]], context: Collection[int], titles: Sequence[Collection[int]], count: int
+) -> list[Collection[int]]:
+    """Return for every unit of a chunk the terms in the headings above it.
+
+    Args:
+        levels: The numbers of the units that begin with headings, with the level of each.
+        context: The terms in what stands above the chunk.
+        titles: Those in each heading, behind those in the context without its last heading, which the first one replaces.
+        count: Of the units.
+    """
+    if not levels or not (context or any(titles)):
+        return [context] * count
+    above = [context] * levels[0][0]
+    trail: list[tuple[int, Collection[int]]] = [(0, titles[0])]
+    for at, (_, level) in enumerate(levels):
+        trail = [*(each for each in trail if each[0] < level), (level, titles[at + 1])]
+        end = levels[at + 1][0] if at + 1 < len(levels) else count
+        above += [{term for _, title in trail for term in title}] * (end - len(above))
+    return above
+
+
+def _texts(candidate: Candidate, headings: Sequence[tuple[int, int, str]]) -> list[str]:
+    """Return the context of a candidate, what it repeats of the chunk before, its units, and its headings; CJK cut into pairs."""
     chunk = candidate.chunk
     text = chunk.text
     context = f"{chunk.context} {chunk.date} {chunk.path}" if candidate.is_named else chunk.context
     texts = [context, text[: chunk.units[0].start], *[text[unit.start : unit.end] for unit in chunk.units]]
+    if headings:
+        texts += [context.rpartition(" > ")[0], *(title for _, _, title in headings)]
     return texts if text.isascii() and context.isascii() else [cut_cjk(each) for each in texts]
 
 

@@ -129,7 +129,7 @@ def search(
         else:
             chosen = islice(ranked, query.max_results)
             passages = [Passage([place(*each)], query.max_snippet_chars) for each in chosen]
-        hits = _keep_best(passages, judgement.scores, query, question.kind)
+        hits = _keep_best(passages, judgement, counts, query, question.kind)
         return hits, passages[: len(hits)]
 
     units = range(len(ranks)) if about is None else _find_units(candidates, counts, about)
@@ -157,8 +157,8 @@ def _list_period(reader: Reader, query: Query, question: Question, mode: Mode) -
         text_ranks=[0.0] * len(counts.units),
     )  # fmt: skip
     return Trace(
-        hits=tuple(_to_hit(passage, OF_PERIOD, OF_PERIOD.whole) for passage in passages), mode=mode, question=question,
-        candidates=candidates, counts=counts, judgement=judgement, shown=passages, left_out=left_out,
+        hits=tuple(_to_hit(passage, OF_PERIOD, OF_PERIOD.whole, OF_PERIOD.whole) for passage in passages), mode=mode,
+        question=question, candidates=candidates, counts=counts, judgement=judgement, shown=passages, left_out=left_out,
     )  # fmt: skip
 
 
@@ -229,31 +229,40 @@ def _make_placing(
     return place
 
 
-def _keep_best(passages: Sequence[Passage], judged: Sequence[Score], query: Query, kind: QuestionKind) -> list[Hit]:
-    """Turn the best passages into hits, as many as are asked for, each with at least the minimum score.
+def _keep_best(
+    passages: Sequence[Passage], judgement: Judgement, counts: TermCounts, query: Query, kind: QuestionKind
+) -> list[Hit]:
+    """Turn the best passages into hits, as many as are asked for, each with at least the minimum of evidence.
 
-    The score of a hit is that of its best chunk, or of a hit behind it if that is higher.
+    The evidence of a hit is that of its best chunk, its score that of its best unit, or those of a hit behind it if higher.
     """
-    own = [max((judged[unit.chunk] for unit in one.units), key=lambda score: score.whole) for one in passages]
-    shown = [round(score, _DIGITS) for score in scores.lift([score.whole for score in own], kind)]
-    hits = [_to_hit(*each) for each in zip(passages, own, shown, strict=True)][: query.max_results]
-    return [hit for hit in hits if hit.score >= query.min_score]
+    own = [max((judgement.scores[unit.chunk] for unit in one.units), key=lambda score: score.whole) for one in passages]
+    sure = []
+    for one in passages:
+        units = [(counts.firsts[unit.chunk] + unit.index, unit.chunk) for unit in one.units]
+        holding = [unit for unit in units if counts.counts[unit[0]]]
+        sure.append(max(judgement.show(*unit) for unit in holding or units))
+    evidence = scores.lift([score.whole for score in own], kind)
+    hits = [_to_hit(*each) for each in zip(passages, own, evidence, scores.lift(sure, kind), strict=True)]
+    return [hit for hit in hits[: query.max_results] if hit.compared >= query.min_score]
 
 
-def _to_hit(passage: Passage, best: Score, shown: float) -> Hit:
+def _to_hit(passage: Passage, best: Score, evidence: float, shown: float) -> Hit:
     """Turn a passage into a hit.
 
     Args:
         passage: The passage.
         best: The score of its best chunk.
-        shown: The score of the hit.
+        evidence: That of the hit.
+        shown: Its score.
     """
     return Hit(
         path=passage.units[0].path,
         source=passage.units[0].source,
         start_line=passage.first_line,
         end_line=passage.last_line,
-        score=shown,
+        score=round(shown, _DIGITS),
+        evidence=round(evidence, _DIGITS),
         vector_score=None if best.vector is None else round(best.vector, _DIGITS),
         text_score=None if best.text is None else round(best.text, _DIGITS),
         snippet=passage.snippet,

@@ -49,6 +49,9 @@ CJK_EXPONENT = 0.61  # as a share, of pairs of characters: a question has twice 
 FUNCTIONAL_SHARE = 0.3  # of the weight of another pair, for one of function characters
 CHARACTER_SHARE = 0.3  # of the weight of a word, for a single character of a statement where units are ranked
 CHARACTER_EVIDENCE = 0.1  # of the evidence, beside the words: the characters of a statement that one unit holds
+# Letters a token, below which a table spells words: .8 to 1 in Greek, Hebrew, Arabic and Thai, 1.3 in Vietnamese, 2 and more in
+# Turkish, Polish, Finnish and Russian, 3.6 in English.
+SPELT_LETTERS = 1.6
 TABLE_SHARE = 0.05  # of what cosines of a table of tokens say about CJK: it spells most ideographs in bytes
 TABLE_TOKEN_SHARE = 0.3  # of what its tokens say about CJK, those that spell left out
 TABLE_CONE = 0.58  # of such a table in CJK: those bytes stand in every text

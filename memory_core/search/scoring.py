@@ -12,10 +12,11 @@ from memory_core.embeddings.protocols import Calibrated
 from memory_core.embeddings.vectors import DEFAULT_CALIBRATION, calibrate
 from memory_core.search import scores
 from memory_core.search.candidates import Candidate, TermCounts
+from memory_core.search.confidence import BY_KEYWORD, WITH_TABLE, Confidence
 from memory_core.search.question import Question
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import IndexedChunk, ServingSpace
-from memory_core.text.terms import find_cjk_share
+from memory_core.text.terms import find_cjk_share, is_cjk
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,6 +67,7 @@ class Judgement:
         cosines: Of the best window of every candidate; empty without vectors.
         window_shares, token_shares: What was added for every unit; empty without vectors.
         period_bonus: What was added for units of the period that the question names.
+        confidence: Tells how surely units answer; None where meaning alone counts.
     """
 
     ranks: list[float]
@@ -75,6 +77,12 @@ class Judgement:
     window_shares: Sequence[float] = ()
     token_shares: Sequence[float] = ()
     period_bonus: float = 0.0
+    confidence: Confidence | None = None
+
+    def show(self, unit: int, chunk: int) -> float:
+        """Return the score of a hit of one unit, by its number and that of its chunk."""
+        evidence = self.scores[chunk].whole
+        return evidence if self.confidence is None else self.confidence.show(unit, evidence)
 
 
 def choose_calibration(serving: ServingSpace, provider: EmbeddingProvider) -> Calibration:
@@ -100,12 +108,13 @@ def judge(
         weights: Of the two sides.
         vectors: None judges by keyword alone.
     """
-    text_ranks = _rank_by_text(question, candidates, counts, weights)
+    others = find_other_speakers(question, candidates, counts.units)
+    text_ranks = _rank_by_text(question, candidates, counts, weights, others)
     dated = [question.is_dated(candidates[number].chunk) for number, _ in counts.units]
     covered = [scores.coverage(question.weights, held) for held in counts.found]
     if question.characters:
-        others = len(question.words) + len(question.phrases)
-        held = counts.best_shares([0.0] * others + question.rarities[others:])
+        before = len(question.words) + len(question.phrases)
+        held = counts.best_shares([0.0] * before + question.rarities[before:])
         covered = [share + scores.CHARACTER_EVIDENCE * single for share, single in zip(covered, held, strict=True)]
     least = [scores.IDENTIFIED * identified for identified in counts.identified]
     texts = [
@@ -114,19 +123,21 @@ def judge(
     ]
     if vectors is None or not candidates:
         ranks, bonus = _prefer_period(question, text_ranks, dated)
-        judged = [Score(text, None, text) for text in texts]
-        return Judgement(ranks=ranks, scores=judged, text_ranks=text_ranks, period_bonus=bonus)
+        points = None if question.cjk else BY_KEYWORD
+        return Judgement(
+            ranks=ranks, scores=[Score(text, None, text) for text in texts], text_ranks=text_ranks, period_bonus=bonus,
+            confidence=Confidence(question, candidates, counts, others, points=points),
+        )  # fmt: skip
     from memory_core.search import similarity
 
     chunks = [candidate.chunk for candidate in candidates]
     cosines = similarity.compare_windows(reader, vectors.space_id, vectors.vector, chunks)
-    tokens, (window_share, token_share) = None, scores.WITHOUT_TOKENS
-    if weights.vector:
-        tokens, (window_share, token_share) = _compare_tokens(reader, question, chunks, vectors)
+    by_token = _compare_tokens(reader, question, chunks, vectors) if weights.vector else _ByToken()
+    window_share, token_share = by_token.shares
     window_share *= weights.vector * weigh_vectors(question, vectors)
     token_share *= weights.vector * _weigh_tokens(question, vectors)
     near = scores.spread(cosines.units)
-    alike = scores.scale(tokens or [0.0] * len(near))
+    alike = scores.scale(by_token.units or [0.0] * len(near))
     window_shares = [window_share * window for window in near]
     token_shares = [token_share * token for token in alike]
     ranks = [sum(parts) for parts in zip(text_ranks, window_shares, token_shares, strict=True)]
@@ -149,9 +160,16 @@ def judge(
         by_meaning = _doubt_ideographs(question, chunks, by_meaning)
     evidence = [share + share_by_meaning * value for share, value in zip(covered, by_meaning, strict=True)]
     whole = [max(scores.score(each, question.exponent), floor) for each, floor in zip(evidence, least, strict=True)]
+
+    def score_window(unit: int) -> float:
+        return share_by_meaning * scores.vector_score(cosines.units[unit], worth, unknown_words=unknown)
+
+    points = WITH_TABLE if vectors.table is not None and not question.cjk else None
+    confidence = Confidence(question, candidates, counts, others, score_window, by_token.words, points)
     return Judgement(
         ranks=ranks, scores=[Score(*parts) for parts in zip(whole, near, texts, strict=True)], text_ranks=text_ranks,
         cosines=cosines.chunks, window_shares=window_shares, token_shares=token_shares, period_bonus=bonus,
+        confidence=confidence,
     )  # fmt: skip
 
 
@@ -167,13 +185,16 @@ def _prefer_period(
 
 
 def _rank_by_text(
-    question: Question, candidates: Sequence[Candidate], counts: TermCounts, weights: scores.Weights
+    question: Question,
+    candidates: Sequence[Candidate],
+    counts: TermCounts,
+    weights: scores.Weights,
+    others: Sequence[bool],
 ) -> list[float]:
     """For every unit its weighted keyword value, with the bonus of its note's name."""
     own = scores.scale(scores.bm25(counts.counts, counts.lengths, question.rarities))
     chunks = scores.scale(scores.bm25(counts.chunk_counts, counts.chunk_lengths, question.rarities))
     bonus = [scores.NAMED_BONUS * candidate.is_named for candidate in candidates]
-    others = find_other_speakers(question, candidates, counts.units)
     share = scores.UNIT_SHARE
     return [
         bonus[chunk] - scores.OTHER_SPEAKER * other + weights.text * (share * unit + (1 - share) * chunks[chunk])
@@ -181,20 +202,35 @@ def _rank_by_text(
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class _ByToken:
+    """The findings of late interaction.
+
+    Attributes:
+        units: The nearness of every unit; empty without tokens.
+        words: See `Confidence.alike`.
+        shares: The shares of a unit's window, and of its tokens, in its rank.
+    """
+
+    units: Sequence[float] = ()
+    words: NDArray[np.float32] | None = None
+    shares: tuple[float, float] = scores.WITHOUT_TOKENS
+
+
 def _compare_tokens(
     reader: Reader, question: Question, chunks: Sequence[IndexedChunk], vectors: VectorQuery
-) -> tuple[list[float] | None, tuple[float, float]]:
-    """Return the nearness of every unit by its tokens, None without tokens; and the shares of its window and of that."""
+) -> _ByToken:
     from memory_core.search import similarity
 
     if vectors.table is not None:
-        nearness, shares = similarity.compare_table(vectors.table, question, chunks), scores.WITH_TABLE
+        found = similarity.compare_table(vectors.table, question, chunks)
+        if found is not None:
+            return _ByToken(found.units, similarity.share_alike(found.words, question.weights), scores.WITH_TABLE)
     elif vectors.tokens is not None:
-        nearness = similarity.compare_tokens(reader, vectors.space_id, vectors.tokens, question, chunks)
-        shares = scores.WITH_CONTEXT
-    else:
-        nearness = None
-    return (nearness, shares) if nearness else (None, scores.WITHOUT_TOKENS)
+        units = similarity.compare_tokens(reader, vectors.space_id, vectors.tokens, question, chunks)
+        if units is not None:
+            return _ByToken(units, shares=scores.WITH_CONTEXT)
+    return _ByToken()
 
 
 def _doubt_ideographs(question: Question, chunks: Sequence[IndexedChunk], values: Sequence[float]) -> list[float]:
@@ -214,21 +250,33 @@ def _doubt_ideographs(question: Question, chunks: Sequence[IndexedChunk], values
 def weigh_vectors(question: Question, vectors: VectorQuery) -> float:
     """Return what cosines count for this question, 0..1.
 
-    A table of tokens knows few ideographs. It spells the others in bytes, which all CJK texts share.
+    A table of tokens knows few ideographs, and few words of some alphabets. It spells the others in bytes or letters, which
+    all texts of a script share.
     """
-    return 1.0 if vectors.table is None else 1.0 - (1.0 - scores.TABLE_SHARE) * question.cjk
+    return 1.0 - (1.0 - scores.TABLE_SHARE) * _find_spelt(question, vectors.table)
 
 
 def _weigh_tokens(question: Question, vectors: VectorQuery) -> float:
     """Return what late interaction counts for this question, 0..1: with a table, in CJK, it knows half of the characters."""
-    return 1.0 if vectors.table is None else 1.0 - (1.0 - scores.TABLE_TOKEN_SHARE) * question.cjk
+    return 1.0 - (1.0 - scores.TABLE_TOKEN_SHARE) * _find_spelt(question, vectors.table)
 
 
 def _choose_worth(question: Question, vectors: VectorQuery) -> Calibration:
-    """Return the worth of cosines for this question: with a table, those of CJK texts are all near each other."""
+    """Return the worth of cosines for this question: with a table, those of texts that it spells are all near each other."""
     if vectors.table is None:
         return vectors.calibration
-    return calibrate(scores.TABLE_CONE * question.cjk, WINDOWS * question.chunks)
+    return calibrate(scores.TABLE_CONE * _find_spelt(question, vectors.table), WINDOWS * question.chunks)
+
+
+def _find_spelt(question: Question, table: TokenModel | None) -> float:
+    """Return the share of a question that a table spells in bytes or letters, 0..1; 0 without a table."""
+    if table is None or question.text.isascii():
+        return 0.0
+    words = [word.text for word in question.words if not (word.text.isdigit() or is_cjk(word.text))]
+    letters, tokens = sum(map(len, words)), sum(map(len, table.token_ids(words)))
+    others = len(_OTHER_ALPHABET.findall("".join(words))) / letters if letters else 0.0
+    spelt = 1.0 if letters < scores.SPELT_LETTERS * tokens else others
+    return question.cjk + (1.0 - question.cjk) * spelt
 
 
 def _are_words_unknown(question: Question, table: TokenModel | None) -> bool:
@@ -245,6 +293,8 @@ def _are_words_unknown(question: Question, table: TokenModel | None) -> bool:
     words = [word.text for word in question.words]
     return table is None or sum(map(len, table.token_ids(words))) > scores.SPELT_TOKENS * len(words)
 
+
+_OTHER_ALPHABET = re.compile("[\u0370-\u1dff\u1f00-\u1fff]")  # from Greek on, but for what is added to Latin
 
 MAX_LABEL = 48  # characters of a line within which its label ends
 _LABEL = re.compile(r"[\s>*+_-]{0,8}([^\W\d_][\w.' -]{0,40})\*{0,2}:")

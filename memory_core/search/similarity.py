@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 END_OF_UNIT = 0xFFFF  # behind the token ids of each unit; no model in use has so large a vocabulary
 AROUND = 0.25  # of a unit's late interaction is its chunk's; without it R4000 of all conversations merged is .009 less
 AROUND_IN_CONTEXT = 0.5  # the same for tokens in their context; with .25 documents show .02 less, meetings .03
+ALIKE, SAME = 0.5, 0.9  # similarities of a word to another one that means something else, and the same
 _UNTHREADED = 200_000  # multiplications; OpenBLAS works in one thread up to 262,144 (its interface/gemm.c)
 
 
@@ -54,7 +55,7 @@ def compare_tokens(
         asked: The question by its parts, with tokens.
 
     Returns:
-        As `compare_table`.
+        -1..1 for every unit of the chunks in order; None if the question has no tokens.
     """
     if asked.tokens is None:
         return None
@@ -90,13 +91,26 @@ def _reorder(
     return ordered
 
 
-def compare_table(model: TokenModel, question: Question, chunks: Sequence[IndexedChunk]) -> list[float] | None:
+@dataclass(frozen=True, slots=True)
+class TableNearness:
+    """Late interaction by a table of tokens.
+
+    Attributes:
+        units: -1..1 for every unit of the chunks in order.
+        words: For every unit what each word of the question adds: its share of the question times its similarity, 0..1.
+    """
+
+    units: list[float]
+    words: NDArray[np.float32]
+
+
+def compare_table(model: TokenModel, question: Question, chunks: Sequence[IndexedChunk]) -> TableNearness | None:
     """Late interaction: for every token of the question the most similar token of the unit, weighted mean over the question.
 
     Tokens weigh what their word weighs; vectors are those of the model's table. See ColBERT (Khattab and Zaharia, https://arxiv.org/abs/2004.12832).
 
     Returns:
-        -1..1 for every unit of the chunks in order; None if the question has no tokens.
+        None if the question has no tokens.
     """
     ids = model.token_ids([word.text for word in question.words])
     if not any(ids):
@@ -113,7 +127,23 @@ def compare_table(model: TokenModel, question: Question, chunks: Sequence[Indexe
     similarity[distinct == END_OF_UNIT] = 0  # stands for "nothing here", so that no unit is empty
     ends = np.flatnonzero(flat == END_OF_UNIT)
     starts = np.concatenate(([0], ends[:-1] + 1))
-    return _add_context(np.maximum.reduceat(similarity.take(place, axis=0), starts), chunks, AROUND)
+    best = np.maximum.reduceat(similarity.take(place, axis=0), starts)
+    words = np.zeros((len(best), len(ids)), dtype=np.float32)
+    firsts = accumulate(map(len, ids), initial=0)
+    spelt = [(number, first) for number, (row, first) in enumerate(zip(ids, firsts, strict=False)) if row]
+    words[:, [number for number, _ in spelt]] = np.add.reduceat(best, [first for _, first in spelt], axis=1)
+    return TableNearness(_add_context(best, chunks, AROUND), words)
+
+
+def share_alike(words: NDArray[np.float32], weights: Sequence[float]) -> NDArray[np.float32]:
+    """Return what words count that a unit holds alike, as shares of the question: nothing from `ALIKE` down, all at `SAME`.
+
+    Args:
+        words: See `TableNearness.words`.
+        weights: Of the words.
+    """
+    shares = np.array(weights, dtype=np.float32) / (sum(weights) or 1.0)
+    return np.clip((words - ALIKE * shares) / (SAME - ALIKE), 0, shares)
 
 
 def _add_context(units: NDArray[np.float32], chunks: Sequence[IndexedChunk], share: float) -> list[float]:

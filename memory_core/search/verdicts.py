@@ -81,7 +81,7 @@ def judge_candidate(passage: Examined, query: Query, around: Circumstances) -> V
     """Return the verdict on a passage whose units were ranked."""
     if passage.shown_as is not None:
         return Verdict(stage="shown", cause="shown", reason=f"it is in result {passage.shown_as}")
-    if passage.score is not None and passage.score < query.min_score:
+    if passage.evidence is not None and passage.evidence < query.min_score:
         return _judge_gate(passage, query, around)
     return Verdict(
         stage="packing",
@@ -92,14 +92,14 @@ def judge_candidate(passage: Examined, query: Query, around: Circumstances) -> V
 
 
 def _judge_gate(passage: Examined, query: Query, around: Circumstances) -> Verdict:
-    score = f"its score of {_number(passage.score)} is below the gate of {_number(query.min_score)}"
+    score = f"its evidence of {_number(passage.evidence)} is below the gate of {_number(query.min_score)}"
     special = _find_special(passage, around)
     if special is not None:
         return Verdict(stage="gate", cause=special.cause, reason=f"{score}: {special.reason}", action=special.action)
     parts = [_say_words(passage)]
     if passage.vector_score is not None:
         parts.append(f"by meaning it scores {_number(passage.vector_score)}")
-    gate = int(max(passage.score or 0.0, 0.0) * 100) / 100  # rounded down, so that the passage reaches it
+    gate = int(max(passage.evidence or 0.0, 0.0) * 100) / 100  # rounded down, so that the passage reaches it
     lower = f", or lower the gate: --min-score {gate:.2f} (memorySearch.query.minScore)" if gate else ""
     return Verdict(
         stage="gate", cause="low_score", reason=f"{score}: {', and '.join(parts)}", action=f"ask with its own words{lower}"
@@ -125,8 +125,8 @@ def judge_outsider(passage: Examined, query: Query, around: Circumstances) -> Ve
     ]
     place = f"it ranks {' and '.join(ranks)}" if ranks else "it is not among the best by keyword or by meaning"
     gate = (
-        f"; it would score {_number(passage.score)}, below the gate of {_number(query.min_score)}"
-        if passage.score is not None and passage.score < query.min_score
+        f"; its evidence would be {_number(passage.evidence)}, below the gate of {_number(query.min_score)}"
+        if passage.evidence is not None and passage.evidence < query.min_score
         else ""
     )
     return Verdict(

@@ -116,6 +116,8 @@ def shape_search(result: SearchResult, *, cite_hits: bool, citations: str) -> di
         "warning": result.warning,
         "action": result.action,
     }
+    for each in shaped["results"]:
+        each.pop("evidence", None)
     if cite_hits:
         past = f" (as of {shaped['asOf']['moment']})" if shaped["asOf"] else ""
         for hit, each in zip(result.hits, shaped["results"], strict=True):
@@ -284,7 +286,9 @@ def derive_output(name: str) -> Output:
 
 def _describe_result(name: str) -> Output:
     if name == "memory_search":
-        results = {"type": "array", "items": _derive(Hit, brief=True)}
+        hit = _derive(Hit, brief=True)
+        del hit["properties"]["evidence"]
+        results = {"type": "array", "items": hit}
         always = {"results": results, **_SEARCH}
         return {
             "properties": {**always, "stale": _STALE, "asOf": _derive(AsOf, brief=True), "period": _PERIOD},

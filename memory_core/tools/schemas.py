@@ -44,7 +44,9 @@ SEARCH = make_tool(
         "maxResults": make_optional(
             {"type": "integer", "minimum": 1, "maximum": MOST_RESULTS}, "Number of passages, at most"
         ),
-        "minScore": make_optional({"type": "number", "minimum": 0, "maximum": 1}, "Leave out passages that score less"),
+        "minScore": make_optional(
+            {"type": "number", "minimum": 0, "maximum": 1}, "Leave out passages with less evidence"
+        ),
         "after": make_optional({"type": "string", "format": "date"}, "Only notes of this day or later, YYYY-MM-DD"),
         "before": make_optional({"type": "string", "format": "date"}, "Only notes of this day or earlier, YYYY-MM-DD"),
         "about": make_optional(

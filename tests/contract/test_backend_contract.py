@@ -210,7 +210,7 @@ def test_min_score_holds_for_each_hit(subject: Subject) -> None:
     every = find(backend, "paint the fence", min_score=0.0, max_results=100)
     for threshold in (0.2, 0.5, 0.8):
         kept = find(backend, "paint the fence", min_score=threshold, max_results=100)
-        assert all(hit.score >= threshold for hit in kept.hits)
+        assert all(hit.compared >= threshold for hit in kept.hits)
         assert len(kept.hits) <= len(every.hits)
 
 

@@ -124,7 +124,7 @@ def test_a_heading_amid_a_chunk_is_found_and_stands_above_its_text(index: Index)
     )
     index.sync()
     hit, *_ = found(index, "billing", max_snippet_chars=40)
-    assert (hit.snippet, hit.start_line, hit.score) == ("## Billing\n\n- The deadline is Friday", 7, 1.0)
+    assert (hit.snippet, hit.start_line, hit.evidence) == ("## Billing\n\n- The deadline is Friday", 7, 1.0)
 
 
 def test_the_rest_of_a_chunk_is_no_hit_of_its_own(tmp_path: Path) -> None:

@@ -155,7 +155,9 @@ def test_units_are_compared_as_by_hand_with_the_table_of_the_static_model(index:
         for unit in _texts(chunk)
         for tokens in [model.token_vectors(np.array(model.token_ids([unit])[0], dtype=np.uint16))]
     ]
-    assert compare_table(model, question, found) == pytest.approx(in_context(np.array(own), found, AROUND), abs=1e-5)
+    nearness = compare_table(model, question, found)
+    assert nearness is not None
+    assert nearness.units == pytest.approx(in_context(np.array(own), found, AROUND), abs=1e-5)
     assert len(own) > len(found) > 1
 
 

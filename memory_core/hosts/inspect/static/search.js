@@ -11,7 +11,7 @@ const sentence = (verdict) =>
 
 function drawBars(passage) {
   const bars = make("dl", { className: "bars" });
-  for (const [name, value, kind] of [["score", passage.score, ""], ["words", passage.textScore, "words"], ["meaning", passage.vectorScore, "meaning"]]) {
+  for (const [name, value, kind] of [["score", passage.score, ""], ["evidence", passage.evidence, ""], ["words", passage.textScore, "words"], ["meaning", passage.vectorScore, "meaning"]]) {
     if (value === null || value === undefined) continue;
     const shown = value.toFixed(2);
     const meter = make("meter", { className: kind, min: 0, max: 1, value, ariaLabel: `${name} ${shown}` });

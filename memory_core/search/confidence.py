@@ -1,0 +1,135 @@
+"""The score that a hit shows: how surely a unit answers, apart from the evidence that is compared with `minScore`.
+
+Evidence is that of a chunk: its words may be those of several matters. Here the words count that stand in the unit, above it and
+beside it; words that are near by the model's table of tokens count in part. A question of few words says little of what it means,
+so it is trusted less.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+from memory_core.search.candidates import Candidate, TermCounts
+from memory_core.search.question import Question
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# The worth of a word of the question that stands in the headings above a unit, and one or two units away: in it, it is 1.
+ABOVE, BESIDE = 0.9, (0.7, 0.5)
+MEANING = 0.4  # of the cosine of the unit's window, as a score
+# Taken where the question asks for a number and the unit has none, and where the other one of two speakers says it.
+LACKS_NUMBER, OTHER_SPEAKER = 0.1, 0.1
+LACKS_NAME = 0.05  # taken where a word that the question writes with a capital stands neither in the unit nor above it
+# The confidence at which a hit shows .35, .6 and 1, with straight lines between: docs/search.md says what they mean.
+SHOWN = (0.35, 0.6, 1.0)
+Points: TypeAlias = tuple[float, float, float]
+WITH_TABLE: Points = (0.1, 0.5, 1.0)
+BY_KEYWORD: Points = (0.05, 0.38, 1.0)
+
+
+_NUMBER = re.compile(r"\d")
+_WORD = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True)  # without slots, so that what units share is computed once
+class Confidence:
+    """Tells how surely the units of a search answer its question.
+
+    Attributes:
+        question: The question.
+        candidates: Its candidates.
+        counts: Of their terms.
+        others: For every unit, True where the other one of two speakers says it.
+        score_window: The score of the cosine of a unit's window, 0..1, by the unit's number; None without vectors.
+        alike: For every unit what each word of the question counts at least, as a share of the question; None without a table.
+        points: The confidences at which hits show `SHOWN`; None where that was not measured, and they show their evidence.
+    """
+
+    question: Question
+    candidates: Sequence[Candidate]
+    counts: TermCounts
+    others: Sequence[bool]
+    score_window: Callable[[int], float] | None = None
+    alike: NDArray[np.float32] | None = None
+    points: Points | None = BY_KEYWORD
+
+    def support(self, unit: int) -> float:
+        """Return the share of the question that a unit holds, 0..1; words that stand near it count less."""
+        counts, number = self.counts, self.counts.units[unit][0]
+        first, end = counts.firsts[number], counts.firsts[number] + len(self.candidates[number].chunk.units)
+        held: dict[int, float] = {}
+        for distance, worth in ((2, BESIDE[1]), (1, BESIDE[0])):
+            for place in (unit - distance, unit + distance):
+                if first <= place < end:
+                    held.update(dict.fromkeys(counts.counts[place], worth))
+        held.update(dict.fromkeys(counts.above[unit], ABOVE))
+        held.update(dict.fromkeys(counts.counts[unit], 1.0))
+        if self.question.is_dated(self.candidates[number].chunk):
+            held.update(dict.fromkeys(self.question.period_words, 1.0))
+        values = [held.get(word, 0.0) * share for word, share in enumerate(self._shares)]
+        return sum(values if self.alike is None else map(max, values, self.alike[unit].tolist()))
+
+    def measure(self, unit: int) -> float:
+        """Return how surely a unit answers the question; it may be below 0."""
+        number, index = self.counts.units[unit]
+        value = self.support(unit) * len(self._shares) / (len(self._shares) + 1) - OTHER_SPEAKER * self.others[unit]
+        if self.score_window is not None:
+            value += MEANING * self.score_window(unit)
+        held, above = self.counts.counts[unit], self.counts.above[unit]
+        if any(name not in held and name not in above for name in self._names):
+            value -= LACKS_NAME
+        chunk = self.candidates[number].chunk
+        if self._wants_number and not _NUMBER.search(chunk.text, chunk.units[index].start, chunk.units[index].end):
+            value -= LACKS_NUMBER
+        return value
+
+    def show(self, unit: int, evidence: float) -> float:
+        """Return the score of a hit of a unit, 0..1: at least .35 where the evidence of its chunk is, else that evidence."""
+        least, sure, most = self.points or (0.0, 0.0, 0.0)
+        if evidence < SHOWN[0] or self.points is None:
+            return evidence
+        value = self.measure(unit)
+        if value < sure:
+            return SHOWN[0] + max(value - least, 0.0) / (sure - least) * (SHOWN[1] - SHOWN[0])
+        return min(SHOWN[1] + (value - sure) / (most - sure) * (SHOWN[2] - SHOWN[1]), SHOWN[2])
+
+    @cached_property
+    def _shares(self) -> list[float]:
+        """The share of each word in the question."""
+        whole = sum(self.question.weights) or 1.0
+        return [weight / whole for weight in self.question.weights]
+
+    @cached_property
+    def _names(self) -> list[int]:
+        """The numbers of the words that the question writes with a capital, though no sentence begins with them."""
+        text = self.question.text
+        capitals = {
+            found[0].lower()
+            for found in _WORD.finditer(text)
+            if found[0][0].isupper() and text[: found.start()].rstrip()[-1:] not in {"", ".", "?", "!"}
+        }
+        return [number for number, word in enumerate(self.question.words) if word.text in capitals]
+
+    @cached_property
+    def _wants_number(self) -> bool:
+        return _asks_for_number().search(self.question.text) is not None
+
+
+@cache
+def _asks_for_number() -> re.Pattern[str]:
+    """Return the pattern of questions for a number: "how many", "how tall"; not of those that name one, as "what price"."""
+    return re.compile(
+        r"""\b(?:
+          how\ (?:many|much|old|often|long|high|tall|big|large|heavy|far|wide|broad|deep|thick|late|early|fast|warm|hot|cold)
+        | wieviele? | wie\ (?:viele?|alt|oft|lange?|hoch|groß|schwer|weit|breit|tief|teuer|spät|schnell|warm|kalt|heiß)
+        | combien | cuánt[oa]s? | quant[oaie]s? | hoeveel
+        | hoe\ (?:oud|vaak|lang|hoog|groot|zwaar|ver|breed|diep|duur|laat|snel|warm|koud) | сколько
+        )\b""",
+        re.VERBOSE | re.IGNORECASE,
+    )

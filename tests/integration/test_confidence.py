@@ -1,0 +1,123 @@
+"""The score that a hit shows: how surely it answers, apart from the evidence that is compared with `minScore`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memory_core
+from memory_core.plugin.memory import Memory
+from memory_core.search.confidence import SHOWN, _asks_for_number
+
+NOTES = {
+    "memory/people.md": "# People\n\n## Marta\n- plays the cello\n- shoe size 38\n\n## Martin\n- birthday 4 May\n- plays chess\n",
+    "memory/2026-03-02.md": "The dentist charged 84 euros for the filling.\n\nThe blue kettle is broken.\n",
+    "memory/2026-03-09.md": "Ruth painted the fence green.\n\nThe neighbour's hedge was cut. Ruth said that it took long.\n",
+}
+SURE = SHOWN[1]
+
+
+def open_notes(folder: Path, notes: dict[str, str], provider: str) -> Memory:
+    for path, text in notes.items():
+        (folder / "w" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "w" / path).write_text(text, encoding="utf-8")
+    config = {"agents": {"defaults": {"memorySearch": {"provider": provider}}}}
+    return memory_core.open_memory(config, workspace=folder / "w", state_dir=folder / "s")
+
+
+def search(memory: Memory, question: str, **arguments: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = memory.call_tool("memory_search", {"query": question, **arguments})["results"]
+    return found
+
+
+def best(memory: Memory, question: str) -> float:
+    return max((hit["score"] for hit in search(memory, question)), default=0.0)
+
+
+@pytest.mark.parametrize("provider", ["static", "none"])
+def test_what_answers_is_sure_and_a_near_miss_is_not(tmp_path: Path, provider: str) -> None:
+    with open_notes(tmp_path, NOTES, provider) as memory:
+        assert best(memory, "How much did the dentist charge for the filling?") >= SURE
+        assert best(memory, "Who painted the fence green?") >= SURE
+        for near in ("Which colour does the dentist's car have?", "What did Ruth cook for the dentist?"):
+            assert best(memory, near) < SURE
+
+
+@pytest.mark.parametrize("provider", ["static", "none"])
+def test_words_in_headings_above_count_and_those_of_a_former_heading_do_not(tmp_path: Path, provider: str) -> None:
+    with open_notes(tmp_path, NOTES, provider) as memory:
+        assert best(memory, "What is the shoe size of Marta?") > best(memory, "What is the shoe size of Martin?")
+
+
+def test_a_line_without_a_number_does_not_tell_how_much(tmp_path: Path) -> None:
+    notes = {"memory/2026-03-02.md": "The boiler repair was long and costly.\n"}
+    with open_notes(tmp_path / "without", notes, "none") as memory:
+        without = best(memory, "How long was the costly boiler repair?")
+    notes = {"memory/2026-03-02.md": "The boiler repair was 3 h long and costly.\n"}
+    with open_notes(tmp_path / "with", notes, "none") as memory:
+        assert best(memory, "How long was the costly boiler repair?") > without
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many pets?", "how tall is it", "Wie viele Tiere?", "Wie alt ist er?", "Combien de temps ?", "¿Cuántos años?",
+        "Quanto costa?", "Quantas vezes?", "Hoeveel kost het?", "Hoe laat is het?", "Сколько лет?",
+    ],
+)  # fmt: skip
+def test_questions_for_a_number_are_told(question: str) -> None:
+    assert _asks_for_number().search(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["How do I start?", "how was it", "Wie heißt er?", "Wie geht es?", "Hoe heet hij?", "Show many", "how to"],
+)
+def test_other_questions_are_not(question: str) -> None:
+    assert not _asks_for_number().search(question)
+
+
+def test_min_score_asks_for_evidence_which_explain_tells_beside_the_score(tmp_path: Path) -> None:
+    with open_notes(tmp_path, NOTES, "static") as memory:
+        question = "What did Ruth cook for the dentist?"
+        passages = memory.explain(question).passages
+        shown = [passage for passage in passages if passage.shown_as == 1]
+        assert shown[0].evidence is not None
+        assert shown[0].score is not None
+        assert shown[0].score < SURE < shown[0].evidence
+        [hit, *_] = search(memory, question, minScore=shown[0].evidence)
+        assert hit["score"] < shown[0].evidence
+        assert "evidence" not in hit
+        assert all(passage.score == passage.evidence for passage in passages if (passage.evidence or 0.0) < SHOWN[0])
+
+
+def test_cjk_and_searches_by_vectors_alone_show_their_evidence(tmp_path: Path) -> None:
+    notes = {"memory/2026-03-02.md": "牙医的预约是星期二十点。\n\n网络密码在抽屉里。\n", **NOTES}
+    with open_notes(tmp_path, notes, "static") as memory:
+        passages = memory.explain("牙医的预约是什么时候？").passages
+        assert [passage.score for passage in passages] == [passage.evidence for passage in passages]
+    config = {"agents": {"defaults": {"memorySearch": {"provider": "static", "query": {"hybrid": {"enabled": False}}}}}}
+    with memory_core.open_memory(config, workspace=tmp_path / "w", state_dir=tmp_path / "s") as memory:
+        passages = memory.explain("Who painted the fence green?").passages
+        assert [passage.score for passage in passages] == [passage.evidence for passage in passages]
+
+
+ALPHABETS = {
+    "Greek": ("Το ποδήλατο είναι στο υπόγειο.", "Ποιος έγραψε την Οδύσσεια;"),
+    "Cyrillic": ("Велосипед стоит в подвале.", "Кто написал роман об Анне Карениной?"),
+    "Hebrew": ("האופניים במרתף.", "מי כתב את ספר תהילים?"),
+    "Arabic": ("الدراجة في القبو.", "من كتب ألف ليلة وليلة؟"),
+    "Thai": ("จักรยานอยู่ในห้องใต้ดิน", "ใครแต่งพระอภัยมณี"),
+}
+
+
+@pytest.mark.parametrize("alphabet", ALPHABETS)
+def test_spelling_alike_in_letters_or_bytes_is_no_meaning(tmp_path: Path, alphabet: str) -> None:
+    text, question = ALPHABETS[alphabet]
+    with open_notes(tmp_path, {"memory/2026-03-02.md": f"{text}\n"}, "static") as memory:
+        assert search(memory, question) == []
+        word = max(re.findall(r"\w+", text), key=len)
+        assert search(memory, word)
