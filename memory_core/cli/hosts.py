@@ -16,6 +16,7 @@ from memory_core.cli.app import Options, argument, command, open_memory, open_so
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.hosts import hooks, reference
+from memory_core.hosts.events import HOSTS, read_event
 from memory_core.hosts.hooks import CopySlot, is_saving
 from memory_core.hosts.install import changes, programs
 from memory_core.hosts.mcp import serve
@@ -160,29 +161,29 @@ def diagnose_hosts() -> list[Finding]:
     "host",
     required=False,
     default="claude-code",
-    type=click.Choice(list(programs.HOOKED)),
+    type=click.Choice(list(HOSTS)),
     metavar="[HOST]",
-    help=f"whose hook it is: {', '.join(programs.HOOKED)} (claude-code)",
+    help=f"whose hook it is: {', '.join(HOSTS)} (claude-code)",
 )
 def hook(options: Options, *, host: str) -> int:
     """Answer a hook of another host, whose event is read from standard input."""
     hooks.prepare_process()
     try:
+        event = read_event(host, sys.stdin)
+        if is_saving():
+            return 0
         source = open_source(options)  # which reads the file once
         with Memory(source, agent=options.agent) as memory:
             memory.check()  # raises for a wrong configuration, which a slot would only log
             config = memory.config()
-        shown = config.state_dir / "memory-core" / f"{config.agent}.shown"
-        with closing(MemorySlot(source)) as slot:
-            hooks.answer_hook(
-                sys.stdin,
-                sys.stdout,
-                slot,
-                options.agent,
-                copying=programs.HOOKED[host],
-                shown=shown,
-                index=lambda: _start_index(options),
-            )
+        kept = hooks.keep_turns(event, config)
+        if kept or event.kind == "end":
+            _start_index(options)
+        if event.kind in ("start", "prompt", "compact"):
+            shown = config.state_dir / "memory-core" / f"{config.agent}.shown"
+            copying = programs.PROGRAMS[host].copying if host in programs.PROGRAMS else None
+            with closing(MemorySlot(source)) as slot:
+                hooks.answer_hook(event, sys.stdout, slot, options.agent, copying=copying, shown=shown)
     except MemoryCoreError as error:
         output.complain(str(error), error.action)
         return 1  # to the hosts, 2 means that the prompt or the compaction is forbidden
@@ -190,8 +191,8 @@ def hook(options: Options, *, host: str) -> int:
 
 
 def _start_index(options: Options) -> None:
-    """Index in a process of its own: Claude Code ends what a session's end starts after 1.5 s. `doctor` tells if it failed."""
-    command_line = programs.find_start(list_options(options)).write("index")
+    """Index in a process of its own, which the host does not wait for. `doctor` tells if it failed."""
+    command_line = programs.find_start(list_options(options)).write("index", "--behind")
     nothing = subprocess.DEVNULL
     subprocess.Popen(command_line, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)  # noqa: S603  # memory-core itself
 

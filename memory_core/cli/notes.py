@@ -17,6 +17,7 @@ from memory_core.cli import app, output
 from memory_core.cli.app import Options, argument, command, open_notes, with_sources
 from memory_core.errors import InvalidArgument, MemoryOff
 from memory_core.records import Finding, ProgressCallback, SyncReport, to_json
+from memory_core.sources.journal import Journal
 from memory_core.tools.arguments import read_citation
 
 if TYPE_CHECKING:
@@ -97,14 +98,38 @@ def _read_input() -> str:
 
 @command("index")
 @click.option("--force", is_flag=True, help="rebuild the whole index")
+@click.option(
+    "--behind",
+    is_flag=True,
+    help="as hooks of hosts start it: ends if one runs already, and goes on while turns come in",
+)
 @with_sources
-def index(options: Options, *, force: bool) -> None:
+def index(options: Options, *, force: bool, behind: bool) -> None:
     """Index what has changed in the notes; `reindex` is another name for it."""
     with open_notes(options) as memory, output.show_progress() as progress:
+        if behind:
+            _index_behind(memory)
+            return
         report = sync_notes(memory, force=force, progress=progress)
         output.print_record(report, output.print_report, as_json=options.json)
         if not report.files:
             app.explain_empty(memory)
+
+
+def _index_behind(memory: Memory) -> None:
+    """Index until nothing is new in the journal, unless another process does so."""
+    config = memory.config()
+    journal = Journal(config.journal_dir)
+    lock = config.journal_dir.with_suffix(".behind.lock")
+    while True:
+        seen = journal.take_stamp()
+        try:
+            with locked(lock, timeout_seconds=0.0):
+                sync_notes(memory, force=False, progress=None)
+        except TimeoutError:
+            return
+        if journal.take_stamp() == seen:  # else hooks have started nobody for it, since the lock was held
+            return
 
 
 @command("watch")

@@ -123,6 +123,17 @@ class AgentConfig:
         """The folder in which the host keeps this agent's session logs and `sessions.json`."""
         return self.state_dir / "agents" / self.agent / "sessions"
 
+    @property
+    def journal_dir(self) -> Path:
+        """The folder of this agent's journal of turns; no other agent has the same."""
+        return self.state_dir / "memory-core" / f"{self.agent}.journal"
+
+    @property
+    def session_folders(self) -> tuple[Path, ...]:
+        """The folders of the session logs that are indexed, below the state folder; none if no sessions are a source."""
+        logs = (self.sessions_dir,) if "sessions" in self.search.sources else ()
+        return (*logs, self.journal_dir) if self.search.items.capture.journal else logs
+
 
 def explain_off(config: AgentConfig) -> MemoryOff | None:
     """Return why memory is off for an agent, and how it is switched on; None when it is on."""

@@ -274,6 +274,10 @@ class Capture(Section):
     enabled: bool = setting(False, "Learn items from the turns of main private sessions.")
     max_tokens: int = setting(4000, "Tokens that are read at once, at most; more are read earlier.", ge=200, le=100_000)
     use_model: bool = setting(True, "Let the host's model find the facts, where the host offers it; else rules do.")
+    journal: bool = setting(
+        False, "Keep what is said in main private sessions, without secrets, and find it as earlier conversations."
+    )
+    retention_days: float = setting(90, "Days after which what was said leaves the journal.", gt=0)
     notes: bool = setting(
         False, "Write what is learned into the daily note, where edited and deleted lines change the items."
     )

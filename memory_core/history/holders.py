@@ -33,15 +33,14 @@ def find_holders(config: AgentConfig, text: str) -> Iterator[str]:
         else:
             if found is not None:
                 yield f"{note.path}#L{found} holds the text"
-    if session_logs.SOURCE in config.search.sources:
-        for log in session_logs.list_sessions(config).files:
-            try:
-                held = wording.stands_in(session_logs.read_session(log).text)
-            except FileUnreadable as error:
-                yield str(error)
-            else:
-                if held:
-                    yield f"the session log {log.path} holds the text"
+    for log in session_logs.list_sessions(config).files:
+        try:
+            held = wording.stands_in(session_logs.read_session(log).text)
+        except FileUnreadable as error:
+            yield str(error)
+        else:
+            if held:
+                yield f"the session log {log.path} holds the text"
 
 
 def _find_line(wording: Wording, text: str) -> int | None:

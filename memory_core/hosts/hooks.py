@@ -23,10 +23,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import IO, TYPE_CHECKING, Any
 
+from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SLOT_ID
-from memory_core.errors import InvalidArgument
+from memory_core.errors import MemoryCoreError
+from memory_core.hosts.events import Event
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
+from memory_core.sources.journal import Journal, JournalSession
 from memory_core.tools.shown import Shown
 
 if TYPE_CHECKING:
@@ -47,57 +50,58 @@ PREFIX = "memory-core-saving-"  # of the name of a folder for one turn
 LEFT_SECONDS = 3600.0  # after which a folder is of a hook that was killed
 NO_LIMIT = 1_000_000_000  # tokens: a copy that compacts itself first could save only what the summary has kept
 
-Event = Mapping[str, Any]
+START_SECONDS = 0.3  # that a session's start waits for what was missed in others
 
 
 def answer_hook(
-    given: IO[str],
-    said: IO[str],
-    slot: MemorySlot,
-    agent: str,
-    *,
-    copying: Copying,
-    shown: Path,
-    index: Callable[[], object],
+    event: Event, said: IO[str], slot: MemorySlot, agent: str, *, copying: Copying | None, shown: Path
 ) -> None:
-    """Read one event, and write the answer to it; nothing if there is nothing to say.
+    """Write the answer to an event that has one; nothing if there is nothing to say.
 
     Args:
-        given: The event, as JSON.
+        event: The event.
         said: Takes the answer, as JSON.
         slot: The memory.
         agent: The id of its agent.
-        copying: The way to copy a session of the host.
+        copying: The way to copy a session of the host; None if it has no event before a compaction.
         shown: The folder in which hooks remember what each session has been shown.
-        index: Starts to index what has changed in the notes, at the end of a session.
-
-    Raises:
-        InvalidArgument: The input is no event.
     """
-    event: Any
-    try:
-        event = json.loads(given.read().removeprefix("\ufeff"), strict=False)
-    except ValueError as error:
-        event = error
-    if not isinstance(event, dict) or not isinstance(event.get("hook_event_name"), str):
-        raise InvalidArgument("standard input", "expected the event of a hook, which is a JSON object")
-    if is_saving():
-        return
-    name, session = event["hook_event_name"], str(event.get("session_id") or "main")
-    context, known = CallContext.local(session, agent=agent), Shown(shown)
+    context, known = CallContext.local(event.session, agent=agent), Shown(shown)
     answer: dict[str, Any] = {}
-    if name == "SessionEnd":
-        index()
-    elif name == "PreCompact":
-        known.forget(session)
+    if event.kind == "compact" and copying is not None:
+        known.forget(event.session)
         if failure := save_notes(copying, event, slot, context):  # the compaction goes on whatever happens
             answer = {"systemMessage": f"memory-core: no notes were saved before this compaction: {failure}"}
-    elif name in ("SessionStart", "UserPromptSubmit"):
-        show = _show_notes if name == "SessionStart" else _recall
+    elif event.kind in ("start", "prompt"):
+        show = _show_notes if event.kind == "start" else _recall
         if text := show(event, slot, context, known):
-            answer = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}}
+            answer = {"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}}
     if answer:
         said.write(json.dumps(answer, ensure_ascii=False) + "\n")
+
+
+def keep_turns(event: Event, config: AgentConfig) -> bool:
+    """Keep what is new in the session of an event, where the journal is on; what goes wrong is for `doctor` to tell.
+
+    Returns:
+        True if something of it is to be indexed, or still to be read.
+    """
+    journal = Journal(config.journal_dir)
+    if not (config.enabled and config.search.items.capture.journal) or event.kind == "unknown":
+        return False
+    try:
+        session = JournalSession(
+            event.host, event.session, event.cwd, event.find_transcript(), leaves=journal.is_paused
+        )
+        if event.kind == "turn" and event.messages:
+            journal.add(session, event.messages)
+        else:
+            journal.follow(session)
+        if event.kind == "start":
+            journal.catch_up(seconds=START_SECONDS)
+    except (MemoryCoreError, OSError) as error:
+        journal.record_problem(f"session {event.session} of {event.host}: {error}")
+    return event.kind != "prompt"
 
 
 def prepare_process() -> None:
@@ -119,7 +123,7 @@ def _show_notes(_: Event, slot: MemorySlot, context: CallContext, shown: Shown) 
 
 
 def _recall(event: Event, slot: MemorySlot, context: CallContext, shown: Shown) -> str:
-    prompt = str(event.get("prompt") or "")
+    prompt = event.prompt
     if not prompt or prompt.startswith("/"):
         return ""
     end = time.monotonic() + WARM_UP_SECONDS
@@ -167,7 +171,7 @@ class Copying:
 
 def copy_claude_code(program: str, event: Event, turn: FlushTurn, file: Path) -> Copy:
     """Return a fork of a session of Claude Code."""
-    words = [program, "-p", "--resume", str(event.get("session_id")), "--fork-session", "--no-session-persistence"]
+    words = [program, "-p", "--resume", event.session, "--fork-session", "--no-session-persistence"]
     words += ["--max-turns", str(MAX_TURNS), "--permission-mode", "default", "--tools", "", "--allowedTools", APPEND]
     words += ["--append-system-prompt", turn.system_prompt, "--settings", NO_HOOKS]
     if plugin := os.environ.get("CLAUDE_PLUGIN_ROOT"):
@@ -186,7 +190,7 @@ def copy_codex(program: str, event: Event, turn: FlushTurn, file: Path) -> Copy:
         f"{server}.enabled_tools": ["memory_append"],
         f"{server}.env.{SAVING}": str(file),  # Codex hands on to servers what it is told to only
     }
-    words = [program, "exec", "fork", str(event.get("session_id")), "-", "--ephemeral", "--skip-git-repo-check"]
+    words = [program, "exec", "fork", event.session, "-", "--ephemeral", "--skip-git-repo-check"]
     words += ["--disable", "hooks"]
     for key, value in settings.items():
         words += ["-c", f"{key}={json.dumps(value, ensure_ascii=False)}"]  # which is TOML, too
@@ -204,7 +208,7 @@ def copy_opencode(program: str, event: Event, turn: FlushTurn, file: Path) -> Co
         "share": "disabled",
     }
     variables = {SAVING: str(file), "OPENCODE_CONFIG_CONTENT": json.dumps(settings)}
-    return [program, "run", "--session", str(event.get("copy_id"))], _say(turn), variables
+    return [program, "run", "--session", event.copy], _say(turn), variables
 
 
 def _say(turn: FlushTurn) -> str:

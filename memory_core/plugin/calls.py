@@ -20,10 +20,11 @@ from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, StoreError
 from memory_core.history.history import History
 from memory_core.plugin import explaining
-from memory_core.records import CallContext
+from memory_core.records import CallContext, Query, SearchResult
 from memory_core.sources.activity import Action, Activity, append_entry, load_entries
 from memory_core.sources.redaction import redact
 from memory_core.sources.roots import MAKE_IT, find_workspace_problem
+from memory_core.sources.session_logs import SOURCE
 from memory_core.text.dates import parse_instant
 from memory_core.tools import items, results, schemas, scope
 from memory_core.tools.append import APPEND, memory_append
@@ -64,7 +65,8 @@ class ToolCall:
 
 
 def _search(call: ToolCall) -> dict[str, Any]:
-    result = call.selector.search(schemas.read_query(call.arguments, call.config.search.query, today=call.today()))
+    query = schemas.read_query(call.arguments, call.config.search.query, today=call.today())
+    result = search_here(call.selector.search, query, call.config, call.context)
     if problem := find_workspace_problem(call.config.workspace):
         warning = "; ".join(filter(None, (problem, result.warning)))
         result = replace(result, warning=warning, action=MAKE_IT)
@@ -73,9 +75,36 @@ def _search(call: ToolCall) -> dict[str, Any]:
     return results.shape_search(result, cite_hits=scope.cites(citations, call.context), citations=citations)
 
 
+def search_here(
+    search: Callable[[Query], SearchResult], query: Query, config: AgentConfig, context: CallContext
+) -> SearchResult:
+    """Search as a session may: what the journal has kept of main private sessions is found in these only."""
+    if sees_journal(config, context):
+        return search(query)
+    result = search(replace(query, max_results=min(2 * query.max_results, schemas.MOST_RESULTS)))
+    hits = [hit for hit in result.hits if hit.source != SOURCE]
+    return replace(result, hits=tuple(hits[: query.max_results]))
+
+
+def sees_journal(config: AgentConfig, context: CallContext) -> bool:
+    """Return True unless a journal is kept that a session must not see."""
+    return not config.search.items.capture.journal or scope.is_main(context, config.agent)
+
+
+def _refuse_journal(call: ToolCall) -> dict[str, Any] | None:
+    """Return the answer of a tool that would show what main private sessions say, elsewhere; None where it may."""
+    if sees_journal(call.config, call.context):
+        return None
+    return results.shape_denied(
+        f"{call.name} may not be used in this chat while a journal is kept", items.TALK_ELSEWHERE
+    )
+
+
 def _explain(call: ToolCall) -> dict[str, Any]:
     if not call.config.search.query.explain:
         raise InvalidArgument("name", "memory_explain is off; memorySearch.query.explain turns it on")
+    if denied := _refuse_journal(call):
+        return denied
     path = call.arguments.get("path")
     place = None if path is None else explaining.read_place(path, call.arguments.get("line"))
     query = schemas.read_query(call.arguments, call.config.search.query, today=call.today())
@@ -85,6 +114,8 @@ def _explain(call: ToolCall) -> dict[str, Any]:
 def _relate(call: ToolCall) -> dict[str, Any]:
     if not call.config.search.query.related:
         raise InvalidArgument("name", "memory_related is off; memorySearch.query.related turns it on")
+    if denied := _refuse_journal(call):
+        return denied
     found = call.selector.relate(schemas.read_related(call.arguments))
     return results.shape_related(found, cite_places=scope.cites(call.config.memory.citations, call.context))
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
@@ -16,6 +16,8 @@ from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.plugin.calls import record_capture
 from memory_core.plugin.recall import OpenItems
+from memory_core.sources.journal import Journal, JournalSession
+from memory_core.sources.session_logs import SPEAKERS, Said
 from memory_core.text.tokens import estimate_tokens
 from memory_core.threads import start_call
 from memory_core.tools.shown import Shown
@@ -26,6 +28,7 @@ MAX_SESSIONS = 64  # that wait to be read; of more, the one that waits longest i
 KEPT_CHARS = 20_000  # of one message
 CONTEXT_MESSAGES = 4  # that were read before and are given again, so that "no, the blue one" can be understood
 MODEL_SECONDS = 60.0
+CATCH_UP_SECONDS = 60.0  # of one sync for transcripts that the journal has missed something of
 # A session is read after as many turns, or when nobody has said anything for as long: often enough that what was said is
 # there in the next session, and seldom enough that a model is asked for a conversation, not for every message.
 READ_AFTER_TURNS = 5
@@ -96,18 +99,25 @@ class SessionCapture:
         session_key: str | None,
         messages: Sequence[Mapping[str, Any]],
         complete: Complete | AsyncComplete | None,
+        *,
+        host: str = "host",
     ) -> None:
-        """Take the turn that has ended; the caller has checked that this session may be learned from.
+        """Take the turn that has ended, and keep it in the journal; the caller has checked that this session may be learned from.
 
         Args:
             config: The agent's.
             session_key: The session.
             messages: See `find_turn`.
             complete: The host's model; None leaves it to rules.
+            host: The name of the host, for the journal.
 
         Raises:
             InvalidArgument: A message is no object.
         """
+        if config.search.items.capture.journal:
+            _keep_in_journal(config, JournalSession(host, session_key or "main"), find_turn(messages))
+        if not config.search.items.capture.enabled:
+            return
         turn = [_keep(message, config.search.items.capture.max_tokens) for message in find_turn(messages)]
         if not turn:
             return
@@ -221,6 +231,18 @@ class SessionCapture:
                 log.exception("capture: the notes that mirror items are not read")
         return []
 
+    @staticmethod
+    def catch_up(config: AgentConfig) -> None:
+        """Keep what the journal has missed of transcripts, and drop what is too old; what goes wrong is for `doctor` to tell."""
+        capture = config.search.items.capture
+        if capture.journal:
+            journal = Journal(config.journal_dir)
+            try:
+                journal.catch_up(seconds=CATCH_UP_SECONDS)
+                journal.prune(capture.retention_days)
+            except OSError as error:
+                journal.record_problem(str(error))
+
     def _memorize(self, key: str | None, batch: _Waiting, before: list[Message], piece: list[Message]) -> int:
         """Turn some messages into items, and return how many are new."""
         settings, items = batch.config.search.items.capture, self._items.get(batch.config)
@@ -240,6 +262,21 @@ class SessionCapture:
             except (MemoryCoreError, OSError) as error:  # the items are kept, and what comes next can be learned
                 log.warning("capture: what was learned is not in the daily note: %s", error)
         return len(learned.stored)
+
+
+def _keep_in_journal(config: AgentConfig, session: JournalSession, turn: Sequence[Mapping[str, Any]]) -> None:
+    """Keep a turn in the journal; a host does not notice if that fails."""
+    journal = Journal(config.journal_dir)
+    said = []
+    for message in turn:
+        role, text = message.get("role"), join_text(message).strip()
+        if role in SPEAKERS and text and message.get("recalled") is not True:
+            said.append(Said(str(role), text))
+    try:
+        journal.add(replace(session, leaves=journal.is_paused), said)
+    except OSError as error:
+        log.warning("capture: a turn is not in the journal: %s", error)
+        journal.record_problem(f"session {session.key} of {session.host}: {error}")
 
 
 def find_turn(messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:

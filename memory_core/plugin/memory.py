@@ -347,9 +347,10 @@ class Memory:
             MemoryCoreError: A message is no object, or the configuration cannot be used.
         """
         config, context = self._open_config(), check_context(context)
-        wanted = config.search.items.capture.enabled and context.access == "rw" and scope.is_main(context, config.agent)
-        if wanted and self.allows(context, config):
-            self._capture.add(config, context.session_key, messages, complete)
+        capture = config.search.items.capture
+        wanted = capture.enabled or capture.journal
+        if wanted and context.access == "rw" and scope.is_main(context, config.agent) and self.allows(context, config):
+            self._capture.add(config, context.session_key, messages, complete, host=context.channel or "host")
 
     def session_ended(self, session_key: str | None) -> None:
         """Learn now, in the background, from the turns of a session that have not been read yet."""
@@ -498,6 +499,7 @@ class Memory:
         """
         config = self._config_if_on()
         found = self._capture.read_notes(config)
+        self._capture.catch_up(config)
         report = self._selector(config).sync(force=force, progress=progress)
         return replace(report, warnings=(*_warn_of_workspace(config), *found, *report.warnings))
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import MemoryClosed
-from memory_core.plugin.calls import record_recall
+from memory_core.plugin.calls import record_recall, search_here
 from memory_core.records import Access, CallContext, KeySources, Query, SearchResult
+from memory_core.sources.journal import holds_session
 from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.threads import NoAnswer, start_call, wait_for
 from memory_core.tools import prompts, scope
@@ -148,7 +149,13 @@ class SessionRecall:
         key = context.session_key
         shown = self._shown.of(key) | shown_elsewhere
         items = self._items.get(config, context.access)
-        recaller = Recaller(items if main else None, search, items)
+
+        def search_others(query: Query) -> SearchResult:
+            """Search as this session may, and leave out what it says itself."""
+            found = search_here(search, query, config, context)
+            return replace(found, hits=tuple(hit for hit in found.hits if not (key and holds_session(hit.path, key))))
+
+        recaller = Recaller(items if main else None, search_others, items)
         deadline = begun + settings.timeout_ms / 1000
 
         def work() -> Recall:

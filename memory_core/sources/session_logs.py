@@ -1,8 +1,7 @@
 """The agent's session logs: list them, read what was said, without secrets, and tell when one is worth indexing again.
 
-Only regular files `*.jsonl` in the agent's own folder count, `<state dir>/agents/<agent>/sessions`. A log is JSONL.
-Entries have one of two shapes: `{"type": "message", "message": {"role", "content"}}`, as Clawdbot writes it, or plain
-`{"role", "content"}`. Content is a string or a list of parts, of which only text counts.
+Only regular files `*.jsonl` in the agent's own folders count, `<state dir>/agents/<agent>/sessions` and that of the journal.
+A log is JSONL. `parse_said` knows the forms of entries. Content is a string or a list of parts, of which only text counts.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SessionDeltas
@@ -33,6 +32,16 @@ from memory_core.text.messages import SILENT_REPLY, is_silent_reply, replace_sur
 SPEAKERS = {"user": "User", "assistant": "Assistant"}
 
 _TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
+_BY_HOST = frozenset(
+    {"user", "assistant", "response_item"}
+)  # types of entries in which hosts speak in the user's name, too
+_NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary")  # marks of such entries
+_HOST_BLOCK = re.compile(
+    r"<(?P<tag>system-reminder|command-\w+|local-command-\w+|bash-(?:input|stdout|stderr)|task-notification|ide_\w+"
+    r"|environment_context|user_instructions|INSTRUCTIONS|turn_aborted)>.*?(?:</(?P=tag)>|\Z)"
+    r"|\A# AGENTS\.md instructions.*\Z|\A\[Request interrupted by user[^\]]*\]",
+    re.DOTALL,
+)
 # Hosts ask for a flush turn under two contracts; the prompts of both end like this, whatever stands before.
 _FLUSH = re.compile(rf"\breply\s+with\s+(?:exactly\s+)?\W{{0,2}}{SILENT_REPLY}\b", re.IGNORECASE)
 _SAVING = re.compile(r"\bmemor(?:y|ies)\b|\bstore\b", re.IGNORECASE)
@@ -83,6 +92,42 @@ def read_transcript(log: Iterable[bytes]) -> Conversation:
     return Conversation("\n".join(text), tuple(numbers), date)
 
 
+class Said(NamedTuple):
+    """A message of user or assistant.
+
+    Attributes:
+        role: "user" or "assistant".
+        text: Not empty; secrets are in it.
+        at: The time, as ISO 8601; "" if nobody knows.
+        name: The host's id of the message; "" if it has none.
+    """
+
+    role: str
+    text: str
+    at: str = ""
+    name: str = ""
+
+
+def parse_said(line: bytes) -> Said | None:
+    """Parse a line of a transcript, of whichever host; None unless a user or an assistant says something in it.
+
+    The forms are `{"role", "content"}`, plain, as `message` of an entry of the type "message" (Clawdbot), "user" or "assistant"
+    (Claude Code), or as `payload` of one of the type "response_item" (Codex). Of the latter two, what the host itself says in the
+    user's name is left out, and so are sub-agents.
+    """
+    entry = _parse_entry(line)
+    role, text = _parse_message(entry)
+    if not text:
+        return None
+    at, name = entry.get("timestamp"), entry.get("uuid") or entry.get("id")
+    if isinstance(at, (int, float)) and not isinstance(at, bool):
+        try:
+            at = datetime.fromtimestamp(at / 1000, UTC).isoformat()
+        except (ValueError, OverflowError, OSError):
+            at = ""
+    return Said(role, text, at if isinstance(at, str) else "", name if isinstance(name, str) else "")
+
+
 def _parse_entry(line: bytes) -> Mapping[str, Any]:
     """Parse the object on a line; empty if there is none."""
     try:
@@ -95,11 +140,19 @@ def _parse_entry(line: bytes) -> Mapping[str, Any]:
 def _parse_message(entry: Mapping[str, Any]) -> tuple[str, str]:
     """Return the role and the text of an entry; no text unless it is a message of user or assistant."""
     kind, inner = entry.get("type"), entry.get("message")
-    message = inner if kind == "message" and isinstance(inner, dict) else entry if kind in {None, "message"} else {}
+    by_host = kind in _BY_HOST
+    message: Mapping[str, Any] = {}
+    if by_host:
+        inner = entry.get("payload") if kind == "response_item" else inner
+        if isinstance(inner, dict) and not any(map(entry.get, _NOT_SAID)):
+            message = inner
+    else:
+        message = inner if kind == "message" and isinstance(inner, dict) else entry if kind in {None, "message"} else {}
     role = message.get("role")
     if not isinstance(role, str) or role not in SPEAKERS:
         return "", ""
-    return role, _clean(_join_text(message.get("content")))
+    text = _clean(_join_text(message.get("content")))
+    return role, _HOST_BLOCK.sub("", text).strip() if by_host and role == "user" else text
 
 
 def _join_text(content: object) -> str:
@@ -173,25 +226,25 @@ class SessionText(NoteText):
 
 
 def list_sessions(config: AgentConfig) -> Listing:
-    """List the agent's session logs, the last changed first; none unless "sessions" is one of its sources."""
-    if SOURCE not in config.search.sources:
-        return Listing((), ())
-    state = posixpath.realpath(config.state_dir)
-    folder = posixpath.join(state, config.sessions_dir.relative_to(config.state_dir))
-    if posixpath.realpath(folder) != folder:
-        return Listing((), (_failure("", SYMLINK),))
+    """List the agent's session logs, the last changed first; none unless sessions are one of its sources."""
     found: list[MemoryFile] = []
     failures: list[FileFailure] = []
     has_hard_links = False
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
-                    has_hard_links |= _add_log(entry, found, failures) > 1
-    except FileNotFoundError:
-        pass  # no session yet
-    except OSError as error:
-        failures.append(_failure("", describe_os_error(error)))
+    state = posixpath.realpath(config.state_dir)
+    for wanted in config.session_folders:
+        folder = posixpath.join(state, wanted.relative_to(config.state_dir))
+        if posixpath.realpath(folder) != folder:
+            failures.append(_failure("", SYMLINK))
+            continue
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
+                        has_hard_links |= _add_log(entry, found, failures) > 1
+        except FileNotFoundError:
+            pass  # no session yet
+        except OSError as error:
+            failures.append(_failure("", describe_os_error(error)))
     found.sort(key=lambda file: (-file.stamp.mtime_ns, file.path))
     return Listing(tuple(found), tuple(failures), has_hard_links)
 

@@ -149,7 +149,7 @@ def wants_sync(config: AgentConfig, store: Store, session_key: str) -> bool:
         store: The agent's index.
         session_key: The host's name of the session.
     """
-    if session_logs.SOURCE not in config.search.sources:
+    if not config.session_folders:
         return False
     file = session_logs.find_log(config, session_key)
     if file is None:

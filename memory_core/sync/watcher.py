@@ -201,7 +201,7 @@ class Watcher:
         if event.is_directory and paths:
             self._rearm(set() if event.event_type == "created" else set(paths), appeared=event.event_type != "deleted")
         for path in paths:
-            is_log = self._config.sessions_dir in path.parents
+            is_log = any(folder in path.parents for folder in self._config.session_folders)
             suffix = session_logs.SUFFIX if is_log else SUFFIX
             if not (event.is_directory or path in self._paths or path.name.endswith(suffix)):
                 continue
@@ -218,16 +218,14 @@ class Watcher:
     def _list_paths(self) -> frozenset[Path]:
         """Return the files and folders whose changes may concern a note or a session log; they need not exist."""
         paths = {Path(path) for root in find_roots(self._config) for path in (root.configured, root.real)}
-        if session_logs.SOURCE in self._config.search.sources:
-            paths.add(self._config.sessions_dir)
+        paths.update(self._config.session_folders)
         return frozenset(paths)
 
     def _hears_all(self) -> bool:
         """Return True if events tell of every change: those of other machines, and of mounts below a folder, cause none."""
         table = read_mounts(self._mounts)
         roots: list[tuple[str, bool]] = [(root.real, root.is_file) for root in find_roots(self._config)]
-        if session_logs.SOURCE in self._config.search.sources:
-            roots.append((posixpath.realpath(self._config.sessions_dir), False))
+        roots += ((posixpath.realpath(folder), False) for folder in self._config.session_folders)
         for path, is_file in roots:
             mounted = is_mount(path, table) if is_file else find_mount_below(path, table) is not None
             if mounted or not is_local(path, table):

@@ -168,7 +168,8 @@ def adapt(schema: Schema, config: AgentConfig) -> dict[str, Any]:
 
 
 def _describe_sources(config: AgentConfig) -> str:
-    parts = [words for source, words in _SOURCES.items() if source in config.search.sources]
+    sources = {*config.search.sources, *(["sessions"] if config.session_folders else [])}
+    parts = [words for source, words in _SOURCES.items() if source in sources]
     if config.search.extra_paths:
         parts.append("further folders of the user")
     return ", ".join(parts) or NOTES

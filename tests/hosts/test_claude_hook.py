@@ -14,14 +14,16 @@ import pytest
 
 from memory_core.__about__ import __version__
 from memory_core.hosts import hooks
-from memory_core.hosts.hooks import SAVING
-from memory_core.hosts.install.programs import HOOKED
+from memory_core.hosts.events import Event
+from memory_core.hosts.hooks import SAVING, Copying
 from memory_core.text.paragraphs import is_recalled
 from memory_core.tools.shown import FINGERPRINTS, SESSIONS, Shown
 from tests.command import REPOSITORY, Command, Outcome, run
 from tests.hosts.mcp_server import Server
 from tests.waiting import eventually
 
+CLAUDE = Copying("claude", "CLAUDE_PID", hooks.copy_claude_code)
+EVENT = Event(host="claude-code", name="PreCompact", kind="compact", session="s1")
 PLUGIN = REPOSITORY / "memory_core" / "hosts" / "claude_code" / "plugin"
 
 
@@ -265,10 +267,7 @@ def test_a_copy_does_not_outlive_claude_code(monkeypatch: pytest.MonkeyPatch, tm
     from memory_core.records import CallContext
 
     with MemorySlot({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state") as slot:
-        assert (
-            hooks.save_notes(HOOKED["claude-code"], {"session_id": "s1"}, slot, CallContext.local("s1"))
-            == "the host has ended"
-        )
+        assert hooks.save_notes(CLAUDE, EVENT, slot, CallContext.local("s1")) == "the host has ended"
 
 
 def test_what_another_session_appends_meanwhile_is_not_taken_for_a_success(
@@ -284,7 +283,7 @@ def test_what_another_session_appends_meanwhile_is_not_taken_for_a_success(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.chdir(tmp_path)
     with MemorySlot({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state") as slot:
-        failure = hooks.save_notes(HOOKED["claude-code"], {"session_id": "s1"}, slot, CallContext.local("s1"))
+        failure = hooks.save_notes(CLAUDE, EVENT, slot, CallContext.local("s1"))
     assert failure == "the copy of the session ended with status 3: it said nothing"
 
 

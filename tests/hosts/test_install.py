@@ -212,7 +212,7 @@ def test_hooks_that_a_newer_version_needs_are_added(command: Command, home: Path
     path = home / ".codex" / "hooks.json"
     assert command("install", "codex").code == 0
     hooks = json.loads(path.read_text(encoding="utf-8"))["hooks"]
-    assert list(hooks) == ["SessionStart", "UserPromptSubmit", "PreCompact"]
+    assert list(hooks) == ["SessionStart", "UserPromptSubmit", "Stop", "SubagentStop", "PreCompact"]
     path.write_text(json.dumps({"hooks": {"PreCompact": hooks["PreCompact"]}}), encoding="utf-8")
     assert "hooks.json lacks what memory-core needs there" in command("doctor").out
     assert command("install", "codex").code == 0

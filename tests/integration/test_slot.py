@@ -84,6 +84,8 @@ ELSEWHERE = {
     "::test_turns_are_read_when_they_are_long_and_none_is_left_out",
     "memorySearch.items.capture.useModel": "tests/integration/test_turn_ended.py"
     "::test_the_model_finds_the_facts_unless_it_must_not_be_used",
+    "memorySearch.items.capture.journal": "tests/hosts/test_journal.py::test_nothing_is_kept_by_default",
+    "memorySearch.items.capture.retentionDays": "tests/hosts/test_journal.py::test_what_is_too_old_leaves_the_journal",
     "memorySearch.items.capture.notes": "tests/integration/test_mirror.py::test_notes_are_left_alone_by_default",
     "memorySearch.recall.enabled": "tests/integration/test_recall.py"
     "::test_recall_is_off_by_default_and_for_chats_out_of_scope",

@@ -1,10 +1,11 @@
-// memory-core: notes that a message calls to mind are shown beside it, and before opencode compacts a session, a copy of it saves
-// what should last. Written by `memory-core install opencode`.
+// memory-core: notes that a message calls to mind are shown beside it, turns are kept at their end, and before opencode compacts a
+// session, a copy of it saves what should last. Written by `memory-core install opencode`.
 import { spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
 
 const COMMAND = ["memory-core", "hook", "opencode"]
 const RECALL_MILLISECONDS = 10_000
+const KEPT_MESSAGES = 40 // at the end of a session, among which memory-core knows the new ones
 
 // Hand an event to memory-core, and wait until it has been dealt with; returns its answer, and fails where that cannot be.
 const tell = (event, cwd, timeout) =>
@@ -39,6 +40,24 @@ export const MemoryCore = async ({ client, directory }) => {
         if (text) parts.push({ id, sessionID, messageID: message.id, type: "text", text, synthetic: true })
       } catch (error) {
         await complain("no notes were recalled for this message", error)
+      }
+    },
+    event: async ({ event }) => {
+      if (event.type !== "session.idle") return
+      try {
+        const path = { id: event.properties.sessionID }
+        const { data: session } = await client.session.get({ path })
+        if (session.parentID) return // a sub-agent
+        const { data: all } = await client.session.messages({ path })
+        const messages = all.slice(-KEPT_MESSAGES).map(({ info, parts }) => ({
+          id: info.id,
+          role: info.role,
+          time: new Date(info.time.created).toISOString(),
+          text: parts.filter(({ type, synthetic }) => type === "text" && !synthetic).map(({ text }) => text).join("\n"),
+        }))
+        await tell({ hook_event_name: "Stop", session_id: path.id, messages, cwd: directory }, directory)
+      } catch (error) {
+        await complain("a turn was not kept", error)
       }
     },
     "experimental.session.compacting": async ({ sessionID }) => {

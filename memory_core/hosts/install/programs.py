@@ -169,6 +169,8 @@ def _plan_codex(home: Path, start: Start) -> list[Part]:
     hooks = {
         "SessionStart": make("reads the notes", 20, matcher="startup|clear|compact"),
         "UserPromptSubmit": make("recalls", 10),
+        "Stop": make("keeps the turn", 20),
+        "SubagentStop": make("keeps the turn", 20),
         "PreCompact": make("saves what should last", HOOK_SECONDS),
     }
     return [server, Elements(home / "hooks.json", ("hooks",), hooks, f'"statusMessage": "{HOOK_STATUS} ')]
@@ -259,4 +261,3 @@ PROGRAMS: Mapping[str, Program] = {
         serves=False,
     ),
 }
-HOOKED: Mapping[str, Copying] = {name: host.copying for name, host in PROGRAMS.items() if host.copying}

@@ -170,6 +170,8 @@ KEYS = [
     switch("memorySearch.items.capture.enabled", False),
     whole("memorySearch.items.capture.maxTokens", 4000, 200, 100_000),
     switch("memorySearch.items.capture.useModel", True),
+    switch("memorySearch.items.capture.journal", False),
+    number("memorySearch.items.capture.retentionDays", 90, 0, above=True),
     switch("memorySearch.items.capture.notes", False),
     switch("memorySearch.recall.enabled", False),
     whole("memorySearch.recall.timeoutMs", 300, 1, 60_000),

@@ -1,0 +1,146 @@
+"""The events of all hosts that run commands of ours: a table says what each means to us. Unknown ones are ignored."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from memory_core.config.environment import expand_home, find_home
+from memory_core.errors import InvalidArgument, PathRefused
+from memory_core.sources.session_logs import SPEAKERS, Said
+
+Kind = Literal["start", "prompt", "turn", "compact", "end", "unknown"]
+
+# https://code.claude.com/docs/en/hooks
+_CLAUDE_CODE: Mapping[str, Kind] = {
+    "SessionStart": "start",
+    "UserPromptSubmit": "prompt",
+    "Stop": "turn",
+    "SubagentStop": "turn",  # of a sub-agent: its event names the transcript of the session, which is all that is read
+    "PreCompact": "compact",
+    "SessionEnd": "end",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HostEvents:
+    """The events of a host, and the folders of its transcripts.
+
+    Attributes:
+        kinds: By the name of the event, what it means to us.
+        variable: The variable of the environment that names the folder of the host.
+        usual: That folder below the user's home, where the variable is not set.
+        transcripts: The folders in it that hold transcripts of sessions; none if its events bring the messages.
+    """
+
+    kinds: Mapping[str, Kind]
+    variable: str = ""
+    usual: str = ""
+    transcripts: tuple[str, ...] = ()
+
+
+HOSTS: Mapping[str, HostEvents] = {
+    "claude-code": HostEvents(_CLAUDE_CODE, "CLAUDE_CONFIG_DIR", ".claude", ("projects",)),
+    # https://developers.openai.com/codex/hooks
+    "codex": HostEvents(_CLAUDE_CODE, "CODEX_HOME", ".codex", ("sessions", "archived_sessions")),
+    "opencode": HostEvents(_CLAUDE_CODE),  # our own plugin in opencode sends them
+    # https://geminicli.com/docs/hooks: its transcript is no JSONL, but AfterAgent brings the turn
+    "gemini-cli": HostEvents(
+        {"SessionStart": "start", "BeforeAgent": "prompt", "AfterAgent": "turn", "SessionEnd": "end"}
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """An event of a host.
+
+    Attributes:
+        host: Its name in `HOSTS`.
+        name: The name of the event.
+        kind: What it means to us.
+        session: The host's name of the session; "main" if it has none.
+        cwd: The folder of the session; "" if the event does not say.
+        prompt: The message of the user that the event is about; "" if there is none.
+        transcript: The path of the session's transcript, as the event has it; "" if there is none.
+        messages: Those of the turn, where the event brings them.
+        copy: The session that the host has copied for us; "" if none.
+    """
+
+    host: str
+    name: str
+    kind: Kind
+    session: str = "main"
+    cwd: str = ""
+    prompt: str = ""
+    transcript: str = ""
+    messages: tuple[Said, ...] = ()
+    copy: str = ""
+
+    def find_transcript(self) -> str:
+        """Return the real path of the transcript; "" where this host keeps none that we read.
+
+        Raises:
+            PathRefused: It is outside the host's folders.
+        """
+        known = HOSTS[self.host]
+        if not self.transcript or not known.transcripts:
+            return ""
+        named = os.environ.get(known.variable)
+        home = Path(expand_home(named)) if named else Path(find_home(), known.usual)
+        path = Path(expand_home(self.transcript))
+        real = Path(os.path.realpath(path.parent), path.name)  # a link in its place is refused when it is read
+        if path.is_absolute() and any(
+            Path(os.path.realpath(home / name)) in real.parents for name in known.transcripts
+        ):
+            return str(real)
+        raise PathRefused(self.transcript, f"is no transcript below {home}", action="look at the hooks of the host")
+
+
+def read_event(host: str, given: IO[str]) -> Event:
+    """Read an event as a host writes it.
+
+    Args:
+        host: The name of the host in `HOSTS`.
+        given: The event, as JSON.
+
+    Raises:
+        InvalidArgument: The input is no event.
+    """
+    raw: Any
+    try:
+        raw = json.loads(given.read().removeprefix("\ufeff"), strict=False)
+    except (ValueError, RecursionError) as error:
+        raw = error
+    if not isinstance(raw, dict) or not isinstance(raw.get("hook_event_name"), str):
+        raise InvalidArgument("standard input", "expected the event of a hook, which is a JSON object")
+
+    def find(name: str) -> str:
+        value = raw.get(name)
+        return value if isinstance(value, str) else ""
+
+    name = raw["hook_event_name"]
+    return Event(
+        host=host, name=name, kind=HOSTS[host].kinds.get(name, "unknown"), session=find("session_id") or "main",
+        cwd=find("cwd"), prompt=find("prompt"), transcript=find("transcript_path"), copy=find("copy_id"),
+        messages=_read_messages(raw),
+    )  # fmt: skip
+
+
+def _read_messages(raw: Mapping[str, Any]) -> tuple[Said, ...]:
+    """Return the messages that an event brings: in a list of ours, or as the prompt and the response of a turn."""
+    listed = raw.get("messages")
+    if not isinstance(listed, list):
+        texts = {"user": raw.get("prompt"), "assistant": raw.get("prompt_response")}
+        listed = [{"role": role, "text": text} for role, text in texts.items()] if texts["assistant"] else []
+    found = []
+    for each in listed:
+        facts = each if isinstance(each, dict) else {}
+        role, text, at, name = (facts.get(part) or "" for part in ("role", "text", "time", "id"))
+        if role in SPEAKERS and isinstance(text, str) and text.strip():
+            found.append(Said(role, text.strip(), at if isinstance(at, str) else "", str(name)))
+    return tuple(found)

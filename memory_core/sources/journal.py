@@ -1,0 +1,510 @@
+"""The journal of turns: what is said in the main private sessions of an agent, without secrets, kept at the end of every turn.
+
+Each session has a file of JSON lines, named after host and session, which `session_logs` lists and reads. Its lines are:
+
+    {"session", "host", "project", "transcript"}             the session; "leaves" if it is kept out; the last such line counts
+    {"id", "role", "content", "timestamp", "end", "mark"}    a message
+    {"id", "end", "mark"}                                    a message of which nothing is kept
+    {"end", "mark"}                                          how far the host's transcript was read
+
+`id` is a keyed hash by which a message is known in all sessions. `end` counts the bytes of the transcript that were read, and
+`mark` is a keyed hash of the last of them. A line of a message says both: what is read is appended in one write, and whichever
+part of that survives a kill, the next reading goes on behind its last whole line. A transcript that is another one at that place
+was rewritten, and is read from its beginning; messages that are known, as after a fork, are passed over.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, NONBLOCK, locked, replace_file, write_all
+from memory_core.errors import FileUnreadable
+from memory_core.sources.redaction import redact
+from memory_core.sources.roots import describe_os_error, refuse_type
+from memory_core.sources.session_logs import SUFFIX, Said, parse_said
+
+STEP_BYTES = 1 << 20  # of a transcript that are read before they are appended
+LINE_BYTES = 8 << 20  # a longer line holds no message
+PLACE_BYTES = 1 << 16  # without a message, after which the place is kept
+TEXT_CHARS = 100_000  # of one message
+MARK_BYTES = 64
+LOCK_SECONDS = 1.0
+SLACK_NS = 5_000_000_000  # a transcript that changed so long before its file in the journal holds nothing new
+KEY = ".key"  # the name of the file with the key of the hashes
+PAUSE = "MEMORY_CORE_PAUSE"  # the variable of the environment with which a host keeps a session out of the journal
+DAY_SECONDS, PROBLEM_DAYS = 86_400.0, 7
+FORGOTTEN, PAUSED, PRUNED, PROBLEM = "forgotten", "paused", "pruned", "problem"  # files beside those of sessions
+
+_ID = re.compile(rb'"id":"([0-9a-f]{16})"')  # within a text, quotes have a backslash
+_NAME, _NO_NAME = re.compile(r"[\w.-]{1,100}", re.ASCII), re.compile(r"[^\w.-]", re.ASCII)
+_OFF_THE_RECORD = re.compile(r"\boff[ -]the[ -]record\b", re.IGNORECASE)
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+Line = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class JournalSession:
+    """A session, as its host names it.
+
+    Attributes:
+        host: The name of the host, such as "claude-code".
+        key: The host's name of the session.
+        project: The folder that the session is about; "" if nobody knows.
+        transcript: The real path of the file in which the host keeps it; "" if there is none.
+        leaves: Nothing of what is new in it is kept.
+    """
+
+    host: str
+    key: str
+    project: str = ""
+    transcript: str = ""
+    leaves: bool = False
+
+    @property
+    def file_name(self) -> str:
+        """The name of its file in the journal."""
+        return f"{self.host}-{_name_file(self.key)}"
+
+    def to_line(self) -> Line:
+        """Return the line that describes it."""
+        named = {"session": self.key, "host": self.host, "project": self.project, "transcript": self.transcript}
+        return {**named, "leaves": True} if self.leaves else named
+
+
+def holds_session(path: str, key: str) -> bool:
+    """Return True if a session log, as search shows it, is the file of a session in the journal, of whichever host."""
+    return path.endswith(f"-{_name_file(key)}")
+
+
+def _name_file(key: str) -> str:
+    name = (
+        key if _NAME.fullmatch(key) else f"{_NO_NAME.sub('_', key)[:60]}-{_digest(key.encode('utf-8', 'replace'), b'')}"
+    )
+    return name + SUFFIX
+
+
+@dataclass(slots=True)
+class _KeptSession:
+    """The state of a session as its file in the journal tells it.
+
+    Attributes:
+        session: None if the file is new.
+        end, mark: How far the transcript was read.
+        leaves: The turn that goes on is left out.
+        ids: Of its messages.
+        size: Of its whole lines, in bytes.
+    """
+
+    session: JournalSession | None = None
+    end: int = 0
+    mark: str = ""
+    leaves: bool = False
+    ids: set[bytes] = field(default_factory=set)
+    size: int = 0
+
+
+class Journal:
+    """The journal of one agent. The constructor reads and makes nothing. Several processes may use it at once.
+
+    Methods that change something wait for each other, a second at most.
+
+    Args:
+        folder: Its folder; made by the first change.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    # What is kept.
+
+    def follow(self, session: JournalSession, *, max_bytes: int = STEP_BYTES) -> bool:
+        """Keep what is new in the transcript of a session, and remember where it lies, if it exists or not.
+
+        Args:
+            session: The session.
+            max_bytes: About how much of the transcript is read.
+
+        Returns:
+            True if there is more to read.
+
+        Raises:
+            FileUnreadable: The transcript is no regular file, or cannot be read.
+            OSError: The journal cannot be written, or another process holds its lock.
+        """
+        with self._locked() as key:
+            place = self._load(self.folder / session.file_name)
+            lines = [] if place.session == session else [session.to_line()]
+            try:
+                with _open(session.transcript) as stream:
+                    found, more = self._read(stream, place, key, leaves=session.leaves, max_bytes=max_bytes)
+            except FileNotFoundError:  # the host writes it later, or has removed it
+                found, more = [], False
+            self._append(session, place, [*lines, *found])
+            return more
+
+    def add(self, session: JournalSession, messages: Iterable[Said]) -> None:
+        """Keep the messages of a turn, for a host without a transcript. A message that is known by its name is passed over.
+
+        Raises:
+            OSError: The journal cannot be written, or another process holds its lock.
+        """
+        with self._locked() as key:
+            place = self._load(self.folder / session.file_name)
+            lines = [] if place.session == session else [session.to_line()]
+            choose = _Keeper(place, key, leaves=session.leaves)
+            lines += filter(None, map(choose.keep, messages))
+            self._append(session, place, lines)
+
+    def catch_up(self, *, seconds: float) -> bool:
+        """Keep what is new in the transcripts of all sessions, the last changed first; return False if time was too short.
+
+        What cannot be read is passed over.
+
+        Raises:
+            OSError: The journal cannot be written, or another process holds its lock.
+        """
+        until = time.monotonic() + seconds
+        paused = (self.folder / PAUSED).exists()
+        for path in self._list_files():
+            session = _read_session(path)
+            if session is None or not session.transcript:
+                continue
+            session = replace(session, leaves=session.leaves or paused)
+            if time.monotonic() > until:
+                return False
+            with suppress(FileUnreadable, FileNotFoundError):
+                if Path(session.transcript).stat().st_mtime_ns + SLACK_NS < path.stat().st_mtime_ns:
+                    continue
+                began = time.time_ns()
+                while self.follow(session):
+                    if time.monotonic() > until:
+                        return False
+                os.utime(path, ns=(began, began))
+        return True
+
+    def count_unread(self) -> int:
+        """Count the messages that transcripts hold and the journal does not know, in the first part of each that is new."""
+        count = 0
+        for path in self._list_files():
+            place = self._load(path)
+            with suppress(OSError, FileUnreadable):
+                key = (self.folder / KEY).read_bytes()
+                with _open(place.session.transcript if place.session else "") as stream:
+                    lines, _ = self._read(stream, place, key, leaves=True, max_bytes=STEP_BYTES)
+                count += sum("id" in line for line in lines)
+        return count
+
+    # What is left out.
+
+    @property
+    def is_paused(self) -> bool:
+        """True if nothing is to be kept now."""
+        return os.environ.get(PAUSE, "") not in ("", "0") or (self.folder / PAUSED).exists()
+
+    def pause(self, *, on: bool) -> None:
+        """Keep nothing of what is said from now on, or go on.
+
+        Raises:
+            OSError: The journal cannot be written, or another process holds its lock.
+        """
+        with self._locked():
+            if on:
+                replace_file(self.folder / PAUSED, b"")
+            else:
+                (self.folder / PAUSED).unlink(missing_ok=True)
+
+    def list_sessions(self) -> list[JournalSession]:
+        """Return the sessions of the journal, the last changed first."""
+        return [session for path in self._list_files() if (session := _read_session(path)) is not None]
+
+    def forget(self, is_forgotten: Callable[[JournalSession, str, float | None], bool]) -> int:
+        """Remove messages for good, and return their number; keyed hashes remain, by which they are known if they come again.
+
+        Args:
+            is_forgotten: Takes the session, the text and the time of a message, in Unix seconds; None if nobody knows it.
+
+        Raises:
+            OSError: The journal cannot be written, or another process holds its lock.
+        """
+        count = 0
+        with self._locked():
+            for path in self._list_files():
+                data = _read_whole_lines(path)
+                if (session := _find_session(data)) is None:
+                    continue
+                kept: list[Line] = []
+                gone = 0
+                for line in filter(None, map(_parse, data.split(b"\n"))):
+                    if "role" in line and is_forgotten(session, str(line.get("content")), _read_time(line)):
+                        gone += 1
+                        kept.append({name: line[name] for name in ("id", "end", "mark") if name in line})
+                    else:
+                        kept.append(line)
+                count += gone
+                if gone and any("role" in line for line in kept):
+                    _replace(path, kept)
+                elif gone:
+                    self._retire(path, data)
+        return count
+
+    def prune(self, days: float) -> int:
+        """Forget what is older, unless that was done within the last day; return the number of messages.
+
+        Raises:
+            OSError: The journal cannot be written, or another process holds its lock.
+        """
+        mark, now = self.folder / PRUNED, time.time()
+        if not self.folder.exists() or (mark.exists() and 0 <= now - mark.stat().st_mtime < DAY_SECONDS):
+            return 0
+        limit = now - days * DAY_SECONDS
+        count = self.forget(lambda _session, _text, at: at is not None and at < limit)
+        with self._locked():
+            for path in self._list_files():  # of sessions in which nothing was said that is kept
+                if path.stat().st_mtime < limit:
+                    self._retire(path, _read_whole_lines(path))
+            replace_file(mark, b"")
+        return count
+
+    def _retire(self, path: Path, data: bytes) -> None:
+        """Keep the ids of a file alone, and remove it; the lock is held."""
+        with (self.folder / FORGOTTEN).open("ab", buffering=0) as file:
+            write_all(file.fileno(), b"".join(b'{"id":"%b"}\n' % each for each in sorted(set(_ID.findall(data)))))
+        path.unlink()
+
+    # What went wrong.
+
+    def record_problem(self, problem: str) -> None:
+        """Keep a sentence for `doctor`. Where the folder cannot be written, that is what `doctor` tells."""
+        with suppress(OSError), self._locked():
+            at = datetime.now(UTC).isoformat(timespec="seconds")
+            replace_file(self.folder / PROBLEM, f"{at}: {problem}".encode("utf-8", "replace"))
+
+    def find_problem(self) -> str:
+        """Return what went wrong last; "" if nothing did in the last days."""
+        path = self.folder / PROBLEM
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime < PROBLEM_DAYS * DAY_SECONDS:
+                return path.read_text(encoding="utf-8", errors="replace")
+        return ""
+
+    def take_stamp(self) -> tuple[tuple[str, int], ...]:
+        """Return what is another value whenever something was kept or forgotten."""
+        return tuple(sorted((path.name, path.stat().st_size) for path in self._list_files()))
+
+    @contextmanager
+    def _locked(self) -> Iterator[bytes]:
+        """Hold the lock of the journal; yields the key of its hashes."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with locked(self.folder / ".lock", timeout_seconds=LOCK_SECONDS):
+            path = self.folder / KEY
+            try:
+                key = path.read_bytes()
+            except FileNotFoundError:
+                key = os.urandom(32)
+                replace_file(path, key)
+            yield key
+
+    def _list_files(self) -> list[Path]:
+        """Return the files of sessions, the last changed first."""
+        found = []
+        with suppress(FileNotFoundError):
+            found = [(entry.stat().st_mtime_ns, entry.path) for entry in os.scandir(self.folder) if _is_session(entry)]
+        return [Path(path) for _, path in sorted(found, reverse=True)]
+
+    def _load(self, path: Path) -> _KeptSession:
+        data = _read_whole_lines(path)
+        place = _KeptSession(session=_find_session(data), ids=set(_ID.findall(data)), size=len(data))
+        for raw in reversed(data.split(b"\n")):
+            line = _parse(raw)
+            if isinstance(line.get("end"), int) and not place.mark:
+                place.end, place.mark = line["end"], str(line.get("mark"))
+            if "id" in line:
+                place.leaves = "role" not in line
+                break
+        return place
+
+    def _read(
+        self, stream: BinaryIO, place: _KeptSession, key: bytes, *, leaves: bool, max_bytes: int
+    ) -> tuple[list[Line], bool]:
+        """Return the lines for what is new in a transcript, and True if there is more."""
+        size = os.fstat(stream.fileno()).st_size
+        end, tail = place.end, b""
+        if end <= size:
+            stream.seek(max(end - MARK_BYTES, 0))
+            tail = stream.read(min(end, MARK_BYTES))
+        if end > size or (end and _digest(tail, key) != place.mark):
+            stream.seek(0)
+            end, tail, place.leaves = 0, b"", False
+        if not end:  # a new transcript may be a fork of another one
+            for path in (*self._list_files(), self.folder / FORGOTTEN):
+                place.ids.update(_ID.findall(_read_whole_lines(path)))
+        choose = _Keeper(place, key, leaves=leaves)
+        lines: list[Line] = []
+        kept_at = first = end
+        for raw, end in _read_lines(stream, first):
+            tail = (tail + raw)[-MARK_BYTES:]
+            said = parse_said(raw) if b'"user"' in raw or b'"assistant"' in raw else None
+            if said is not None and (line := choose.keep(said, end)):
+                lines.append({**line, "end": end, "mark": _digest(tail, key)})
+                kept_at = end
+            if end - first >= max_bytes:
+                break
+        if end - kept_at >= PLACE_BYTES:
+            lines.append({"end": end, "mark": _digest(tail, key)})
+        return lines, end - first >= max_bytes
+
+    def _append(self, session: JournalSession, place: _KeptSession, lines: list[Line]) -> None:
+        if not lines:
+            return
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | NOFOLLOW | BINARY | CLOEXEC
+        descriptor = os.open(self.folder / session.file_name, flags, 0o600)
+        try:
+            os.ftruncate(descriptor, place.size)  # a line that a kill has torn is read again
+            write_all(descriptor, _encode(lines))
+        finally:
+            os.close(descriptor)
+
+
+class _Keeper:
+    """Decides what is kept of each message.
+
+    Args:
+        place: What the journal knows; the ids of messages are added.
+        key: Of the hashes.
+        leaves: Nothing is kept.
+    """
+
+    def __init__(self, place: _KeptSession, key: bytes, *, leaves: bool) -> None:
+        self._ids, self._key, self._leaves = place.ids, key, leaves
+        self._turn_leaves = place.leaves
+        self._role = "assistant"
+
+    def keep(self, said: Said, end: int = 0) -> Line:
+        """Return the line of a message; empty for one that is known.
+
+        Args:
+            said: The message.
+            end: Where it ends in the transcript, which tells messages from each other that have neither name nor time.
+        """
+        if said.role == "user":
+            off = _OFF_THE_RECORD.search(said.text) is not None
+            self._turn_leaves = off or (self._role == "user" and self._turn_leaves)
+        self._role = said.role
+        facts = [said.name] if said.name else [said.role, said.text, said.at or str(end)]
+        name = _digest("\0".join(facts).encode("utf-8", "replace"), self._key)
+        if name.encode("ascii") in self._ids:
+            return {}
+        self._ids.add(name.encode("ascii"))
+        self._turn_leaves |= self._leaves
+        if self._turn_leaves:
+            return {"id": name}
+        at = said.at or datetime.now(UTC).isoformat(timespec="milliseconds")
+        return {"id": name, "role": said.role, "content": redact(said.text[:TEXT_CHARS]), "timestamp": at}
+
+
+@contextmanager
+def _open(path: str) -> Iterator[BinaryIO]:
+    """Open a transcript, which is a regular file under its real path.
+
+    Raises:
+        FileNotFoundError: There is none.
+        FileUnreadable: It is something else, or cannot be read.
+    """
+    if not path:
+        raise FileNotFoundError
+    try:
+        if problem := refuse_type(os.lstat(path)):
+            raise FileUnreadable(path, problem)
+        with os.fdopen(os.open(path, os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC | BINARY), "rb") as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                raise FileUnreadable(path, "is no regular file")
+            yield stream
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise FileUnreadable(path, describe_os_error(error)) from error
+
+
+def _read_lines(stream: BinaryIO, end: int) -> Iterator[tuple[bytes, int]]:
+    """Yield the whole lines of a transcript, each with where it ends; of one that is too long, the last bytes."""
+    before = b""
+    while raw := stream.readline(LINE_BYTES):
+        end += len(raw)
+        if raw.endswith(b"\n"):
+            yield (before + raw)[-MARK_BYTES:] if before else raw, end
+            before = b""
+        else:
+            before = raw[-MARK_BYTES:]
+
+
+def _read_whole_lines(path: Path) -> bytes:
+    """Return a file of ours but for a last line without an end; nothing if there is none."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    return data[: data.rfind(b"\n") + 1]
+
+
+def _replace(path: Path, lines: Iterable[Line]) -> None:
+    """Replace a file, and keep its time, by which `catch_up` knows what is new."""
+    stamp = path.stat()
+    replace_file(path, _encode(lines))
+    os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+
+
+def _is_session(entry: os.DirEntry[str]) -> bool:
+    return entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False)
+
+
+def _read_session(path: Path) -> JournalSession | None:
+    """Return the session of a file of the journal; None if it does not say."""
+    try:
+        return _find_session(_read_whole_lines(path))
+    except OSError:
+        return None
+
+
+def _find_session(data: bytes) -> JournalSession | None:
+    at = data.rfind(b'\n{"session":') + 1
+    line = _parse(data[at:].partition(b"\n")[0])
+    names = ("host", "session", "project", "transcript")
+    if not all(name in line for name in names):
+        return None
+    host, key, project, transcript = (str(line[name]) for name in names)
+    return JournalSession(host, key, project, transcript, leaves=line.get("leaves") is True)
+
+
+def _parse(raw: bytes) -> Line:
+    try:
+        line = json.loads(raw)
+    except ValueError:
+        return {}
+    return line if isinstance(line, dict) else {}
+
+
+def _read_time(line: Line) -> float | None:
+    try:
+        return datetime.fromisoformat(str(line.get("timestamp"))).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _encode(lines: Iterable[Line]) -> bytes:
+    return b"".join(_JSON.encode(line).encode("utf-8", "replace") + b"\n" for line in lines)
+
+
+def _digest(data: bytes, key: bytes) -> str:
+    return blake2b(data, key=key, digest_size=8).hexdigest()

@@ -1,0 +1,248 @@
+"""The journal of turns as hooks of hosts fill it; the real programs are in tests/frameworks."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_core import CallContext, open_memory
+from memory_core.sources.journal import Journal
+from tests.command import Command, Outcome, run
+from tests.waiting import eventually
+
+ROUNDS = int(os.environ.get("MEMORY_CORE_TEST_KILLS", "6"))
+TOLD = "The ferry to Kinsale leaves at a quarter past nine."
+
+
+class Host:
+    """Claude Code, as far as its hooks see it: a transcript that grows, and events."""
+
+    def __init__(self, command: Command, home: Path) -> None:
+        self.home = home
+        self.projects = home / ".claude" / "projects" / "-work"
+        self.projects.mkdir(parents=True)
+        self.command = replace(command, environment={**command.environment, "HOME": str(home), "CLAUDE_CONFIG_DIR": ""})
+
+    @property
+    def journal(self) -> Journal:
+        return Journal(self.command.state_dir / "memory-core" / "main.journal")
+
+    def find_transcript(self, session: str) -> Path:
+        return self.projects / f"{session}.jsonl"
+
+    def write(self, session: str, role: str, text: str, at: str = "2999-03-01T10:00:00.000Z") -> None:
+        entry = {"type": role, "uuid": str(uuid.uuid4()), "timestamp": at, "message": {"role": role, "content": text}}
+        with self.find_transcript(session).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+
+    def make_event(self, name: str, session: str, **more: Any) -> str:
+        facts = {"transcript_path": str(self.find_transcript(session)), "cwd": "/work"}
+        return json.dumps({"hook_event_name": name, "session_id": session, **facts, **more})
+
+    def give(self, name: str, session: str = "s1", host: str = "claude-code", **more: Any) -> Outcome:
+        words = [*self.command.start(), "hook", host]
+        return run(words, {**self.command.variables(), "PATH": "/nowhere"}, feed=self.make_event(name, session, **more))
+
+    def texts(self) -> list[str]:
+        lines = [
+            json.loads(line) for path in self.journal.folder.glob("*.jsonl") for line in path.read_bytes().splitlines()
+        ]
+        return [line["content"] for line in lines if "role" in line]
+
+    def finds(self, question: str, text: str) -> bool:
+        """Return True once a search finds a text in a session."""
+
+        def look() -> bool:
+            hits = self.command("search", question, "--json").json["results"]
+            return any(text in hit["snippet"] and hit["path"].startswith("sessions/") for hit in hits)
+
+        return eventually(look)
+
+
+@pytest.fixture
+def switched(tmp_path: Path) -> Callable[..., Path]:
+    """Write a configuration in which turns are kept."""
+
+    def write(**capture: Any) -> Path:
+        path = tmp_path / "journal.json5"
+        settings = {"items": {"capture": {"journal": True, **capture}}, "recall": {"enabled": True}}
+        path.write_text(json.dumps({"memorySearch": settings}), encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def host(command: Command, tmp_path: Path, switched: Callable[..., Path]) -> Host:
+    variables = {**command.environment, "MEMORY_CORE_CONFIG": str(switched())}
+    return Host(replace(command, environment=variables), tmp_path / "home")
+
+
+def test_nothing_is_kept_by_default(command: Command, tmp_path: Path) -> None:
+    host = Host(command, tmp_path / "home")
+    host.write("s1", "user", TOLD)
+    for name in ("SessionStart", "UserPromptSubmit", "Stop", "SubagentStop"):
+        assert host.give(name, prompt="Good morning").err == ""
+    assert not host.journal.folder.exists()
+
+
+def test_a_turn_is_kept_at_its_end_and_found_by_the_next_session(host: Host) -> None:
+    assert host.give("SessionStart").code == 0
+    host.write("s1", "user", f"{TOLD} My password is swordfish-4711.")
+    host.write("s1", "assistant", "Noted.")
+    assert host.give("Stop") == Outcome(0, "", "")
+    assert len(host.texts()) == 2
+    assert host.finds("When does the ferry to Kinsale leave?", TOLD)
+    event = {"prompt": "When does the ferry to Kinsale leave?"}
+    assert host.give("UserPromptSubmit", "s1", **event).out == "", "the session has said it itself"
+    assert TOLD in host.give("UserPromptSubmit", "s2", **event).out
+    assert eventually(lambda: not _runs(host))
+    kept = (
+        path.read_bytes()
+        for folder in (host.command.state_dir, host.command.workspace)
+        for path in folder.rglob("*")
+        if path.is_file()
+    )
+    assert not any(b"swordfish" in data for data in kept)
+
+
+def test_a_killed_host_loses_no_turn(host: Host) -> None:
+    host.give("SessionStart", "s1")
+    host.write("s1", "user", TOLD)
+    host.write("s1", "assistant", "Noted.")  # it is killed before it calls the hook
+    host.give("SessionStart", "s2")
+    assert host.texts() == [TOLD, "Noted."]
+    host.write("s1", "user", "The tide is high at noon.")
+    assert host.command("index").code == 0
+    assert host.texts()[2:] == ["The tide is high at noon."]
+
+
+def test_what_is_no_transcript_of_the_host_is_not_read(host: Host, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.jsonl"
+    host.write("other", "user", TOLD)
+    outside.write_bytes(host.find_transcript("other").read_bytes())
+    host.find_transcript("link").symlink_to(outside)
+    assert host.give("Stop", "s1", transcript_path=str(outside)) == Outcome(0, "", "")
+    assert "outside.jsonl: is no transcript below" in host.journal.find_problem()
+    assert host.give("Stop", "link") == Outcome(0, "", "")
+    assert "symbolic link" in host.journal.find_problem()
+    assert host.give("Stop", "s1", transcript_path="../outside.jsonl") == Outcome(0, "", "")
+    assert host.texts() == []
+
+
+def test_other_hosts_bring_their_turns(host: Host) -> None:
+    turn = {"prompt": TOLD, "prompt_response": "Noted.", "timestamp": "2026-03-01T10:00:00Z", "unheard": {"of": 1}}
+    assert host.give("AfterAgent", "g1", "gemini-cli", **turn) == Outcome(0, "", "")
+    assert host.give("BeforeTool", "g1", "gemini-cli") == Outcome(0, "", "")
+    messages = [{"id": "m1", "role": "user", "text": "The key hangs at the door."}, {"role": "user", "text": 7}, "?"]
+    for _ in range(2):
+        assert host.give("Stop", "o1", "opencode", messages=messages) == Outcome(0, "", "")
+    assert sorted(host.texts()) == ["Noted.", TOLD, "The key hangs at the door."]
+
+
+def test_what_is_too_old_leaves_the_journal(host: Host, switched: Callable[..., Path]) -> None:
+    host.write("s1", "user", "An old word.", at="2020-03-01T10:00:00Z")
+    host.write("s1", "user", TOLD)
+    host.give("Stop")
+    assert eventually(lambda: host.texts() == [TOLD])
+    switched(retentionDays=1_000_000)
+    host.write("s2", "user", "Another old word.", at="2020-03-01T10:00:00Z")
+    host.give("Stop", "s2")
+    (host.journal.folder / "pruned").unlink()
+    assert host.command("index").code == 0
+    assert sorted(host.texts()) == ["Another old word.", TOLD]
+
+
+def test_other_chats_find_nothing_of_it(host: Host) -> None:
+    host.write("s1", "user", TOLD)
+    host.give("Stop")
+    assert host.finds("When does the ferry to Kinsale leave?", TOLD)
+    question = {"query": "When does the ferry to Kinsale leave?", "minScore": 0}
+    group = CallContext(session_key="agent:main:telegram:group:7", chat_type="group")
+    config = host.command.environment["MEMORY_CORE_CONFIG"]
+    with open_memory(config, workspace=host.command.workspace, state_dir=host.command.state_dir) as memory:
+        found = memory.call_tool("memory_search", question, CallContext(session_key="agent:main:main"))["results"]
+        assert TOLD in found[0]["snippet"]
+        assert TOLD not in json.dumps(memory.call_tool("memory_search", question, group))
+
+
+def test_turns_of_frameworks_are_kept_at_their_end(host: Host) -> None:
+    config = host.command.environment["MEMORY_CORE_CONFIG"]
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": "Before."},
+        {"role": "user", "content": f"{TOLD} My password is swordfish-4711."},
+        {"role": "tool", "content": "tool"},
+        {"role": "assistant", "content": "Noted."},
+        {"role": "user", "content": "recalled", "recalled": True},
+    ]
+    with open_memory(config, workspace=host.command.workspace, state_dir=host.command.state_dir) as memory:
+        memory.turn_ended(messages[1:4], context=CallContext.local("thread 7"))
+        memory.turn_ended(messages[:1], context=CallContext(session_key="agent:main:slack:group:7", chat_type="group"))
+        assert host.texts() == [f"{TOLD} My password is [redacted]", "Noted."]
+
+
+def test_a_state_folder_that_cannot_be_written_keeps_no_host_from_going_on(host: Host, tmp_path: Path) -> None:
+    host.write("s1", "user", TOLD)
+    file = tmp_path / "file"
+    file.write_text("", encoding="utf-8")
+    broken = Host(replace(host.command, state_dir=file), tmp_path / "other")
+    broken.projects = host.projects
+    assert broken.give("Stop").code == 0
+
+
+def _runs(host: Host) -> bool:
+    """Return True while a process behind runs."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"--behind" in words and os.fsencode(host.command.state_dir) in words:
+            found.append(process.name)
+    return bool(found)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are found in /proc")
+def test_kills_of_hooks_and_of_what_runs_behind_lose_and_repeat_nothing(host: Host) -> None:
+    """MEMORY_CORE_TEST_KILLS says how many hooks are killed."""
+    chance, said = random.Random(11), []
+    for session in ("s1", "s2"):
+        host.give("SessionStart", session)
+    for number in range(ROUNDS):
+        session = chance.choice(["s1", "s2"])
+        said.append(f"Number {number} of what is said.")
+        host.write(session, chance.choice(["user", "assistant"]), said[-1])
+        environment = {**host.command.variables(), "PATH": "/nowhere"}
+        words = [*host.command.start(), "hook"]
+        null = subprocess.DEVNULL
+        with subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=null, stderr=null) as hook:
+            assert hook.stdin is not None
+            hook.stdin.write(host.make_event("Stop", session).encode())
+            hook.stdin.close()
+            time.sleep(chance.uniform(0.1, 0.5))
+            hook.kill()
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if b"--behind" in (words_of := (process / "cmdline").read_bytes()) and (
+                    os.fsencode(host.command.state_dir) in words_of
+                ):
+                    os.kill(int(process.name), signal.SIGKILL)
+            except OSError:
+                continue
+    host.give("SessionStart", "s3")
+    assert sorted(host.texts()) == sorted(said)
+    assert eventually(lambda: not _runs(host))
+    assert host.command("index").code == 0
+    assert host.finds(f"Number {ROUNDS - 1} of what is said", said[-1])

@@ -1,0 +1,340 @@
+"""The journal of turns: every message once, whatever becomes of the transcript or of the process that reads it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_core.errors import FileUnreadable
+from memory_core.sources import journal as module
+from memory_core.sources.journal import PAUSE, Journal, JournalSession
+from memory_core.sources.session_logs import Said, parse_said
+
+ROUNDS = int(os.environ.get("MEMORY_CORE_TEST_KILLS", "12"))
+
+
+def claude(role: str, text: str, name: str = "", **more: Any) -> bytes:
+    """A line as Claude Code writes it."""
+    entry = {
+        "parentUuid": None,
+        "isSidechain": False,
+        "type": role,
+        "message": {"role": role, "content": [{"type": "text", "text": text}] if role == "assistant" else text},
+        "uuid": name or str(uuid.uuid4()),
+        "timestamp": "2026-03-01T10:00:00.000Z",
+        "sessionId": "s1",
+        **more,
+    }
+    return json.dumps(entry).encode() + b"\n"
+
+
+def codex(role: str, text: str, at: str = "2026-03-01T10:00:00.000Z") -> bytes:
+    kind = "input_text" if role == "user" else "output_text"
+    message = {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+    return json.dumps({"timestamp": at, "type": "response_item", "payload": message}).encode() + b"\n"
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Path:
+    return tmp_path / "transcript.jsonl"
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path / "state" / "main.journal")
+
+
+def session(transcript: Path, key: str = "s1", host: str = "claude-code") -> JournalSession:
+    return JournalSession(host, key, "/work", str(transcript))
+
+
+def texts(journal: Journal) -> list[str]:
+    """All texts of the journal, session by session."""
+    lines = [json.loads(line) for path in sorted(journal.folder.glob("*.jsonl")) for line in _whole(path)]
+    return [line["content"] for line in lines if "role" in line]
+
+
+def _whole(path: Path) -> list[bytes]:
+    return [line for line in path.read_bytes().split(b"\n") if line.endswith(b"}")]
+
+
+def everything(journal: Journal) -> bytes:
+    return b"".join(path.read_bytes() for path in journal.folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (claude("user", "Hello.", "u1"), ("user", "Hello.")),
+        (claude("assistant", "Good day."), ("assistant", "Good day.")),
+        (claude("user", "x", isMeta=True), None),
+        (claude("user", "x", isSidechain=True), None),
+        (claude("user", "x", isCompactSummary=True), None),
+        (claude("user", "<command-name>/exit</command-name>\n<command-message>exit</command-message>"), None),
+        (claude("user", "<local-command-stdout>Bye!</local-command-stdout>"), None),
+        (claude("user", "Hello.<system-reminder>x</system-reminder>"), ("user", "Hello.")),
+        (claude("user", "[Request interrupted by user]"), None),
+        (b'{"type":"user","message":{"role":"user","content":[{"type":"tool_result","content":"x"}]}}', None),
+        (b'{"type":"api-request-blob","role":"user","content":"x"}', None),
+        (codex("user", "Hello."), ("user", "Hello.")),
+        (codex("user", "<environment_context>x</environment_context>"), None),
+        (codex("developer", "x"), None),
+        (b'{"type":"event_msg","payload":{"type":"user_message","message":"x"}}', None),
+        (b'{"role":"user","content":"Hello.","timestamp":1}', ("user", "Hello.")),
+        (b"[1]", None),
+        (b'{"type":"user","message":7}', None),
+    ],
+)
+def test_what_is_said_in_a_line(line: bytes, said: tuple[str, str] | None) -> None:
+    found = parse_said(line)
+    assert (found[:2] if found else None) == said
+
+
+def test_each_turn_is_kept_once(journal: Journal, transcript: Path) -> None:
+    journal.follow(session(transcript))  # at the first start of a session there is no transcript
+    transcript.write_bytes(claude("user", "one") + claude("assistant", "two"))
+    for _ in range(3):
+        assert not journal.follow(session(transcript))
+    with transcript.open("ab") as file:
+        file.write(claude("user", "three") + claude("assistant", "half")[:-20])
+    journal.follow(session(transcript))
+    assert texts(journal) == ["one", "two", "three"]
+    (line,) = [json.loads(line) for line in _whole(next(journal.folder.glob("*.jsonl")))[1:2]]
+    assert (line["role"], line["timestamp"]) == ("user", "2026-03-01T10:00:00.000Z")
+
+
+def test_a_fork_a_rewrite_and_a_move_repeat_nothing(journal: Journal, transcript: Path, tmp_path: Path) -> None:
+    lines = [claude("user", "one"), claude("assistant", "two"), claude("user", "three")]
+    transcript.write_bytes(b"".join(lines))
+    journal.follow(session(transcript))
+    fork = tmp_path / "fork.jsonl"
+    fork.write_bytes(b"".join([*lines[:2], claude("user", "other")]))
+    journal.follow(session(fork, "s2"))
+    transcript.write_bytes(b"".join([claude("user", "before" * 50), *lines, claude("assistant", "four")]))
+    journal.follow(session(transcript))
+    moved = tmp_path / "archived.jsonl"
+    transcript.rename(moved)
+    with moved.open("ab") as file:
+        file.write(claude("user", "five"))
+    journal.follow(session(moved))
+    assert texts(journal) == ["one", "two", "three", "before" * 50, "four", "five", "other"]
+
+
+def test_messages_without_a_name_are_known_by_what_they_say_and_when(journal: Journal, transcript: Path) -> None:
+    lines = [
+        codex("user", "yes"),
+        codex("user", "yes", "2026-03-01T10:00:01.000Z"),
+        b'{"role":"user","content":"yes"}\n',
+    ]
+    transcript.write_bytes(b"".join(lines))
+    journal.follow(session(transcript, host="codex"))
+    transcript.write_bytes(b"".join([lines[0], lines[1]]))  # rewritten
+    journal.follow(session(transcript, host="codex"))
+    assert texts(journal) == ["yes"] * 3
+
+
+def test_two_hosts_may_name_a_session_alike(journal: Journal, transcript: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.jsonl"
+    transcript.write_bytes(claude("user", "one"))
+    other.write_bytes(codex("user", "two"))
+    journal.follow(session(transcript))
+    journal.follow(session(other, host="codex"))
+    assert texts(journal) == ["one", "two"]
+    assert {(each.host, each.key) for each in journal.list_sessions()} == {("claude-code", "s1"), ("codex", "s1")}
+
+
+def test_a_long_transcript_is_read_in_parts(
+    journal: Journal, transcript: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LINE_BYTES", 100_000)
+    noise = json.dumps({"type": "attachment", "x": "y" * 300_000}).encode() + b"\n"
+    huge = claude("user", "z" * 300_000)
+    transcript.write_bytes(
+        noise * 3 + claude("user", "one") + noise * 9 + huge + claude("assistant", "two") + noise * 4
+    )
+    parts = 1
+    while journal.follow(session(transcript)):
+        parts += 1
+    assert parts > 3
+    assert texts(journal) == ["one", "two"], "a line that is too long holds no message"
+    with transcript.open("ab") as file:
+        file.write(claude("user", "three"))
+    assert not journal.follow(session(transcript))
+    assert texts(journal) == ["one", "two", "three"]
+
+
+def test_no_secret_is_on_the_disk(journal: Journal, transcript: Path) -> None:
+    transcript.write_bytes(claude("user", "My password is swordfish-4711, and sk-abcdefghij0123456789 is the key."))
+    journal.follow(session(transcript))
+    journal.add(JournalSession("hermes", "agent:main:main"), [Said("user", "password: swordfish-4711")])
+    assert len(texts(journal)) == 2
+    assert b"4711" not in everything(journal)
+    assert b"sk-abcdefghij" not in everything(journal)
+
+
+def test_what_is_said_off_the_record_or_while_paused_is_passed_over(
+    journal: Journal, transcript: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [
+        claude("user", "Off the record: I am tired."),
+        claude("user", "Very."),
+        claude("assistant", "Rest."),
+        claude("user", "Fine."),
+    ]
+    transcript.write_bytes(b"".join(lines[:3]))
+    journal.follow(session(transcript))
+    transcript.write_bytes(b"".join([*lines, claude("assistant", "Good.")]))
+    journal.follow(session(transcript))
+    assert texts(journal) == ["Fine.", "Good."]
+    monkeypatch.setenv(PAUSE, "1")
+    assert journal.is_paused
+    with transcript.open("ab") as file:
+        file.write(claude("user", "Secretly."))
+    journal.follow(replace(session(transcript), leaves=journal.is_paused))
+    monkeypatch.delenv(PAUSE)
+    with transcript.open("ab") as file:
+        file.write(claude("assistant", "Indeed.") + claude("user", "Openly."))
+    journal.follow(session(transcript))
+    for on in (True, False):
+        journal.pause(on=on)
+        assert journal.is_paused is on
+    transcript.write_bytes(claude("user", "New.") + transcript.read_bytes())
+    journal.follow(session(transcript))
+    assert texts(journal) == ["Fine.", "Good.", "Openly.", "New."]
+    assert not any(word in everything(journal) for word in (b"tired", b"Very", b"Rest", b"Secretly", b"Indeed"))
+
+
+def test_a_session_that_is_kept_out_is_kept_out_of_what_is_caught_up_with(journal: Journal, transcript: Path) -> None:
+    journal.follow(replace(session(transcript), leaves=True))  # its start; then the host is killed
+    transcript.write_bytes(claude("user", "Secretly."))
+    assert journal.catch_up(seconds=10)
+    assert journal.count_unread() == 0
+    journal.follow(session(transcript))
+    assert texts(journal) == []
+
+
+def test_what_was_missed_is_caught_up_with(journal: Journal, transcript: Path, tmp_path: Path) -> None:
+    journal.follow(session(transcript))
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(claude("user", "one"))
+    journal.follow(session(other, "s2"))
+    transcript.write_bytes(claude("user", "two"))  # and the host is killed
+    assert journal.count_unread() == 1
+    assert journal.catch_up(seconds=10)
+    assert sorted(texts(journal)) == ["one", "two"]
+    assert journal.count_unread() == 0
+    later = time.time() + 60
+    with transcript.open("ab") as file:
+        file.write(claude("user", "three"))
+    os.utime(transcript, (later, later))
+    assert journal.catch_up(seconds=10)
+    assert sorted(texts(journal)) == ["one", "three", "two"]
+
+
+def test_what_is_forgotten_leaves_hashes_and_never_comes_back(journal: Journal, transcript: Path) -> None:
+    lines = [claude("user", "The rose is red."), claude("assistant", "Noted."), claude("user", "The fence is green.")]
+    transcript.write_bytes(b"".join(lines))
+    journal.follow(session(transcript))
+    assert journal.forget(lambda _session, text, _at: "rose" in text) == 1
+    transcript.write_bytes(claude("user", "before") + b"".join(lines))
+    journal.follow(session(transcript))
+    assert texts(journal) == ["Noted.", "The fence is green.", "before"]
+    assert journal.forget(lambda session, _text, _at: session.key == "s1") == 3
+    assert journal.list_sessions() == []
+    transcript.write_bytes(transcript.read_bytes() + claude("user", "after"))
+    journal.follow(session(transcript))
+    assert texts(journal) == ["after"]
+    assert b"rose" not in everything(journal)
+    assert b"fence" not in everything(journal)
+
+
+def test_what_is_too_old_goes(journal: Journal, transcript: Path) -> None:
+    transcript.write_bytes(claude("user", "old") + claude("user", "new", timestamp="2999-01-01T00:00:00Z"))
+    journal.follow(session(transcript))
+    assert journal.prune(90) == 1
+    assert journal.prune(90) == 0
+    assert texts(journal) == ["new"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and pipes are of POSIX")
+def test_what_is_no_regular_file_is_not_read(journal: Journal, transcript: Path, tmp_path: Path) -> None:
+    real = tmp_path / "real.jsonl"
+    real.write_bytes(claude("user", "one"))
+    transcript.symlink_to(real)
+    with pytest.raises(FileUnreadable, match="symbolic link"):
+        journal.follow(session(transcript))
+    transcript.unlink()
+    os.mkfifo(transcript)
+    with pytest.raises(FileUnreadable):
+        journal.follow(session(transcript))
+    assert journal.catch_up(seconds=10)
+    assert texts(journal) == []
+
+
+def test_a_torn_line_is_made_good(journal: Journal, transcript: Path) -> None:
+    transcript.write_bytes(claude("user", "one") + claude("assistant", "two"))
+    journal.follow(session(transcript))
+    (path,) = journal.folder.glob("*.jsonl")
+    path.write_bytes(path.read_bytes()[:-9])
+    journal.follow(session(transcript))
+    assert texts(journal) == ["one", "two"]
+
+
+def test_turns_of_hosts_without_a_transcript(journal: Journal) -> None:
+    here = JournalSession("hermes", "agent:main:main")
+    journal.add(here, [Said("user", "yes"), Said("assistant", "ok")])
+    journal.add(here, [Said("user", "yes", "2026-03-01T10:00:00Z", "m1")])
+    journal.add(here, [Said("user", "yes", "2026-03-01T10:00:00Z", "m1")])
+    assert texts(journal) == ["yes", "ok", "yes"]
+
+
+def test_problems_are_kept_for_the_doctor(journal: Journal) -> None:
+    assert journal.find_problem() == ""
+    journal.record_problem("the disk is full")
+    assert journal.find_problem().endswith(": the disk is full")
+
+
+_FOLLOW = """
+import sys
+from memory_core.sources.journal import Journal, JournalSession
+Journal(__import__("pathlib").Path(sys.argv[1])).follow(JournalSession("claude-code", sys.argv[3], "", sys.argv[2]))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are of POSIX")
+def test_kills_lose_and_repeat_nothing(journal: Journal, tmp_path: Path) -> None:
+    """Readers are killed at random points while transcripts grow, are rewritten and forked; MEMORY_CORE_TEST_KILLS: rounds."""
+    chance = random.Random(7)
+    said: list[str] = []
+    lines: dict[str, list[bytes]] = {"a": [], "b": []}
+    killed = 0
+    for number in range(ROUNDS):
+        key = chance.choice("ab")
+        for _ in range(chance.randint(1, 4)):
+            said.append(f"message {len(said)}")
+            lines[key].append(claude(chance.choice(["user", "assistant"]), said[-1]))
+        if number % 10 == 9:  # a fork, which both go on from
+            lines["b" if key == "a" else "a"] += lines[key][-2:]
+        (tmp_path / key).write_bytes(b"".join(lines[key]) + claude("user", "half")[: chance.randint(0, 60)])
+        words = [sys.executable, "-c", _FOLLOW, str(journal.folder), str(tmp_path / key), key]
+        with subprocess.Popen(words) as reader:
+            time.sleep(chance.uniform(0.0, 0.12))
+            if reader.poll() is None:
+                reader.send_signal(signal.SIGKILL)
+                killed += 1
+    for key, kept in lines.items():
+        (tmp_path / key).write_bytes(b"".join(kept))
+        journal.follow(session(tmp_path / key, key))
+    assert killed
+    assert sorted(texts(journal)) == sorted(said)
