@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import functools
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 # Flags of os.open that not every system has; 0 asks for nothing.
@@ -15,6 +18,7 @@ CLOEXEC: int = getattr(os, "O_CLOEXEC", 0)
 DIRECTORY: int = getattr(os, "O_DIRECTORY", 0)
 BINARY: int = getattr(os, "O_BINARY", 0)
 OPENS_BELOW = bool(DIRECTORY) and os.open in os.supports_dir_fd  # files can be opened relative to an open folder
+TEMPORARY = ".memory-core.tmp"  # the end of the name of a file that is being written
 LOCK_POLL_SECONDS = 0.01  # an append takes a few milliseconds; eight writers then wait for each other, not for the poll
 
 
@@ -22,28 +26,48 @@ LOCK_POLL_SECONDS = 0.01  # an append takes a few milliseconds; eight writers th
 def locked(path: Path, *, timeout_seconds: float | None) -> Iterator[None]:
     """Hold the operating system's lock on a lock file, which is created if missing and never removed.
 
-    The lock ends with the process that holds it, however that process ends.
+    The lock ends with the process that holds it, however that process ends. Nobody else may open the file, and so lock it.
 
     Args:
-        path: The lock file; its folder is created if missing.
+        path: The lock file; its folder is created if missing, for its owner alone.
         timeout_seconds: How long to wait for another owner; None waits for ever.
 
     Raises:
-        TimeoutError: Another owner held the lock all the time.
-        OSError: The lock file cannot be created.
+        TimeoutError: Another owner held the lock all the time; names it where the system does.
+        OSError: The lock file cannot be created, or something else stands there.
     """
     import filelock
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(path, poll_interval=LOCK_POLL_SECONDS)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(FileNotFoundError):
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:  # to take the lock would cut off another file
+            raise OSError(errno.EEXIST, "a link or folder stands in the place of a lock", str(path))
+        if hasattr(os, "geteuid") and found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) & 0o077:
+            path.chmod(0o600)
+    lock = filelock.FileLock(path, mode=0o600, poll_interval=LOCK_POLL_SECONDS)
     try:
         lock.acquire(timeout=-1 if timeout_seconds is None else timeout_seconds)
     except filelock.Timeout as error:
-        raise TimeoutError(f"{path} was held by another process for {timeout_seconds:g} s") from error
+        held = f"{path} was held by another process for {timeout_seconds:g} s"
+        raise TimeoutError(f"{held}{find_holder(path)}") from error
     try:
         yield
     finally:
         lock.release()
+
+
+def find_holder(path: Path) -> str:
+    """Return ": process 7, memory-core index" for who holds the lock on a file; "" where the system does not say."""
+    with suppress(OSError, ValueError, IndexError):
+        held = path.stat()
+        place = f"{os.major(held.st_dev):02x}:{os.minor(held.st_dev):02x}:{held.st_ino}"
+        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
+            words = line.split()
+            if place in words and "->" not in words and (number := words[words.index(place) - 1]) != "-1":
+                told = Path(f"/proc/{number}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                return f": process {number}, {told.strip()[:200]}".removesuffix(", ")
+    return ""
 
 
 def write_all(descriptor: int, data: bytes) -> None:
@@ -54,24 +78,92 @@ def write_all(descriptor: int, data: bytes) -> None:
     os.fsync(descriptor)
 
 
-def replace_file(path: Path, data: bytes, *, mode: int = 0o600) -> None:
+def replace_file(path: Path, data: bytes, *, mode: int | None = 0o600, root: Path | None = None) -> None:
     """Replace a file as a whole: readers see the old bytes or the new ones, also after kill -9 or a power cut.
 
     Call this under a lock: the temporary file has one fixed name, so that a killed writer leaves at most one file
-    behind, which the next writer overwrites.
+    behind, which the next writer removes. Whatever else stands under that name is left alone. A link at the path is replaced,
+    never followed.
+
+    Args:
+        path: The file.
+        data: The new content.
+        mode: Of the file; None keeps that of the file, and its owner, and is 600 where there is none.
+        root: A folder below which no link is followed on the way to the file, and folders are made that are missing; None takes
+            the path as it is.
+
+    Raises:
+        OSError: The file cannot be written, is a folder, or belongs to somebody else and would not any more.
     """
-    temporary = path.with_name(f".{path.name}.memory-core.tmp")
-    if not NOFOLLOW and temporary.is_symlink():
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(temporary))
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | NOFOLLOW | BINARY
-    descriptor = os.open(temporary, flags, mode)
+    with _open_folder(path.parent, root) as folder:
+        at = functools.partial(os.path.join, path.parent) if folder is None else str
+        found: os.stat_result | None = None
+        with suppress(FileNotFoundError):
+            found = os.stat(at(path.name), dir_fd=folder, follow_symlinks=False)
+        temporary, descriptor = _create_beside(path.name, folder, at)
+        try:
+            try:
+                if mode is None and found is not None and stat.S_ISREG(found.st_mode):
+                    mode = stat.S_IMODE(found.st_mode)
+                    _keep_owner(descriptor, found)
+                if hasattr(os, "fchmod"):
+                    os.fchmod(descriptor, 0o600 if mode is None else mode)
+                write_all(descriptor, data)
+            finally:
+                os.close(descriptor)
+            os.replace(at(temporary), at(path.name), src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(at(temporary), dir_fd=folder)
+            raise
+        if folder is not None:
+            os.fsync(folder)
+
+
+@contextmanager
+def _open_folder(folder: Path, root: Path | None) -> Iterator[int | None]:
+    """Open a folder name by name, so that no link is followed that somebody puts in the way; None where that cannot be done."""
+    if not OPENS_BELOW:
+        folder.mkdir(parents=True, exist_ok=root is not None or folder.exists())
+        yield None
+        return
+    top = (folder if root is None else root).resolve()
+    below = () if root is None else folder.relative_to(root).parts
+    opened = os.open(top.anchor, os.O_RDONLY | DIRECTORY | CLOEXEC)
     try:
-        if hasattr(os, "fchmod"):
-            os.fchmod(descriptor, mode)
-        write_all(descriptor, data)
+        for number, name in enumerate((*top.parts[1:], *below)):
+            if number >= len(top.parts) - 1:
+                with suppress(FileExistsError):
+                    os.mkdir(name, dir_fd=opened)
+            outer, opened = opened, os.open(name, os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC, dir_fd=opened)
+            os.close(outer)
+        yield opened
     finally:
-        os.close(descriptor)
-    _rename(temporary, path)
+        os.close(opened)
+
+
+def _create_beside(name: str, folder: int | None, at: Callable[[str], str]) -> tuple[str, int]:
+    """Create a temporary file for one of a folder; return its name and an open descriptor."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW | BINARY
+    for temporary in (f".{name}{TEMPORARY}", f".{name}.{secrets.token_hex(6)}{TEMPORARY}"):
+        with suppress(FileNotFoundError):
+            found = os.stat(at(temporary), dir_fd=folder, follow_symlinks=False)
+            if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:  # of a killed writer
+                os.unlink(at(temporary), dir_fd=folder)
+        with suppress(FileExistsError):
+            return temporary, os.open(at(temporary), flags, 0o600, dir_fd=folder)
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
+
+
+def _keep_owner(descriptor: int, found: os.stat_result) -> None:
+    """Give a new file the owner and the group of the one that it replaces; a group of which one is no member is let go."""
+    made = os.fstat(descriptor)
+    if hasattr(os, "fchown") and (made.st_uid, made.st_gid) != (found.st_uid, found.st_gid):
+        try:
+            os.fchown(descriptor, found.st_uid, found.st_gid)
+        except PermissionError:
+            if made.st_uid != found.st_uid:
+                raise
 
 
 def move_into_place(written: Path, path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memory_core.cli import output
-from memory_core.cli.app import Options, argument, command
+from memory_core.cli.app import Options, argument, command, find_state_dir
 from memory_core.config.load import ConfigSource, find_adopted_config, load_config
 from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument
 from memory_core.hosts.adopt import record
@@ -39,7 +39,7 @@ def adopt(options: Options, *, path: str | None, copy: bool, yes: bool, dry_run:
     if dry_run and yes:
         raise InvalidArgument("--dry-run", "and --yes exclude each other")
     if undo:
-        _undo(options, _find_state_dir(options))
+        _undo(options, find_state_dir(options))
         return
     homes = find_homes(path)
     if not homes:
@@ -53,11 +53,6 @@ def adopt(options: Options, *, path: str | None, copy: bool, yes: bool, dry_run:
         _copy(options, path, homes, config, yes=yes)
         return
     _serve(options, path, homes, config, yes=yes)
-
-
-def _find_state_dir(options: Options) -> Path:
-    """Return the state folder without reading a configuration, which may be what is to be undone."""
-    return load_config({}, state_dir=options.state_dir).agent(options.agent).state_dir
 
 
 def _report_nothing(options: Options) -> None:
@@ -118,7 +113,7 @@ def _copy(options: Options, asked: str | None, homes: Sequence[Home], config: Ag
     if yes:
         with record.change_record(config.state_dir) as adoption:
             steps = record.plan_copies(adoption, homes, workspace)
-            record.copy_notes(adoption, steps)
+            record.copy_notes(adoption, steps, workspace)
     else:
         steps = record.plan_copies(record.load_record(config.state_dir), homes, workspace)
     if options.json:

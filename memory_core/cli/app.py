@@ -277,6 +277,13 @@ def run(arguments: Sequence[str]) -> int:
         return end.exit_code
 
 
+def find_state_dir(options: Options) -> Path:
+    """Return the state folder without reading a configuration, which may be what is to be changed."""
+    from memory_core.config.load import load_config
+
+    return load_config({}, state_dir=options.state_dir).agent(options.agent).state_dir
+
+
 def open_source(options: Options) -> ConfigSource:
     """Return the configuration that the options name."""
     workspace: str | Path | None = options.workspace

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from memory_core.cli import output
-from memory_core.cli.app import Options, argument, command, open_memory, open_source
+from memory_core.cli.app import Options, argument, command, find_state_dir, open_memory, open_source
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.hosts import hooks, reference
@@ -57,9 +57,10 @@ def install(options: Options, *, host: str | None, dry_run: bool) -> None:
     if program.serves:
         programs.check_server()
     parts = program.plan(program.find_home(), programs.find_start(list_options(options)))
-    planned = changes.plan_install(parts)
+    state_dir = find_state_dir(options)
+    planned = changes.plan_install(parts, state_dir)
     if not dry_run:
-        changes.make_changes(planned, parts)
+        changes.make_changes(planned, parts, state_dir)
     _report(options, planned, f"memory-core is in place in {program.title}.", program.note, dry_run=dry_run)
 
 
@@ -70,9 +71,10 @@ def uninstall(options: Options, *, host: str, dry_run: bool) -> None:
     """Take memory-core out of the configuration of another host."""
     program = _find_program(host)
     parts = program.plan(program.find_home(), programs.find_start())
-    planned = changes.plan_uninstall(parts)
+    state_dir = find_state_dir(options)
+    planned = changes.plan_uninstall(parts, state_dir)
     if not dry_run:
-        changes.make_changes(planned, parts)
+        changes.make_changes(planned, parts, state_dir)
     done = f"{program.title} is without memory-core."
     if planned and not dry_run and changes.are_in_place(parts):
         done = f"{program.title} has the entry for memory-core that it had before; to remove it, uninstall again."

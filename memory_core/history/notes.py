@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable, HistoryUnavailable, NoteNotWritten, PathRefused
 from memory_core.history.history import History, show
@@ -82,12 +84,11 @@ def restore(config: AgentConfig, history: History, path: str, instant: datetime)
             f"there was no note {name} at {show(moment.at)}", action=f"see its versions: memory-core history {name}"
         )
     target = _find_place(config, version, f"{instant.astimezone():%Y-%m-%d}")
+    if os.path.lexists(target):
+        raise NoteNotWritten(str(target), "exists already", action="rename or remove it first")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("xb") as file:
-            file.write(history.load_bytes(version))
-    except FileExistsError as error:
-        raise NoteNotWritten(str(target), "exists already", action="rename or remove it first") from error
+        root = config.workspace if target.is_relative_to(config.workspace) else None
+        replace_file(target, history.load_bytes(version), mode=0o644, root=root)
     except OSError as error:
         raise NoteNotWritten(str(target), f"cannot be written: {error.strerror}") from error
     return target

@@ -16,7 +16,7 @@ from memory_core.__about__ import __version__
 from memory_core.config.editing import find_entry, read_document
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts.install import changes, programs
-from tests.command import Command
+from tests.command import REPOSITORY, Command
 
 FILES = {
     "codex": (".codex/config.toml", '# mine\nmodel = "x"\n\n[mcp_servers.other]\ncommand = "y" # last\n'),
@@ -390,7 +390,8 @@ def test_tables_within_the_entry_stay_and_go_with_it(command: Command, home: Pat
     text = path.read_text(encoding="utf-8")
     assert env in text
     assert tomllib.loads(text)["mcp_servers"]["memory-core"]["required"] is True
-    (path.parent / f"{path.name}.before-memory-core").unlink()
+    [copy] = (command.state_dir / "memory-core" / "before-install").glob("*-config.toml")
+    copy.unlink()
     assert command("uninstall", "codex").code == 0
     assert tomllib.loads(path.read_text(encoding="utf-8")) == {}
 
@@ -419,11 +420,11 @@ def test_a_file_that_was_changed_meanwhile_is_left_as_it_is(tmp_path: Path) -> N
     path = tmp_path / "config.json"
     path.write_text("{}", encoding="utf-8")
     parts = [changes.Entry(path, ("mcp", "memory-core"), {"command": "x"})]
-    planned = changes.plan_install(parts)
+    planned = changes.plan_install(parts, tmp_path / "state")
     path.write_text('{"new": 1}', encoding="utf-8")
     with pytest.raises(MemoryCoreError, match="has been changed meanwhile"):
-        changes.make_changes(planned, parts)
-    assert list_files(tmp_path) == {"config.json": b'{"new": 1}'}
+        changes.make_changes(planned, parts, tmp_path / "state")
+    assert list_files(tmp_path) == {"config.json": b'{"new": 1}', "state/memory-core/install.lock": b""}
 
 
 @pytest.mark.parametrize(
@@ -457,3 +458,67 @@ def test_nothing_of_the_current_folder_is_started(tmp_path: Path, monkeypatch: p
         [sys.executable, *words[1:], "--version"], cwd=project.parent, check=True, capture_output=True, encoding="utf-8"
     )
     assert done.stdout.strip().endswith(__version__)
+
+
+SECRET = "sk-proj-planted-secret-123456"
+
+
+def _plant(host: str, home: Path) -> Path:
+    name, text = FILES[host]
+    path = home / name
+    path.parent.mkdir(parents=True)
+    path.write_text(text.replace("mine", SECRET).replace("theme\n", f"{SECRET}\n"), encoding="utf-8")
+    path.chmod(0o640)
+    return path
+
+
+@pytest.mark.parametrize("host", FILES)
+def test_copies_lie_in_the_state_folder_for_their_owner_alone(command: Command, home: Path, host: str) -> None:
+    path = _plant(host, home)
+    before = path.read_bytes()
+    assert command("install", host).code == 0
+    assert [each.name for each in path.parent.iterdir() if path.name in each.name] == [path.name]
+    [copy] = (command.state_dir / "memory-core" / "before-install").glob(f"*-{path.name}")
+    assert (copy.read_bytes(), copy.stat().st_mode & 0o777, copy.parent.stat().st_mode & 0o777) == (
+        before,
+        0o600,
+        0o700,
+    )
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert command("uninstall", host).code == 0
+    assert path.read_bytes() == before
+    assert not copy.parent.exists()
+
+
+@pytest.mark.parametrize("kind", ["symlink", "hard link", "folder"])
+@pytest.mark.parametrize(
+    "name", [".{}.memory-core.tmp", ".{}.memory-core.lock", "{}.before-memory-core", "{}.bak", ".{}.lock"]
+)
+def test_what_others_put_beside_a_file_stays_as_it_is(command: Command, home: Path, name: str, kind: str) -> None:
+    path, victim = _plant("codex", home), home / "victim"
+    victim.write_text("mine", encoding="utf-8")
+    planted = path.parent / name.format(path.name)
+    if kind == "folder":
+        planted.mkdir()
+        (planted / "inner").write_text("mine", encoding="utf-8")
+    else:
+        (planted.symlink_to if kind == "symlink" else planted.hardlink_to)(victim)
+    before = list_files(home)
+    assert command("install", "codex").code == 0
+    assert command("uninstall", "codex").code == 0
+    assert list_files(home) == before
+    assert planted.is_symlink() == (kind == "symlink")
+
+
+def test_a_link_of_a_repository_may_not_lead_out_of_it(command: Command, home: Path, tmp_path: Path) -> None:
+    repository, outside = tmp_path / "cloned", tmp_path / "outside.json"
+    (repository / ".git").mkdir(parents=True)
+    outside.write_text("{}", encoding="utf-8")
+    (repository / "mcp.json").symlink_to(outside)
+    done = subprocess.run(
+        [*command.start(), "install", "fastmcp"], cwd=repository, env={**command.variables(), "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "leads out of" in done.stderr
+    assert outside.read_text(encoding="utf-8") == "{}"

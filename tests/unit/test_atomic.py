@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -45,9 +46,90 @@ def test_what_a_killed_writer_left_is_overwritten_and_no_link_followed(tmp_path:
     victim = tmp_path / "victim"
     victim.write_bytes(b"mine")
     left.symlink_to(victim)
-    with pytest.raises(OSError, match="symbolic link"):
-        replace_file(path, b"new")
-    assert (victim.read_bytes(), path.read_bytes()) == (b"mine", b"whole")
+    replace_file(path, b"new")
+    assert (victim.read_bytes(), path.read_bytes(), left.is_symlink()) == (b"mine", b"new", True)
+
+
+@pytest.mark.parametrize("kind", ["symlink", "dangling", "hard link", "folder", "full folder"])
+def test_what_others_put_in_the_place_of_a_temporary_file_stays_as_it_is(tmp_path: Path, kind: str) -> None:
+    path, left, victim = tmp_path / "s.json", tmp_path / ".s.json.memory-core.tmp", tmp_path / "victim"
+    path.write_bytes(b"old")
+    victim.write_bytes(b"mine")
+    if kind.endswith("folder"):
+        left.mkdir()
+        (left / "mine").write_bytes(b"mine") if kind == "full folder" else None
+    else:
+        {"symlink": left.symlink_to, "hard link": left.hardlink_to}.get(kind, left.symlink_to)(
+            tmp_path / "none" if kind == "dangling" else victim
+        )
+    replace_file(path, b"new")
+    assert (path.read_bytes(), victim.read_bytes()) == (b"new", b"mine")
+    assert os.path.lexists(left)
+    assert not (tmp_path / "none").exists()
+    assert len(_names(tmp_path)) == 3
+
+
+def test_a_link_at_the_path_is_replaced_and_a_hard_link_let_go(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"mine")
+    for link in (tmp_path / "a", tmp_path / "b"):
+        (link.symlink_to if link.name == "a" else link.hardlink_to)(victim)
+        replace_file(link, b"new")
+        assert (link.read_bytes(), link.is_symlink(), victim.read_bytes()) == (b"new", False, b"mine")
+
+
+def test_no_link_is_followed_below_a_root(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "link").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match=r"symbolic link|Not a directory"):
+        replace_file(tmp_path / "root" / "link" / "a.md", b"x", root=tmp_path / "root")
+    assert _names(tmp_path / "elsewhere") == []
+    replace_file(tmp_path / "root" / "new" / "deep" / "a.md", b"x", root=tmp_path / "root")
+    assert (tmp_path / "root" / "new" / "deep" / "a.md").read_bytes() == b"x"
+
+
+def test_mode_and_owner_stay_where_it_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    replace_file(path, b"new", mode=None)
+    assert path.stat().st_mode & 0o777 == 0o600
+    for mode in (0o644, 0o640, 0o664, 0o400):
+        path.chmod(mode)
+        if os.geteuid() == 0:
+            os.chown(path, 12345, 23456)
+        before = path.stat()
+        replace_file(path, b"newer", mode=None)
+        after = path.stat()
+        assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+
+
+def test_a_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        replace_file(tmp_path / "there", b"x")
+    assert _names(tmp_path) == ["there"]
+
+
+@pytest.mark.parametrize("kind", ["symlink", "hard link", "folder"])
+def test_no_lock_is_taken_on_what_is_none(tmp_path: Path, kind: str) -> None:
+    victim, lock = tmp_path / "victim", tmp_path / "a.lock"
+    victim.write_bytes(b"mine")
+    if kind == "folder":
+        lock.mkdir()
+    else:
+        (lock.symlink_to if kind == "symlink" else lock.hardlink_to)(victim)
+    with pytest.raises(OSError, match="in the place of a lock"), locked(lock, timeout_seconds=1):
+        pass
+    assert victim.read_bytes() == b"mine"
+
+
+def test_nobody_else_can_take_a_lock(tmp_path: Path) -> None:
+    lock = tmp_path / "new" / "a.lock"
+    with locked(lock, timeout_seconds=1):
+        assert (lock.parent.stat().st_mode & 0o777, lock.stat().st_mode & 0o777) == (0o700, 0o600)
+    lock.chmod(0o666)
+    with locked(lock, timeout_seconds=1):
+        assert lock.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_complete_file_moves_into_place_over_an_old_one(tmp_path: Path) -> None:
@@ -69,10 +151,12 @@ def test_a_lock_is_waited_for_as_long_as_said_and_goes_with_its_owner(tmp_path: 
         assert owner.stdout
         assert owner.stdout.readline() == b"held\n"
         with (
-            pytest.raises(TimeoutError, match=r"was held by another process for 0\.05 s"),
+            pytest.raises(TimeoutError, match=r"was held by another process for 0\.05 s") as caught,
             locked(lock, timeout_seconds=0.05),
         ):
             pass
+        if Path("/proc/locks").exists():
+            assert f"process {owner.pid}, {sys.executable} -c" in str(caught.value)
         owner.kill()
         owner.wait()
         with locked(lock, timeout_seconds=None):

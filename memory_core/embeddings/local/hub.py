@@ -30,6 +30,7 @@ _URI = re.compile(r"hf:(?P<repo>[\w.-]+/[\w.-]+)/(?P<file>[\w.-]+(?:/[\w.-]+)*\.
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _ATTEMPTS = 5  # in a row without a new byte
 _TIMEOUT_SECONDS = 30.0  # for each read, not for the whole
+LOCK_SECONDS = 3600.0  # that a download waits for that of another process
 _MAX_BYTES = 32_000_000_000  # where the hub announces no size; embedding models take at most half of that
 
 log = logging.getLogger(__name__)
@@ -79,9 +80,12 @@ def fetch(file: HubFile, folder: Path, *, endpoint: str | None = None, stop: thr
     target = file.within(folder)
     if target.is_file():
         return target
-    with locked(target.with_name(f"{target.name}.lock"), timeout_seconds=None):
-        if not target.is_file():
-            _download(file, target, endpoint, stop or threading.Event())
+    try:
+        with locked(target.with_name(f"{target.name}.lock"), timeout_seconds=LOCK_SECONDS):
+            if not target.is_file():
+                _download(file, target, endpoint, stop or threading.Event())
+    except TimeoutError as error:
+        raise ProviderUnavailable("local", str(error), action="Wait for its download, or end it.") from error
     return target
 
 

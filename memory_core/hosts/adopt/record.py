@@ -372,8 +372,11 @@ def _choose(adoption: Adoption, wanted: Path, origin: Path) -> Path:
     return wanted.with_name(f"{wanted.stem}-{hash_bytes(str(origin).encode())[:8]}{wanted.suffix}")
 
 
-def copy_notes(adoption: Adoption, steps: Sequence[CopyStep]) -> None:
-    """Carry out the steps, and record each. A copy gets the time of its original, by which a note without a date is dated."""
+def copy_notes(adoption: Adoption, steps: Sequence[CopyStep], workspace: Path) -> None:
+    """Carry out the steps in a workspace, and record each.
+
+    A copy gets the time of its original, by which a note without a date is dated. No link is followed.
+    """
     for step in steps:
         if step.action not in {"copy", "update"}:
             continue
@@ -381,7 +384,7 @@ def copy_notes(adoption: Adoption, steps: Sequence[CopyStep]) -> None:
         origin_hash = hash_file(step.origin) or ""
         copied = CopiedNote(origin=str(step.origin), origin_hash=origin_hash, copy_hash=hash_bytes(step.data))
         adoption.copies[str(step.target)] = copied  # before it is written: a copy that nobody knows of is never removed
-        atomic.replace_file(step.target, step.data, mode=0o644)
+        atomic.replace_file(step.target, step.data, mode=0o644, root=workspace)
         found = step.origin.stat()
         os.utime(step.target, ns=(found.st_atime_ns, found.st_mtime_ns))
 

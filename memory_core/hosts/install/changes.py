@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from memory_core.atomic import locked, replace_file
 from memory_core.config.editing import NotEditable, find_entry, put_entry, read_document, take_entry
+from memory_core.config.load import OWN_FOLDER
 from memory_core.errors import MemoryCoreError
 from memory_core.text.matching import unified_diff
 
-KEPT = ".before-memory-core"  # behind the name of the copy
+KEPT = "before-install"  # the folder of the copies
 LOCK_SECONDS = 30.0
 _MEND = "mend it, and run the command again"
 
@@ -107,11 +110,15 @@ class FileChange:
     @property
     def is_copy(self) -> bool:
         """It is the copy of a host's file that `uninstall` restores."""
-        return self.path.name.endswith(KEPT)
+        return self.path.parent.name == KEPT
 
 
-def plan_install(parts: Iterable[Part]) -> list[FileChange]:
+def plan_install(parts: Iterable[Part], state_dir: Path) -> list[FileChange]:
     """Return what has to change so that all parts are in place; empty if they are.
+
+    Args:
+        parts: Of a host.
+        state_dir: Keeps a copy of each of the host's files as it was before.
 
     Raises:
         MemoryCoreError: A file cannot be read or changed.
@@ -123,7 +130,7 @@ def plan_install(parts: Iterable[Part]) -> list[FileChange]:
             changes.append(FileChange(part.path, before, part.text.encode("utf-8")))
             continue
         path, suffix = part.path, part.path.suffix
-        kept = _read(_kept(path))
+        kept = _read(_kept(path, state_dir))
         advice = f"write it yourself: {'.'.join(part.keys)} = {json.dumps(part.value, ensure_ascii=False)}"
         with _explained(part, advice):
             text = _decode(path, before)
@@ -132,13 +139,17 @@ def plan_install(parts: Iterable[Part]) -> list[FileChange]:
             if present == value:
                 continue
             if before is not None and (kept is None or not _has_ours(part, present)):  # else the copy is older
-                changes.append(FileChange(_kept(path), kept, before))
+                changes.append(FileChange(_kept(path, state_dir), kept, before))
             changes.append(FileChange(path, before, _encode(put_entry(text, suffix, part.keys, value), before)))
     return [change for change in changes if change.before != change.after]
 
 
-def plan_uninstall(parts: Iterable[Part]) -> list[FileChange]:
+def plan_uninstall(parts: Iterable[Part], state_dir: Path) -> list[FileChange]:
     """Return what has to change so that the files are as they were before; what others changed since then stays.
+
+    Args:
+        parts: Of a host.
+        state_dir: As it was given to `plan_install`.
 
     Raises:
         MemoryCoreError: A file cannot be read or changed.
@@ -149,11 +160,11 @@ def plan_uninstall(parts: Iterable[Part]) -> list[FileChange]:
         if isinstance(part, OwnFile):
             changes.append(FileChange(part.path, before, None))
             continue
-        kept = _read(_kept(part.path))
+        kept = _read(_kept(part.path, state_dir))
         with _explained(part, f"take {'.'.join(part.keys)} out of it yourself"):
             if before is not None and _is_ours(part, before):
                 changes.append(FileChange(part.path, before, _restore(part, before, kept)))
-        changes.append(FileChange(_kept(part.path), kept, None))
+        changes.append(FileChange(_kept(part.path, state_dir), kept, None))
     return [change for change in changes if change.before != change.after]
 
 
@@ -179,17 +190,18 @@ def _is_there(part: Part) -> bool:
         return False
 
 
-def make_changes(changes: Iterable[FileChange], parts: Iterable[Part]) -> None:
+def make_changes(changes: Iterable[FileChange], parts: Iterable[Part], state_dir: Path) -> None:
     """Write, and delete what is no longer needed, empty folders of ours too.
 
     Raises:
-        MemoryCoreError: A file has been changed since the plan was made; nothing is written then.
-        OSError: A file cannot be written.
+        MemoryCoreError: A file has been changed since the plan was made, or a link leads it out of its repository; nothing is
+            written then.
+        OSError: A file cannot be written, or another process installs all the time.
     """
-    planned = [(change.path.resolve(), change) for change in changes]  # a link stays a link
-    with ExitStack() as locks:
-        for path in sorted({path for path, _ in planned}):
-            locks.enter_context(_locked(path))
+    planned = [(_find_real(change.path), change) for change in changes]
+    if not planned:
+        return
+    with locked(state_dir / OWN_FOLDER / "install.lock", timeout_seconds=LOCK_SECONDS):
         for path, change in planned:
             if _read(path) != change.before:
                 raise MemoryCoreError(f"{change.path} has been changed meanwhile", action="run the command again")
@@ -197,8 +209,9 @@ def make_changes(changes: Iterable[FileChange], parts: Iterable[Part]) -> None:
             if change.after is None:
                 path.unlink(missing_ok=True)
                 continue
-            mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
-            replace_file(path, change.after, mode=mode)
+            path.parent.mkdir(mode=0o700 if change.is_copy else 0o777, parents=True, exist_ok=True)
+            replace_file(path, change.after, mode=0o600 if change.is_copy else None)
+    _remove_empty(state_dir / OWN_FOLDER / KEPT, state_dir)
     for part in parts:
         if isinstance(part, OwnFile):
             _remove_empty(part.path.parent, part.root)
@@ -238,10 +251,23 @@ def _has_ours(part: Entry | Elements, present: Any) -> bool:
     return isinstance(present, dict) and isinstance(part.value, dict)
 
 
+def _find_real(path: Path) -> Path:
+    """Return the file that a link stands for, so that it stays one; in a repository, others may have put it there.
+
+    Raises:
+        MemoryCoreError: The link leads out of the repository.
+    """
+    real = path.resolve()
+    repository = next((folder for folder in path.parents if (folder / ".git").exists()), None)
+    if repository is not None and not real.is_relative_to(repository.resolve()):
+        raise MemoryCoreError(f"{path} leads out of {repository} to {real}", action="put a file in place of the link")
+    return real
+
+
 def _restore(part: Entry | Elements, before: bytes, kept: bytes | None) -> bytes | None:
     """Return the file as it was before install, with what others changed since; None if install made it."""
     suffix = part.path.suffix
-    text, earlier_text = _decode(part.path, before), _decode(_kept(part.path), kept)
+    text, earlier_text = _decode(part.path, before), _decode(part.path, kept)
     present = find_entry(read_document(text, suffix), part.keys)
     earlier = find_entry(read_document(earlier_text, suffix), part.keys)
     if kept is not None and not _is_plain(part, earlier):
@@ -267,8 +293,9 @@ def _is_plain(part: Entry | Elements, entry: Any) -> bool:
     return bool(entry == part.value)
 
 
-def _kept(path: Path) -> Path:
-    return path.with_name(path.name + KEPT)
+def _kept(path: Path, state_dir: Path) -> Path:
+    """Return the place of the copy of a host's file: not beside it, where a repository would take it up with what it holds."""
+    return state_dir / OWN_FOLDER / KEPT / f"{sha256(os.fsencode(path.absolute())).hexdigest()[:16]}-{path.name}"
 
 
 def _read(path: Path) -> bytes | None:
@@ -298,18 +325,6 @@ def _encode(text: str, before: bytes | None) -> bytes:
 def _has_crlf(data: bytes | None) -> bool:
     """Return True if there are lines, and all end as on Windows."""
     return data is not None and 0 < data.count(b"\n") == data.count(b"\r\n")
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock beside a file, which leaves nothing behind; the folder is made if it is missing."""
-    lock = path.with_name(f".{path.name}.memory-core.lock")
-    with locked(lock, timeout_seconds=LOCK_SECONDS):
-        try:
-            yield
-        finally:
-            with suppress(PermissionError):  # Windows removes no open file
-                lock.unlink(missing_ok=True)
 
 
 def _remove_empty(folder: Path, root: Path) -> None:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import apsw
 
+from memory_core.atomic import find_holder
 from memory_core.errors import StoreError, StoreReadOnly, SyncBusy
 from memory_core.stores.sqlite.connections import (
     INDEX,
@@ -155,7 +156,7 @@ def hold_lock(path: Path, *, wait_seconds: float, clear: bool = False) -> Iterat
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock.acquire(timeout=wait_seconds)
     except filelock.Timeout as error:
-        raise SyncBusy(f"{path}: another process is syncing this index", action=WAIT) from error
+        raise SyncBusy(f"{path}: another process is syncing this index{find_holder(path)}", action=WAIT) from error
     except OSError as error:
         reason = f"the lock of the index cannot be taken: {error.strerror}"
         raise StoreReadOnly(path, reason, action=_ELSEWHERE) from error
