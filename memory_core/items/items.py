@@ -19,6 +19,7 @@ from memory_core.items.store.file import ItemsFile
 from memory_core.items.store.matching import DAY_SECONDS, measure_salience
 from memory_core.items.store.rows import Filter
 from memory_core.records import Access, KeySources, ProgressCallback
+from memory_core.threads import NoAnswer, start_call, wait_for
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +35,7 @@ log = logging.getLogger(__name__)
 
 MAX_LIMIT = 1000
 READ_ONLY = "this session may not write items"
+MARK_SECONDS = 0.5  # that an answer waits until it is recorded that items were recalled
 _BEING_READ = "another program reads the items file now: the next command that writes it overwrites the rest"
 
 
@@ -334,7 +336,9 @@ class Items:
         if not self._writable or not ids:
             return
         try:
-            self._file.mark_recalled(ids)
+            wait_for(start_call(lambda: self._file.mark_recalled(ids), name="memory-core-recall-mark"), MARK_SECONDS)
+        except NoAnswer:
+            log.info("the recall of %d items is recorded once another process has written", len(ids))
         except MemoryCoreError as error:
             log.warning("the recall of %d items is not recorded: %s", len(ids), error)
 
