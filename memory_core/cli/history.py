@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from memory_core.atomic import TEMPORARY
 from memory_core.cli import output
 from memory_core.cli.app import Options, argument, command, open_notes, open_source
 from memory_core.config.agent import AgentConfig, refuse_off
@@ -28,7 +31,7 @@ from memory_core.sources.activity import drop_entries
 from memory_core.sources.files import list_files
 from memory_core.sources.notes import MAX_NOTE_BYTES
 from memory_core.sources.roots import quote_name
-from memory_core.sources.writer import finish_interrupted
+from memory_core.sources.writer import REFUSED, finish_interrupted
 from memory_core.text.dates import parse_instant
 from memory_core.text.matching import unified_diff
 from memory_core.text.wording import Wording
@@ -206,6 +209,7 @@ def import_git(options: Options) -> None:
 
 
 LEAST_CHARS = 2
+LEFT_SECONDS = 10.0  # after which a temporary file is one of a writer that was killed
 LOOK_SECONDS = 10.0  # that commits are looked through, and other files of the state folder
 _LATE = "not all were looked through in time"
 MOST_SHOWN = 20  # notes, and places that still hold the text
@@ -248,6 +252,7 @@ def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
             # The history last: once it is marked, a later index finishes what a kill has left, but only there.
             _delete(asides)
             _drop_activity(config, wording)
+            _drop_leftovers(config, wording)
             wiped = _wipe_items(config)
             history.deletions.purge_text(text)
             memory.sync()  # overwrites
@@ -257,6 +262,30 @@ def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
         output.complain(f"the text is still in files of this agent: {', '.join(held)}", "run the same command again")
         code = 1
     return 1 if _warn_of_places(options, config, wording, text) else code
+
+
+def _drop_leftovers(config: AgentConfig, wording: Wording) -> None:
+    """Remove what killed writers have left in the state folder and the workspace, and appends that were refused with the text."""
+    for top in (config.state_dir, config.workspace):
+        for place, folders, names in os.walk(top):
+            folders[:] = [name for name in folders if name != ".git"]
+            for file in (Path(place, name) for name in names):
+                with suppress(OSError):
+                    if not file.is_symlink() and _is_leftover(file, wording):
+                        file.unlink()
+
+
+def _is_leftover(file: Path, wording: Wording) -> bool:
+    """Return True for a temporary file that is old, or holds the text or its beginning at the end, and for a refused append."""
+    is_temporary = file.name.startswith(".") and file.name.endswith(TEMPORARY)
+    if not is_temporary and file.suffix != REFUSED:
+        return False
+    text = file.read_bytes().decode(errors="replace")
+    begun = any(text.casefold().endswith(wording.folded[:size]) for size in range(LEAST_CHARS, len(wording.folded)))
+    old = (
+        is_temporary and time.time() - file.stat().st_mtime > LEFT_SECONDS
+    )  # a younger one may be of a writer that runs
+    return old or wording.stands_in(text) or (is_temporary and begun)
 
 
 def _drop_activity(config: AgentConfig, wording: Wording) -> None:

@@ -36,6 +36,7 @@ logger = logging.getLogger(__name__)
 
 MAX_TEXT_BYTES = 64 * 1024  # of one call; the longest turn of a model is about half as long
 MAX_NOTE_BYTES = 2 * 1024 * 1024  # a note is read whole to find repetitions; a busy day is 50 KB
+REFUSED = ".refused"  # the end of the name of an append that could not be finished
 LOCK_TIMEOUT_SECONDS = 10.0
 
 _counting = threading.Lock()
@@ -214,7 +215,7 @@ def _finish(journal: Path, workspace: Path) -> None:
         _complete(json.loads(entry), workspace, journal)
     except (ValueError, KeyError, TypeError, MemoryCoreError) as error:
         # The journal moves aside: else one note that cannot be written would stop the appends to all others.
-        aside = journal.replace(journal.with_suffix(".refused"))
+        aside = journal.replace(journal.with_suffix(REFUSED))
         logger.warning("An interrupted append cannot be finished (%s); its text is kept in %s", error, aside)
     else:
         journal.unlink(missing_ok=True)

@@ -394,3 +394,41 @@ def test_commits_that_hold_it_are_named(
         (tmp_path / ".git" / "HEAD").unlink()
         assert _purge(memory, "--yes")[0] == 0
         assert "may hold the text: git cannot read" in capsys.readouterr().err
+
+
+LEFT = [
+    "memory-core/.main.history.sqlite.memory-core.tmp",
+    "memory/.notes-0123.journal.memory-core.tmp",
+    "memory/notes-0123.refused",
+]
+LEFT_IN_WORKSPACE = [".MEMORY.md.memory-core.tmp", "memory/imports/.a.md.0a1b2c.memory-core.tmp"]
+
+
+@pytest.mark.parametrize(
+    "text", [f"x {SECRET} y", f"x {SECRET[:9]}", f"x {SECRET.upper()}"], ids=["whole", "cut", "capitals"]
+)
+def test_what_killed_writers_have_left_is_gone(tmp_path: Path, text: str) -> None:
+    with _open(tmp_path, provider="none") as memory:
+        _delete_from_note(memory)
+        config = memory.config()
+        left = [config.state_dir / name for name in LEFT] + [config.workspace / name for name in LEFT_IN_WORKSPACE]
+        for file in left:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        mine = config.workspace / "mine.tmp"
+        mine.write_text("of another program", encoding="utf-8")
+        if text == f"x {SECRET[:9]}":
+            left[2].unlink()  # its text is whole
+        assert _purge(memory, "--yes")[0] == 0
+    assert [file for file in left if file.exists()] == []
+    assert mine.exists()
+    for folder in (tmp_path / "state", tmp_path / "workspace"):
+        for file in folder.rglob("*"):
+            assert not file.is_file() or SECRET[:9].encode() not in file.read_bytes().lower(), file
+
+
+def _delete_from_note(memory: Memory) -> None:
+    write_notes(memory.config().workspace, {"MEMORY.md": f"The code is {SECRET}.\n"})
+    memory.sync()
+    write_notes(memory.config().workspace, {"MEMORY.md": "There is no code.\n"})
+    memory.sync()
