@@ -246,7 +246,7 @@ def is_seam(word: str, documents: int) -> bool:
 
 MAX_CHARS = 1000  # of a question that are read
 _NEAR = 8  # words behind "what are" among which the things asked for stand
-_ASKED_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_ASKED_WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _KINDS = frozenset("kind kinds type types sort sorts".split())
 # A word that ends the noun phrase behind "what" or "which".
 _ENDS = frozenset("""
@@ -255,10 +255,14 @@ _ENDS = frozenset("""
 """.split())  # fmt: skip
 _PLURALS = frozenset("children feet men mice people teeth women".split())
 _NOT_PLURAL = ("ss", "us", "is", "'s")
-# Words that by themselves ask for several things, in other languages.
-_SEVERAL_FOREIGN = frozenset("""
-    wieviele cuántos cuántas cuáles quantos quantas quais quels quelles quanti quante quali hoeveel сколько какие
+# Words that by themselves ask for several things: those for all and each, and question words in the plural.
+_SEVERAL = frozenset("""
+    all each every altogether
+    wieviele alle alles aller jede jeder jedes jeden jeweils sämtliche insgesamt überall
+    cuántos cuántas cuáles todos todas cada quantos quantas quais quels quelles tous toutes chaque quanti quante quali tutti
+    tutte ogni hoeveel elke telkens сколько какие все всех каждый каждая каждое
 """.split())  # fmt: skip
+_WHICH = re.compile(r"\b(?:welche|welke) [^\W\d_]{3,}(?:en|er|s)\b")  # a noun in the plural, in German and Dutch
 _PAIRS = frozenset({
     ("how", "many"), ("how", "often"), ("what", "has"), ("what", "have"), ("what", "had"),
     ("wie", "viele"), ("wie", "oft"), ("combien", "de"), ("hoe", "vaak"),
@@ -270,7 +274,7 @@ def asks_for_several(text: str) -> bool:
     """Return True for a question that asks for more than one thing: "how many pets", "which hobbies", "what has she read".
 
     English is told by its plural nouns, and by verbs that look like them ("which bus goes"): only a tagger tells those apart. Of
-    other languages, only what one or two words tell is known.
+    other languages, only what one or two words and their endings tell is known.
     """
     text = text[:MAX_CHARS].lower().replace("’", "'")
     return _names_several(text) and classify(text) == "question"
@@ -281,7 +285,8 @@ def _names_several(text: str) -> bool:
         return True
     words = _ASKED_WORD.findall(text)
     return (
-        not _SEVERAL_FOREIGN.isdisjoint(words)
+        not _SEVERAL.isdisjoint(words)
+        or _WHICH.search(text) is not None
         or not _PAIRS.isdisjoint(pairwise(words))
         or any(_asks_which(words[at : at + _NEAR]) for at, word in enumerate(words, 1) if word in ("what", "which"))
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.errors import InvalidArgument
 from memory_core.records import Access, Query, RelatedQuery
+from memory_core.search import scores
 from memory_core.search.passages import SHARED
 from memory_core.text.dates import parse_day, parse_instant
 from memory_core.text.messages import replace_surrogates
@@ -224,7 +225,7 @@ def read_query(
 
 
 def _choose_count(text: str, defaults: QuerySettings, today: date | None) -> int:
-    """Return the most hits: twice as many as configured for a period alone, half as many again for several things.
+    """Return the most hits: twice as many as configured for a period alone, half as many again for several things or months.
 
     From `SHARED` hits on, more hits share the same characters; fewer would not, and stay as they are.
     """
@@ -234,7 +235,8 @@ def _choose_count(text: str, defaults: QuerySettings, today: date | None) -> int
     named = find_period(text, today or datetime.now().astimezone().date())
     if named is not None and named.alone:
         return min(most * 2, MOST_RESULTS)
-    return min(most * 3 // 2, MOST_RESULTS) if asks_for_several(text) else most
+    spans = named is not None and (named.period.last - named.period.first).days > scores.LONG_PERIOD
+    return min(most * 3 // 2, MOST_RESULTS) if spans or asks_for_several(text) else most
 
 
 def read_related(arguments: Mapping[str, Any]) -> RelatedQuery:
