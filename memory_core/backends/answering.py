@@ -29,17 +29,7 @@ from memory_core.errors import (
     SyncStopped,
     refuse_past,
 )
-from memory_core.records import (
-    NOTHING_INDEXED,
-    Fallback,
-    Hit,
-    Mode,
-    Query,
-    Related,
-    RelatedQuery,
-    SearchResult,
-    Space,
-)
+from memory_core.records import NOTHING_INDEXED, Fallback, Hit, Mode, Query, Related, RelatedQuery, SearchResult, Space
 from memory_core.stores.interface import Store
 from memory_core.sync.background import BackgroundSync
 from memory_core.text.terms import split_question

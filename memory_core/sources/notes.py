@@ -25,9 +25,11 @@ from memory_core.text.markdown import (
     scan,
     split_lines,
 )
+from memory_core.text.periods import find_written_day
 
 MAX_NOTE_BYTES = 10 * 1024 * 1024
 
+_FOLDERS = re.compile(r"^.*?(?=(?:^|(?<=/))\d{4}[-/]\d\d/\d\d$)|^.*$")  # before a date that begins with folders
 _DATED_HEADING = re.compile(r"^ {0,3}#.*\d{4}-\d\d-\d\d", re.MULTILINE)
 
 
@@ -86,13 +88,14 @@ def hash_bytes(data: bytes) -> bytes:
 
 
 def find_note_date(path: str, text: str) -> str | None:
-    """Find the date that a note is about: in its file name, else in its front matter, else in the first heading with one.
+    """Find the date that a note is about: in its name, else in its front matter, else in its first heading with one.
 
     Returns:
         The date as YYYY-MM-DD; None if there is none.
     """
-    name = path.rsplit("/", 1)[-1].removesuffix(SUFFIX)
-    return find_day(name) or read_front_matter(text).date or _heading_date(text)
+    place = path.removesuffix(SUFFIX)
+    named = find_written_day(place.rsplit("/", 1)[-1]) or find_written_day(_FOLDERS.sub("", place, count=1))
+    return named or read_front_matter(text).date or _heading_date(text)
 
 
 def find_note_day(file: MemoryFile, text: str) -> date:

@@ -24,7 +24,7 @@ _MONTH = (
 )
 _ORDINAL = r"(?:st|nd|rd|th)?"
 _YEAR = r"(?:19|20)\d\d"
-_WRITTEN = re.compile(r"(?<!\d)(\d{4})-(\d\d?)-(\d\d?)(?!\d)", re.ASCII)
+_WRITTEN = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)", re.ASCII)
 _LAST = timedelta(milliseconds=1)  # moments are told to the millisecond
 
 
@@ -86,17 +86,11 @@ def _find_zone(name: str) -> tzinfo | None:
         return None
 
 
-def find_day(text: str, *, short: bool = False) -> str | None:
-    """Find the first day in a text that is written YYYY-MM-DD and exists; None if there is none.
-
-    Args:
-        text: Of a note.
-        short: A month or a day of one digit is read, too, as in 2026-3-1.
-    """
+def find_day(text: str) -> str | None:
+    """Find the first day in a heading that is written YYYY-MM-DD and exists; None if there is none."""
     for found in _WRITTEN.finditer(text):
-        if short or len(found[0]) == len("YYYY-MM-DD"):
-            with suppress(ValueError):  # 2026-02-30 is no date
-                return date(int(found[1]), int(found[2]), int(found[3])).isoformat()
+        with suppress(ValueError):  # 2026-02-30 is no date
+            return date(int(found[1]), int(found[2]), int(found[3])).isoformat()
     return None
 
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from memory_core.text.dates import find_day
+from memory_core.text.periods import find_written_day
 
 if TYPE_CHECKING:
     import yaml
@@ -208,6 +208,15 @@ MAX_NAME_CHARS = 100
 MAX_DEPTH = 50  # of lists and mappings, far more than anybody writes
 
 _BLOCK = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE)
+_TOML = re.compile(r"\A\+\+\+[ \t]*\n(?:(?!\+\+\+).*\n)*?(?:date|created)[ \t]*=[ \t]*(.+)")
+_DATES = (
+    "date",
+    "created",
+    "date created",
+    "created_at",
+    "created at",
+    "creation date",
+)  # as programs and people name it
 _NOTHING = frozenset({"", "~", "null"})
 
 
@@ -216,7 +225,7 @@ class FrontMatter:
     """The parts of a note's front matter that count.
 
     Attributes:
-        date: `date`, or else `created`, as YYYY-MM-DD; None if neither holds a date.
+        date: The first of `_DATES` that holds one, as YYYY-MM-DD; None if none does. TOML has nothing else that counts.
         aliases: `aliases`, each once.
         tags: `tags` without `#`; each once.
         title: `title`; "" if there is none.
@@ -238,6 +247,8 @@ _NONE = FrontMatter()
 
 def read_front_matter(text: str) -> FrontMatter:
     """Read the front matter of a note; an empty one if it has none."""
+    if text.startswith("+++") and (given := _TOML.match(text[:MAX_CHARS])):
+        return FrontMatter(find_written_day(given[1]))
     found = _BLOCK.match(text[: MAX_CHARS + 8]) if text.startswith("---") else None
     return _NONE if found is None else _read(found[1])
 
@@ -278,9 +289,9 @@ def _is_shallow(events: Iterable[yaml.Event]) -> bool:
 
 
 def _find_date(values: Mapping[str, yaml.Node]) -> str | None:
-    for key in ("date", "created"):
+    for key in _DATES:
         for value in _strings(values, key, None):
-            if day := find_day(value, short=True):
+            if day := find_written_day(value):
                 return day
     return None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import cache, lru_cache
@@ -20,9 +21,8 @@ from memory_core.text.spans import get_monday, read_longest, stretch
 from memory_core.text.terms import detect_language, is_cjk
 
 LONGEST = 2000  # characters of a text that are read: what asks for a period is short
-_OF = frozenset(
-    ["of", "the", "de", "d", "di", "do", "del", "des", "du", "van", "von", "vom", "den", "der", "ter", "i", "の"]
-)  # between a day and its month
+_OF = {*"of the de d di do del des du van von vom den der ter i の".split()}  # noqa: SIM905  # between a day and its month
+_SINCE = {"S", "s"}
 _BREAKS = re.compile(r"[?!;:()\n\"”“«»]")
 _LAST_YEAR = 2100
 _ROMANCE = ("es", "pt", "it", "fr")
@@ -36,14 +36,12 @@ class NamedPeriod:
     Attributes:
         period: Its days.
         text: The words as they stand in the text.
-        start: Their offset.
         alone: The text asks for nothing else.
         language: In which it was read.
     """
 
     period: Period
     text: str
-    start: int
     alone: bool
     language: str
 
@@ -201,6 +199,24 @@ def _list_endings() -> tuple[str, ...]:
     return tuple(ending for lexicon in _lexicons().values() for ending in lexicon.endings)
 
 
+_COMPACT = re.compile(r"(?<!\d)((?:19|20)\d\d)[-_./]?(\d\d)[-_./]?(\d\d)(?:T?\d{4}(?:\d\d)?)?(?!\d)", re.ASCII)
+
+
+def find_written_day(text: str) -> str | None:
+    """Find the first day, with its year, in the name of a note or a field of it, as people write it: as YYYY-MM-DD.
+
+    >>> find_written_day("202602091430 walrus"), find_written_day("February 10th, 2026"), find_written_day("3 May")
+    ('2026-02-09', '2026-02-10', None)
+    """
+    for found in _COMPACT.finditer(text):
+        with suppress(ValueError):  # 20269999 is no date
+            return date(int(found[1]), int(found[2]), int(found[3])).isoformat()
+    for each, later in zip(find_periods(text, date(2000, 1, 1)), find_periods(text, date(2004, 3, 1)), strict=False):
+        if each.is_day and each.period == later.period:  # a day without a year is another one later on
+            return each.period.first.isoformat()
+    return None
+
+
 @lru_cache(maxsize=4)  # a search asks twice: how many hits there may be, and which
 def find_period(text: str, today: date) -> NamedPeriod | None:
     """Find the period that a question names; None if it names none. Of several it is the shortest, then the first.
@@ -249,53 +265,6 @@ def _choose_languages(text: str, tokens: Sequence[_Token]) -> list[str]:
     return ["en", *others, *endings]
 
 
-@dataclass(slots=True)
-class _Symbols:
-    """A text in symbols.
-
-    Attributes:
-        codes: One character a symbol, with " ", "~" or "&" between symbols that do not stand side by side.
-        values: For every character its value.
-        spans: For every character the first and last token of the symbol.
-        roles: For every token its roles, None for a word that the table does not know.
-    """
-
-    codes: str
-    values: list[object]
-    spans: list[tuple[int, int]]
-    roles: list[str | None]
-
-
-def _to_symbols(text: str, tokens: Sequence[_Token], lexicon: _Lexicon) -> _Symbols:
-    """Translate the tokens of a text by the longest phrases of a table."""
-    roles: list[str | None] = [None] * len(tokens)
-    codes: list[str] = []
-    values: list[object] = []
-    spans: list[tuple[int, int]] = []
-    gap: str | None = ""  # roles of the words since the last symbol; None after a word that parts
-    between: list[str] = []
-    at = 0
-    while at < len(tokens):
-        size, parts, role = _read_phrase(tokens, at, lexicon)
-        if at and _BREAKS.search(text, tokens[at - 1].end, tokens[at].start):
-            gap = None
-        roles[at : at + size] = [role if role or parts else None] * size
-        if parts:
-            joint = _join(codes[-1], parts[0][0], gap, between) if codes else ""
-            for code, value in (*((each, None) for each in joint), *parts):
-                codes.append(code)
-                values.append(value)
-                spans.append((at, at + size - 1))
-            gap, between = "", []
-        elif role and gap is not None and set(role) - set("LH"):
-            gap += role
-            between += [token.key for token in tokens[at : at + size]]
-        else:
-            gap = None
-        at += size
-    return _Symbols("".join(codes), values, spans, roles)
-
-
 def _read_phrase(
     tokens: Sequence[_Token], at: int, lexicon: _Lexicon
 ) -> tuple[int, Sequence[tuple[str, object]], str]:  # fmt: skip
@@ -324,79 +293,91 @@ def _join(before: str, after: str, gap: str | None, between: Sequence[str]) -> s
 
 
 class _Reading:
-    """A text read in one language.
+    """A text read in one language, by the longest phrases of its table.
 
-    Args:
-        text: The text.
-        tokens: Its tokens.
-        language: Of the table.
+    Attributes:
+        codes: One character a symbol, with " ", "~" or "&" between symbols that do not stand side by side.
+        values: For every character its value.
+        spans: For every character the first and last token of the symbol.
+        roles: For every token its roles, None for a word that the table does not know.
     """
 
     def __init__(self, text: str, tokens: Sequence[_Token], language: str) -> None:
-        self._text = text
-        self._tokens = tokens
-        self._language = language
-        self._lexicon = _lexicons()[language]
-        self._symbols = _to_symbols(text, tokens, self._lexicon)
+        self.codes, self.values, self.spans = "", list[object](), list[tuple[int, int]]()
+        self.roles: list[str | None] = [None] * len(tokens)
+        self._text, self._tokens, self._language, self._lexicon = text, tokens, language, _lexicons()[language]
+        gap: str | None = ""  # roles of the words since the last symbol; None after a word that parts
+        at = behind = 0  # the next token, and that behind the last symbol
+        while at < len(tokens):
+            size, parts, role = _read_phrase(tokens, at, self._lexicon)
+            if at and _BREAKS.search(text, tokens[at - 1].end, tokens[at].start):
+                gap = None
+            self.roles[at : at + size] = [role if role or parts else None] * size
+            if parts:
+                between = [token.key for token in tokens[behind:at]]
+                joint = _join(self.codes[-1], parts[0][0], gap, between) if self.codes else ""
+                self.codes += joint + "".join(code for code, _ in parts)
+                self.values += [None] * len(joint) + [value for _, value in parts]
+                self.spans += [(at, at + size - 1)] * (len(joint) + len(parts))
+                gap, behind = "", at + size
+            elif gap is not None:
+                gap = gap + role if set(role) - set("LH") else None
+            at += size
 
     def find_periods(self, today: date) -> Iterator[NamedPeriod]:
         """Yield the periods that it names, in order."""
-        codes, values = self._symbols.codes, self._symbols.values
         at = 0
-        while at < len(codes):
-            found = read_longest(codes, values, at, today)
+        while at < len(self.codes):
+            found, begin = read_longest(self.codes, self.values, at, today), at
             if found is None:
                 at += 1
                 continue
-            begin, (at, period) = at, found
-            first, roles = self._symbols.spans[begin][0], self._list_roles(self._symbols.spans[begin][0])
-            joint = codes[at : at + 1]
+            at, period = found
+            first = self.spans[begin][0]
+            roles, joint = self._list_roles(first), self.codes[at : at + 1]
             if joint == "~" or (joint == "&" and "B" in roles):
-                beyond = read_longest(codes, values, at + 1, today)
+                beyond = read_longest(self.codes, self.values, at + 1, today)
                 if beyond is not None:
                     at, period = beyond[0], stretch(period, beyond[1])
                     roles -= {"S", "z"}
-            last = self._symbols.spans[at - 1][1]
-            if self._counts(codes[begin:at], (first, last), roles):
+            last = self.spans[at - 1][1]
+            if self._counts(self.codes[begin:at], (first, last), roles):
                 yield self._name(period, (first, last), roles, today)
 
     def _name(self, period: Period, span: tuple[int, int], roles: Set[str], today: date) -> NamedPeriod:
         """Return a period, up to today where "since" stands before or behind it."""
-        (first, last), since = span, {"S", "s"}
-        while last + 1 < len(self._tokens) and "Z" in (self._symbols.roles[last + 1] or ""):
+        first, last = span
+        while last + 1 < len(self._tokens) and "Z" in (self.roles[last + 1] or ""):
             last += 1
         if "s" in roles:
             after = period.last + timedelta(1)
             period = Period(after, max(today, after))
         elif "S" in roles or last > span[1]:
             period = Period(period.first, max(today, period.last))
-        while roles & since and first and (since | {"g", "p"}) & set(self._symbols.roles[first - 1] or ""):
+        while roles & _SINCE and first and (_SINCE | {"g", "p"}) & set(self.roles[first - 1] or ""):
             first -= 1
-        start, end = self._tokens[first].start, self._tokens[last].end
-        return NamedPeriod(period, self._text[start:end], start, self._is_alone((first, last)), self._language)
+        text = self._text[self._tokens[first].start : self._tokens[last].end]
+        return NamedPeriod(period, text, self._is_alone((first, last)), self._language)
 
     def _list_roles(self, first: int) -> set[str]:
         """Return the roles of the words directly before a token; "z" also for "vor", which is "ago" before a number."""
         found: set[str] = set()
         for at in range(first - 1, -1, -1):
-            role = self._symbols.roles[at]
+            role = self.roles[at]
             if not role or role == "L":
-                places = zip(self._symbols.spans, self._symbols.codes, strict=True)
-                return found | {"z"} if any(span[1] == at and code == "A" for span, code in places) else found
+                ago = any(span[1] == at and code == "A" for span, code in zip(self.spans, self.codes, strict=True))
+                return found | {"z"} if ago else found
             found |= set(role)
         return found
 
     def _counts(self, codes: str, span: tuple[int, int], roles: Set[str]) -> bool:
         """Return False for what looks like a period and is none: "before June", every Monday, May who is asked something."""
-        since = {"S", "s"}
-        if ("z" in roles and not since & roles) or self._is_english(span):
+        if ("z" in roles and not _SINCE & roles) or self._is_english(span):
             return False
-        if codes == "Q":
-            return self._is_alone(span)  # else it may be a name
-        if codes == "y":
-            return bool((since | {"p", "B"}) & roles) or self._is_alone(span)
+        if codes in ("Q", "y"):  # else they may be a name or any number
+            return (codes == "y" and bool((_SINCE | {"p", "B"}) & roles)) or self._is_alone(span)
         return codes not in ("m", "w", "s") or (
-            "H" not in roles and not self._is_name(span, bool((since | {"p"}) & roles))
+            "H" not in roles and not self._is_name(span, bool((_SINCE | {"p"}) & roles))
         )
 
     def _is_english(self, span: tuple[int, int]) -> bool:
@@ -427,7 +408,7 @@ class _Reading:
         """Return True if the other words of the text only build the question, or are words of time themselves."""
         stop_words = _fold_stop_words(self._language)
         return all(
-            span[0] <= at <= span[1] or token.code or self._symbols.roles[at] is not None or token.key in stop_words
+            span[0] <= at <= span[1] or token.code or self.roles[at] is not None or token.key in stop_words
             for at, token in enumerate(self._tokens)
         )
 

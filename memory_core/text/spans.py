@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 from typing import Any
 
 from memory_core.text.dates import Period
 
-# A container of weeks and days: a month, a season, a quarter or a year.
 _Y = "(?:y|rY|Yr)"
+# What holds weeks and days: a month, a season, a quarter or a year.
 _C = rf"(?:(?:m|s|oq|Q){_Y}|{_Y}?(?:m|s|oq|Q)|r[Mmsq]|[Mmsq]r|{_Y}|i)"
-_NTH = r"(?:[or]n?|n[or])"
+_NTH = r"(?:[or]n?|n[or])[dvkw]"
 _DATE = rf"(?:w?(?:[no]m{_Y}?|{_Y}?m[no](?![dvkMY])y?|x))"
-_Values = Mapping[str, list[Any]]
+_Values = Sequence[Any]
+
+
+def _get(codes: str, values: _Values, wanted: str, default: Any = None) -> Any:
+    """Return the value of the first of some symbols."""
+    return next((value for code, value in zip(codes, values, strict=True) if code in wanted), default)
 
 
 def _span(first: date, days: int) -> Period:
@@ -27,172 +32,119 @@ def _month(year: int, month: int) -> Period:
     return Period(date(year, month, 1), date(year, month, monthrange(year, month)[1]))
 
 
-def _months_from(today: date, months: int) -> tuple[int, int]:
+def _month_from(today: date, months: int) -> Period:
     year, month = divmod(today.year * 12 + today.month - 1 + months, 12)
-    return year, month + 1
+    return _month(year, month + 1)
 
 
 def _season(year: int, season: int) -> Period:
     """Return the three whole months of a season; winter begins in December of the year."""
-    year_after, month = (year + 1, 2) if season == 3 else (year, 5 + 3 * season)
-    return Period(date(year, 3 + 3 * season, 1), _month(year_after, month).last)
+    first = date(year, 3 + 3 * season, 1)
+    return Period(first, _month_from(first, 2).last)
 
 
 def _quarter(year: int, quarter: int) -> Period:
     return Period(date(year, 3 * quarter - 2, 1), _month(year, 3 * quarter).last)
 
 
-def _latest(make: Callable[[int], Period], today: date, shift: int | None = None) -> Period:
-    """Return the latest of yearly periods that has begun; -1: the latest that is over, 1: the first that has not begun."""
-    several = [make(year) for year in range(today.year - 9, today.year + 9) if _exists(make, year)]
+def _choose_year(make: Callable[[int], Period], codes: str, values: _Values, today: date) -> Period:
+    """Return a yearly period of the year that is named, else the latest that has begun: with "last" that is over, or the next."""
+    shift = _get(codes, values, "r")
+    if year := _get(codes, values, "y", today.year + (shift or 0) if "Y" in codes else None):
+        return make(year)
+    several: list[Period] = []
+    for year in range(today.year - 9, today.year + 9):
+        with suppress(ValueError):  # 29 February
+            several.append(make(year))
     if shift == 1:
         return next(each for each in several if each.first > today)
-    if shift == -1:
-        return next(each for each in reversed(several) if each.last < today)
-    return next(each for each in reversed(several) if each.first <= today)
-
-
-def _exists(make: Callable[[int], Period], year: int) -> bool:
-    with suppress(ValueError):  # 29 February
-        make(year)
-        return True
-    return False
-
-
-def _year(values: _Values, today: date) -> int | None:
-    """Return the year that is named beside a month or a season; None if none is."""
-    year: int = values["y"][0] if "y" in values else 0
-    return year or (today.year + values["r"][-1] if "Y" in values else None)
+    return [each for each in several if (each.last < today if shift == -1 else each.first <= today)][-1]
 
 
 def _read_date(codes: str, values: _Values, today: date) -> Period:
-    if "x" in codes:
-        year, month, day = values["x"][0]
+    if "x" not in codes:
+        month, day = _get(codes, values, "m"), _get(codes, values, "no")
     else:
-        year, month = _year(values, today) or 0, values["m"][0]
-        day = values["n" if "n" in codes else "o"][0]
-    if year:
-        return _span(date(year, month, day), 1)
-    return _latest(lambda year: _span(date(year, month, day), 1), today)
+        year, month, day = _get(codes, values, "x")
+        codes, values = ("y", [year]) if year else ("", [])
+    return _choose_year(lambda year: _span(date(year, month, day), 1), codes, values, today)
 
 
 def _read_container(codes: str, values: _Values, today: date) -> Period:
-    shift = values["r"][0] if "r" in codes else None
-    year = _year(values, today) if "Y" in codes or "y" in codes else None
-    make: Callable[[int], Period]
+    shift = _get(codes, values, "r", 0)
     if "i" in codes:
-        return _month(*values["i"][0])
+        return _month(*_get(codes, values, "i"))
     if "M" in codes:
-        return _month(*_months_from(today, shift or 0))
+        return _month_from(today, shift)
     if "q" in codes and "o" not in codes:
-        months = 3 * (shift or 0) - (today.month - 1) % 3
-        begin = date(*_months_from(today, months), 1)
-        return _quarter(begin.year, begin.month // 3 + 1)
-    if "m" in codes:
-        make = lambda year: _month(year, values["m"][0])  # noqa: E731
-    elif "s" in codes:
-        make = lambda year: _season(year, values["s"][0])  # noqa: E731
-    elif "Q" in codes or "q" in codes:
-        make = lambda year: _quarter(year, values["Q" if "Q" in codes else "o"][0])  # noqa: E731
-    else:
-        whole = year or today.year
-        return Period(date(whole, 1, 1), date(whole, 12, 31))
-    return make(year) if year else _latest(make, today, shift)
+        first = _month_from(today, 3 * shift - (today.month - 1) % 3).first
+        return Period(first, _month_from(first, 2).last)
+    kinds = {"m": _month, "s": _season, "Q": _quarter, "o": _quarter}
+    if kind := next((code for code in codes if code in kinds), ""):
+        return _choose_year(lambda year: kinds[kind](year, _get(codes, values, kind)), codes, values, today)
+    year = _get(codes, values, "y", today.year + shift)
+    return Period(date(year, 1, 1), date(year, 12, 31))
 
 
 def _read_nth(codes: str, values: _Values, today: date) -> Period:
     """Return the first week, the last three days, the second weekend of a container."""
-    if found := re.fullmatch(rf"({_NTH}[dvkw])({_C})", codes):
-        unit, at, outer = found[1][-1], 0, len(found[1])
-    else:
-        found = re.fullmatch(rf"({_C})({_NTH}[dvkw])", codes)
-        assert found is not None  # as the pattern of the reader
-        unit, at, outer = codes[-1], len(found[1]), 0
-    mine = _take(values, codes, at, len(found[1 + (at > 0)]))
-    inner = found[2 - (at > 0)]
-    whole = _read_container(inner, _take(values, codes, outer, len(inner)), today)
-    nth = mine["o"][0] if "o" in mine else mine["r"][0]
-    if nth == 0 or ("o" not in mine and nth != -1):
+    found = re.fullmatch(rf"(?P<own>{_NTH})(?P<of>{_C})", codes) or re.fullmatch(rf"(?P<of>{_C})(?P<own>{_NTH})", codes)
+    assert found is not None  # as the pattern of the reader
+    own, of = slice(*found.span("own")), slice(*found.span("of"))
+    whole, unit = _read_container(codes[of], values[of], today), codes[own][-1]
+    nth = _get(codes[own], values[own], "o", _get(codes[own], values[own], "r"))
+    if nth == 0 or (nth != -1 and "o" not in codes[own]):
         raise ValueError(codes)
-    count = mine["n"][0] if "n" in mine else 1
     if unit in "kw":
-        weekday = mine["w"][0] if unit == "w" else 5
+        weekday = _get(codes[own], values[own], "w", 5)
         days = [whole.first + timedelta(each) for each in range((whole.last - whole.first).days + 1)]
-        days = [day for day in days if day.weekday() == weekday]
-        return _span(days[nth - 1 if nth > 0 else nth], 2 if unit == "k" else 1)
-    size = (7 if unit == "v" else 1) * count
-    if nth < 0:
-        return Period(whole.last - timedelta(size - 1), whole.last)
-    first = whole.first + timedelta((nth - 1) * size)
-    if first > whole.last:
-        raise ValueError(codes)
-    return Period(first, min(first + timedelta(size - 1), whole.last))
-
-
-def _take(values: _Values, codes: str, start: int, size: int) -> dict[str, list[int]]:
-    """Return the values of a part of the symbols."""
-    taken: dict[str, list[int]] = {}
-    for place in range(start, start + size):
-        code = codes[place]
-        taken.setdefault(code, []).append(values[code][codes[:place].count(code)])
-    return taken
+        return _span([day for day in days if day.weekday() == weekday][nth - (nth > 0)], 2 if unit == "k" else 1)
+    size = (7 if unit == "v" else 1) * _get(codes[own], values[own], "n", 1)
+    return _span(whole.last - timedelta(size - 1) if nth < 0 else whole.first + timedelta((nth - 1) * size), size)
 
 
 def _read_edge(codes: str, values: _Values, today: date) -> Period:
-    """Return a third or a half of a container or a week."""
-    inner = codes.strip("ne")
-    whole = (_read_unit if "v" in inner else _read_container)(inner, values, today)
-    days = (whole.last - whole.first).days + 1
-    edge = values["e"][0]
+    """Return a third or a half of a container or a week, or some days at an end of it."""
+    within = slice(len(codes) - len(codes.lstrip("ne")), len(codes.rstrip("ne")))
+    whole = (_read_unit if "v" in codes else _read_container)(codes[within], values[within], today)
+    days, edge = (whole.last - whole.first).days + 1, _get(codes, values, "e")
+    is_month = 28 <= days <= 31
     if edge > 2:
-        middle = whole.first + timedelta(15 if 28 <= days <= 31 else days // 2)
-        return Period(whole.first, middle - timedelta(1)) if edge == 3 else Period(middle, whole.last)
-    if "n" in values:
-        count = timedelta(values["n"][0] - 1)
-        return Period(whole.last - count, whole.last) if edge == 2 else Period(whole.first, whole.first + count)
-    third = 10 if 28 <= days <= 31 else -(-days // 3)
-    first = whole.first + timedelta(edge * third)
-    return Period(first, whole.last if edge == 2 else first + timedelta(third - 1))
+        half = 15 if is_month else days // 2
+        return _span(whole.first, half) if edge == 3 else Period(whole.first + timedelta(half), whole.last)
+    size = _get(codes, values, "n", 10 if is_month else -(-days // 3))
+    if edge == 2 and is_month and "n" not in codes:
+        return Period(whole.first + timedelta(20), whole.last)
+    return _span(whole.last - timedelta(size - 1) if edge == 2 else whole.first + timedelta(edge * size), size)
 
 
 def _read_unit(codes: str, values: _Values, today: date) -> Period:
     """Return this, the last or the next week, weekend or day; or the last three of them."""
-    shift, unit = values["r"][0], codes.strip("rn")
+    shift, unit = _get(codes, values, "r"), codes.strip("rn")
     if "n" in codes:
-        count = values["n"][0]
-        size = count * {"d": 1, "v": 7, "k": 7, "M": 30, "Y": 365}[unit]
-        if unit in "MY":
-            year, month = _months_from(today, shift * count * (12 if unit == "Y" else 1))
-            size = abs((date(year, month, min(today.day, 28)) - today).days)
-        if shift > 0:
-            return Period(today, today + timedelta(size))
-        return Period(today - timedelta(size), today)
+        size = timedelta(_get(codes, values, "n") * {"d": 1, "v": 7, "k": 7, "M": 30, "Y": 365}[unit])
+        return Period(today, today + size) if shift > 0 else Period(today - size, today)
     if unit == "d":
         return _span(today + timedelta(shift), 1)
-    monday = get_monday(today) + timedelta(7 * shift)
-    if unit == "k":
-        return _span(monday + timedelta(5), 2)
-    return _span(monday, 7)
+    return _span(get_monday(today) + timedelta(7 * shift + (5 if unit == "k" else 0)), 2 if unit == "k" else 7)
 
 
 def _read_weekday(codes: str, values: _Values, today: date) -> Period:
     """Return a weekday: the last before today; in this or another week where one is named."""
-    day, shift = values["w"][0], values["r"][0] if "r" in codes else None
+    day, shift = _get(codes, values, "w"), _get(codes, values, "r")
     if "v" in codes or shift == 0:
         return _span(get_monday(today) + timedelta(7 * (shift or 0) + day), 1)
-    if shift is not None and shift > 0:
-        return _span(today + timedelta((day - today.weekday() - 1) % 7 + 1), 1)
-    return _span(today - timedelta((today.weekday() - day - 1) % 7 + 1), 1)
+    ahead = (day - today.weekday() - 1) % 7 + 1
+    return _span(today + timedelta(ahead if (shift or 0) > 0 else ahead - 7 if ahead < 7 else -7), 1)
 
 
 def _read_ago(codes: str, values: _Values, today: date) -> Period:
     """Return a period as coarse as its unit: three days ago is a day, two weeks ago a week, two months ago a month."""
-    count = values["o" if "o" in codes else "n"][0]
-    unit = codes.strip("Anoat") or "d"
+    count, unit = _get(codes, values, "no"), codes.strip("Anoat") or "d"
     if unit == "Y":
-        return Period(date(today.year - count, 1, 1), date(today.year - count, 12, 31))
+        return _read_container("y", [today.year - count], today)
     if unit == "M":
-        return _month(*_months_from(today, -count))
+        return _month_from(today, -count)
     if unit == "k":
         return _span(get_monday(today) + timedelta(5 - 7 * count), 2)
     slack = 3 if unit == "v" and "t" not in codes else 0
@@ -201,16 +153,13 @@ def _read_ago(codes: str, values: _Values, today: date) -> Period:
 
 def _read_week_number(codes: str, values: _Values, today: date) -> Period:
     if "I" in codes:
-        year, week = values["I"][0]
-        return _span(date.fromisocalendar(year, week, 1), 7)
-    week = values["n"][0]
-    if "y" in codes:
-        return _span(date.fromisocalendar(values["y"][0], week, 1), 7)
-    return _latest(lambda year: _span(date.fromisocalendar(year, week, 1), 7), today)
+        codes, values = "yn", _get(codes, values, "I")
+    week = _get(codes, values, "n")
+    return _choose_year(lambda year: _span(date.fromisocalendar(year, week, 1), 7), codes, values, today)
 
 
-def _read_day(_: str, values: _Values, today: date) -> Period:
-    return _span(today + timedelta(values["t"][0]), 1)
+def _read_day(codes: str, values: _Values, today: date) -> Period:
+    return _span(today + timedelta(_get(codes, values, "t")), 1)
 
 
 def _read_week_of(codes: str, values: _Values, today: date) -> Period:
@@ -219,9 +168,9 @@ def _read_week_of(codes: str, values: _Values, today: date) -> Period:
 
 def _read_days_of_month(codes: str, values: _Values, today: date) -> Period:
     """Return "3 to 5 October"."""
-    first, last = (values.get("n", []) + values.get("o", []))[:2]
-    end = _read_date("nm" + codes[codes.index("m") + 1 :], {**values, "n": [last]}, today).last
-    return Period(end.replace(day=first), end) if first <= end.day else _span(end, 1)
+    at = codes.index("~" if "~" in codes else "&")
+    end = _read_date(codes[: at - 1] + codes[at + 1 :], [*values[: at - 1], *values[at + 1 :]], today)
+    return Period(end.first.replace(day=values[at - 1]), end.last)
 
 
 _Read = Callable[[str, _Values, date], Period]
@@ -232,7 +181,7 @@ _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
         (r"m[no][~][no](?![dvkMYm])y?", _read_days_of_month),
         (rf"v{_DATE}", _read_week_of),
         (_DATE, _read_date),
-        (rf"{_NTH}[dvkw]{_C}|{_C}{_NTH}[dvkw]", _read_nth),
+        (rf"{_NTH}{_C}|{_C}{_NTH}", _read_nth),
         (rf"n?e(?:{_C}|rv|vr)|(?:{_C}|rv|vr)n?e", _read_edge),
         (r"w(?:rv|vr)|(?:rv|vr)w|rw|wr|w", _read_weekday),
         (_C, _read_container),
@@ -244,7 +193,7 @@ _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
 ]
 
 
-def read_longest(codes: str, values: Sequence[object], at: int, today: date) -> tuple[int, Period] | None:
+def read_longest(codes: str, values: _Values, at: int, today: date) -> tuple[int, Period] | None:
     """Read the longest period that begins at a symbol.
 
     Args:
@@ -258,11 +207,8 @@ def read_longest(codes: str, values: Sequence[object], at: int, today: date) -> 
     """
     found = [(match.end(), read) for pattern, read in _READERS if (match := pattern.match(codes, at))]
     for end, read in sorted(found, key=lambda each: -each[0]):
-        several: dict[str, list[Any]] = {}
-        for code, value in zip(codes[at:end], values[at:end], strict=True):
-            several.setdefault(code, []).append(value)
-        with suppress(ValueError, OverflowError, StopIteration, IndexError, KeyError):  # 30 February, the sixth week
-            return end, read(codes[at:end], several, today)
+        with suppress(ValueError, OverflowError, StopIteration, IndexError):  # 30 February, the sixth week
+            return end, read(codes[at:end], values[at:end], today)
     return None
 
 

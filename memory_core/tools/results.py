@@ -13,17 +13,7 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, PathRefused
-from memory_core.records import (
-    AsOf,
-    Document,
-    Explanation,
-    Fallback,
-    Hit,
-    Related,
-    SearchResult,
-    to_camel,
-    to_json,
-)
+from memory_core.records import AsOf, Document, Explanation, Fallback, Hit, Related, SearchResult, to_camel, to_json
 from memory_core.text.messages import replace_surrogates
 from memory_core.tools import append, items
 
@@ -290,10 +280,8 @@ def _describe_result(name: str) -> Output:
         del hit["properties"]["evidence"]
         results = {"type": "array", "items": hit}
         always = {"results": results, **_SEARCH}
-        return {
-            "properties": {**always, "stale": _STALE, "asOf": _derive(AsOf, brief=True), "period": _PERIOD},
-            "required": [*always],
-        }
+        sometimes = {"stale": _STALE, "asOf": _derive(AsOf, brief=True), "period": _PERIOD}
+        return {"properties": always | sometimes, "required": [*always]}
     if name == "memory_get":
         return _derive(Document, brief=True)
     if name in ("memory_explain", "memory_related"):

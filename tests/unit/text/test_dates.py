@@ -80,17 +80,16 @@ def test_what_is_no_point_in_time_is_refused_by_name(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "short", "day"),
+    ("text", "day"),
     [
-        ("on 2026-02-30, or 2026-03-01", False, "2026-03-01"),
-        ("2026-3-1, then 2026-03-02", False, "2026-03-02"),
-        ("2026-3-1, then 2026-03-02", True, "2026-03-01"),
-        ("12026-03-01 and 2026-03-011", False, None),
-        ("", True, None),
+        ("on 2026-02-30, or 2026-03-01", "2026-03-01"),
+        ("2026-3-1, then 2026-03-02", "2026-03-02"),
+        ("12026-03-01 and 2026-03-011", None),
+        ("", None),
     ],
 )
-def test_the_first_day_that_exists_is_found(text: str, short: bool, day: str | None) -> None:
-    assert find_day(text, short=short) == day
+def test_the_first_day_that_exists_is_found(text: str, day: str | None) -> None:
+    assert find_day(text) == day
 
 
 def test_a_day_is_parsed_or_its_argument_is_named() -> None:

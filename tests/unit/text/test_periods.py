@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.text.dates import Period
-from memory_core.text.periods import find_period, list_spellings
+from memory_core.text.periods import find_period, find_written_day, list_spellings
 
 TODAY = date(2026, 3, 18)  # a Wednesday
 LATER = date(2026, 11, 25)  # a Wednesday, too
@@ -259,3 +259,29 @@ def test_the_words_that_name_a_period() -> None:
 def test_a_topic_is_told_from_a_bare_period() -> None:
     asked = ["What did I do on 3 October?", "What did the vet say on 3 October?", "October", "rent October"]
     assert [found.alone for each in asked if (found := find_period(each, LATER))] == [True, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("2026_02_05", "2026-02-05"),
+        ("20260206", "2026-02-06"),
+        ("202602091430 walrus", "2026-02-09"),
+        ("2026.02.11", "2026-02-11"),
+        ("2026/02/07", "2026-02-07"),
+        ("February 10th, 2026", "2026-02-10"),
+        ("3. Mai 2026 Besprechung", "2026-05-03"),
+        ("2026年2月5日", "2026-02-05"),
+        ("2026-3-1, then 2026-03-02", "2026-03-02"),
+        ("2026-3-1", "2026-03-01"),
+        ("2026-02-12 09:30", "2026-02-12"),
+        ("2026-02-14T08:00:00Z", "2026-02-14"),
+        ("20269999", None),
+        ("3 May", None),
+        ("yesterday", None),
+        ("notes of May 2026", None),
+        ("", None),
+    ],
+)
+def test_the_day_that_a_note_is_named_by(text: str, day: str | None) -> None:
+    assert find_written_day(text) == day
