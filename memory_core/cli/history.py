@@ -29,6 +29,7 @@ from memory_core.history.store.purging import EDIT
 from memory_core.items.store.file import ItemsFile
 from memory_core.sources.activity import drop_entries
 from memory_core.sources.files import list_files
+from memory_core.sources.journal import Journal
 from memory_core.sources.notes import MAX_NOTE_BYTES
 from memory_core.sources.roots import quote_name
 from memory_core.sources.writer import REFUSED, finish_interrupted
@@ -253,11 +254,14 @@ def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
             _delete(asides)
             _drop_activity(config, wording)
             _drop_leftovers(config, wording)
+            turns = _drop_turns(config, wording)
             wiped = _wipe_items(config)
             history.deletions.purge_text(text)
             memory.sync()  # overwrites
             done = history.deletions.load_mark() is None and wiped
     code = _report(options, found, asides, done=done)
+    if turns and not options.json:
+        output.write(f"{output.count(turns, 'message')} taken out of the journal of turns.")
     if done and (held := find_held(config, text)):
         output.complain(f"the text is still in files of this agent: {', '.join(held)}", "run the same command again")
         code = 1
@@ -295,6 +299,18 @@ def _drop_activity(config: AgentConfig, wording: Wording) -> None:
         raise StoreError(
             config.activity_path, f"may still hold the text: {error.strerror or error}; nothing was purged",
             action="delete it, then run the same command again",
+        ) from error  # fmt: skip
+
+
+def _drop_turns(config: AgentConfig, wording: Wording) -> int:
+    """Take the messages that hold the text out of the journal, and return their number."""
+    if not config.journal_dir.exists():
+        return 0
+    try:
+        return Journal(config.journal_dir).forget(lambda _session, said, _at: wording.stands_in(said))
+    except OSError as error:
+        raise StoreError(
+            config.journal_dir, f"may still hold the text: {error.strerror or error}", action="run the same command again"
         ) from error  # fmt: skip
 
 
@@ -338,7 +354,7 @@ def _refuse_in_use(memory: Memory, config: AgentConfig, found: list[Version], te
     Raises:
         TextInUse: One does; names them.
     """
-    places = list(find_holders(config, text))
+    places = list(find_holders(config, text, journal=False))
     places += [
         f"{each.key.path} holds the text, as it was indexed" for each in found if each.until is None and not places
     ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import click
 
 from memory_core.cli import output
 from memory_core.cli.app import Options, argument, command, find_state_dir, open_memory, open_source
+from memory_core.config.environment import CONFIG, expand_home
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.hosts import hooks, reference
@@ -47,21 +50,50 @@ def mcp(options: Options, *, http: str | None) -> None:
 
 @command("install")
 @argument("host", required=False, help="the host; without it, all hosts are listed")
+@click.option(
+    "--capture", is_flag=True, help="also keep what is said, learn from it and recall it: set in --config FILE"
+)
 @click.option("--dry-run", is_flag=True, help="only show what would be changed")
-def install(options: Options, *, host: str | None, dry_run: bool) -> None:
+def install(options: Options, *, host: str | None, capture: bool, dry_run: bool) -> None:
     """Put memory-core into the configuration of another host, such as codex."""
     if host is None:
         _list_programs(options)
         return
+    settings: list[changes.FileChange] = []
+    if capture:
+        path = _find_config(options)
+        options, settings = replace(options, config=str(path)), changes.plan_settings(path, CAPTURED)
     program = _find_program(host)
     if program.serves:
         programs.check_server()
     parts = program.plan(program.find_home(), programs.find_start(list_options(options)))
     state_dir = find_state_dir(options)
-    planned = changes.plan_install(parts, state_dir)
+    planned = [*changes.plan_install(parts, state_dir), *settings]
+    if settings and not dry_run and sys.stdin.isatty() and not click.confirm(CAPTURE, err=True):
+        output.complain("nothing was changed")
+        return
     if not dry_run:
         changes.make_changes(planned, parts, state_dir)
     _report(options, planned, f"memory-core is in place in {program.title}.", program.note, dry_run=dry_run)
+
+
+CAPTURE = (
+    "What is said in your sessions will be kept on this machine without secrets, for 90 days, learned from, and put beside later"
+    " messages that call it to mind. `memory-core pause` and `forget` leave things out. Turn that on?"
+)
+CAPTURED = (("items", "capture", "enabled"), ("items", "capture", "journal"), ("recall", "enabled"))  # in memorySearch
+
+
+def _find_config(options: Options) -> Path:
+    """Return the configuration file that is named.
+
+    Raises:
+        InvalidArgument: None is.
+    """
+    named = options.config or os.environ.get(CONFIG)
+    if not named:
+        raise InvalidArgument("--capture", "needs a configuration file", action="name one, new or not: --config FILE")
+    return Path(expand_home(named)).absolute()
 
 
 @command("uninstall")

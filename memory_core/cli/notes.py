@@ -186,9 +186,11 @@ def probe(options: Options) -> int:
 def doctor(options: Options) -> int:
     """Check everything that a search needs, and say what to do about problems."""
     from memory_core.cli.hosts import diagnose_hosts
+    from memory_core.cli.journal import diagnose_journal
 
     with app.open_memory(options) as memory:
-        findings = [*memory.diagnose(), *diagnose_index(memory.config()), *diagnose_hosts()]
+        config = memory.config()
+        findings = [*memory.diagnose(), *diagnose_index(config), *diagnose_journal(config), *diagnose_hosts()]
     healthy = all(finding.level != "fail" for finding in findings)
     if options.json:
         output.print_json({"ok": healthy, "findings": findings})

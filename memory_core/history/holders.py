@@ -20,8 +20,14 @@ from memory_core.sources.notes import read_bytes
 from memory_core.text.wording import Wording
 
 
-def find_holders(config: AgentConfig, text: str) -> Iterator[str]:
-    """Yield a sentence for each note and indexed session log that holds a text, or that cannot be read."""
+def find_holders(config: AgentConfig, text: str, *, journal: bool = True) -> Iterator[str]:
+    """Yield a sentence for each note and indexed session log that holds a text, or that cannot be read.
+
+    Args:
+        config: The agent's.
+        text: It.
+        journal: Look also at what the journal has kept.
+    """
     wording = Wording(text)
     for note in files.list_files(config).files:
         if wording.stands_in(note.path):
@@ -34,6 +40,8 @@ def find_holders(config: AgentConfig, text: str) -> Iterator[str]:
             if found is not None:
                 yield f"{note.path}#L{found} holds the text"
     for log in session_logs.list_sessions(config).files:
+        if not journal and log.real_path.parent.name == config.journal_dir.name:
+            continue
         try:
             held = wording.stands_in(session_logs.read_session(log).text)
         except FileUnreadable as error:
@@ -144,6 +152,8 @@ def find_files(state_dir: Path, looked_at: Sequence[AgentConfig], text: str, *, 
 
 
 def _is_own(file: Path, config: AgentConfig) -> bool:
+    if file.parent == config.journal_dir:
+        return True
     own = (config.store_path, config.items_path, config.history_path, config.activity_path.with_suffix(""))
     return any(file.parent == each.parent and file.name.startswith(each.name) for each in own)
 

@@ -49,9 +49,7 @@ HOSTS: Mapping[str, HostEvents] = {
     "codex": HostEvents(_CLAUDE_CODE, "CODEX_HOME", ".codex", ("sessions", "archived_sessions")),
     "opencode": HostEvents(_CLAUDE_CODE),  # our own plugin in opencode sends them
     # https://geminicli.com/docs/hooks: its transcript is no JSONL, but AfterAgent brings the turn
-    "gemini-cli": HostEvents(
-        {"SessionStart": "start", "BeforeAgent": "prompt", "AfterAgent": "turn", "SessionEnd": "end"}
-    ),
+    "gemini": HostEvents({"SessionStart": "start", "BeforeAgent": "prompt", "AfterAgent": "turn", "SessionEnd": "end"}),
 }
 
 

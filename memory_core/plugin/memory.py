@@ -37,6 +37,7 @@ from memory_core.records import (
     SyncReport,
 )
 from memory_core.sources.activity import Activity
+from memory_core.sources.journal import Journal
 from memory_core.sources.roots import MAKE_IT, find_workspace_problem
 from memory_core.text.dates import get_today
 from memory_core.tools import prompts, results, schemas, scope
@@ -547,6 +548,9 @@ class Memory:
                 details={"off": off.reason},
             )  # fmt: skip
         status = self._selector(config).status()
+        if config.search.items.capture.journal:
+            paused = Journal(config.journal_dir).is_paused
+            status = replace(status, details={**status.details, "journal": "paused" if paused else "keeps turns"})
         return replace(status, warnings=(*_warn_of_workspace(config), *status.warnings))
 
     def probe(self) -> Probe:

@@ -229,6 +229,11 @@ class Journal:
         """Return the sessions of the journal, the last changed first."""
         return [session for path in self._list_files() if (session := _read_session(path)) is not None]
 
+    def count(self, key: str) -> int:
+        """Return the number of messages that are kept of sessions with a name, of whichever host."""
+        found = ((_find_session(data), data) for data in map(_read_whole_lines, self._list_files()))
+        return sum(data.count(b',"role":"') for session, data in found if session is not None and session.key == key)
+
     def forget(self, is_forgotten: Callable[[JournalSession, str, float | None], bool]) -> int:
         """Remove messages for good, and return their number; keyed hashes remain, by which they are known if they come again.
 
@@ -298,6 +303,13 @@ class Journal:
             if time.time() - path.stat().st_mtime < PROBLEM_DAYS * DAY_SECONDS:
                 return path.read_text(encoding="utf-8", errors="replace")
         return ""
+
+    def find_write_problem(self) -> str:
+        """Return why the folder cannot be written; "" if it can, or can be made."""
+        above = next((each for each in (self.folder, *self.folder.parents) if each.exists()), self.folder)
+        if above.is_dir() and os.access(above, os.W_OK):
+            return ""
+        return f"{above} is {'not writable' if above.is_dir() else 'no folder'}"
 
     def take_stamp(self) -> tuple[tuple[str, int], ...]:
         """Return what is another value whenever something was kept or forgotten."""

@@ -143,8 +143,8 @@ def test_what_is_no_transcript_of_the_host_is_not_read(host: Host, tmp_path: Pat
 
 def test_other_hosts_bring_their_turns(host: Host) -> None:
     turn = {"prompt": TOLD, "prompt_response": "Noted.", "timestamp": "2026-03-01T10:00:00Z", "unheard": {"of": 1}}
-    assert host.give("AfterAgent", "g1", "gemini-cli", **turn) == Outcome(0, "", "")
-    assert host.give("BeforeTool", "g1", "gemini-cli") == Outcome(0, "", "")
+    assert host.give("AfterAgent", "g1", "gemini", **turn) == Outcome(0, "", "")
+    assert host.give("BeforeTool", "g1", "gemini") == Outcome(0, "", "")
     messages = [{"id": "m1", "role": "user", "text": "The key hangs at the door."}, {"role": "user", "text": 7}, "?"]
     for _ in range(2):
         assert host.give("Stop", "o1", "opencode", messages=messages) == Outcome(0, "", "")
@@ -190,6 +190,66 @@ def test_turns_of_frameworks_are_kept_at_their_end(host: Host) -> None:
         memory.turn_ended(messages[1:4], context=CallContext.local("thread 7"))
         memory.turn_ended(messages[:1], context=CallContext(session_key="agent:main:slack:group:7", chat_type="group"))
         assert host.texts() == [f"{TOLD} My password is [redacted]", "Noted."]
+
+
+def test_a_person_pauses_forgets_and_purges(host: Host) -> None:
+    for session, text in (("s1", TOLD), ("s2", "The key hangs at the door.")):
+        host.write(session, "user", text)
+        host.give("Stop", session)
+    assert host.command("pause").out == "The journal keeps nothing until you run: memory-core resume\n"
+    host.write("s1", "user", "Secretly.")
+    assert host.give("Stop").code == 0
+    assert "paused" in host.command("status").out
+    assert host.command("resume", "--json").json == {"paused": False}
+    host.write("s1", "user", "Openly.")
+    host.give("Stop")
+    assert sorted(host.texts()) == sorted([TOLD, "Openly.", "The key hangs at the door."])
+    assert host.command("forget", "--session", "s2", "--dry-run").out == "1 message and 0 items would be forgotten.\n"
+    assert host.command("forget", "--session", "s2", "--json").json["messages"] == 1
+    assert host.command("forget", "--session", "s2").code == 1
+    assert "1 message taken out of the journal" in host.command("history", "purge", "--match", TOLD, "--yes").out
+    host.give("Stop", "s2")
+    assert host.texts() == ["Openly."]
+    assert eventually(lambda: not _runs(host))
+    assert host.command("search", "ferry to Kinsale", "--json").json["results"] == []
+    kept = [path.read_bytes() for path in host.command.state_dir.rglob("*") if path.is_file()]
+    assert not any(word in data for data in kept for word in (b"Kinsale", b"Secretly", b"key hangs"))
+
+
+def test_the_doctor_tells_of_the_journal(host: Host) -> None:
+    def find() -> list[tuple[str, str]]:
+        found = host.command("doctor", "--json").json["findings"]
+        return [(each["level"], each["message"]) for each in found if each["subject"] == "journal"]
+
+    folder = host.journal.folder
+    assert find() == [("ok", f"0 sessions in {folder}, for 90 days")]
+    host.give("SessionStart")
+    assert eventually(lambda: not _runs(host))
+    host.write("s1", "user", TOLD)
+    assert find()[1:] == [("warn", "transcripts hold 1 message that it lacks")]
+    host.journal.record_problem("no space left")
+    assert host.command("index").code == 0
+    ((_, first), (level, problem)) = find()
+    assert first.startswith("1 session in ")
+    assert (level, problem.rpartition(": ")[2]) == ("warn", "no space left")
+
+
+def test_capture_is_switched_on_by_the_installation(command: Command, tmp_path: Path) -> None:
+    home, config = tmp_path / "home", tmp_path / "own.json5"
+    variables = {"HOME": str(home), "CLAUDE_CONFIG_DIR": ""}
+    refused = command("install", "claude-code", "--capture", environment={**variables, "MEMORY_CORE_CONFIG": ""})
+    assert (refused.code, "--config FILE" in refused.err) == (2, True)
+    config.write_text("// mine\n{ memorySearch: { items: { enabled: true } } }\n", encoding="utf-8")
+    for _ in range(2):
+        assert command("--config", str(config), "install", "claude-code", "--capture", environment=variables).code == 0
+        text = config.read_text(encoding="utf-8")
+        assert text.startswith("// mine\n")
+        with open_memory(config, workspace=command.workspace, state_dir=command.state_dir) as memory:
+            search = memory.config().search
+            assert (search.items.enabled, search.items.capture.enabled, search.items.capture.journal) == (True,) * 3
+            assert search.recall.enabled
+    hooks = (home / ".claude" / "skills" / "memory-core" / "hooks" / "hooks.json").read_text(encoding="utf-8")
+    assert f"--config {config}" in hooks
 
 
 def test_a_state_folder_that_cannot_be_written_keeps_no_host_from_going_on(host: Host, tmp_path: Path) -> None:

@@ -144,6 +144,21 @@ def plan_install(parts: Iterable[Part], state_dir: Path) -> list[FileChange]:
     return [change for change in changes if change.before != change.after]
 
 
+def plan_settings(path: Path, switches: Iterable[tuple[str, ...]]) -> list[FileChange]:
+    """Return the change of a configuration of ours that turns switches of `memorySearch` on; empty if they are.
+
+    Raises:
+        MemoryCoreError: The file cannot be read or changed.
+    """
+    before = _read(path)
+    text = changed = _decode(path, before)
+    for keys in switches:
+        with _explained(Entry(path, ("memorySearch", *keys), True), "write it yourself"):
+            above = ("agents", "defaults") if "agents" in read_document(text, path.suffix) else ()
+            changed = put_entry(changed, path.suffix, (*above, "memorySearch", *keys), True)
+    return [] if before is not None and changed == text else [FileChange(path, before, _encode(changed, before))]
+
+
 def plan_uninstall(parts: Iterable[Part], state_dir: Path) -> list[FileChange]:
     """Return what has to change so that the files are as they were before; what others changed since then stays.
 
